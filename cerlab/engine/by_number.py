@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from cerlab.automata.plan import Plan, WaitPlan
 from cerlab.automata.strategy import Machine
 from cerlab.computed import cached_property
-from cerlab.engine.reference import driver
+from cerlab.engine.reference import totals
 from cerlab.engine.reference.tecs import Node
 from cerlab.engine.weights import TecsWalk, Weights, bytes_of, check_budget, fits, shown_number
 from cerlab.errors import ResourceLimit, UsageError
@@ -125,14 +125,14 @@ class TecsAccess:
         self._machine = machine
         self._stream = stream
         self._looking = Lock()
-        self._ends = Ends(lambda: driver.counts(plan, machine, stream, stream.time))
+        self._ends = Ends(lambda: totals.counts(plan, machine, stream, stream.time))
         self._walk = TecsWalk(plan, machine, stream)
         self._weights: Weights[Node] = Weights()
 
     @cached_property
     def total(self) -> int:
         """Return the number of answers, keeping one sum at a time."""
-        return driver.count(self._plan, self._machine, self._stream, self._stream.time)
+        return totals.count(self._plan, self._machine, self._stream, self._stream.time)
 
     def answer(self, k: int) -> ComplexEvent:
         """The k-th; raises `ResourceLimit` where the numbers on the way to it are too long."""
@@ -181,19 +181,19 @@ class BatchAccess:
 
     @cached_property
     def total(self) -> int:
-        """Count the answers: by kernels where 64 bits are enough, else by Python's integers."""
+        """Count the answers: by kernels where they can, otherwise by Python's integers."""
         if (count := self.count_by_kernel()) is not None:
             return count
-        return driver.count(self._plan, self._tables.machine, self._stream, self._time())
+        return totals.count(self._plan, self._tables.machine, self._stream, self._time())
 
     def count_by_kernel(self) -> int | None:
         """Count the answers by kernels; None where they cannot."""
-        from cerlab.engine.windowed import CountOverflow, end_counts
+        from cerlab.engine.totals import TooLarge, counts_of_ends, total_of
 
         try:
-            counts = end_counts(self._plan, self._tables, self._stream, self._time())
-            return sum(sum(of_ends.tolist()) for _, of_ends in counts)
-        except CountOverflow:
+            _, counts = counts_of_ends(self._plan, self._tables, self._stream, self._time())
+            return total_of(counts)
+        except TooLarge:
             return None
 
     def answer(self, k: int) -> ComplexEvent:

@@ -270,6 +270,16 @@ class EndTotals(NamedTuple):
         return EndTotals(end, start, group, runs, sums, least)
 
 
+def join_totals(parts: Sequence[EndTotals]) -> EndTotals:
+    """Totals one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = [(*each[:4], *each.sums, *each.least) for each in parts]
+    end, start, group, runs, *rest = map(np.concatenate, zip(*columns, strict=True))
+    sums = len(parts[0].sums)
+    return EndTotals(end, start, group, runs, tuple(rest[:sums]), tuple(rest[sums:]))
+
+
 def columns_of(
     totals_by_end: Iterable[tuple[int, dict[Place, Total]]], inputs: AggregateInputs
 ) -> EndTotals:
@@ -310,10 +320,7 @@ def totals_of_rows(
     for rows in batches:
         totals = _rows_one_by_one(rows, inputs, by_start=by_start)
         parts.append(group_rows(totals, [totals.end, totals.start, totals.group]))
-    columns = [(*each[:4], *each.sums, *each.least) for each in parts]
-    end, start, group, runs, *rest = map(np.concatenate, zip(*columns, strict=True))
-    count = len(inputs.sums)
-    whole = EndTotals(end, start, group, runs, tuple(rest[:count]), tuple(rest[count:]))
+    whole = join_totals(parts)
     # an end may have answers in two batches
     return group_rows(whole, [whole.end, whole.start, whole.group])
 

@@ -1,46 +1,79 @@
 """Totals over the answers of each end, without listing them.
 
-By the kernel where the numbers fit (`engine.kernels.totals`); else, and on short streams, by the
-reference, whose integers have any size.
+By the kernel (`engine.kernels.totals`); on short streams by the reference, whose integers have any
+size.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from copy import copy
 from functools import cache
+from itertools import pairwise, product
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cerlab.automata.explore import along, reachable
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves
 from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
 from cerlab.budget import poll, step_budget
-from cerlab.engine.answers import double_room, events_of_streams, paces
+from cerlab.engine.answers import (
+    double_room,
+    events_of_streams,
+    firsts,
+    join_arrays,
+    paces,
+)
+from cerlab.engine.clock import TimeColumn
 from cerlab.engine.general import CONSUMES
+from cerlab.engine.instants import (
+    SAFE,
+    Instants,
+    first_inside,
+    join_instants,
+    list_of,
+    take_instants,
+)
 from cerlab.engine.kernels import totals as k
-from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE, Bytes, Int64s, firsts
+from cerlab.engine.kernels.arrays import (
+    DONE,
+    FULL,
+    NEED_ARENA,
+    NEED_SCRATCH,
+    NONE,
+    Bytes,
+    Int64s,
+    Moves,
+    Ops,
+    Symbols,
+)
+from cerlab.engine.kernels.windowed import relevant
+from cerlab.engine.learned import LearnedTables
 from cerlab.engine.measures import (
     MOST_INTEGER,
     AggregateInputs,
     EndTotals,
     columns_of,
+    join_totals,
     largest,
     limbs,
 )
 from cerlab.engine.reference import totals as reference
-from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Gains, Place, Total
-from cerlab.engine.windows import WindowStarts
+from cerlab.engine.reference.driver import Clauses
+from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Place, Total
+from cerlab.engine.state_checks import MOST_EVENTS
 from cerlab.errors import ResourceLimit
-from cerlab.model.clauses import EventWindow
-from cerlab.model.columns import order_of
-from cerlab.model.stream import Stream, TimeAxis
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.columns import order_of, take_columns
+from cerlab.model.event import Value
+from cerlab.model.stream import Instant, Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
+from cerlab.predicates.columns.pieces import narrowest
 
 SHORT = 256
 """Up to this many events, totals run without kernels: loading them would cost more."""
@@ -51,13 +84,9 @@ BUDGET = 1 << 16
 MOST_CELLS = 1 << 25
 """The maximum number of integers that the kernel keeps."""
 
-# so small that 2^37 runs, the most that the kernel counts, gain less than 2^61 each
-LIMB = 24
-"""Integers that are summed are cut into digits of so many bits."""
-
 
 class TooLarge(Exception):
-    """The machine or the numbers are too large, or too many, for the kernel."""
+    """The machine is too large, or the totals are too many, for the kernel."""
 
 
 def totals_of_ends(
@@ -91,7 +120,7 @@ def totals_of_ends(
             if error.code != "CER0605":
                 raise
     try:
-        return _KernelTotals(plan, with_labels, stream, time, inputs, by_start=by_start).totals()
+        return _totals_by_kernel(plan, with_labels, stream, time, inputs, by_start=by_start)
     except TooLarge:
         return exactly(1)
 
@@ -109,9 +138,9 @@ def _exactly(
     symbols = stage.symbols(stream.columns, len(stream)).tolist()
     vectors = [stage.vectors[s] for s in symbols]
     separate = by_start or plan.window is not None
-    gains = _gains(machine, inputs)
+    algebra = reference.sums(_gain_of(machine, inputs), len(inputs.sums), len(inputs.least))
     totals_by_end = reference.end_totals(
-        plan, machine, lambda _, n: vectors[n], gains, stream, time, by_start=separate
+        plan, machine, lambda _, n: vectors[n], algebra, stream, time, by_start=separate
     )
     for end, totals in totals_by_end:
         yield end, totals if by_start else _without_starts(totals)
@@ -125,7 +154,7 @@ def _without_starts(totals: dict[Place, Total]) -> dict[Place, Total]:
     return groups
 
 
-def _gains(machine: LabelledMachine, inputs: AggregateInputs) -> Gains:
+def _gain_of(machine: LabelledMachine, inputs: AggregateInputs) -> reference.GainOf:
     """The gain of a run that takes an event with a mark, by event."""
     groups = list(zip(inputs.groups, inputs.strides, strict=True))
 
@@ -140,7 +169,7 @@ def _gains(machine: LabelledMachine, inputs: AggregateInputs) -> Gains:
         grows = (int(x[position]) * stride for (label, x, _), stride in groups if label in labels)
         return Gain(sums, least, sum(grows))
 
-    return Gains(lambda _, n, mark: of(n, mark), len(inputs.sums), len(inputs.least))
+    return lambda _, n, mark: of(n, mark)
 
 
 class _Op(NamedTuple):
@@ -150,166 +179,505 @@ class _Op(NamedTuple):
     accepts: bool
 
 
-class _KernelTotals:
-    """Totals by the kernel."""
+class ArrayTotals:
+    """The totals of runs as arrays, carried from batch to batch; read by the kernel."""
 
-    def __init__(
+    def __init__(self, options: k.Options, *, sums: int = 0, least: int = 0) -> None:
+        self.options = options
+        self._limbs = [1] * sums
+        """The number of limbs of the gains of each sum, so far."""
+        self._wide = 1
+        """The number of limbs of the number of runs."""
+        at = np.arange(sums + 2, dtype=np.int64)
+        self._layout = k.Layout(1, 1, least, at)
+        self._cells = _empty(0)
+        self._reg = np.zeros(k.REGISTERS, np.int64)
+
+    def read(
         self,
-        plan: Plan,
-        machine: LabelledMachine,
-        stream: Stream,
-        time: TimeAxis | None,
-        inputs: AggregateInputs,
+        moves: Moves,
+        read: k.Read,
         *,
-        by_start: bool,
-    ) -> None:
-        columns, positions = events_of_streams(plan.streams, stream.columns, len(stream))
-        count = len(positions)
-        stage = SymbolStage(machine.predicates)
-        symbols = stage.symbols(columns, count)
-        codes, self._partitions = np.zeros(count, np.int64), 1
-        if plan.partition:
-            keys = KeyCodes(plan.partition)
-            codes = keys.codes(columns, count)
-            self._partitions = max(1, keys.count)
-        order = positions
-        lowest = WindowStarts(plan.window, time).read(columns, positions)
-        if isinstance(plan.window, EventWindow):
-            order = _order_in_partition(codes)
-            lowest = order - min(plan.window.width, count)
-        self._program = program_of(machine, stage.vectors)
-        indices = np.flatnonzero(self._program.matters[symbols] & (codes != NONE))
-        self._positions = positions[indices]
-        self._digits = [limbs(x[self._positions], LIMB) for _, x in inputs.sums]
-        self._read = k.Read(
-            symbols=symbols[indices].astype(np.int64),
-            codes=codes[indices],
-            order=order[indices],
-            lowest=lowest[indices],
-            **gains_of_runs(machine.marks, inputs, self._digits, self._positions),
+        partitions: int,
+        groups: int = 1,
+        first_room: int = 1 << 10,
+    ) -> EndTotals:
+        """Read events; the totals of the ends, with indices of events.
+
+        Raises `TooLarge` where there are too many totals, and then this cannot go on.
+        """
+        for ops in (moves.begin, moves.move):
+            if np.diff(ops.first).max(initial=0) > k.MOST_OPS:
+                raise TooLarge("a symbol moves too many runs")
+        self._limbs = [max(a, b) for a, b in zip(self._limbs, np.diff(read.limbs), strict=True)]
+        self._make_room(partitions)
+        self._follow(max(1, moves.states), groups, first_room)
+        one_each = groups == 1 and not self.options.by_start
+        rows = self._rows(max(1 << 10, len(read.actions) if one_each else 0))
+        parts = list[EndTotals]()
+        scratch, reg = np.zeros(1 << 10, np.int64), self._reg
+        reg[k.AT] = 0
+        for part in paces(len(read.actions), careful=True):
+            some = read._replace(actions=read.actions[: part.stop])
+            while True:
+                cells, state = self._cells, (scratch, rows, reg, self.options)
+                status = k.total_ends(moves, some, self._layout, cells, *state)
+                if status == DONE:
+                    break
+                if status == FULL:
+                    rows = double_room(rows)
+                elif status == NEED_SCRATCH:
+                    (scratch,) = double_room(_Scratch(scratch))
+                elif status == NEED_ARENA:
+                    self._move(self._layout)
+                else:
+                    parts.append(self._listed(rows))
+                    self._wide, reg[k.WIDER], reg[k.ROWS] = self._wide + 1, 0, 0
+                    self._follow(self._layout.states, self._layout.groups)
+                    rows = self._rows(len(rows.event))
+        parts.append(self._listed(rows))
+        reg[k.ROWS] = 0
+        return join_totals(parts)
+
+    def _make_room(self, partitions: int) -> None:
+        """Make room for partitions."""
+        have = len(self._cells.base)
+        if partitions > have:
+            poll(100 * max(partitions - have, have))
+            self._cells = join_arrays(self._cells, _empty(max(partitions - have, have)))
+
+    def _layout_of(self, states: int, groups: int) -> k.Layout:
+        widths = [self._wide, *(n + self._wide - 1 for n in self._limbs)]
+        return k.Layout(
+            states, groups, self._layout.least, np.concatenate(([0], np.cumsum(widths)))
         )
-        separate = by_start or plan.window is not None
-        self._options = k.Options(CONSUMES[plan.consume], separate, by_start)
-        self._groups = prod(size for _, _, size in inputs.groups)
 
-    def totals(self) -> EndTotals:
-        """The totals; raises `TooLarge`."""
-        places = 64 if self._options.separate else 1
-        program, shape = self._program, (self._partitions, places, self._groups)
-        rows = run_kernel(program, self._read, shape, self._options).rows
-        start = np.full(len(rows.start), ANY_START, np.int64)
-        if self._options.by_start:
-            start = self._positions[rows.start]
-        sums = sums_of_digits(rows.sums, [*map(len, self._digits)])
-        least = tuple(rows.least[:, n] for n in range(rows.least.shape[1]))
-        return EndTotals(self._positions[rows.event], start, rows.group, rows.runs, sums, least)
+    def _follow(self, states: int, groups: int, room: int = 0) -> None:
+        """Have the layout for so many states and groups, and numbers as wide as they are now."""
+        layout = self._layout_of(states, groups)
+        at = layout.at
+        if not len(self._cells.pool) or (states, groups, *at) != (
+            *(self._layout.states, self._layout.groups),
+            *self._layout.at,
+        ):
+            self._move(layout, room)
+
+    def _move(self, layout: k.Layout, room: int = 0) -> None:
+        """Move the open starts into a pool with room for as many again; raises `TooLarge`."""
+        cells, before = self._cells, self._layout
+        height = 2 + layout.states * layout.groups * (int(layout.at[-1]) + layout.least)
+        open_starts = np.diff(cells.live)[:, 0] * (cells.epoch == self._reg[k.EPOCH])
+        used = cells.size.copy()
+        while (large := used > 4 * open_starts).any():
+            used[large] //= 2
+        total, most = int(used.sum()), int(used.max(initial=1))
+        size = max(room, height * (2 * total + 2 * most + len(used)))
+        if size > MOST_CELLS:
+            raise TooLarge("there are too many starts in the window, partitions and groups")
+        poll(8 * size)
+        pool, epoch = np.zeros(size, np.int64), self._reg[k.EPOCH]
+        self._reg[k.END] = k.move_cells(cells, before, pool, layout, epoch)
+        self._cells, self._layout = cells._replace(pool=pool), layout
+
+    def copy(self) -> ArrayTotals:
+        """Return another one that goes on from here."""
+        other = copy(self)
+        other._cells = join_arrays(self._cells, _empty(0))
+        other._reg = self._reg.copy()
+        return other
+
+    def begin(self, runs: OpenRuns, idle: Sequence[int], states: int, groups: int) -> None:
+        """Begin with some runs, of partitions with these idle states; raises `TooLarge`."""
+        totals, separate = runs.totals, self.options.separate
+        width = [limbs(x, k.BITS) for x in (totals.runs, *totals.sums)]
+        self._wide = len(width[0])
+        self._limbs = [max(1, len(of) - self._wide + 1) for of in width[1:]]
+        self._make_room(len(idle))
+        cells, reg = self._cells, self._reg
+        cells.idle[: len(idle)], cells.epoch[: len(idle)] = idle, reg[k.EPOCH]
+        starts = np.unique(np.stack((totals.end, runs.order, totals.start), 1), axis=0)
+        counts = np.bincount(starts[:, 0], minlength=len(cells.base))
+        cells.live[:, 1] = counts
+        cells.size[:] = np.where(counts, 1 << np.frexp(counts - 0.5)[1].astype(np.int64), 0)
+        layout = self._layout = self._layout_of(states, groups)
+        base, size = cells.base, cells.size
+        columns = int(layout.at[-1]) + layout.least
+        height = 2 + states * groups * columns
+        end = reg[k.END] = height * int(size.sum())
+        base[:] = height * (np.cumsum(size) - size)
+        if 2 * end + height > MOST_CELLS:
+            raise TooLarge("there are too many starts in the window, partitions and groups")
+        poll(16 * end)
+        pool = np.zeros(2 * end + height, np.int64)
+        self._cells = cells._replace(pool=pool)
+        inside = np.arange(int(size.sum())) - np.repeat(np.cumsum(size) - size, size)
+        for row in range(2, height):
+            if (row - 2) % columns >= layout.at[-1]:
+                pool[np.repeat(base + row * size, size) + inside] = k.NOTHING
+        first = np.searchsorted(starts[:, 0], np.arange(len(cells.base)))
+        of, slot = starts[:, 0], np.arange(len(starts)) - first[starts[:, 0]]
+        pool[base[of] + slot], pool[base[of] + size[of] + slot] = starts[:, 1], starts[:, 2]
+        at = totals.end
+        if separate:
+            by_start = np.lexsort((starts[:, 2], starts[:, 0]))
+            keys = starts[by_start][:, [0, 2]]
+            places = slot[by_start][_places_of(keys, totals.end, totals.start)]
+        else:
+            places = np.zeros(len(at), np.int64)
+        first_row = 2 + (runs.state * groups + totals.group) * columns
+        for number, digits in enumerate(width):
+            for n, digit in enumerate(digits):
+                row = first_row + layout.at[number] + n
+                pool[base[at] + row * size[at] + places] = digit
+        for n, least in enumerate(totals.least):
+            pool[base[at] + (first_row + layout.at[-1] + n) * size[at] + places] = least
+
+    def runs(self) -> OpenRuns:
+        """Return all open runs."""
+        cells, layout = self._cells, self._layout
+        count = np.diff(cells.live)[:, 0] * (cells.epoch == self._reg[k.EPOCH])
+        of = np.repeat(np.arange(len(count)), count)
+        slot = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count) + cells.live[of, 0]
+        at, size = cells.base[of] + slot, cells.size[of]
+        height, parts = int(layout.at[-1]) + layout.least, list[OpenRuns]()
+        for q, g in product(range(layout.states), range(layout.groups)):
+            rows = 2 + (q * layout.groups + g) * height + np.arange(height)
+            columns = cells.pool[at[:, np.newaxis] + rows * size[:, np.newaxis]]
+            some = columns[:, : layout.at[1]].any(axis=1)
+            if some.any():
+                partition, place, row = of[some], at[some], size[some]
+                start = cells.pool[place + row]
+                group, state = (np.full(len(start), n, np.int64) for n in (g, q))
+                totals = self._totals_of(partition, start, group, columns[some], layout.at)
+                parts.append(OpenRuns(state, cells.pool[place], totals))
+        if not parts:
+            no = np.zeros(0, np.int64)
+            nothing = np.zeros((0, height), np.int64)
+            return OpenRuns(no, no, self._totals_of(no, no, no, nothing, layout.at))
+        state, order = (np.concatenate([each[n] for each in parts]) for n in range(2))
+        return OpenRuns(state, order, join_totals([each.totals for each in parts]))
+
+    def idles(self, partitions: int) -> list[int]:
+        """Return the idle state of each partition."""
+        self._make_room(partitions)
+        cells = self._cells
+        idles: list[int] = np.where(cells.epoch == self._reg[k.EPOCH], cells.idle, 0).tolist()
+        return idles[:partitions]
+
+    def _rows(self, count: int) -> k.Rows:
+        columns = int(self._layout.at[-1]) + len(self._layout.at) - 1 + self._layout.least
+        poll(8 * count * (3 + columns))
+        event, start, group = (np.zeros(count, np.int64) for _ in range(3))
+        return k.Rows(event, start, group, np.zeros((count, columns), np.int64))
+
+    def _listed(self, rows: k.Rows) -> EndTotals:
+        """The rows that the kernel listed."""
+        count = int(self._reg[k.ROWS])
+        event, start, group, columns = (each[:count] for each in rows)
+        start = start if self.options.by_start else np.full(count, ANY_START, np.int64)
+        at = self._layout.at + np.arange(len(self._layout.at))
+        return self._totals_of(event, start, group, columns, at)
+
+    def _totals_of(
+        self, end: Int64s, start: Int64s, group: Int64s, columns: Int64s, at: Int64s
+    ) -> EndTotals:
+        """The totals that columns of limbs and least values are, with these first columns."""
+        parts = (columns[:, first:last] for first, last in pairwise(at.tolist()))
+        runs, *sums = map(numbers_of_limbs, parts)
+        return EndTotals(end, start, group, runs, tuple(sums), tuple(columns[:, at[-1] :].T))
 
 
-def gains_of_runs(
+class OpenRuns(NamedTuple):
+    """The totals of runs that are open, by partition in place of the end."""
+
+    state: Int64s
+    order: Int64s
+    """The place of the start in the order that the window counts."""
+    totals: EndTotals
+
+
+def _places_of(keys: Int64s, first: Int64s, second: Int64s) -> Int64s:
+    """Return where pairs stand among sorted ones."""
+    every = np.concatenate((keys, np.stack((first, second), 1)))
+    _, number = np.unique(every, axis=0, return_inverse=True)
+    place: Int64s = number.reshape(-1)[len(keys) :]
+    return place
+
+
+class _Scratch(NamedTuple):
+    cells: Int64s
+
+
+def _empty(partitions: int) -> k.Cells:
+    """No runs of so many partitions."""
+    base, size = (np.zeros(partitions, np.int64) for _ in range(2))
+    live, epoch = np.zeros((partitions, 2), np.int64), np.full(partitions, NONE, np.int64)
+    nothing = np.zeros(0, np.int64)
+    return k.Cells(nothing, base, size, live, epoch, np.zeros(partitions, np.int32))
+
+
+def numbers_of_limbs(limbs: Int64s) -> Any:
+    """The numbers that limbs of shape (numbers, limbs) are, the lowest one first."""
+    parts = [limbs[:, n] for n in range(limbs.shape[1])]
+    while len(parts) > 1 and not parts[-1].any():
+        parts.pop()
+    if sum(largest(part) << k.BITS * n for n, part in enumerate(parts)) > MOST_INTEGER:
+        parts = [part.astype(object) for part in parts]
+    return sum(part << k.BITS * n for n, part in enumerate(parts))
+
+
+def read_of(
+    events: Mapping[str, Any],
     marks: Sequence[frozenset[str]],
     inputs: AggregateInputs,
-    digits: Sequence[Sequence[Int64s]],
     positions: Int64s,
-) -> dict[str, Any]:
-    """The gains of runs by the events at some positions, as fields of `k.Read`.
-
-    `digits` are those of each column of ``inputs.sums``, of these events only.
-    """
+) -> k.Read:
+    """What the kernel reads: fields of `k.Read`, and the gains by the events at some positions."""
     length, groups = len(positions), zip(inputs.groups, inputs.strides, strict=True)
-    labels = [label for (label, _), of in zip(inputs.sums, digits, strict=True) for _ in of]
-    return {
-        "sums": _rows([digit for of in digits for digit in of], length),
-        "least": _rows([x[positions] for _, x in inputs.least], length),
-        "groups": _rows([x[positions] * stride for (_, x, _), stride in groups], length),
-        "adds": _has(marks, labels),
-        "lessens": _has(marks, [label for label, _ in inputs.least]),
-        "divides": _has(marks, [label for label, _, _ in inputs.groups]),
-    }
+    digits = [limbs(x[positions], k.BITS) for _, x in inputs.sums]
+    least = [x[positions] for _, x in inputs.least]
+    return k.Read(
+        **events,
+        sums=_rows([digit for of in digits for digit in of], length),
+        limbs=np.concatenate(([0], np.cumsum([*map(len, digits)], dtype=np.int64))),
+        least=_rows([np.where(x < 0, k.NOTHING, x) for x in least], length),
+        groups=_rows([x[positions] * stride for (_, x, _), stride in groups], length),
+        adds=_has(marks, [label for label, _ in inputs.sums]),
+        lessens=_has(marks, [label for label, _ in inputs.least]),
+        divides=_has(marks, [label for label, _, _ in inputs.groups]),
+    )
 
 
-def sums_of_digits(digits: Int64s, widths: Sequence[int]) -> tuple[Any, ...]:
-    """The sums of the digits, shape (rows, digits), that each column was cut into."""
-    sums, first = [], 0
-    for width in widths:
-        parts = [digits[:, first + n] for n in range(width)]
-        sizes = (largest(part) << LIMB * n for n, part in enumerate(parts))
-        if sum(sizes) > MOST_INTEGER:
-            parts = [part.astype(object) for part in parts]
-        sums.append(sum(part << LIMB * n for n, part in enumerate(parts)))
-        first += width
-    return tuple(sums)
+class Places:
+    """The partitions of events, and their places in the order that a window counts, by batch."""
 
+    def __init__(self, plan: Clauses, time: TimeAxis | None) -> None:
+        self._window = plan.window
+        self._clock, self._inside = None, _Inside(0)
+        if isinstance(plan.window, AttributeWindow | TimeWindow):
+            self._clock = TimeColumn(plan.window, time)
+            self._inside = _Inside(self._clock.width)
+        self._keys = KeyCodes(plan.partition)
+        self._seen = np.zeros(0, np.int64)
 
-class KernelRun(NamedTuple):
-    """Results of the kernel on some events."""
+    @property
+    def partitions(self) -> int:
+        """The number of partitions so far."""
+        return max(1, self._keys.count)
 
-    rows: k.Rows
-    state: k.RunTotals
-    epoch: int
-    """The number of times that all partitions were reset."""
+    @property
+    def last(self) -> Instant | None:
+        """The instant of the last event, where a window asks for it."""
+        return None if self._clock is None else self._clock.last
 
+    def keys(self) -> list[tuple[Value, ...]]:
+        """Return the key of each partition."""
+        return self._keys.keys() if self._keys.attributes else [()]
 
-def run_kernel(
-    program: Program,
-    read: k.Read,
-    shape: tuple[int, int, int],
-    options: k.Options,
-    begin: Callable[[k.RunTotals], None] | None = None,
-) -> KernelRun:
-    """Read some events; raises `TooLarge`.
+    def copy(self) -> Places:
+        """Return another one that goes on from here."""
+        other = copy(self)
+        other._clock, other._inside = copy(self._clock), copy(self._inside)
+        return other
 
-    `shape` has the number of partitions, of places for starts at first, and of groups. `begin`
-    writes the totals to go on from, for which there must be places.
-    """
-    partitions, places, groups = shape
-    sums, least = len(read.sums), len(read.least)
-    width = groups * (1 + sums + least)
-    ops = int(np.diff(program.moves.move.first).max(initial=0)) + 1
-    while True:
-        if (partitions * program.states + ops) * places * width > MOST_CELLS:
-            raise TooLarge("there are too many starts in the window, partitions and groups")
-        poll(8 * (partitions * program.states + ops) * places * width)
+    def resume(
+        self, keys: Sequence[tuple[Value, ...]], pointers: Sequence[Any], last: Instant | None
+    ) -> None:
+        """Go on after the events of some partitions, with the states of their `WindowPointer`s."""
+        if self._keys.attributes:
+            columns = dict(zip(self._keys.attributes, zip(*keys, strict=True), strict=False))
+            self._keys.codes(columns, len(keys))
+        self._seen = np.array([seen for seen, _ in pointers], np.int64)
+        self._ordinal = {
+            (n, position): at for n, (_, inside) in enumerate(pointers) for at, position in inside
+        }
+        if self._clock is not None:
+            self._clock.last = last
+            self._inside.begin(sorted({p: t for _, some in pointers for t, p in some}.items()))
 
-        def totals_of_states(partitions: int, states: int, places: int = places) -> k.RunTotals:
-            shape = (partitions, states, places, groups)
-            return k.RunTotals(
-                np.zeros(shape, np.int64),
-                np.zeros((*shape, sums), np.int64),
-                np.full((*shape, least), k.NOTHING, np.int64),
-                np.zeros((partitions, places), np.int64),
-                np.zeros((partitions, places), np.int64),
-                np.zeros((partitions, 2), np.int64),
-                np.full(partitions, NONE, np.int64),
-                np.zeros(partitions, np.int32),
-            )
+    def order(self, partitions: Sequence[int], starts: Sequence[int]) -> Int64s:
+        """Return the places of some starts, after `resume`."""
+        if not isinstance(self._window, EventWindow):
+            return np.array(starts, np.int64)
+        pairs = zip(partitions, starts, strict=True)
+        return np.array([self._ordinal[pair] for pair in pairs], np.int64)
 
-        reg = np.zeros(k.REGISTERS, np.int64)
-        rows = _room(max(1 << 10, 2 * places * groups), sums, least)
-        totals = totals_of_states(partitions, program.states)
-        if begin is not None:
-            begin(totals)
-        scratch = totals_of_states(1, ops)
-        out = totals_of_states(1, 1, places if options.by_start else 1)
-        for part in paces(len(read.symbols), careful=True):
-            some = read._replace(symbols=read.symbols[: part.stop])
-            state = totals, scratch, out
-            while (status := k.total_ends(program.moves, some, *state, rows, reg, options)) == FULL:
-                rows = double_room(rows)
-            if status != DONE:
-                break
+    def is_inside(self, start: int) -> bool:
+        """Return whether the window of the last event has a start that it had once."""
+        return self._clock is None or start >= self._inside.lowest
+
+    def state(self, partitions: Int64s, starts: Int64s, order: Int64s) -> list[Any]:
+        """Return for each partition the state of a `WindowPointer` with these starts inside."""
+        count = len(self.keys())
+        seen = [*self._seen.tolist(), *([0] * count)][:count]
+        inside: list[dict[int, Instant]] = [{} for _ in seen]
+        instants = self._inside.instants()
+        cells = zip(partitions.tolist(), starts.tolist(), order.tolist(), strict=True)
+        for n, start, at in sorted(cells):
+            if self.is_inside(start):
+                inside[n][start] = at if self._clock is None else instants[start]
+        pairs = ([(at, start) for start, at in some.items()] for some in inside)
+        return list(zip(seen, pairs, strict=True))
+
+    def read(
+        self,
+        columns: Mapping[str, Any],
+        positions: Int64s,
+        symbols: Symbols,
+        action: Symbols,
+        matters: Bytes,
+    ) -> dict[str, Int64s]:
+        """The events that matter and are in a partition, as fields of `k.Read`.
+
+        The columns and `symbols` are of all events of a batch, `positions` those in the stream;
+        `action` and `matters` are by symbol. Raises `BadData` for a time that is missing or goes
+        back.
+        """
+        count = len(positions)
+        indices, actions = np.empty(count + 1, np.int32), np.empty(count + 1, action.dtype)
+        found = relevant(symbols, matters, action, indices, actions)
+        some, actions = indices[:found], actions[:found]
+        of_some, codes = np.zeros(found, np.int64), None
+        if self._keys.attributes:
+            if isinstance(self._window, EventWindow):
+                codes = self._keys.codes(columns, count)
+                of_some = codes[some]
+            else:
+                present = {a: columns[a] for a in self._keys.attributes if a in columns}
+                of_some = self._keys.codes(take_columns(present, some), found)
+            if len(some) and of_some.min() == NONE:
+                inside = of_some != NONE
+                some, actions, of_some = some[inside], actions[inside], of_some[inside]
+        order = at = positions[some]
+        if isinstance(self._window, EventWindow):
+            order = self._ordinals(codes, count)[some]
+            lowest = order - min(self._window.width, MOST_EVENTS)
+        elif self._clock is not None:
+            times = self._clock.read(columns, count, lambda n: int(positions[n]))
+            lowest = self._inside.take(take_instants(times, some), at)
         else:
-            listed = k.Rows(*(column[: reg[k.ROWS]] for column in rows))
-            return KernelRun(listed, totals, int(reg[k.EPOCH]))
-        if status != NEED_SCRATCH:
-            raise TooLarge("a sum needs more than 64 bits")
-        # the ring of starts was full: from the beginning, since the kernel keeps no old totals
-        places *= 2
+            lowest = np.full(len(some), NONE, np.int64)
+        return {
+            "actions": actions.astype(np.int64),
+            "codes": of_some,
+            "order": order,
+            "lowest": lowest,
+            "positions": at,
+        }
+
+    def _ordinals(self, codes: Int64s | None, count: int) -> Int64s:
+        """For each event the number of earlier events of its partition."""
+        more = np.zeros(max(0, self.partitions - len(self._seen)), np.int64)
+        self._seen = np.concatenate((self._seen, more))
+        if codes is None:
+            self._seen = self._seen + count
+            return np.arange(int(self._seen[0]) - count, int(self._seen[0]))
+        order: Int64s = _order_in_partition(codes) + self._seen[codes]
+        self._seen = self._seen + np.bincount(codes[codes != NONE], minlength=len(self._seen))
+        return order
 
 
-def _room(rows: int, sums: int, least: int) -> k.Rows:
-    event, start, group, runs = (np.zeros(rows, np.int64) for _ in range(4))
-    totals = np.zeros((rows, sums), np.int64), np.zeros((rows, least), np.int64)
-    return k.Rows(event, start, group, runs, *totals)
+class _Inside:
+    """The events inside a window in time that have mattered."""
+
+    def __init__(self, width: Instant) -> None:
+        self._width = width
+        self._times: Instants = np.zeros(0, np.int64)
+        self._positions = np.zeros(0, np.int64)
+
+    def begin(self, events: Sequence[tuple[int, Instant]]) -> None:
+        """Begin with some events, their positions and instants."""
+        times = [time for _, time in events]
+        whole = all(isinstance(time, int) and abs(time) < SAFE for time in times)
+        self._times = np.array(times, np.int64) if whole else times
+        self._positions = np.array([position for position, _ in events], np.int64)
+
+    @property
+    def lowest(self) -> int:
+        """The position of the first event inside."""
+        return int(self._positions[0]) if len(self._positions) else 0
+
+    def instants(self) -> dict[int, Instant]:
+        """Return the instants by position."""
+        return dict(zip(self._positions.tolist(), list_of(self._times), strict=True))
+
+    def take(self, fresh: Instants, positions: Int64s) -> Int64s:
+        """Read events; for each the first position inside its window."""
+        if not len(positions):
+            return positions
+        before, times = len(self._positions), fresh
+        if before:
+            times = join_instants([self._times, fresh])
+            positions = np.concatenate((self._positions, positions))
+        first = first_inside(times, self._width, before)
+        low = int(first[-1])
+        # of one kind again, where the events of before were of another
+        self._times = times[low:] if low < before else fresh[low - before :]
+        self._positions = positions[low:]
+        return positions[first]
+
+
+def _totals_by_kernel(
+    plan: Plan,
+    machine: LabelledMachine,
+    stream: Stream,
+    time: TimeAxis | None,
+    inputs: AggregateInputs,
+    *,
+    by_start: bool,
+) -> EndTotals:
+    """The totals by the kernel; raises `TooLarge`."""
+    columns, positions = events_of_streams(plan.streams, stream.columns, len(stream))
+    stage, places = SymbolStage(machine.predicates), Places(plan, time)
+    symbols = stage.symbols(columns, len(positions))
+    program = program_of(machine, stage.vectors)
+    events = places.read(columns, positions, symbols, program.action, program.matters)
+    read = read_of(events, machine.marks, inputs, events["positions"])
+    separate = by_start or plan.window is not None
+    options = k.Options(CONSUMES[plan.consume], separate, by_start)
+    totals = ArrayTotals(options, sums=len(inputs.sums), least=len(inputs.least))
+    groups = prod(size for _, _, size in inputs.groups)
+    ends = totals.read(program.moves, read, partitions=places.partitions, groups=groups)
+    return ends._replace(end=read.positions[ends.end])
+
+
+def total_of(numbers: Any) -> int:
+    """Return the exact sum of integers."""
+    fits = largest(numbers) * len(numbers) <= MOST_INTEGER
+    return int(numbers.sum()) if fits else sum(numbers.tolist())
+
+
+NO_INPUTS = AggregateInputs((), (), ())
+
+
+def counts_of_ends(
+    plan: Plan, tables: LearnedTables, stream: Stream, time: TimeAxis | None
+) -> tuple[Int64s, Any]:
+    """The ends of a stream, and how many answers each has; at most the LIMIT.
+
+    Raises `TooLarge` where there are too many counts.
+    """
+    columns, positions = events_of_streams(plan.streams, stream.columns, len(stream))
+    symbols, places = tables.symbols(columns, len(positions)), Places(plan, time)
+    if (program := tables.program()) is None:
+        raise TooLarge("the machine is too large for a program")
+    events = places.read(columns, positions, symbols, program.action, program.read)
+    options = k.Options(CONSUMES[plan.consume], plan.window is not None, False)
+    ends = counts(options, program.moves, events, places.partitions)
+    numbers = ends.runs
+    if plan.limit is not None:
+        numbers = np.minimum(numbers, plan.limit.per_end)
+    return events["positions"][ends.end], numbers
+
+
+def counts(
+    options: k.Options, moves: Moves, events: Mapping[str, Int64s], partitions: int
+) -> EndTotals:
+    """The numbers of answers at ends; raises `TooLarge`."""
+    read = read_of(events, [frozenset()] * 2, NO_INPUTS, events["positions"])
+    marked = [ops._replace(marks=ops.marks.astype(np.int32)) for ops in (moves.begin, moves.move)]
+    of_counts = moves._replace(begin=marked[0], move=marked[1])
+    return ArrayTotals(options).read(of_counts, read, partitions=partitions)
 
 
 def _rows(columns: Sequence[Any], length: int) -> Int64s:
@@ -332,10 +700,11 @@ def _order_in_partition(codes: Int64s) -> Int64s:
 
 
 class Program(NamedTuple):
-    """A labelled machine over some symbols, as the kernel runs it."""
+    """A labelled machine over some symbols, as the kernel runs it; actions are symbols."""
 
-    moves: k.Moves
-    matters: NDArray[np.bool_]
+    moves: Moves
+    action: Symbols  # (symbols,), all different
+    matters: Bytes
     """Which symbols change something: (symbols,)."""
     number: dict[int, int]
     """The numbers of the machine's states that may still lead to an answer."""
@@ -343,11 +712,6 @@ class Program(NamedTuple):
     """The numbers of its idle states."""
     reached: frozenset[int]
     """All states of the machine that were looked at."""
-
-    @property
-    def states(self) -> int:
-        """Count of the numbers of states, at least one."""
-        return max(1, len(self.number))
 
 
 def program_of(
@@ -399,17 +763,20 @@ def program_of(
     leave = [[n for q, n in number.items() if (q, a) not in stays] for a in range(len(vectors))]
     begin = [ops(NONE, moves) for moves in begins]
     wait = np.array([[at[machine.wait(idle, v)] for v in vectors] for idle in at], np.int32)
-    moves = k.Moves(
+    moves = Moves(
+        states=len(number),
+        actions=len(vectors),
         begin=_ops(begin),
         move=_ops(move),
         leave_first=firsts(leave),
         leave=np.array([n for row in leave for n in row], np.int32),
-        wait=wait,
+        wait=wait.reshape(-1),
     )
     matters = np.array([bool(row) for row in begin]).reshape(wait.shape).any(axis=0)
     matters |= np.array([bool(row or left) for row, left in zip(move, leave, strict=True)])
     matters |= (wait != np.arange(len(at))[:, np.newaxis]).any(axis=0)
-    return Program(moves, matters, number, at, frozenset(states))
+    action = np.arange(len(vectors)).astype(narrowest(len(vectors)))
+    return Program(moves, action, matters.astype(np.uint8), number, at, frozenset(states))
 
 
 def _targets(moves: LabelledMoves) -> list[int]:
@@ -425,12 +792,12 @@ def _loops(op: _Op, q: int, symbol: int, stays: set[tuple[int, int]]) -> bool:
     return op.mark == NONE and (q, symbol) in stays
 
 
-def _ops(rows: Sequence[Sequence[_Op]]) -> k.Ops:
+def _ops(rows: Sequence[Sequence[_Op]]) -> Ops:
     flat = [op for row in rows for op in row]
-    return k.Ops(
+    return Ops(
         firsts(rows),
         np.array([op.source for op in flat], np.int32),
         np.array([op.target for op in flat], np.int32),
-        np.array([op.mark for op in flat], np.int32),
         np.array([op.accepts for op in flat], np.uint8),
+        np.array([op.mark for op in flat], np.int32),
     )

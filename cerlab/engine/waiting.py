@@ -31,21 +31,14 @@ from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels import windowed as e
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.tecs import NO_IDLE_STATES, NO_RESTARTS, Events
+from cerlab.engine.kernels.totals import Options
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.reference import waiting as in_steps
-from cerlab.engine.reference.driver import RunCounts
+from cerlab.engine.reference.totals import counting
 from cerlab.engine.reference.waiting import LatestStart
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.engine.registers.program import NotTaken
-from cerlab.engine.windowed import MAX_COUNTS
-from cerlab.engine.windows import (
-    Doubles,
-    TimeColumn,
-    first_in_group,
-    last_in_group,
-    list_of,
-    take_instants,
-)
+from cerlab.engine.totals import TooLarge, counts, total_of
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.columns import Columns, array_from, order_of
@@ -207,47 +200,35 @@ class Groups:
         return e.Events(actions, codes, np.zeros(0, np.int64), first, 0)
 
     def counts(self, carried: Carried, tables: LearnedTables) -> int | None:
-        """Return the number of answers that a body gives; None where 64 bits are too few."""
+        """Return the number of answers that a body gives; None where the kernel cannot."""
         symbols, program = self.symbols(tables), tables.program()
-        size = 64
-        while program is not None and program.moves.states * size <= MAX_COUNTS:
-            moves = program.moves
-            counts = e.Counts(
-                starts=np.zeros((1, size), np.int32),
-                live=np.zeros((1, 2), np.int64),
-                runs=np.zeros((1, moves.states, size), np.int64),
-                scratch=np.zeros((max(1, len(moves.move.source)), size), np.int64),
-                epoch=np.zeros(1, np.int64),
-                idle=np.zeros(1, np.int32),
-            )
-            ends, numbers = np.empty(len(self), np.int32), np.empty(len(self), np.int64)
-            events = self._grouped(program.action[symbols], carried.lowest)
-            reg, status = np.zeros(e.REGISTERS, np.int64), k.DONE
-            for part in paces(len(self), careful=True):
-                read = events._replace(actions=events.actions[: part.stop])
-                status = e.count_ends(moves, read, _NO_LIMITS, counts, ends, numbers, reg)
-                if status != k.DONE:
-                    break
-            if status == k.DONE:
-                some = slice(0, int(reg[e.ENDS]))
-                total: int = sum(numbers[some][carried.given[ends[some]]].tolist())
-                return total
-            if status == k.FULL:
-                return None
-            size *= 2
-        return None
+        every = np.arange(len(self))
+        if program is None:
+            return None
+        events = {
+            "actions": program.action[symbols].astype(np.int64),
+            "codes": np.zeros(len(self), np.int64),
+            "order": every,
+            "lowest": carried.lowest,
+            "positions": every,
+        }
+        try:
+            ends = counts(Options(k.KEEP, True, False), program.moves, events, 1)
+        except TooLarge:
+            return None
+        return total_of(ends.runs[carried.given[ends.end]])
 
     def counts_by_runs(self, carried: Carried, tables: LearnedTables) -> int:
         """The same by integers of any size, event by event."""
         total, events = 0, self.stream.events
-        runs = RunCounts(tables.machine, by_start=True)
+        runs = counting(tables.machine, by_start=True)
         for n, position in enumerate(self.positions.tolist()):
             if self.begins[n] == n:
-                runs = RunCounts(tables.machine, by_start=True)
+                runs = counting(tables.machine, by_start=True)
             runs.forget(int(carried.lowest[n]))
             runs.advance(events[position], n)
             if carried.given[n]:
-                total += runs.count(int(carried.lowest[n]))
+                total += sum(runs.totals_of_end(int(carried.lowest[n])).values())
         return total
 
     def answers(self, plan: Plan, carried: Carried, tables: LearnedTables) -> Iterator[AnswerBatch]:

@@ -1,8 +1,8 @@
 """Plans with a window: the events that end an answer come first, then answers enumerated.
 
 `scan` reads a stream by batches, each with the window before it; `program` is the machine as flat
-arrays; `evaluation` lists answers, `chains` where runs only gather; `counts` counts them; `ranges`
-puts several threads to one stream.
+arrays; `evaluation` lists answers, `chains` where runs only gather; `ranges` puts several threads
+to one stream.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from collections.abc import Generator, Iterator
 import numpy as np
 
 from cerlab.automata.plan import Plan
-from cerlab.budget import poll
 from cerlab.computed import cached_property
-from cerlab.engine.answers import AnswerBatch, Buffer, double_room, paces, whole
+from cerlab.engine.answers import AnswerBatch, Buffer, double_room, paces
 from cerlab.engine.general import CONSUMES, Tecs, limit_of
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels import chains as c
@@ -22,12 +21,12 @@ from cerlab.engine.kernels import windowed as e
 from cerlab.engine.kernels.chains import Events as ChainEvents
 from cerlab.engine.kernels.tecs import NO_IDLE_STATES
 from cerlab.engine.kernels.tecs import Events as Batch
-from cerlab.engine.kernels.windowed import ENDS, REGISTERS, Counts, Events, count_ends
+from cerlab.engine.kernels.windowed import Events
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.window_program import Program
-from cerlab.engine.window_scan import RelevantEvents, WindowScan, why_not_windowed
+from cerlab.engine.window_scan import RelevantEvents, WindowScan
 from cerlab.kernel_cache import RepeatedCalls
-from cerlab.model.stream import Stream, TimeAxis
+from cerlab.model.stream import TimeAxis
 
 RECORDS_PER_NODE = 16
 """Room for records costs nothing until it is used, and is not kept; so there is more of it."""
@@ -240,87 +239,3 @@ class Chains:
 
 def _records(count: int) -> c.Records:
     return c.Records(*(np.empty(count, np.int32) for _ in range(4)))
-
-
-MAX_COUNTS = 1 << 24
-"""The maximum number of counters: one for each partition, state and start in the window."""
-
-
-NO_TIMES = np.zeros(0, np.int64)
-
-
-class CountOverflow(Exception):
-    """The numbers are too large, or too many, for the kernel; Python's integers can do it."""
-
-
-class EndCounts(WindowScan[tuple[k.Int64s, k.Int64s]]):
-    """The ends of the answers of a plan and their numbers, positions and counts.
-
-    Counts are at most the LIMIT. Raises `CountOverflow` where they need more than 64 bits.
-    """
-
-    def __init__(
-        self, plan: Plan, tables: LearnedTables, time: TimeAxis | None = None, *, starts: int = 64
-    ) -> None:
-        super().__init__(plan, tables, time)
-        self._starts = starts
-
-    def _evaluate(
-        self, program: Program | None, events: RelevantEvents, again: int
-    ) -> Generator[tuple[k.Int64s, k.Int64s], None, k.Int32s]:
-        if program is None:
-            raise CountOverflow("the machine is too large for a program")
-        count = events.count
-        ends, numbers = np.empty(count, np.int32), np.empty(count, np.int64)
-        batch = Events(events.actions, events.codes, NO_TIMES, events.first, again)
-        while (size := self._count(program, batch, ends, numbers)) is None:
-            # the rings were too small: the batch is counted again from its beginning
-            self._starts *= 2
-        if size:
-            at_most = np.minimum(numbers[:size], limit_of(self._plan))
-            yield events.positions[ends[:size]], at_most
-        return ends[:size]
-
-    def _count(
-        self, program: Program, events: Events, ends: k.Int32s, numbers: k.Int64s
-    ) -> int | None:
-        """Return the number of events that end answers; None where the rings are too small."""
-        counts, reg = self._counts(program), np.zeros(REGISTERS, np.int64)
-        limits = k.Limits(k.NO_LIMIT, self._consume, k.NONE)
-        for part in paces(len(events.actions), careful=True):
-            read = events._replace(actions=events.actions[: part.stop])
-            status = count_ends(program.moves, read, limits, counts, ends, numbers, reg)
-            if status == k.FULL:
-                raise CountOverflow("there are more answers of one end than 2^53")
-            if status != k.DONE:
-                return None
-        return int(reg[ENDS])
-
-    def _counts(self, program: Program) -> Counts:
-        """Empty rings with room for so many starts."""
-        partitions, size, moves = self._partitions, self._starts, program.moves
-        if partitions * moves.states * size > MAX_COUNTS:
-            raise CountOverflow("there are too many starts in the window, and partitions")
-        poll(8 * partitions * moves.states * size)
-        counts = Counts(
-            starts=np.zeros((partitions, size), np.int32),
-            live=np.zeros((partitions, 2), np.int64),
-            runs=np.zeros((partitions, moves.states, size), np.int64),
-            scratch=np.zeros((max(1, len(moves.move.source)), size), np.int64),
-            epoch=np.zeros(partitions, np.int64),
-            idle=np.zeros(partitions, np.int32),
-        )
-        counts.idle[0] = program.idle_of[self._idle]
-        return counts
-
-
-def end_counts(
-    plan: Plan, tables: LearnedTables, stream: Stream, time: TimeAxis | None
-) -> Iterator[tuple[k.Int64s, k.Int64s]]:
-    """The ends of a whole stream and their numbers, in order, as `EndCounts` gives them.
-
-    Raises `CountOverflow` also for plans that `why_not_windowed` objects to.
-    """
-    if (reason := why_not_windowed(plan)) is not None:
-        raise CountOverflow(reason)
-    yield from whole(EndCounts(plan, tables, time), stream)

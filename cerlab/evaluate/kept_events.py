@@ -156,10 +156,11 @@ class ListedTotals:
 
         request, by_start = self._request, "start" in self._request.groups
         part, offset = self._run.recent.part_of(self._pattern, answers)
-        numbering = Numbering(request, part, (), doubles, self._codes)
-        near, labels = answers.shift_positions(-offset), numbering.inputs.labels
+        numbering = Numbering(request, part, doubles, self._codes)
+        inputs = numbering.inputs(part, doubles)
+        near, labels = answers.shift_positions(-offset), inputs.labels
         rows = labelled_answers(self._pattern, part, [near], labels)
-        totals = totals_of_rows(rows, numbering.inputs, by_start=by_start)
+        totals = totals_of_rows(rows, inputs, by_start=by_start)
         ends = totals.end.tolist()
         starts = totals.start + offset if by_start else totals.start
         groups = numbering.groups_of(totals.group)

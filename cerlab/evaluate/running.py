@@ -9,7 +9,7 @@ as multiples of the least one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,13 +23,13 @@ from cerlab.engine.reference.driver import Driver, WindowPointer
 from cerlab.engine.reference.totals import (
     ANY_START,
     Gain,
-    Gains,
     Greatest,
     Place,
     RunTotals,
     Sliding,
     Total,
     add_totals,
+    sums,
 )
 from cerlab.engine.run import warn_of_no_wait
 from cerlab.engine.state import axis_of_state
@@ -153,9 +153,9 @@ class RunningTotals:
         )
         self._stage = SymbolStage(self._machine.predicates)
         by_start = plan.window is not None or "start" in request.groups
-        gains = Gains(self._gain, 3 * len(request.summands), len(request.extremes))
-        reader = partial(RunTotals, self._machine, self._symbol, gains, by_start=by_start)
-        self._driver = Driver[RunTotals](plan, reader, time)
+        algebra = sums(self._gain, 3 * len(request.summands), len(request.extremes))
+        reader = partial(RunTotals[Total], self._machine, self._symbol, algebra, by_start=by_start)
+        self._driver = Driver[RunTotals[Total]](plan, reader, time)
         self._batches: Batches | None = None
 
     def _list(self, state: bytes | None) -> None:
@@ -168,6 +168,8 @@ class RunningTotals:
 
     def state(self) -> bytes:
         """All that has to be known to go on elsewhere (`cerlab.evaluate.running`)."""
+        if self._listed is None:
+            self._leave_arrays()
         body = (
             self.position,
             self._listed.state() if self._listed else self._driver.state(RunTotals.state),
@@ -253,7 +255,7 @@ class RunningTotals:
         rows: dict[Row, Total] = {}
         if self._listed is not None:
             self._read_listed(self._listed, stream, rows)
-        elif len(stream) < FEWEST or not self._read_batch(stream, rows):
+        elif not self._is_batch(len(stream)) or not self._read_batch(stream, rows):
             self._check(stream.events)
             try:
                 for event in stream.events:
@@ -263,24 +265,51 @@ class RunningTotals:
                 raise
         return self._table(rows)
 
+    def _is_batch(self, length: int) -> bool:
+        """Return whether a batch is read by the kernel."""
+        large = length >= FEWEST
+        if self._batches is None or self._batches.takes(large=large):
+            return large or self._batches is not None
+        self._leave_arrays()
+        return False
+
+    def _leave_arrays(self) -> None:
+        """Have the totals in the substreams of the driver."""
+        if self._batches is not None:
+            self._batches.write_back()
+            self._batches = None
+
     def _read_batch(self, stream: Stream, rows: dict[Row, Total]) -> bool:
         """Read events by the kernel, or none; whether they are read."""
         from cerlab.engine.totals import TooLarge  # Numba loads here
-        from cerlab.evaluate.running_batches import Batches, GroupCodes
 
-        if self._batches is None:
-            codes = GroupCodes(self._values_of, self._group_of)
-            self._batches = Batches(self._driver, self._machine, self._stage, self._request, codes)
         try:
             kinds, doubles = self._kinds_in(stream)
             ends, lowest = self._ends.read_batch(stream, self.position)
-            endings = self._batches.read(stream, self.position, self._time, doubles)
+            endings = self._read_arrays(stream, doubles)
         except (BadData, TypeMismatch, TooLarge):
+            self._leave_arrays()
             return False  # event by event it is found which event it is, or that there is none
         self._ends, self._kinds, self._doubles = ends, kinds, doubles
         self._take(endings, lowest, rows)
         self.position += len(stream)
         return True
+
+    def _read_arrays(self, stream: Stream, doubles: set[str]) -> Iterator[Ending]:
+        """Read events into arrays, others where they do not represent the values."""
+        from cerlab.evaluate.running_batches import Batches, GroupCodes, Query, Unfit
+
+        if self._batches is not None:
+            try:
+                return self._batches.read(stream, self.position, doubles)
+            except Unfit:
+                self._leave_arrays()
+        codes = GroupCodes(self._values_of, self._group_of)
+        query = Query(self._machine, self._stage, self._request, codes, self._time)
+        batches = Batches(self._driver, query, stream, doubles)
+        endings = batches.read(stream, self.position, doubles)
+        self._batches = batches
+        return endings
 
     def _read_listed(self, listed: ListedTotals, stream: Stream, rows: dict[Row, Total]) -> None:
         """Read events whose answers are listed; raises as `push`."""

@@ -1,13 +1,17 @@
-"""Running totals over large batches: by the kernel, from the totals so far and back to them.
+"""Running totals over large batches, as arrays that go on from batch to batch.
 
-Between batches the totals are those of `RunTotals`, which single events go on from and a saved
-state is made of. Exponents, ranks and numbers of groups hold for one batch.
+Small batches are read event by event, where totals are those of `RunTotals`; a saved state is made
+of these, too. A change from one form to the other moves all totals. So it is made at the first
+large batch, for a state, and after as many small batches as pay for it.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
+from itertools import groupby
 from math import prod
 from typing import Any, NamedTuple
 
@@ -16,39 +20,30 @@ import numpy as np
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.engine.answers import events_of_streams
 from cerlab.engine.general import CONSUMES
+from cerlab.engine.instants import Instants
 from cerlab.engine.kernels import totals as k
-from cerlab.engine.kernels.arrays import NONE, Int64s
+from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.measures import (
     MOST_INTEGER,
     NOTHING,
     AggregateInputs,
     EndTotals,
     Integers,
+    Numbers,
     group_rows,
     integers,
     largest,
-    limbs,
 )
-from cerlab.engine.reference.driver import Driver, Substream, WindowPointer
-from cerlab.engine.reference.totals import ANY_START, Greatest, Place, RunTotals, Total
-from cerlab.engine.totals import (
-    LIMB,
-    KernelRun,
-    Program,
-    TooLarge,
-    gains_of_runs,
-    program_of,
-    run_kernel,
-    sums_of_digits,
-)
-from cerlab.engine.windows import Instants, TimeColumn, list_of, take_instants
+from cerlab.engine.reference.driver import Driver, Substream
+from cerlab.engine.reference.totals import Greatest, Place, RunTotals, Total
+from cerlab.engine.state_checks import MOST_EVENTS
+from cerlab.engine.totals import ArrayTotals, OpenRuns, Places, Program, program_of, read_of
 from cerlab.evaluate.aggregates import EXPONENT, Request, numbers_in
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
-from cerlab.model.columns import order_of, take_columns, values_of
+from cerlab.model.columns import values_of
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Instant, Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage
-from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.truth import Key, partition_key
 
 
@@ -72,191 +67,169 @@ class Ending(NamedTuple):
     total: Total
 
 
-class _Partition(NamedTuple):
-    key: Key
-    group: Key
-    """The key of the rows of its answers."""
-    of_group: tuple[Value, ...]
-    part: Substream[RunTotals]
+class Unfit(Exception):
+    """A batch has values that the arrays of before do not represent."""
 
 
-class _Carried(NamedTuple):
-    """The totals of some runs before a batch."""
+class Query(NamedTuple):
+    """What is asked of a session, and how its values are numbered."""
+
+    machine: LabelledMachine
+    stage: SymbolStage
+    request: Request
+    groups: GroupCodes
+    time: TimeAxis | None
+
+
+class _Open(NamedTuple):
+    """Runs of the driver, and their numbers for the kernel."""
 
     partition: int
     state: int
-    place: Place
+    start: int
+    group: int
     total: Total
 
 
 class Batches:
-    """Reads batches into the substreams of a driver."""
+    """The totals of the substreams of a driver as arrays, which read batches."""
 
     def __init__(
         self,
-        driver: Driver[RunTotals],
-        machine: LabelledMachine,
-        stage: SymbolStage,
-        request: Request,
-        groups: GroupCodes,
+        driver: Driver[RunTotals[Total]],
+        query: Query,
+        stream: Stream,
+        doubles: Collection[str],
     ) -> None:
-        self._driver = driver
-        self._machine = machine
-        self._stage = stage
-        self._request = request
-        self._groups = groups
-        self._program: Program | None = None
-        self._symbols = 0
-        self._places = 64
+        """Take over the totals of a driver that is to read a batch; raises as `read`."""
+        plan, request = driver.plan, query.request
+        self._driver, self._query = driver, query
+        self._owners: list[tuple[Key, tuple[Value, ...]]] = []
+        parts = [*driver.substreams.values()]
+        keys = [tuple(value for _, value in key) for key in driver.substreams]
+        pointers = [part.pointer.state() if part.pointer else (0, []) for part in parts]
+        self._places = Places(plan, query.time)
+        self._places.resume(keys, pointers, driver.now)
+        idles = [part.recogniser.idle for part in parts]
+        states = {state for part in parts for state in part.recogniser.runs}
+        program = self._program = self._program_over(sorted(states), sorted({*idles}))
+        carried = [
+            _Open(n, program.number[state], *place, total)
+            for n, part in enumerate(parts)
+            for state, runs in part.recogniser.runs.items()
+            # a run in a state that the program leaves out is in no answer
+            if state in program.number
+            for place, total in runs.items()
+            if part.pointer is None or place[0] >= part.pointer.lowest
+        ]
+        totals, groups = [each.total for each in carried], [each.group for each in carried]
+        self._numbering = Numbering(request, stream, doubles, query.groups, totals, groups)
+        by_start = "start" in request.groups
+        options = k.Options(CONSUMES[plan.consume], by_start or plan.window is not None, by_start)
+        sums, least = 2 * len(request.summands), len(request.extremes)
+        self._totals = ArrayTotals(options, sums=sums, least=least)
+        self._small, self._size = 0, len(carried) + len(parts)
+        if parts:
+            partitions, starts = (
+                [each.partition for each in carried],
+                [each.start for each in carried],
+            )
+            of_runs = self._numbering.columns(partitions, starts, groups, totals)
+            order = self._places.order(partitions, starts)
+            runs = OpenRuns(integers([each.state for each in carried]), order, of_runs)
+            of_parts = [program.idles[idle] for idle in idles]
+            self._totals.begin(runs, of_parts, program.moves.states, self._numbering.groups)
 
-    def read(
-        self, stream: Stream, first: int, time: TimeAxis | None, doubles: Collection[str]
-    ) -> Iterator[Ending]:
+    def read(self, stream: Stream, first: int, doubles: Collection[str]) -> Iterator[Ending]:
         """Read events, the first one at position `first`: the rows that they complete.
 
         In the order of their ends; where ends do not matter one row for each group. `doubles` are
-        the attributes that have had some. Raises `TooLarge` and `BadData`, and then nothing is
-        read.
+        the attributes that have had some. Raises `TooLarge`, `BadData`, and `Unfit` for values that
+        other arrays represent; then nothing is read.
         """
-        plan, request, driver = self._driver.plan, self._request, self._driver
+        plan, machine, stage = self._driver.plan, self._query.machine, self._query.stage
+        numbering, places, totals = copy(self._numbering), self._places.copy(), self._totals.copy()
+        inputs = numbering.inputs(stream, doubles)
         columns, inside = events_of_streams(plan.streams, stream.columns, len(stream))
-        positions = inside + first
-        times = window_times(plan.window, time, columns, positions, driver.now)
-        codes, partitions = self._partitions(columns, len(inside))
-        parts = [each.part for each in partitions]
-        pointers = [part.pointer and part.pointer.copy() for part in parts]
-        lowest = _lowest_starts(pointers, codes, times, positions)
-        symbols = self._stage.symbols(columns, len(inside))
-        program = self._program_over(parts)
-        carried = [each for each in _carried(partitions) if each.state in program.number]
-        numbering = Numbering(request, stream, carried, doubles, self._groups)
-        some = np.flatnonzero(program.matters[symbols] & (codes != NONE))
-        by_start = "start" in request.groups
-        separate = by_start or plan.window is not None
-        starts = _Starts(carried, len(parts), positions[some], separate=separate)
-        read = k.Read(
-            symbols=symbols[some].astype(np.int64),
-            codes=codes[some],
-            order=positions[some],
-            lowest=lowest[some],
-            **numbering.gains(self._machine.marks, inside[some]),
-        )
-
-        def begin(totals: k.RunTotals) -> None:
-            totals.epoch[:] = 0
-            totals.idle[:] = [program.idles[part.recogniser.idle] for part in parts]
-            starts.write(totals)
-            states = [program.number[each.state] for each in carried]
-            of_partitions = [each.partition for each in carried]
-            numbering.write(totals, (of_partitions, states, starts.places(carried)))
-
-        # a power of two, since places in the ring are masked, with room for more starts
-        places = max(self._places, 1 << starts.most.bit_length()) if separate else 1
-        shape = (len(parts), places, numbering.groups)
-        options = k.Options(CONSUMES[plan.consume], separate, by_start)
-        run = run_kernel(program, read, shape, options, begin)
+        symbols, program = stage.symbols(columns, len(inside)), self._program
+        if len(stage.vectors) != program.moves.actions:
+            program = self._program_over([*program.number], [*program.idles])
+        events = places.read(columns, inside + first, symbols, program.action, program.matters)
+        read = read_of(events, machine.marks, inputs, events["positions"] - first)
+        partitions, groups = places.partitions, numbering.groups
+        ends = totals.read(program.moves, read, partitions=partitions, groups=groups)
         # From here on nothing is refused.
-        self._places = max(run.state.order.shape[1], self._places)
-        if run.epoch:
-            for part in driver.substreams.values():
-                part.recogniser.reset()
-        for each, pointer in zip(partitions, pointers, strict=True):
-            each.part.pointer = pointer
-            driver.substreams[each.key] = each.part
-        self._write_back(run, parts, starts, numbering, program)
-        if len(times) and isinstance(plan.window, AttributeWindow | TimeWindow):
-            (driver.now,) = list_of(times[-1:])
-        return self._endings(run.rows, read, starts, numbering, partitions)
+        self._numbering, self._places, self._totals = numbering, places, totals
+        self._program = program
+        return self._endings(ends._replace(end=read.positions[ends.end]), read.codes[ends.end])
 
-    def _partitions(self, columns: Any, length: int) -> tuple[Int64s, list[_Partition]]:
-        """The partition of each event, NONE for none, and the partitions."""
-        driver = self._driver
-        attributes, grouped = driver.plan.partition, self._request.key
-        codes = np.zeros(length, np.int64)
-        if attributes:
-            codes = KeyCodes(attributes).codes(columns, length)
-        ids, first = np.unique(codes, return_index=True)
-        first = first[ids != NONE]
-        of_first = take_columns(columns, first)
-        values = {name: values_of(of_first[name], name) for name in attributes if len(first)}
-        partitions = []
-        for n in range(len(first)):
-            event = Event("?", {name: of[n] for name, of in values.items()})
-            key, group = partition_key(event, attributes), partition_key(event, grouped)
-            assert key is not None, "its events are in a partition"
-            assert group is not None, "its events are in a group"
-            of_group = tuple(values[name][n] for name in grouped)
-            part = driver.substreams.get(key)
-            if part is None:
-                part = Substream(driver.recogniser(), driver.plan.window)
-            partitions.append(_Partition(key, group, of_group, part))
-        return codes, partitions
+    def takes(self, *, large: bool) -> bool:
+        """Return whether a batch is for this: a large one, or too few small ones came so far.
 
-    def _program_over(self, parts: Sequence[Substream[RunTotals]]) -> Program:
-        """The program over all symbols so far, from all states that runs are in."""
-        states = {q for part in parts for q in part.recogniser.runs}
-        idles = {part.recogniser.idle for part in parts}
-        program = self._program
-        known = program is not None and states <= program.reached and idles <= program.idles.keys()
-        if program is None or not known or self._symbols != len(self._stage.vectors):
-            self._symbols = len(self._stage.vectors)
-            program = program_of(
-                self._machine, self._stage.vectors, sorted(states), sorted(idles), more=True
-            )
-            self._program = program
-        return program
+        A small batch takes as long as some totals that are moved to another form.
+        """
+        self._small = 0 if large else self._small + 1
+        return self._small * PAID <= self._size
 
-    def _write_back(
-        self,
-        run: KernelRun,
-        parts: Sequence[Substream[RunTotals]],
-        starts: _Starts,
-        numbering: Numbering,
-        program: Program,
-    ) -> None:
-        """The totals and idle states of the kernel into the substreams."""
-        totals, idles, states = run.state, list(program.idles), list(program.number)
-        for part, idle, of in zip(parts, totals.idle.tolist(), totals.epoch.tolist(), strict=True):
-            part.recogniser.reset()
-            if of == run.epoch:
-                part.recogniser.idle = idles[idle]
-        live = starts.live(totals, run.epoch)
-        at = np.nonzero((totals.runs > 0) & live[:, np.newaxis, :, np.newaxis])
-        p, q, s, g = at
-        begun = starts.of(totals.start[p, s]).tolist()
-        sums = numbering.sums_of(totals.sums[at])
-        ended = EndTotals(p, s, g, totals.runs[at], sums, tuple(totals.least[at].T))
-        cells = zip(p.tolist(), q.tolist(), begun, numbering.groups_of(g), strict=True)
-        for (n, state, start, group), total in zip(cells, numbering.totals(ended), strict=True):
-            pointer, runs = parts[n].pointer, parts[n].recogniser.runs
-            if pointer is None or start >= pointer.lowest:
-                runs.setdefault(states[state], {})[start, group] = total
+    def write_back(self) -> None:
+        """Give the totals to the substreams of the driver."""
+        driver, program, places = self._driver, self._program, self._places
+        runs, states = self._totals.runs(), [*program.number]
+        start, inside = (
+            runs.totals.start,
+            places.state(runs.totals.end, runs.totals.start, runs.order),
+        )
+        driver.now = places.last
+        driver.substreams.clear()
+        keys, names = places.keys(), [*program.idles]
+        idles = self._totals.idles(len(keys))
+        window, parts = driver.plan.window, list[Substream[RunTotals[Total]]]()
+        of_parts = [dict[int, dict[Place, Total]]() for _ in idles]
+        cells = zip(
+            *(runs.totals.end.tolist(), runs.state.tolist(), start.tolist()),
+            *(self._numbering.groups_of(runs.totals.group), self._numbering.totals(runs.totals)),
+            strict=True,
+        )
+        for n, state, begun, group, total in cells:
+            if places.is_inside(begun):
+                of_parts[n].setdefault(states[state], {})[begun, group] = total
+        for values, idle, runs_of, pointer in zip(keys, idles, of_parts, inside, strict=True):
+            part = Substream(driver.recogniser(), window)
+            part.recogniser.begin(names[idle], runs_of)
+            if part.pointer is not None:
+                part.pointer.resume(pointer, MOST_EVENTS - 1)
+            parts.append(part)
+            driver.substreams[_key(driver.plan.partition, values, driver.plan.partition)] = part
 
-    def _endings(
-        self,
-        rows: k.Rows,
-        read: k.Read,
-        starts: _Starts,
-        numbering: Numbering,
-        partitions: Sequence[_Partition],
-    ) -> Iterator[Ending]:
+    def _program_over(self, states: Sequence[int], idles: Sequence[int]) -> Program:
+        """The program over all symbols so far, from all states that runs may be in."""
+        return program_of(self._query.machine, self._query.stage.vectors, states, idles, more=True)
+
+    def _endings(self, totals: EndTotals, partitions: Int64s) -> Iterator[Ending]:
         """The rows of the kernel; one for each group where ends do not matter."""
-        groups = self._request.groups
-        start = np.full(len(rows.start), ANY_START)
-        if "start" in groups:
-            start = starts.of(rows.start)
-        sums, least = numbering.sums_of(rows.sums), tuple(rows.least.T)
-        totals = EndTotals(rows.event, start, rows.group, rows.runs, sums, least)
-        if "end" not in groups:
+        request, numbering = self._query.request, self._numbering
+        if len(partitions) and int(partitions.max()) >= len(self._owners):
+            names = self._driver.plan.partition
+            self._owners += (
+                (
+                    _key(names, key, request.key),
+                    tuple(dict(zip(names, key, strict=True))[a] for a in request.key),
+                )
+                for key in self._places.keys()[len(self._owners) :]
+            )
+        if "end" not in request.groups:
             number: dict[Key, int] = {}
-            of_part = [number.setdefault(part.group, len(number)) for part in partitions]
-            by = np.array(of_part, np.int64)[read.codes[rows.event]]
-            totals = group_rows(totals, [by, totals.start, totals.group])
+            of_owners = [number.setdefault(key, len(number)) for key, _ in self._owners]
+            by = np.array(of_owners, np.int64)[partitions]
+            every = np.arange(len(partitions))
+            rows = group_rows(totals._replace(end=every), [by, totals.start, totals.group])
+            partitions, totals = partitions[rows.end], rows._replace(end=totals.end[rows.end])
+        owners = self._owners
         return (
-            Ending(end, partitions[p].group, partitions[p].of_group, (begun, group), total)
+            Ending(end, owners[p][0], owners[p][1], (begun, group), total)
             for end, p, begun, group, total in zip(
-                read.order[totals.end].tolist(),
-                read.codes[totals.end].tolist(),
+                totals.end.tolist(),
+                partitions.tolist(),
                 totals.start.tolist(),
                 numbering.groups_of(totals.group),
                 numbering.totals(totals),
@@ -265,169 +238,126 @@ class Batches:
         )
 
 
-class _Starts:
-    """The places in the kernel's ring of the starts of runs: those carried, then new ones."""
+PAID = 16
+"""So many totals are moved to another form in the time that a small batch costs more as arrays."""
 
-    def __init__(
-        self,
-        carried: Sequence[_Carried],
-        partitions: int,
-        positions: Int64s,
-        *,
-        separate: bool,
-    ) -> None:
-        self._separate = separate
-        starts: list[set[int]] = [set() for _ in range(partitions)]
-        for each in carried:
-            starts[each.partition].add(each.place[0])
-        self._starts = [sorted(of) for of in starts]
-        self._new = len(positions)
-        old = np.array([start for of in self._starts for start in of], np.int64)
-        self._positions = np.concatenate((positions, old))
 
-    @property
-    def most(self) -> int:
-        """The maximum number of starts of a partition."""
-        return max(map(len, self._starts), default=0)
-
-    def write(self, totals: k.RunTotals) -> None:
-        """Write the starts into the ring, which has room for them."""
-        totals.live[:, 1] = 1
-        if self._separate:
-            n = self._new
-            for p, starts in enumerate(self._starts):
-                totals.order[p, : len(starts)] = starts
-                totals.start[p, : len(starts)] = np.arange(n, n + len(starts))
-                totals.live[p, 1] = len(starts)
-                n += len(starts)
-
-    def places(self, carried: Sequence[_Carried]) -> list[int]:
-        """The places of the starts of some runs."""
-        if not self._separate:
-            return [0] * len(carried)
-        place = [{start: n for n, start in enumerate(of)} for of in self._starts]
-        return [place[each.partition][each.place[0]] for each in carried]
-
-    def of(self, events: Int64s) -> Int64s:
-        """The starts that the kernel knows by these events."""
-        return self._positions[events] if self._separate else np.full(len(events), ANY_START)
-
-    def live(self, totals: k.RunTotals, epoch: int) -> Any:
-        """Which places hold runs: bool (partitions, places)."""
-        places = totals.order.shape[1]
-        first, after = totals.live[:, :1], totals.live[:, 1:]
-        return ((np.arange(places) - first) % places < after - first) & (totals.epoch == epoch)[
-            :, np.newaxis
-        ]
+def _key(names: Sequence[str], values: Sequence[Value], of: tuple[str, ...]) -> Key:
+    """The key of some attributes of events with these values."""
+    key = partition_key(Event("?", dict(zip(names, values, strict=True))), of)
+    assert key is not None, "its events are in a partition"
+    return key
 
 
 class Numbering:
-    """The values of a batch, and of the runs before it, as integers of the kernel."""
+    """The values of events and of totals as integers of the kernel.
+
+    Sums of doubles are multiples of a power of two; least values are compared by keys that leave
+    room between them; groups have mixed digits with room for more values.
+    """
 
     def __init__(
         self,
         request: Request,
         stream: Stream,
-        carried: Sequence[_Carried],
         doubles: Collection[str],
         codes: GroupCodes,
+        totals: Sequence[Total] = (),
+        groups: Sequence[int] = (),
     ) -> None:
-        self._carried = carried
-        self._codes = codes
-        self._places = request.summands
-        self._extremes = request.extremes
-        self._units = [0 if attribute in doubles else None for _, attribute in self._places]
-        columns: dict[str, Any] = {}
-
-        def values(attribute: str) -> list[Value]:
-            if attribute not in columns:
-                of = stream.columns.get(attribute)
-                columns[attribute] = (
-                    [None] * len(stream) if of is None else values_of(of, attribute)
-                )
-            return [math.nan if v != v else v for v in columns[attribute]]
-
-        self._sums: list[tuple[Integers, Integers]] = []
-        for n, (_, attribute) in enumerate(self._places):
-            of = numbers_in(stream, attribute)
-            parts = [each.total.sums[3 * n : 3 * n + 3] for each in carried]
-            before = [whole for _, whole, _ in parts]
-            events = of.integers
+        """Represent the values of some totals and groups, and of a batch."""
+        self._request, self._codes = request, codes
+        values = _Values(stream)
+        self._units: list[int | None] = []
+        for n, (_, attribute) in enumerate(request.summands):
+            self._units.append(None)
             if attribute in doubles:
-                before = [(whole << EXPONENT) + rest for _, whole, rest in parts]
-                unit = min((_zeros(x) - EXPONENT for x in before if x), default=of.exponent)
-                unit = self._units[n] = min(unit, of.exponent)
-                before = [x >> unit + EXPONENT for x in before]
-                events = _shifted(events, of.exponent - unit)
-            self._sums += (events, integers(before)), (of.present, integers([c for c, *_ in parts]))
-        self._ordered: list[list[Any]] = []
-        ranks: list[Int64s] = []
-        self._ranks_before: list[list[int]] = []
-        for n, measure in enumerate(self._extremes):
-            extremes = (each.total.least[n] for each in carried)
-            plain = [x.value if isinstance(x, Greatest) else x for x in extremes]
-            read = [None if v != v else v for v in values(measure.place[1])]
-            known = dict.fromkeys(v for v in (*plain, *read) if v is not None)
-            ordered: list[Any] = sorted(known, reverse=measure.function == "max")
-            rank: dict[Value, int] = {value: n for n, value in enumerate(ordered)}
-            ranks.append(np.array([rank.get(value, -1) for value in read], np.int64))
-            self._ranks_before.append([rank.get(value, NOTHING) for value in plain])
-            self._ordered.append(ordered)
-        self._values: list[list[Value]] = []
-        groups: list[Int64s] = []
-        of_groups = {each.place[1]: codes.values(each.place[1]) for each in carried}
-        strides: list[int] = []
-        local = dict.fromkeys(of_groups, 0)
-        for n, column in enumerate(request.labelled):
-            number: dict[Value, int] = {None: 0}
-            strides.append(prod(map(len, self._values)))
-            read = values(str(column.attribute))
-            groups.append(np.array([number.setdefault(v, len(number)) for v in read], np.int64))
-            for group, of_group in of_groups.items():
-                local[group] += strides[n] * number.setdefault(of_group[n], len(number))
-            self._values.append(list(number))
-        self._local = local
-        self.groups = prod(map(len, self._values))
-        """The number of groups."""
-        sums = [label for label, _ in self._places for _ in range(2)]
-        self.inputs = AggregateInputs(
-            tuple((label, of) for label, (of, _) in zip(sums, self._sums, strict=True)),
-            tuple((m.place[0], of) for m, of in zip(self._extremes, ranks, strict=True)),
-            tuple(
-                (column.label, of, len(known))
-                for column, of, known in zip(request.labelled, groups, self._values, strict=True)
-            ),
+                rests = (total.sums[3 * n + 2] for total in totals)
+                units = [_zeros(rest) - EXPONENT for rest in rests if rest]
+                unit = min(0, values.numbers(attribute).exponent, *units)
+                self._units[n] = unit // k.BITS * k.BITS
+        self._orders = []
+        for n, measure in enumerate(request.extremes):
+            extremes = (total.least[n] for total in totals)
+            plain = (x.value if isinstance(x, Greatest) else x for x in extremes)
+            known = {*plain, *values.comparable(measure.place[1])} - {None}
+            self._orders.append(_Order(known))
+        self._numbers: list[dict[Value, int]] = [{None: 0} for _ in request.labelled]
+        of_groups = [codes.values(group) for group in dict.fromkeys(groups)]
+        for n, (column, number) in enumerate(zip(request.labelled, self._numbers, strict=True)):
+            for value in (*(of[n] for of in of_groups), *values.of(str(column.attribute))):
+                number.setdefault(value, len(number))
+        self._room = [1 << len(number).bit_length() for number in self._numbers]
+
+    @property
+    def groups(self) -> int:
+        """The number of groups that there is room for."""
+        return prod(self._room)
+
+    def inputs(self, stream: Stream, doubles: Collection[str]) -> AggregateInputs:
+        """The integers that runs carry, by event of a batch; raises `Unfit`."""
+        request, values = self._request, _Values(stream)
+        sums: list[tuple[str, Integers]] = []
+        for (label, attribute), unit in zip(request.summands, self._units, strict=True):
+            of = values.numbers(attribute)
+            if (unit is None) == (attribute in doubles) or of.exponent < (unit or 0):
+                raise Unfit
+            whole = _shifted(of.integers, of.exponent - (unit or 0))
+            sums += (label, whole), (label, of.present)
+        least = []
+        for measure, order in zip(request.extremes, self._orders, strict=True):
+            keys = order.keys_of(values.comparable(measure.place[1]))
+            greatest = measure.function == "max"
+            least.append(
+                (measure.place[0], np.where(keys < 0, -1, LAST - keys if greatest else keys))
+            )
+        groups = []
+        for column, number, room in zip(request.labelled, self._numbers, self._room, strict=True):
+            read = values.of(str(column.attribute))
+            of_events = np.array([number.setdefault(v, len(number)) for v in read], np.int64)
+            if len(number) > room:
+                raise Unfit
+            groups.append((column.label, of_events, room))
+        return AggregateInputs(tuple(sums), tuple(least), tuple(groups))
+
+    def columns(
+        self,
+        partitions: Sequence[int],
+        starts: Sequence[int],
+        groups: Sequence[int],
+        totals: Sequence[Total],
+    ) -> EndTotals:
+        """Totals as columns, by partition in place of the end."""
+        sums: list[Integers] = []
+        for n, unit in enumerate(self._units):
+            parts = [total.sums[3 * n : 3 * n + 3] for total in totals]
+            whole = [value for _, value, _ in parts]
+            if unit is not None:
+                whole = [
+                    ((value << EXPONENT) + rest) >> unit + EXPONENT for _, value, rest in parts
+                ]
+            sums += integers(whole), integers([count for count, _, _ in parts])
+        least = []
+        for n, (measure, order) in enumerate(
+            zip(self._request.extremes, self._orders, strict=True)
+        ):
+            values = [total.least[n] for total in totals]
+            keys = order.keys_of([x.value if isinstance(x, Greatest) else x for x in values])
+            greatest = measure.function == "max"
+            least.append(np.where(keys < 0, NOTHING, LAST - keys if greatest else keys))
+        numbers = {group: self._number_of(group) for group in dict.fromkeys(groups)}
+        return EndTotals(
+            *(integers(partitions), integers(starts), integers([numbers[g] for g in groups])),
+            *(integers([total.runs for total in totals]), tuple(sums), tuple(least)),
         )
-        """The integers that runs carry, by event."""
-        self._widths: list[int] = []
-        self._digits_before: list[Int64s] = []
 
-    def gains(self, marks: Sequence[frozenset[str]], events: Int64s) -> dict[str, Any]:
-        """The gains of runs by some events, as fields of `k.Read`; for `write` too."""
-        digits: list[list[Int64s]] = []
-        for of_events, before in self._sums:
-            of, earlier = limbs(of_events[events], LIMB), limbs(before, LIMB)
-            width = max(len(of), len(earlier))
-            self._widths.append(width)
-            digits.append(of + [np.zeros(len(events), np.int64)] * (width - len(of)))
-            nothing = [np.zeros(len(before), np.int64)] * (width - len(earlier))
-            self._digits_before += [*earlier, *nothing]
-        return gains_of_runs(marks, self.inputs, digits, events)
-
-    def write(self, totals: k.RunTotals, at: tuple[Sequence[int], ...]) -> None:
-        """Write the totals carried to partitions, states and places."""
-        if self._carried:
-            groups = [self._local[each.place[1]] for each in self._carried]
-            cells: Any = (*(np.array(axis) for axis in at), np.array(groups))
-            totals.runs[cells] = [each.total.runs for each in self._carried]
-            for n, digits in enumerate(self._digits_before):
-                totals.sums[*cells, n] = digits
-            for n, ranks in enumerate(self._ranks_before):
-                totals.least[*cells, n] = ranks
-
-    def sums_of(self, digits: Int64s) -> tuple[Integers, ...]:
-        """The sums of digits of the kernel, shape (rows, digits)."""
-        return sums_of_digits(digits, self._widths)
+    def _number_of(self, group: int) -> int:
+        number, stride = 0, 1
+        values = self._codes.values(group)
+        for value, numbers, room in zip(values, self._numbers, self._room, strict=True):
+            number += stride * numbers[value]
+            stride *= room
+        return number
 
     def totals(self, ends: EndTotals) -> list[Total]:
         """The totals that the integers of some rows stand for."""
@@ -441,26 +371,101 @@ class Numbering:
             else:
                 sums += counts, nothing, [x << unit + EXPONENT for x in values]
         least: list[Sequence[Any]] = []
-        for measure, ordered, ranks in zip(self._extremes, self._ordered, ends.least, strict=True):
-            values = [None if n == NOTHING else ordered[n] for n in ranks.tolist()]
+        for measure, order, keys in zip(
+            self._request.extremes, self._orders, ends.least, strict=True
+        ):
             if measure.function == "max":
+                values = order.values_of(np.where(keys == NOTHING, NOTHING, LAST - keys))
                 least.append([None if value is None else Greatest(value) for value in values])
             else:
-                least.append(values)
+                least.append(order.values_of(keys))
         of_row = zip(*sums, strict=True) if sums else ((),) * len(runs)
         least_of_row = zip(*least, strict=True) if least else ((),) * len(runs)
         return [Total(*each) for each in zip(runs, of_row, least_of_row, strict=True)]
 
     def groups_of(self, groups: Int64s) -> list[int]:
         """The groups of runs that numbers of the kernel stand for."""
-        of: dict[int, int] = {}
+        known, of = [list(number) for number in self._numbers], dict[int, int]()
         for group in np.unique(groups).tolist():
             rest, values = group, list[Value]()
-            for known in self._values:
-                values.append(known[rest % len(known)])
-                rest //= len(known)
+            for names, room in zip(known, self._room, strict=True):
+                values.append(names[rest % room])
+                rest //= room
             of[group] = self._codes.group(values)
         return [of[group] for group in groups.tolist()]
+
+
+class _Values:
+    """The values of the attributes of a batch."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._values: dict[str, list[Value]] = {}
+
+    def numbers(self, attribute: str) -> Numbers:
+        """The numbers of an attribute."""
+        return numbers_in(self._stream, attribute)
+
+    def of(self, attribute: str) -> list[Value]:
+        """The values, NaN as one object, which alone equals itself as a key of a dict."""
+        if attribute not in self._values:
+            column = self._stream.columns.get(attribute)
+            none = [None] * len(self._stream)
+            read = none if column is None else values_of(column, attribute)
+            self._values[attribute] = [math.nan if v != v else v for v in read]
+        return self._values[attribute]
+
+    def comparable(self, attribute: str) -> list[Value]:
+        """The values, None for NaN, which has no place in an order."""
+        return [None if v != v else v for v in self.of(attribute)]
+
+
+LAST = 1 << 62
+"""Keys of values are above 0 and below this."""
+
+MOST_VALUES = 1 << 16
+"""An order forgets values that no total has when it has so many, and four times its first ones."""
+
+
+class _Order:
+    """The order of values as integers with room between them."""
+
+    def __init__(self, values: Collection[Any]) -> None:
+        self._values: list[Any] = sorted(values)
+        gap = LAST // (len(values) + 1)
+        self._keys = [gap * (n + 1) for n in range(len(values))]
+        self._most = MOST_VALUES + 4 * len(values)
+        self._key: dict[Any, int] = {}
+        self._value: dict[int, Any] = {}
+        self._note(self._values, self._keys)
+
+    def _note(self, values: Sequence[Any], keys: Sequence[int]) -> None:
+        self._key.update(zip(values, keys, strict=True))
+        self._value.update(zip(keys, values, strict=True))
+
+    def keys_of(self, values: Sequence[Any]) -> Int64s:
+        """The keys of values, -1 for None; raises `Unfit` where there is no room for new ones."""
+        fresh = {value for value in values if value is not None and value not in self._key}
+        if fresh:
+            self._insert(sorted(fresh))
+        return np.array([-1 if v is None else self._key[v] for v in values], np.int64)
+
+    def _insert(self, fresh: Sequence[Any]) -> None:
+        if len(self._values) + len(fresh) > self._most:
+            raise Unfit
+        between = groupby(fresh, lambda value: bisect(self._values, value))
+        bounds, keys = [0, *self._keys, LAST], list[int]()
+        for at, some in between:
+            count, (low, high) = len([*some]), bounds[at : at + 2]
+            if high - low <= count:
+                raise Unfit
+            keys += (low + (high - low) * (n + 1) // (count + 1) for n in range(count))
+        self._values, self._keys = sorted([*self._values, *fresh]), sorted([*self._keys, *keys])
+        self._note(fresh, keys)
+
+    def values_of(self, keys: Int64s) -> list[Any]:
+        """The values of keys, None for `NOTHING`."""
+        return [None if key == NOTHING else self._value[key] for key in keys.tolist()]
 
 
 def window_times(
@@ -479,30 +484,6 @@ def window_times(
     column = TimeColumn(window, axis)
     column.last = last
     return column.read(columns, len(positions), lambda n: int(positions[n]))
-
-
-def _lowest_starts(
-    pointers: Sequence[WindowPointer | None], codes: Int64s, times: Instants, positions: Int64s
-) -> Int64s:
-    """The lowest start that the window of each event's partition allows; 0 where nothing asks."""
-    lowest = np.zeros(len(codes), np.int64)
-    by_partition = order_of(codes)
-    bounds = np.searchsorted(codes[by_partition], np.arange(len(pointers) + 1)).tolist()
-    for pointer, begin, end in zip(pointers, bounds, bounds[1:], strict=False):
-        if pointer is not None:
-            at = by_partition[begin:end]
-            some = list_of(take_instants(times, at))
-            lowest[at] = pointer.advance_all(some, positions[at].tolist())
-    return lowest
-
-
-def _carried(partitions: Sequence[_Partition]) -> Iterator[_Carried]:
-    for n, (_, _, _, part) in enumerate(partitions):
-        for state, runs in part.recogniser.runs.items():
-            for place, total in runs.items():
-                if total.runs > k.MOST_RUNS:
-                    raise TooLarge("there are too many runs")
-                yield _Carried(n, state, place, total)
 
 
 def _zeros(x: int) -> int:

@@ -7,8 +7,7 @@ from random import Random
 import pytest
 
 from cerlab.compile.pattern import as_pattern
-from cerlab.engine.reference import driver
-from cerlab.engine.reference.driver import RunCounts
+from cerlab.engine.reference import totals
 from cerlab.model.event import Event
 from proofs_tests.access.cases import all_of
 
@@ -19,14 +18,14 @@ def test_counting_an_event_costs_a_constant(text: str) -> None:
 
     def costs(*, by_start: bool, width: int | None = None) -> list[int]:
         rng = Random(0)
-        running = RunCounts(as_pattern(text).machine, by_start=by_start)
+        running = totals.counting(as_pattern(text).machine, by_start=by_start)
         writes = []
         for j in range(2_000):
-            before = running.copies
+            before = running.moved
             if width is not None:
                 running.forget(j - width)
             running.advance(Event(rng.choice("AABC")), j)
-            writes.append(running.copies - before)
+            writes.append(running.moved - before)
         return writes
 
     constant = costs(by_start=False)
@@ -42,7 +41,7 @@ def test_counts_by_end() -> None:
 
     def counts(clauses: str) -> list[tuple[int, int]]:
         query = as_pattern(f"SELECT * WHERE A ; B {clauses}")
-        return list(driver.counts(query.plan, query.machine, all_of("ABAABCB")))
+        return list(totals.counts(query.plan, query.machine, all_of("ABAABCB")))
 
     assert counts("") == [(1, 1), (4, 3), (6, 3)]
     assert counts("LIMIT 2") == [(1, 1), (4, 2), (6, 2)]

@@ -45,7 +45,7 @@ def test_what_a_session_does_for_an_event_does_not_depend_on_how_many_answers_th
         query = cerlab.parse_query(f"SELECT * WHERE A+ ; B {window}")
         counter = TotalsCounter()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(reference.RunTotals, "_add", counter.add)
+            patch.setattr(reference.RunTotals, "_count", counter.add)
             (row,) = query.aggregating(group_by="end").push(events).to_pylist()
         assert row["count"] == 2 ** (50 if window else n) - 1
         totals.append(counter.total)

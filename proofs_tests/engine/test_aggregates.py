@@ -414,10 +414,10 @@ class TotalsCounter:
 
     def __init__(self) -> None:
         self.total = 0
-        before = reference.RunTotals._add
+        before = reference.RunTotals._count
 
-        def add(runs: reference.RunTotals, q: int, place: reference.Place, total: Any) -> None:
-            self.total += 1
-            before(runs, q, place, total)
+        def add(runs: reference.RunTotals[Any], totals: int) -> None:
+            self.total += totals
+            before(runs, totals)
 
         self.add = add

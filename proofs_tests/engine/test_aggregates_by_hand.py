@@ -160,7 +160,7 @@ def totals_written(text: str, events: list[Any]) -> int:
     """Return the number of totals that the reference writes for a query."""
     counter = TotalsCounter()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reference.RunTotals, "_add", counter.add)
+        patch.setattr(reference.RunTotals, "_count", counter.add)
         cerlab.parse_query(text).run(events).aggregate(sum="A.v", group_by="end")
     return counter.total
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain, combinations, pairwise
 from typing import Any
@@ -13,7 +12,7 @@ import cerlab
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine import general as evaluation
 from cerlab.engine.general import GeneralEvaluation
-from cerlab.engine.windowed import EndCounts, WindowedEvaluation
+from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.evaluate import choose
 from cerlab.io import Stream
 from cerlab.model.answer import by_end
@@ -120,19 +119,6 @@ def test_each_evaluation_gives_the_answers_before_a_bad_event(
         for cuts in splits(len(events)):
             matches = all_answers(by_columns(kind(query.plan, query.learned, None), events, cuts))
             assert by_end_sorted(matches) == answers(GOOD[:at])
-
-
-@pytest.mark.parametrize("bad", BAD)
-def test_counting_counts_the_answers_before_a_bad_event(bad: str) -> None:
-    query = as_pattern(TEXT)
-    for at in range(1, len(GOOD) + 1):
-        events = [*GOOD[:at], BAD[bad], *GOOD[at:]]
-        for cuts in splits(len(events)):
-            parts = by_columns(EndCounts(query.plan, query.learned, None), events, cuts)
-            count_of = Counter[int]()
-            for ends, counts in parts:
-                count_of.update(dict(zip(ends.tolist(), counts.tolist(), strict=True)))
-            assert count_of == Counter(answer.end for answer in answers(GOOD[:at]))
 
 
 @pytest.mark.parametrize("evaluator", ["tecs", "automaton", "registers"])

@@ -15,9 +15,9 @@ import pytest
 import cerlab
 from cerlab import io
 from cerlab.compile.pattern import as_pattern
-from cerlab.engine.reference import driver
+from cerlab.engine.reference import totals
+from cerlab.engine.totals import counts_of_ends
 from cerlab.engine.whole_stream import compiled_answers
-from cerlab.engine.windowed import end_counts
 from cerlab.evaluate import answers_of
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
@@ -76,8 +76,8 @@ def test_the_same_answers_as_the_tecs(
 def test_the_published_numbers_by_listing_and_by_counting(name: str, stream: Stream) -> None:
     query = as_pattern(catalogue("stocks")[name])
     count = sum(map(len, compiled_answers(query.plan, query.learned, stream, None)))
-    counts_of_ends = end_counts(query.plan, query.learned, stream, None)
-    assert count == ANSWERS[name] == sum(int(counts.sum()) for _, counts in counts_of_ends)
+    _, counts = counts_of_ends(query.plan, query.learned, stream, None)
+    assert count == ANSWERS[name] == int(counts.sum())
 
 
 def test_rows_with_names_and_sums_that_are_not_listed(stream: Stream) -> None:
@@ -104,10 +104,7 @@ def test_counts_of_each_end_are_exact(stream: Stream, suite: Suite) -> None:
     """Q4 has 87 million answers; Python's integers count the same for every end."""
     query = as_pattern(catalogue("stocks")["Q4"])
     some = stream if suite.deep else part(stream)
-    expected = [row for row in driver.counts(query.plan, query.machine, some, None) if row[1]]
-    batches = end_counts(query.plan, query.learned, some, None)
-    counts_of_ends = [
-        row for ends, counts in batches for row in zip(ends.tolist(), counts.tolist(), strict=True)
-    ]
-    assert counts_of_ends == expected
+    expected = [row for row in totals.counts(query.plan, query.machine, some, None) if row[1]]
+    ends, counts = counts_of_ends(query.plan, query.learned, some, None)
+    assert list(zip(ends.tolist(), counts.tolist(), strict=True)) == expected
     assert cerlab.count(query, some) == sum(count for _, count in expected)

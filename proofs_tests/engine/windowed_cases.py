@@ -9,8 +9,9 @@ from typing import Any
 
 import cerlab
 from cerlab.engine.learned import learned_tables
+from cerlab.engine.totals import counts_of_ends
 from cerlab.engine.window_scan import why_not_windowed
-from cerlab.engine.windowed import EndCounts, WindowedEvaluation
+from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.evaluate import answers_of
 from cerlab.model.answer import ComplexEvent
 from cerlab.testing import Shape, with_limit
@@ -70,11 +71,7 @@ def by_phases(
     return result
 
 
-def by_counting(case: Case, cut: Sequence[int]) -> Counter[int]:
-    query, time = case.query, case.stream.time
-    run = EndCounts(query.plan, learned_tables(query.machine), time, starts=2)
-    result: Counter[int] = Counter()
-    parts = [part for columns, n in pieces(case, cut) for part in run.push_columns(columns, n)]
-    for ends, counts in [*parts, *run.finish()]:
-        result.update(dict(zip(ends.tolist(), counts.tolist(), strict=True)))
-    return result
+def by_counting(case: Case) -> Counter[int]:
+    query, stream = case.query, case.stream
+    ends, counts = counts_of_ends(query.plan, learned_tables(query.machine), stream, stream.time)
+    return Counter(dict(zip(ends.tolist(), counts.tolist(), strict=True)))

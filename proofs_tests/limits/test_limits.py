@@ -25,9 +25,9 @@ import cerlab
 from cerlab import budget
 from cerlab.cli import main
 from cerlab.cli.command import within_limits
-from cerlab.engine.answers import Buffer, double_room, join_arrays, whole
-from cerlab.engine.learned import LearnedTables
-from cerlab.engine.windowed import EndCounts
+from cerlab.engine.answers import Buffer, double_room, join_arrays
+from cerlab.engine.kernels.totals import Options
+from cerlab.engine.totals import ArrayTotals
 from cerlab.evaluate import EvaluatorName
 from cerlab.logic.cel import semantics as so
 from cerlab.logic.focel import semantics as fo
@@ -133,16 +133,10 @@ def test_room_is_refused_before_it_is_taken() -> None:
             budget.poll(10**8 + 1)
 
 
-def count_answers(starts: int) -> None:
-    query = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 9 EVENTS")
-    stream = cerlab.Stream.from_events(EVENTS)
-    list(whole(EndCounts(query.plan, LearnedTables(query.machine), starts=starts), stream))
-
-
 ROOM: dict[str, Callable[[int], Callable[[], object]]] = {
     "symbols": lambda n: partial(SymbolStage([]).symbols, {}, n),
     "keys": lambda n: partial(KeyCodes(("k",)).codes, {}, n),
-    "counts": lambda n: partial(count_answers, n),
+    "counts": lambda n: partial(ArrayTotals(Options(0, False, False))._make_room, n),
     "tables of an engine": lambda n: partial(double_room, (np.zeros(n, np.int64),)),
     "tables laid end to end": lambda n: partial(
         join_arrays, (np.zeros(n, np.int64),), (np.zeros(1, np.int64),)

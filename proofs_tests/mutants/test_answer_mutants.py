@@ -15,6 +15,7 @@ from cerlab.automata.labelled import LabelledMachine, LabelledMoves, LabelledSta
 from cerlab.engine import labels as registers
 from cerlab.engine import measures as end_totals
 from cerlab.engine import totals
+from cerlab.engine.kernels import totals as kernel
 from cerlab.engine.reference import driver
 from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sliding, Total
@@ -94,7 +95,7 @@ def last_start(ending: dict[Place, Total]) -> dict[Place, Total]:
     return {(ANY_START, group): total for (_, group), total in ending.items()}
 
 
-def no_reset(self: RunTotals) -> None:
+def no_reset(self: RunTotals[Any]) -> None:
     """Continue runs that CONSUME BY ends."""
 
 
@@ -142,17 +143,39 @@ def of_symbols_so_far(*of: Any, more: bool) -> totals.Program:
     return totals.program_of(*of)
 
 
-_LIVE = running_batches._Starts.live
+_READ_BATCH = totals.ArrayTotals.read
 
 
-def lives_on(self: Any, run_totals: Any, epoch: int) -> Any:
+def lives_on(self: totals.ArrayTotals, *of: Any, **more: Any) -> Any:
     """Runs that CONSUME BY ended go on in the next batch."""
-    return _LIVE(self, run_totals._replace(epoch=np.full_like(run_totals.epoch, epoch)), epoch)
+    self._cells.epoch[:] = self._reg[kernel.EPOCH]
+    return _READ_BATCH(self, *of, **more)
 
 
-def without_the_earliest(self: Any, carried: Sequence[Any]) -> list[int]:
+def without_the_earliest(keys: Any, first: Any, second: Any) -> Any:
     """All runs that a batch finds began together."""
-    return [0] * len(carried)
+    return np.zeros(len(first), np.int64)
+
+
+_TAKE = totals._Inside.take
+
+
+def begins_with_the_batch(self: totals._Inside, fresh: Any, positions: Any) -> Any:
+    """The window of a batch in time begins with it."""
+    self.begin([])
+    return _TAKE(self, fresh, positions)
+
+
+_KEYS_OF = running_batches._Order.keys_of
+
+
+def in_the_order_they_came(self: Any, values: Sequence[Any]) -> Any:
+    """A value that is new to the arrays is the greatest so far."""
+    for value in dict.fromkeys(v for v in values if v is not None and v not in self._key):
+        key = max(self._keys, default=0) + (1 << 30)
+        self._values, self._keys = [*self._values, value], [*self._keys, key]
+        self._note([value], [key])
+    return _KEYS_OF(self, values)
 
 
 def forgets_the_batch_before(
@@ -231,8 +254,10 @@ MUTANTS = [
     mutant(LISTED, kept_events, "labelled_answers", by_all_labels),
     mutant(LISTED, labelled, "joined", first_two_change_places),
     mutant(BATCHES, running_batches, "program_of", of_symbols_so_far),
-    mutant(BATCHES, running_batches._Starts, "live", lives_on),
-    mutant(BATCHES, running_batches._Starts, "places", without_the_earliest),
+    mutant(BATCHES, totals.ArrayTotals, "read", lives_on),
+    mutant(BATCHES, totals, "_places_of", without_the_earliest),
+    mutant(BATCHES, totals._Inside, "take", begins_with_the_batch),
+    mutant(BATCHES, running_batches._Order, "keys_of", in_the_order_they_came),
     mutant(BATCHES, running_batches, "_zeros", at_the_wrong_power),
     mutant(BATCHES, driver.WindowPointer, "advance_all", forgets_the_batch_before),
     mutant(LABELS, LabelledStates, "_moves", first_mark_only),

@@ -2,13 +2,76 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cerlab.engine.kernels import arrays as k
-from cerlab.engine.kernels.arrays import NONE, Bytes, Int32s, Int64s, Symbols, inline, kernel
-from cerlab.engine.kernels.windows import first_from
+from cerlab.engine.kernels.arrays import NONE, Bytes, Int32s, Int64s, Symbols, kernel
+
+
+@kernel
+def goes_back(times: Int64s) -> int:
+    """The index of an event whose time, int64 (events,), is before that of the last one; or -1."""
+    back = False
+    for i in range(1, times.shape[0]):
+        # without an exit, so that it compiles to vector instructions; the place is looked for after
+        back |= times[i] < times[i - 1]
+    if back:
+        for i in range(1, times.shape[0]):
+            if times[i] < times[i - 1]:
+                return i
+    return -1
+
+
+@kernel
+def window_starts(times: Int64s, width: int, begin: int, first: Int32s) -> None:
+    """The index of the first event inside the window of each event from event `begin` on.
+
+    `times` is int64 (events,) and does not decrease, `first` int32 (events - begin,) is written.
+    """
+    low = 0
+    for i in range(begin, times.shape[0]):
+        while times[i] - times[low] > width:
+            low += 1
+        first[i - begin] = low
+
+
+@kernel
+def window_starts_by_group(groups: Int64s, times: Int64s, width: int, first: Int64s) -> int:
+    """The same of events that lie group by group, where a window never reaches into another group.
+
+    All are int64 (events,), `first` is written. Returns the index of an event whose time is before
+    that of the one before it in its group, or -1.
+    """
+    low = 0
+    for i in range(times.shape[0]):
+        if i == 0 or groups[i] != groups[i - 1]:
+            low = i
+        elif times[i] < times[i - 1]:
+            return i
+        while times[i] - times[low] > width:
+            low += 1
+        first[i] = low
+    return -1
+
+
+@kernel
+def wait_ends_by_group(groups: Int64s, times: Int64s, width: int, last: Int64s) -> None:
+    """The index of the last event of its group that is not more than `width` after each event.
+
+    All are int64 (events,), group by group, and times do not decrease in one; `last` is written.
+    """
+    high = 0
+    for i in range(times.shape[0]):
+        high = max(high, i)
+        while (
+            high + 1 < times.shape[0]
+            and groups[high + 1] == groups[i]
+            and times[high + 1] - times[i] <= width
+        ):
+            high += 1
+        last[i] = high
 
 
 @kernel
@@ -216,126 +279,3 @@ def idle_after(symbols: Symbols, wait: Int32s, idle: int) -> int:
     for i in range(symbols.shape[0]):
         idle = wait[idle, symbols[i]]
     return idle
-
-
-LARGEST = np.int64(1 << 53)
-"""Numbers above it are left to Python's integers; sums of fewer than 1,024 of them still fit."""
-
-
-TOO_LARGE: Any = np.int64(-(1 << 62))
-
-
-class Counts(NamedTuple):
-    """The number of runs of each start in each state.
-
-    A partition p has a ring of starts, its size a power of two: number n is event
-    ``starts[p, n % size]``, and those from ``live[p, 0]`` up to ``live[p, 1]`` are inside the
-    window; ``runs[p, q, n % size]`` runs from it are in state q.
-    """
-
-    starts: Int32s  # (partitions, size)
-    live: Int64s  # (partitions, 2)
-    runs: Int64s  # (partitions, states, size)
-    scratch: Int64s  # (ops of an action, size), scratch
-    epoch: Int64s  # (partitions,), when it was last reset
-    idle: Int32s  # (partitions,)
-
-
-@kernel
-def count_ends(
-    moves: k.Moves,
-    events: Events,
-    limits: k.Limits,
-    counts: Counts,
-    ends: Int32s,
-    numbers: Int64s,
-    reg: Int64s,
-) -> int:
-    """Write the events that end answers into `ends`, how many each ends into `numbers`.
-
-    `events` have `first`. Goes on as `find_ends` does. Returns DONE, NEED_SCRATCH for larger rings
-    or FULL where a number is too large; then all is to be done again.
-    """
-    begin, live, epoch = moves.begin, counts.live, counts.epoch
-    size, count, now = counts.starts.shape[1], reg[ENDS], reg[RESETS]
-    for i in range(reg[AT], events.actions.shape[0]):
-        a, p = events.actions[i], events.codes[i]
-        if p == k.NONE:
-            continue
-        if epoch[p] != now:
-            epoch[p] = now
-            counts.idle[p] = 0
-            live[p, 0] = live[p, 1]
-        w = counts.idle[p] * moves.actions + a
-        counts.idle[p] = moves.wait[w]
-        forget(counts, p, events.first[i])
-        answers = move_counts(moves, counts, a, p)
-        if begin.first[w] < begin.first[w + 1]:
-            if live[p, 1] - live[p, 0] == size:
-                return k.NEED_SCRATCH
-            answers += begin_counts(moves, counts, w, p, i)
-        if answers > LARGEST or answers < 0:
-            return k.FULL
-        if answers > 0 and i >= events.report_from:
-            ends[count] = i
-            numbers[count] = answers
-            count += 1
-            if limits.consume == k.RESET_ALL:
-                now += 1
-            elif limits.consume != k.KEEP:
-                epoch[p] = k.NONE
-    reg[AT], reg[ENDS], reg[RESETS] = events.actions.shape[0], count, now
-    return k.DONE
-
-
-@inline
-def forget(counts: Counts, p: int, first: int) -> None:
-    """Drop the starts of a partition before event `first`."""
-    starts, live = counts.starts, counts.live
-    live[p, 0] = first_from(starts[p], starts.shape[1] - 1, live[p, 0], live[p, 1], first)
-
-
-@inline
-def move_counts(moves: k.Moves, counts: Counts, a: int, p: int) -> int:
-    """Move the runs of a partition on; how many are accepted, TOO_LARGE for too large a number."""
-    move, live, runs, scratch = moves.move, counts.live, counts.runs, counts.scratch
-    mask = runs.shape[2] - 1
-    low, high = move.first[a], move.first[a + 1]
-    for o in range(low, high):
-        for n in range(live[p, 0], live[p, 1]):
-            scratch[o - low, n & mask] = runs[p, move.source[o], n & mask]
-    for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
-        for n in range(live[p, 0], live[p, 1]):
-            runs[p, moves.leave[o], n & mask] = 0
-    answers, largest = 0, 0
-    for o in range(low, high):
-        target = move.target[o]
-        if target != k.NONE:
-            for n in range(live[p, 0], live[p, 1]):
-                there = runs[p, target, n & mask] + scratch[o - low, n & mask]
-                runs[p, target, n & mask] = there
-                largest = max(largest, there)
-        if move.accepts[o]:
-            for n in range(live[p, 0], live[p, 1]):
-                answers += scratch[o - low, n & mask]
-                largest = max(largest, answers)
-    return answers if largest <= LARGEST else TOO_LARGE
-
-
-@inline
-def begin_counts(moves: k.Moves, counts: Counts, w: int, p: int, i: int) -> int:
-    """A new start in the ring of a partition; how many of its runs are accepted at once."""
-    begin, live, runs = moves.begin, counts.live, counts.runs
-    slot = live[p, 1] & (counts.starts.shape[1] - 1)
-    counts.starts[p, slot] = i
-    live[p, 1] += 1
-    for q in range(moves.states):
-        # the slot is used again: it has counts of a start that has left the window
-        runs[p, q, slot] = 0
-    answers = 0
-    for o in range(begin.first[w], begin.first[w + 1]):
-        if begin.target[o] != k.NONE:
-            runs[p, begin.target[o], slot] += 1
-        if begin.accepts[o]:
-            answers += 1
-    return answers

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from fractions import Fraction
 from itertools import islice
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, assert_never
+from typing import Any, Generic, Protocol, TypeVar, assert_never
 
 from cerlab.automata.automaton import LabelTransition
-from cerlab.automata.deterministic import Deterministic, Moves
 from cerlab.automata.plan import Plan
 from cerlab.budget import poll, spend_over
 from cerlab.engine.state_checks import check_key, check_times, check_window, expect, is_whole
@@ -302,116 +301,6 @@ def _readings(
     for position, event in enumerate(events):
         if (read := driver.read(event, position)) is not None:
             yield driver, position, *read
-
-
-def counts(
-    plan: Clauses, automaton: Deterministic, events: Iterable[Event], time: TimeAxis | None = None
-) -> Iterator[tuple[int, int]]:
-    """Yield the number of answers of `run` at each end that has some, as (end, count).
-
-    Exact, of any size, one event read at a time.
-    """
-    by_start = plan.window is not None
-    per_end = plan.limit.per_end if plan.limit else None
-    results = ends(
-        plan, lambda: RunCounts(automaton, by_start=by_start), events, time, RunCounts.count
-    )
-    for end, ending in results:
-        yield end, ending if per_end is None else min(ending, per_end)
-
-
-def count(
-    plan: Clauses, automaton: Deterministic, events: Iterable[Event], time: TimeAxis | None = None
-) -> int:
-    """Return the number of answers of `run`, without listing them."""
-    return sum(ending for _, ending in counts(plan, automaton, events, time))
-
-
-Runs: TypeAlias = dict[int, int]
-"""The number of runs by start; all under `ANY_START` where starts do not matter."""
-
-
-ANY_START = 0
-
-
-class RunCounts:
-    """The number of runs in each macro-state, by start if a window applies.
-
-    `copies` counts the numbers that were copied or added so far, which is what the time goes to.
-    """
-
-    def __init__(self, automaton: Deterministic, *, by_start: bool) -> None:
-        self._automaton = automaton
-        self._by_start = by_start
-        self._runs: dict[int, Runs] = {}
-        self._idle = automaton.idle
-        self._starts: deque[int] = deque()
-        self._forgotten = 0
-        self.copies = 0
-
-    def advance(self, event: Event, position: int) -> None:
-        """Move every count along the transitions of the event."""
-        symbol = self._automaton.symbol(event)
-        before, self._runs = self._runs, {}
-        starting = self._automaton.begin(self._idle, symbol)
-        self._move({position if self._by_start else ANY_START: 1}, starting)
-        for p, runs in before.items():
-            self._move(runs, self._automaton.step(p, symbol))
-        self._idle = self._automaton.wait(self._idle, symbol)
-        if self._by_start:
-            self._starts.append(position)
-
-    def _move(self, runs: Runs, moves: Moves) -> None:
-        """Into the states of both moves: a copy by the first if there is a second, then `runs`."""
-        targets = [q for q in moves if q is not None]
-        for n, q in enumerate(targets, 1):
-            if q in self._runs:
-                self._add(runs, self._runs[q])
-            elif n < len(targets):
-                self._runs[q] = runs.copy()
-                self.copies += len(runs)
-            else:
-                self._runs[q] = runs
-
-    def _add(self, runs: Runs, there: Runs) -> None:
-        for start, n in runs.items():
-            there[start] = there.get(start, 0) + n
-        self.copies += len(runs)
-
-    def count(self, lowest_start: int) -> int:
-        """Return the number of answers to the last event that start at `lowest_start` or later."""
-        return sum(self.by_start(lowest_start).values())
-
-    def by_start(self, lowest_start: int) -> Runs:
-        """The same by start."""
-        ending: Runs = {}
-        for q, runs in self._runs.items():
-            if self._automaton.final[q]:
-                for start, n in runs.items():
-                    if start >= lowest_start:
-                        ending[start] = ending.get(start, 0) + n
-        return ending
-
-    def forget(self, before: int) -> None:
-        """Drop the runs that started earlier, once half of the starts did: amortised O(1)."""
-        starts = self._starts
-        while starts and starts[0] < before:
-            starts.popleft()
-            self._forgotten += 1
-        if self._forgotten > len(starts):
-            self._forgotten = 0
-            live = (
-                (q, {start: n for start, n in runs.items() if start >= before})
-                for q, runs in self._runs.items()
-            )
-            self._runs = {q: runs for q, runs in live if runs}
-
-    def reset(self) -> None:
-        """Drop all runs."""
-        self._runs = {}
-        self._starts.clear()
-        self._forgotten = 0
-        self._idle = self._automaton.idle
 
 
 def labels_of_answer(

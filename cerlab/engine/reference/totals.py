@@ -1,20 +1,24 @@
 """Sums over answers that nobody lists: a semiring carried along runs (CORE Sec. 4.3).
 
-As for `counting`, but a state holds of its runs their number, sums over the events that they took,
-and least values. All are exact integers of any size. An event costs as many totals as there are
-transitions, starts in the window and groups, however many answers there are.
+A state holds of its runs, by start and group, a total: their number; or their number, sums over the
+events that they took, and least values. All are exact integers of any size. An event costs as many
+totals as there are transitions, starts in the window and groups, however many answers there are.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from functools import partial
+from operator import add
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from cerlab.automata.labelled import LabelledMachine
-from cerlab.automata.plan import Plan
+from cerlab.automata.deterministic import Deterministic, Moves
+from cerlab.automata.labelled import LabelledMoves
 from cerlab.budget import spend
 from cerlab.engine.reference import driver
+from cerlab.engine.reference.driver import Clauses
 from cerlab.engine.state_checks import check_window, expect
 from cerlab.errors import ResourceLimit
 from cerlab.model.event import Event
@@ -54,12 +58,23 @@ class Gain(NamedTuple):
     group: int
 
 
-class Gains(NamedTuple):
-    """The gain of runs by an event, its position and a mark, and the number of values in a gain."""
+GainOf: TypeAlias = Callable[[Event, int, int], Gain]
+"""The gain of runs by an event, its position and a mark."""
 
-    of: Callable[[Event, int, int], Gain]
-    sums: int
-    least: int
+T = TypeVar("T")
+
+Grown: TypeAlias = list[tuple[int, Gain | None]]
+"""The states that runs go on in, each with what they gain, None for nothing."""
+
+
+class Algebra(NamedTuple, Generic[T]):
+    """The totals of runs: of the one that starts, of two together, and after an event."""
+
+    one: T
+    plus: Callable[[T, T], T]
+    times: Callable[[T, Gain], T]
+    grown: Callable[[Any, Event, int], Grown]
+    """What the moves of a state lead to at an event and its position."""
 
 
 Symbol: TypeAlias = Callable[[Event, int], int]
@@ -76,95 +91,159 @@ MAX_MOVED = 250_000
 FEWER = "group by less, or take a shorter window"
 
 
-class RunTotals:
-    """The totals of the runs in each state, by start and group; a `Reader` of the driver."""
+def _taken(moves: Moves, *_: object) -> Grown:
+    return [(q, None) for q in moves if q is not None]
+
+
+COUNTS: Algebra[int] = Algebra(1, add, lambda runs, _: runs, _taken)
+"""The number of runs of a machine without labels."""
+
+
+def sums(gain: GainOf, count: int, least: int) -> Algebra[Total]:
+    """Return the algebra of the number, the sums and the least values of labelled runs."""
+
+    def grown(moves: LabelledMoves, event: Event, position: int) -> Grown:
+        targets: Grown = [(q, gain(event, position, mark)) for mark, q in moves.takes]
+        return targets if moves.skip is None else [*targets, (moves.skip, None)]
+
+    one = Total(1, (0,) * count, (None,) * least)
+    # by name, so that both are looked up when they are called
+    return Algebra(one, lambda a, b: add_totals(a, b), lambda a, b: add_gain(a, b), grown)
+
+
+class RunTotals(Generic[T]):
+    """The totals of the runs in each state, by start and group; a `Reader` of the driver.
+
+    `moved` counts the totals that were copied or added so far, which is what the time goes to.
+    """
 
     def __init__(
-        self, machine: LabelledMachine, symbol: Symbol, gains: Gains, *, by_start: bool
+        self, machine: Any, symbol: Symbol, algebra: Algebra[T], *, by_start: bool
     ) -> None:
         self._machine = machine
         self._symbol = symbol
-        self._gains = gains
+        self._algebra = algebra
         self._by_start = by_start
-        self.runs: dict[int, dict[Place, Total]] = {}
+        self._starts: deque[int] = deque()
+        self._forgotten = 0
+        self.runs: dict[int, dict[Place, T]] = {}
         """The totals by state of the machine."""
-        self.idle = machine.idle
+        self.idle: int = machine.idle
         """The state of the machine in which a run would start."""
+        self.moved = 0
 
     def advance(self, event: Event, position: int) -> None:
         """Move every total along the transitions of the event."""
         symbol, machine = self._symbol(event, position), self._machine
         before, self.runs = self.runs, {}
         start = position if self._by_start else ANY_START
-        one = Total(1, (0,) * self._gains.sums, (None,) * self._gains.least)
-        sources = [({(start, 0): one}, machine.begin(self.idle, symbol))]
+        sources = [({(start, 0): self._algebra.one}, machine.begin(self.idle, symbol))]
         sources += [(runs, machine.step(q, symbol)) for q, runs in before.items()]
         left = MAX_MOVED
-        for runs, (skip, takes) in sources:
-            moves = len(runs) * (len(takes) + (skip is not None))
-            spend(moves)
-            if (left := left - moves) < 0:
+        for runs, moves in sources:
+            targets = self._algebra.grown(moves, event, position)
+            self._move(runs, targets)
+            if self._algebra is COUNTS:
+                continue
+            spend(len(runs) * len(targets))
+            if (left := left - len(runs) * len(targets)) < 0:
                 message = f"more than {MAX_MOVED:,} totals by start and group at one event"
                 raise ResourceLimit("CER0608", message, hint=FEWER)
-            for mark, q in takes:
-                gain = self._gains.of(event, position, mark)
-                for (first, group), total in runs.items():
-                    self._add(q, (first, group + gain.group), add_gain(total, gain))
-            if skip is not None:
-                for place, total in runs.items():
-                    self._add(skip, place, total)
         self.idle = machine.wait(self.idle, symbol)
+        if self._by_start:
+            self._starts.append(position)
 
-    def _add(self, q: int, place: Place, total: Total) -> None:
-        there = self.runs.setdefault(q, {})
-        there[place] = add_totals(there[place], total) if place in there else total
+    def _move(self, runs: dict[Place, T], targets: Grown) -> None:
+        """Into the states of all moves: what gains nothing is not copied by the last of them."""
+        times = self._algebra.times
+        for n, (q, gain) in enumerate(targets, 1):
+            if gain is not None:
+                self._count(len(runs))
+                grows = gain.group
+                grown = {(s, g + grows): times(total, gain) for (s, g), total in runs.items()}
+            elif n < len(targets) and q not in self.runs:
+                self._count(len(runs))
+                grown = runs.copy()
+            else:
+                grown = runs
+            if q in self.runs:
+                self._count(len(grown))
+                _add(self.runs[q], grown, self._algebra.plus)
+            else:
+                self.runs[q] = grown
 
-    def totals_of_end(self, lowest_start: int) -> dict[Place, Total]:
+    def _count(self, totals: int) -> None:
+        self.moved += totals
+
+    def totals_of_end(self, lowest_start: int) -> dict[Place, T]:
         """The totals of the answers that end at the event just read, by start and group."""
-        ends: dict[Place, Total] = {}
+        ends: dict[Place, T] = {}
         for q, runs in self.runs.items():
             if self._machine.final[q]:
-                for place, total in runs.items():
-                    if not self._by_start or place[0] >= lowest_start:
-                        ends[place] = add_totals(ends[place], total) if place in ends else total
+                if self._by_start:
+                    runs = {place: n for place, n in runs.items() if place[0] >= lowest_start}
+                _add(ends, runs, self._algebra.plus)
         return ends
 
     def forget(self, before: int) -> None:
-        """Drop the runs that started earlier."""
-        if self._by_start:
-            live = (
-                (q, {place: total for place, total in runs.items() if place[0] >= before})
-                for q, runs in self.runs.items()
-            )
-            self.runs = {q: runs for q, runs in live if runs}
+        """Drop the runs that started earlier, once half of the starts did: amortised O(1)."""
+        starts = self._starts
+        while starts and starts[0] < before:
+            starts.popleft()
+            self._forgotten += 1
+        if self._forgotten > len(starts):
+            self._drop(before)
+
+    def _drop(self, before: int) -> None:
+        self._forgotten = 0
+        live = (
+            (q, {place: total for place, total in runs.items() if place[0] >= before})
+            for q, runs in self.runs.items()
+        )
+        self.runs = {q: runs for q, runs in live if runs}
 
     def reset(self) -> None:
         """Drop all runs."""
         self.runs = {}
+        self._starts.clear()
+        self._forgotten = 0
         self.idle = self._machine.idle
 
     def state(self) -> Any:
-        """All of it, states by names that outlive the process: nested tuples of values."""
+        """Return the names of states, which outlive the process, with all totals."""
         name_of = self._machine.name_of
+        if self._forgotten:
+            self._drop(self._starts[0] if self._starts else 0)
         runs = [
-            (name_of(q), [(*place, *total) for place, total in totals.items()])
+            (name_of(q), [(*place, *total) for place, total in totals.items()])  # type: ignore[misc]
             for q, totals in self.runs.items()
         ]
         return self._machine.name_of_idle(self.idle), runs
 
-    def resume(self, state: Any, place: Callable[..., Place], total: ReadTotal) -> None:
+    def resume(self, state: Any, place: Callable[..., Place], total: Callable[..., T]) -> None:
         """Go on from a `state`; raises `BadData`, ValueError and TypeError for other values.
 
         `place` and `total` return the start and group and the total that some values are.
         """
         idle, runs = state
-        self.idle = self._machine.idle_of(idle)
-        self.runs = {
+        of_states = {
             self._machine.state_of(name): {
                 place(start, group): total(*rest) for start, group, *rest in totals
             }
             for name, totals in runs
         }
+        self.begin(self._machine.idle_of(idle), of_states)
+
+    def begin(self, idle: int, runs: dict[int, dict[Place, T]]) -> None:
+        """Go on from some runs."""
+        self.idle, self.runs = idle, runs
+        if self._by_start:
+            self._starts.extend(sorted({start for of in runs.values() for start, _ in of}))
+
+
+def _add(there: dict[Place, T], runs: dict[Place, T], plus: Callable[[T, T], T]) -> None:
+    for place, total in runs.items():
+        there[place] = plus(there[place], total) if place in there else total
 
 
 def add_gain(total: Total, gain: Gain) -> Total:
@@ -230,18 +309,41 @@ class Sliding:
 
 
 def end_totals(
-    plan: Plan,
-    machine: LabelledMachine,
+    plan: Clauses,
+    machine: Any,
     symbol: Symbol,
-    gains: Gains,
+    algebra: Algebra[T],
     events: Iterable[Event],
     time: TimeAxis | None,
     *,
     by_start: bool,
-) -> Iterator[tuple[int, dict[Place, Total]]]:
+) -> Iterator[tuple[int, dict[Place, T]]]:
     """The ends of a stream in order, each with the totals of its answers."""
+    reader = partial(RunTotals[T], machine, symbol, algebra, by_start=by_start)
+    return driver.ends(plan, reader, events, time, RunTotals[T].totals_of_end)
 
-    def reader() -> RunTotals:
-        return RunTotals(machine, symbol, gains, by_start=by_start)
 
-    return driver.ends(plan, reader, events, time, RunTotals.totals_of_end)
+def counting(machine: Deterministic, *, by_start: bool) -> RunTotals[int]:
+    """Return the numbers of the runs of a machine."""
+    return RunTotals(machine, lambda event, _: machine.symbol(event), COUNTS, by_start=by_start)
+
+
+def counts(
+    plan: Clauses, automaton: Deterministic, events: Iterable[Event], time: TimeAxis | None = None
+) -> Iterator[tuple[int, int]]:
+    """Yield the number of answers of `driver.run` at each end that has some, as (end, count).
+
+    Exact, of any size, one event read at a time.
+    """
+    reader = partial(counting, automaton, by_start=plan.window is not None)
+    per_end = plan.limit.per_end if plan.limit else None
+    for end, totals in driver.ends(plan, reader, events, time, RunTotals[int].totals_of_end):
+        number = sum(totals.values())
+        yield end, number if per_end is None else min(number, per_end)
+
+
+def count(
+    plan: Clauses, automaton: Deterministic, events: Iterable[Event], time: TimeAxis | None = None
+) -> int:
+    """Return the number of answers of `driver.run`, without listing them."""
+    return sum(number for _, number in counts(plan, automaton, events, time))

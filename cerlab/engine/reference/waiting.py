@@ -19,10 +19,11 @@ from cerlab.automata.labelled import PLACE, first_place
 from cerlab.automata.plan import CorrelatedPlan, Held, Spared, Waiting, WaitPlan
 from cerlab.automata.strategy import Machine, name_of_state, state_of_name
 from cerlab.budget import poll
-from cerlab.engine.reference.driver import RunCounts, WindowPointer, run
+from cerlab.engine.reference.driver import WindowPointer, run
 from cerlab.engine.reference.places import placed, width_of, with_places
 from cerlab.engine.reference.registers import IntervalRuns
 from cerlab.engine.reference.tecs import TecsEvaluation
+from cerlab.engine.reference.totals import counting
 from cerlab.engine.state_checks import check_key, check_times, expect, is_whole
 from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
@@ -100,20 +101,22 @@ class Counted(NamedTuple):
     number: int
 
 
-class _StartCounts(RunCounts):
+class _StartCounts:
     """A body that counts its answers by start."""
 
     def __init__(self, machine: Deterministic) -> None:
-        super().__init__(machine, by_start=True)
+        self._runs = counting(machine, by_start=True)
+        self.forget = self._runs.forget
         self._position = NEVER
 
     def advance(self, event: Event, position: int) -> None:
-        super().advance(event, position)
+        """Read the next event."""
+        self._runs.advance(event, position)
         self._position = position
 
     def answers(self, lowest_start: int) -> Iterator[Counted]:
         """Yield the numbers of answers that end at the event just read."""
-        for start, number in self.by_start(lowest_start).items():
+        for (start, _), number in self._runs.totals_of_end(lowest_start).items():
             yield Counted(start, self._position, number)
 
 
