@@ -288,49 +288,33 @@ class ArrayTotals:
 
     def begin(self, runs: OpenRuns, idle: Sequence[int], states: int, groups: int) -> None:
         """Begin with some runs, of partitions with these idle states; raises `TooLarge`."""
-        totals, separate = runs.totals, self.options.separate
+        totals = runs.totals
         width = [limbs(x, k.BITS) for x in (totals.runs, *totals.sums)]
         self._wide = len(width[0])
         self._limbs = [max(1, len(of) - self._wide + 1) for of in width[1:]]
         self._make_room(len(idle))
         cells, reg = self._cells, self._reg
         cells.idle[: len(idle)], cells.epoch[: len(idle)] = idle, reg[k.EPOCH]
-        starts = np.unique(np.stack((totals.end, runs.order, totals.start), 1), axis=0)
-        counts = np.bincount(starts[:, 0], minlength=len(cells.base))
-        cells.live[:, 1] = counts
+        first, place = _starts_of(totals.end, totals.start)
+        of = totals.end[first]
+        cells.live[:, 1] = counts = np.bincount(of, minlength=len(cells.base))
         cells.size[:] = np.where(counts, 1 << np.frexp(counts - 0.5)[1].astype(np.int64), 0)
         layout = self._layout = self._layout_of(states, groups)
-        base, size = cells.base, cells.size
-        columns = int(layout.at[-1]) + layout.least
+        columns, size = int(layout.at[-1]) + layout.least, cells.size
         height = 2 + states * groups * columns
         end = reg[k.END] = height * int(size.sum())
-        base[:] = height * (np.cumsum(size) - size)
+        cells.base[:] = height * (np.cumsum(size) - size)
         if 2 * end + height > MOST_CELLS:
             raise TooLarge("there are too many starts in the window, partitions and groups")
         poll(16 * end)
         pool = np.zeros(2 * end + height, np.int64)
         self._cells = cells._replace(pool=pool)
-        inside = np.arange(int(size.sum())) - np.repeat(np.cumsum(size) - size, size)
-        for row in range(2, height):
-            if (row - 2) % columns >= layout.at[-1]:
-                pool[np.repeat(base + row * size, size) + inside] = k.NOTHING
-        first = np.searchsorted(starts[:, 0], np.arange(len(cells.base)))
-        of, slot = starts[:, 0], np.arange(len(starts)) - first[starts[:, 0]]
-        pool[base[of] + slot], pool[base[of] + size[of] + slot] = starts[:, 1], starts[:, 2]
-        at = totals.end
-        if separate:
-            by_start = np.lexsort((starts[:, 2], starts[:, 0]))
-            keys = starts[by_start][:, [0, 2]]
-            places = slot[by_start][_places_of(keys, totals.end, totals.start)]
-        else:
-            places = np.zeros(len(at), np.int64)
-        first_row = 2 + (runs.state * groups + totals.group) * columns
-        for number, digits in enumerate(width):
-            for n, digit in enumerate(digits):
-                row = first_row + layout.at[number] + n
-                pool[base[at] + row * size[at] + places] = digit
-        for n, least in enumerate(totals.least):
-            pool[base[at] + (first_row + layout.at[-1] + n) * size[at] + places] = least
+        at, size = cells.base[totals.end] + place, size[totals.end]
+        pool[at[first]], pool[at[first] + size[first]] = runs.order[first], totals.start[first]
+        row = 2 + (runs.state * groups + totals.group) * columns
+        for first_column, numbers in zip(layout.at, (*width, totals.least), strict=True):
+            for n, column in enumerate(numbers, int(first_column)):
+                pool[at + (row + n) * size] = column
 
     def runs(self) -> OpenRuns:
         """Return all open runs."""
@@ -396,12 +380,15 @@ class OpenRuns(NamedTuple):
     totals: EndTotals
 
 
-def _places_of(keys: Int64s, first: Int64s, second: Int64s) -> Int64s:
-    """Return where pairs stand among sorted ones."""
-    every = np.concatenate((keys, np.stack((first, second), 1)))
-    _, number = np.unique(every, axis=0, return_inverse=True)
-    place: Int64s = number.reshape(-1)[len(keys) :]
-    return place
+def _starts_of(partition: Int64s, start: Int64s) -> tuple[Int64s, Int64s]:
+    """Return a row of each start, and for each row the number of its start in its partition."""
+    order = np.lexsort((start, partition))
+    partitions, starts = partition[order], start[order]
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = (partitions[1:] != partitions[:-1]) | (starts[1:] != starts[:-1])
+    number, place = np.cumsum(is_first) - 1, np.empty(len(order), np.int64)
+    place[order] = number - number[np.searchsorted(partitions, partitions)]
+    return order[is_first], place
 
 
 class _Scratch(NamedTuple):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -139,3 +140,57 @@ def test_sums_of_doubles_of_any_size_are_exact_in_any_batches(
         return bool(expected)
 
     suite.run(case, deep_count=5_000, needs_answers=0.5)
+
+
+VALUES: dict[str, Callable[[Random, int], Any]] = {
+    "small": lambda rng, _: rng.randrange(-5, 1000),
+    "large": lambda rng, n: rng.choice((2**64 if n > 300 else 10**18, n)),
+    "doubles": lambda rng, _: rng.random() * 10.0 ** rng.randrange(-8, 8),
+    "doubles later": lambda rng, n: rng.choice((0.1, None, float("nan")) if n > 200 else (7, None)),
+    "one by one": lambda _, n: n,
+    "texts": lambda rng, _: str(rng.randrange(200)),
+}
+PATTERNS = (
+    "A AS x ; B AS y",
+    "A+ AS x ; B AS y WITHIN 99 EVENTS",
+    "A AS x ; B+ AS y ; C WITHIN 40 [t]",
+    "A AS x ; B AS y WITHIN 12.5 [f]",
+    "A AS x ; B AS y PARTITION BY [k]",
+    "A AS x : B AS y PARTITION BY [k] WITHIN 9 EVENTS",
+    "A AS x ; B AS y PARTITION BY [k] WITHIN 40 [t] CONSUME BY PARTITION",
+    "A AS x ; B AS y PARTITION BY [k] WITHIN 90 [t] CONSUME BY ANY",
+)
+
+
+def test_batches_of_any_size_give_the_rows_of_single_events(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long streams: numbers get more limbs, values and groups come later, the form changes."""
+
+    def case(rng: Random) -> bool:
+        text, kind = rng.choice(PATTERNS), rng.choice([*VALUES])
+        count, t, events = rng.randrange(200, 700), 0, list[dict[str, Any]]()
+        for n in range(count):
+            t += rng.choice((0, 0, 1, 1, 2, 7))
+            event = {"type": rng.choice("ABC"), "k": rng.choice((1, 2, None, n)), "t": t}
+            event |= {"f": t / 4, "v": VALUES[kind](rng, n), "n": rng.choice("pqrs")}
+            events.append(event)
+        groups = [name for name in ("start", "end") if rng.random() < 0.3]
+        groups += ["x.n"] if "A+" not in text and rng.random() < 0.3 else []
+        how: dict[str, Any] = {"group_by": groups, "min": "x.v", "max": ["x.n", "y.v"]}
+        if kind != "texts":
+            how |= {"sum": "y.v", "avg": "x.v"}
+        sizes, cuts = rng.choice(((130, 200), (1, 1, 2, 5, 150, 200), (1, 3, 140))), [0]
+        while cuts[-1] < count:
+            cuts.append(cuts[-1] + rng.choice(sizes))
+        query, tables = cerlab.parse_query(f"SELECT * WHERE {text}"), []
+        for few in (10**9, rng.choice((running.FEWEST, 2))):
+            with monkeypatch.context() as patch:
+                patch.setattr(running, "FEWEST", few)
+                session = query.aggregating(**how)
+                pushes = [session.push(events[a:b]).to_pylist() for a, b in pairwise(cuts)]
+                tables.append([sorted(map(repr, rows)) for rows in pushes])
+        assert tables[0] == tables[1], (text, kind, how, cuts)
+        return any(tables[0])
+
+    suite.run(case, deep_count=2_000)

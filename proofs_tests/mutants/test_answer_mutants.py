@@ -152,9 +152,12 @@ def lives_on(self: totals.ArrayTotals, *of: Any, **more: Any) -> Any:
     return _READ_BATCH(self, *of, **more)
 
 
-def without_the_earliest(keys: Any, first: Any, second: Any) -> Any:
-    """All runs that a batch finds began together."""
-    return np.zeros(len(first), np.int64)
+_STARTS_OF = totals._starts_of
+
+
+def without_the_earliest(partition: Any, start: Any) -> Any:
+    """All runs of a partition that a batch finds began together."""
+    return _STARTS_OF(partition, np.zeros_like(start))
 
 
 _TAKE = totals._Inside.take
@@ -255,7 +258,7 @@ MUTANTS = [
     mutant(LISTED, labelled, "joined", first_two_change_places),
     mutant(BATCHES, running_batches, "program_of", of_symbols_so_far),
     mutant(BATCHES, totals.ArrayTotals, "read", lives_on),
-    mutant(BATCHES, totals, "_places_of", without_the_earliest),
+    mutant(BATCHES, totals, "_starts_of", without_the_earliest),
     mutant(BATCHES, totals._Inside, "take", begins_with_the_batch),
     mutant(BATCHES, running_batches._Order, "keys_of", in_the_order_they_came),
     mutant(BATCHES, running_batches, "_zeros", at_the_wrong_power),

@@ -196,8 +196,7 @@ def total_ends(
                 source, mark = moved + (o - low) * width * m, move.marks[o]
                 at = first + move.target[o] * width * size
                 if plain:
-                    plus(cells.pool, at, scratch, source, m, 1)
-                    if largest_of(cells.pool, at, m) > MOST:
+                    if add_counts(cells.pool, at, scratch, source, m) > MOST:
                         reg[WIDER] = 1
                     continue
                 arrive(read, mark, i, scratch, source, m, cells.pool, at, size, layout, 0, reg)
@@ -209,6 +208,7 @@ def total_ends(
             if not plain:
                 clear(scratch, moved, layout, 0, 1, 1)
                 scratch[moved] = 1
+                fill(scratch, moved + layout.at[numbers], NOTHING, layout.least)
             for o in range(begin.first[w], begin.first[w + 1]):
                 mark = begin.marks[o]
                 if begin.target[o] != k.NONE:
@@ -230,7 +230,12 @@ def total_ends(
                     arrive(read, mark, i, scratch, at, 1, scratch, to, places, layout, 1, reg)
         if answered:
             before = reg[ROWS]
-            list_totals(cells, scratch, places, layout, rows, reg, p, i)
+            if plain:
+                rows.event[before], rows.group[before] = i, 0
+                rows.columns[before, 0], rows.columns[before, 1] = scratch[0], scratch[1]
+                reg[ROWS] += (scratch[0] | scratch[1]) != 0
+            else:
+                list_totals(cells, scratch, places, layout, rows, reg, p, i)
             if reg[ROWS] > before and options.consume == k.RESET_ALL:
                 reg[EPOCH] += 1
             elif reg[ROWS] > before and options.consume != k.KEEP:
@@ -287,14 +292,12 @@ def add_place(cells: Cells, layout: Layout, p: int, order: int, position: int) -
 def clear(pool: Int64s, at: int, layout: Layout, wider: int, size: int, m: int) -> None:
     """Leave no runs at `m` places of all groups of a state."""
     numbers = layout.at.shape[0] - 1
-    limbs = layout.at[numbers] + wider * numbers
-    columns = limbs + layout.least
-    if layout.least == 0 and (size == m or columns * layout.groups == 1):
-        fill(pool, at, 0, layout.groups * columns * m)
+    rows = layout.groups * (layout.at[numbers] + wider * numbers + layout.least)
+    if size == m or rows == 1:
+        fill(pool, at, 0, rows * m)
         return
-    for g in range(layout.groups):
-        for c in range(columns):
-            fill(pool, at + (g * columns + c) * size, 0 if c < limbs else NOTHING, m)
+    for r in range(rows):
+        fill(pool, at + r * size, 0, m)
 
 
 @inline
@@ -329,9 +332,13 @@ def gather(
         for c in range(layout.least):
             row = source + (g * columns + layout.at[numbers] + c) * size
             into = to + (g * (columns + numbers) + layout.at[numbers] + numbers + c) * many
+            if by_start:
+                copy(out, into, pool, row, m)
+                continue
+            out[into] = NOTHING
             for n in range(m):
-                place = into + n if by_start else into
-                out[place] = min(out[place], pool[row + n])
+                if occupied(pool, of + n, layout.at[1], size):
+                    out[into] = min(out[into], pool[row + n])
 
 
 @inline
@@ -375,6 +382,16 @@ def arrive(
         cell, into = of + g * columns * m, to + (g + grows) * columns * size
         if layout.groups > 1 and not any_of(source, cell, 1, 0, runs * m):
             continue
+        for r in range(layout.least):
+            gain, row = NOTHING, (limbs + r) * size
+            if mark != k.NONE and read.lessens[mark, r]:
+                gain = read.least[r, i]
+            for n in range(m):
+                if occupied(source, cell + n, runs, m):
+                    least = min(gain, source[cell + (limbs + r) * m + n])
+                    if occupied(target, into + n, runs, size):
+                        least = min(least, target[into + row + n])
+                    target[into + row + n] = least
         for r in range(numbers):
             first, last = layout.at[r] + r * wider, layout.at[r + 1] + (r + 1) * wider
             for c in range(first, last):
@@ -389,15 +406,6 @@ def arrive(
                 carry(target, into + c * size, size, m)
             if largest_of(target, into + (last - 1) * size, m) > (most if r == 0 else MOST):
                 reg[WIDER] = 1
-        for r in range(layout.least):
-            gain = NOTHING
-            if mark != k.NONE and read.lessens[mark, r]:
-                gain = read.least[r, i]
-            for n in range(m):
-                if occupied(source, cell + n, runs, m):
-                    least = min(gain, source[cell + (limbs + r) * m + n])
-                    there = into + (limbs + r) * size + n
-                    target[there] = min(least, target[there])
 
 
 # Unsigned indices: for others Numba asks whether they count from the end, and LLVM does not
@@ -426,6 +434,17 @@ def plus(target: Int64s, to: int, source: Int64s, of: int, m: int, times: int) -
     t, s = np.uintp(to), np.uintp(of)
     for n in range(np.uintp(m)):
         target[t + n] += source[s + n] * times
+
+
+@inline
+def add_counts(target: Int64s, to: int, source: Int64s, of: int, m: int) -> Any:
+    """Add `m` numbers of runs to others; return a number with as many bits as the largest."""
+    t, s, bits = np.uintp(to), np.uintp(of), np.int64(0)
+    for n in range(np.uintp(m)):
+        there = target[t + n] + source[s + n]
+        target[t + n] = there
+        bits |= there
+    return bits
 
 
 @inline
