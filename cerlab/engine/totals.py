@@ -81,6 +81,9 @@ SHORT = 256
 BUDGET = 1 << 16
 """The maximum number of cells of a machine for the kernel: states times symbols."""
 
+FIRST_CELLS = 1 << 10
+"""The kernel has room for so many integers from the beginning."""
+
 MOST_CELLS = 1 << 25
 """The maximum number of integers that the kernel keeps."""
 
@@ -200,7 +203,6 @@ class ArrayTotals:
         *,
         partitions: int,
         groups: int = 1,
-        first_room: int = 1 << 10,
     ) -> EndTotals:
         """Read events; the totals of the ends, with indices of events.
 
@@ -211,7 +213,7 @@ class ArrayTotals:
                 raise TooLarge("a symbol moves too many runs")
         self._limbs = [max(a, b) for a, b in zip(self._limbs, np.diff(read.limbs), strict=True)]
         self._make_room(partitions)
-        self._follow(max(1, moves.states), groups, first_room)
+        self._follow(max(1, moves.states), groups)
         one_each = groups == 1 and not self.options.by_start
         rows = self._rows(max(1 << 10, len(read.actions) if one_each else 0))
         parts = list[EndTotals]()
@@ -248,21 +250,17 @@ class ArrayTotals:
 
     def _layout_of(self, states: int, groups: int) -> k.Layout:
         widths = [self._wide, *(n + self._wide - 1 for n in self._limbs)]
-        return k.Layout(
-            states, groups, self._layout.least, np.concatenate(([0], np.cumsum(widths)))
-        )
+        at = np.concatenate(([0], np.cumsum(widths)))
+        return k.Layout(states, groups, self._layout.least, at)
 
-    def _follow(self, states: int, groups: int, room: int = 0) -> None:
+    def _follow(self, states: int, groups: int) -> None:
         """Have the layout for so many states and groups, and numbers as wide as they are now."""
-        layout = self._layout_of(states, groups)
-        at = layout.at
-        if not len(self._cells.pool) or (states, groups, *at) != (
-            *(self._layout.states, self._layout.groups),
-            *self._layout.at,
-        ):
-            self._move(layout, room)
+        layout, before = self._layout_of(states, groups), self._layout
+        alike = layout[:3] == before[:3] and np.array_equal(layout.at, before.at)
+        if not alike or not len(self._cells.pool):
+            self._move(layout)
 
-    def _move(self, layout: k.Layout, room: int = 0) -> None:
+    def _move(self, layout: k.Layout) -> None:
         """Move the open starts into a pool with room for as many again; raises `TooLarge`."""
         cells, before = self._cells, self._layout
         height = 2 + layout.states * layout.groups * (int(layout.at[-1]) + layout.least)
@@ -271,7 +269,7 @@ class ArrayTotals:
         while (large := used > 4 * open_starts).any():
             used[large] //= 2
         total, most = int(used.sum()), int(used.max(initial=1))
-        size = max(room, height * (2 * total + 2 * most + len(used)))
+        size = max(FIRST_CELLS, height * (2 * total + 2 * most + len(used)))
         if size > MOST_CELLS:
             raise TooLarge("there are too many starts in the window, partitions and groups")
         poll(8 * size)
@@ -697,8 +695,6 @@ class Program(NamedTuple):
     """The numbers of the machine's states that may still lead to an answer."""
     idles: dict[int, int]
     """The numbers of its idle states."""
-    reached: frozenset[int]
-    """All states of the machine that were looked at."""
 
 
 def program_of(
@@ -763,7 +759,7 @@ def program_of(
     matters |= np.array([bool(row or left) for row, left in zip(move, leave, strict=True)])
     matters |= (wait != np.arange(len(at))[:, np.newaxis]).any(axis=0)
     action = np.arange(len(vectors)).astype(narrowest(len(vectors)))
-    return Program(moves, action, matters.astype(np.uint8), number, at, frozenset(states))
+    return Program(moves, action, matters.astype(np.uint8), number, at)
 
 
 def _targets(moves: LabelledMoves) -> list[int]:

@@ -151,8 +151,7 @@ class ListedTotals:
 
     def _endings(self, answers: AnswerBatch, doubles: Collection[str]) -> Iterator[Ending]:
         from cerlab.engine.measures import totals_of_rows  # NumPy loads here
-        from cerlab.engine.reference.totals import ANY_START
-        from cerlab.evaluate.running_batches import Ending, Numbering
+        from cerlab.evaluate.running_batches import Numbering, endings_of
 
         request, by_start = self._request, "start" in self._request.groups
         part, offset = self._run.recent.part_of(self._pattern, answers)
@@ -161,16 +160,8 @@ class ListedTotals:
         near, labels = answers.shift_positions(-offset), inputs.labels
         rows = labelled_answers(self._pattern, part, [near], labels)
         totals = totals_of_rows(rows, inputs, by_start=by_start)
-        ends = totals.end.tolist()
-        starts = totals.start + offset if by_start else totals.start
-        groups = numbering.groups_of(totals.group)
         columns = [values_of(take_rows(part.columns[a], totals.end), a) for a in request.key]
-        keys = zip(*columns, strict=True) if columns else [()] * len(ends)
-        of_row = zip(ends, starts.tolist(), groups, keys, strict=True)
-        for (end, start, group, values), total in zip(
-            of_row, numbering.totals(totals), strict=True
-        ):
-            key = key_of(values)
-            assert key is not None, "its events are in a partition"
-            place = (start if by_start else ANY_START, group)
-            yield Ending(end + offset, key, values, place, total)
+        keys = zip(*columns, strict=True) if columns else [()] * len(totals.end)
+        owners = [(key_of(values) or (), values) for values in keys]
+        start = totals.start + offset if by_start else totals.start
+        return endings_of(totals._replace(end=totals.end + offset, start=start), owners, numbering)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from itertools import groupby
 from math import prod
@@ -130,10 +130,8 @@ class Batches:
         self._totals = ArrayTotals(options, sums=sums, least=least)
         self._small, self._size = 0, len(carried) + len(parts)
         if parts:
-            partitions, starts = (
-                [each.partition for each in carried],
-                [each.start for each in carried],
-            )
+            partitions = [each.partition for each in carried]
+            starts = [each.start for each in carried]
             of_runs = self._numbering.columns(partitions, starts, groups, totals)
             order = self._places.order(partitions, starts)
             runs = OpenRuns(integers([each.state for each in carried]), order, of_runs)
@@ -175,31 +173,28 @@ class Batches:
         """Give the totals to the substreams of the driver."""
         driver, program, places = self._driver, self._program, self._places
         runs, states = self._totals.runs(), [*program.number]
-        start, inside = (
-            runs.totals.start,
-            places.state(runs.totals.end, runs.totals.start, runs.order),
-        )
-        driver.now = places.last
-        driver.substreams.clear()
-        keys, names = places.keys(), [*program.idles]
-        idles = self._totals.idles(len(keys))
-        window, parts = driver.plan.window, list[Substream[RunTotals[Total]]]()
-        of_parts = [dict[int, dict[Place, Total]]() for _ in idles]
+        of = runs.totals
+        pointers = places.state(of.end, of.start, runs.order)
+        keys, names, partition = places.keys(), [*program.idles], driver.plan.partition
+        of_parts = [dict[int, dict[Place, Total]]() for _ in keys]
         cells = zip(
-            *(runs.totals.end.tolist(), runs.state.tolist(), start.tolist()),
-            *(self._numbering.groups_of(runs.totals.group), self._numbering.totals(runs.totals)),
+            *(of.end.tolist(), runs.state.tolist(), of.start.tolist()),
+            *(self._numbering.groups_of(of.group), self._numbering.totals(of)),
             strict=True,
         )
-        for n, state, begun, group, total in cells:
-            if places.is_inside(begun):
-                of_parts[n].setdefault(states[state], {})[begun, group] = total
-        for values, idle, runs_of, pointer in zip(keys, idles, of_parts, inside, strict=True):
-            part = Substream(driver.recogniser(), window)
-            part.recogniser.begin(names[idle], runs_of)
+        for n, state, start, group, total in cells:
+            if places.is_inside(start):
+                of_parts[n].setdefault(states[state], {})[start, group] = total
+        substreams = {}
+        for values, idle, of_part, pointer in zip(
+            keys, self._totals.idles(len(keys)), of_parts, pointers, strict=True
+        ):
+            part = Substream(driver.recogniser(), driver.plan.window)
+            part.recogniser.begin(names[idle], of_part)
             if part.pointer is not None:
                 part.pointer.resume(pointer, MOST_EVENTS - 1)
-            parts.append(part)
-            driver.substreams[_key(driver.plan.partition, values, driver.plan.partition)] = part
+            substreams[_key(partition, values, partition)] = part
+        driver.substreams, driver.now = substreams, places.last
 
     def _program_over(self, states: Sequence[int], idles: Sequence[int]) -> Program:
         """The program over all symbols so far, from all states that runs may be in."""
@@ -210,13 +205,10 @@ class Batches:
         request, numbering = self._query.request, self._numbering
         if len(partitions) and int(partitions.max()) >= len(self._owners):
             names = self._driver.plan.partition
-            self._owners += (
-                (
-                    _key(names, key, request.key),
-                    tuple(dict(zip(names, key, strict=True))[a] for a in request.key),
-                )
-                for key in self._places.keys()[len(self._owners) :]
-            )
+            for key in self._places.keys()[len(self._owners) :]:
+                of_key = dict(zip(names, key, strict=True))
+                owner = tuple(of_key[name] for name in request.key)
+                self._owners.append((_key(names, key, request.key), owner))
         if "end" not in request.groups:
             number: dict[Key, int] = {}
             of_owners = [number.setdefault(key, len(number)) for key, _ in self._owners]
@@ -224,18 +216,19 @@ class Batches:
             every = np.arange(len(partitions))
             rows = group_rows(totals._replace(end=every), [by, totals.start, totals.group])
             partitions, totals = partitions[rows.end], rows._replace(end=totals.end[rows.end])
-        owners = self._owners
-        return (
-            Ending(end, owners[p][0], owners[p][1], (begun, group), total)
-            for end, p, begun, group, total in zip(
-                totals.end.tolist(),
-                partitions.tolist(),
-                totals.start.tolist(),
-                numbering.groups_of(totals.group),
-                numbering.totals(totals),
-                strict=True,
-            )
-        )
+        return endings_of(totals, [self._owners[p] for p in partitions.tolist()], numbering)
+
+
+def endings_of(
+    totals: EndTotals, owners: Iterable[tuple[Key, tuple[Value, ...]]], numbering: Numbering
+) -> Iterator[Ending]:
+    """Return the rows of totals, whose keys and their values are `owners`."""
+    rows = zip(
+        *(totals.end.tolist(), owners, totals.start.tolist()),
+        *(numbering.groups_of(totals.group), numbering.totals(totals)),
+        strict=True,
+    )
+    return (Ending(end, *owner, (start, group), total) for end, owner, start, group, total in rows)
 
 
 PAID = 16
