@@ -24,20 +24,10 @@ from cerlab.budget import poll, step_budget
 from cerlab.engine.answers import (
     double_room,
     events_of_streams,
-    firsts,
     join_arrays,
     paces,
 )
-from cerlab.engine.clock import TimeColumn
 from cerlab.engine.general import CONSUMES
-from cerlab.engine.instants import (
-    SAFE,
-    Instants,
-    first_inside,
-    join_instants,
-    list_of,
-    take_instants,
-)
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import (
     DONE,
@@ -50,6 +40,7 @@ from cerlab.engine.kernels.arrays import (
     Moves,
     Ops,
     Symbols,
+    firsts,
 )
 from cerlab.engine.kernels.windowed import relevant
 from cerlab.engine.learned import LearnedTables
@@ -66,6 +57,15 @@ from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.driver import Clauses
 from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Place, Total
 from cerlab.engine.state_checks import MOST_EVENTS
+from cerlab.engine.windows import (
+    SAFE,
+    Instants,
+    TimeColumn,
+    first_inside,
+    join_instants,
+    list_of,
+    take_instants,
+)
 from cerlab.errors import ResourceLimit
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.columns import order_of, take_columns

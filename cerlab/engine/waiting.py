@@ -39,6 +39,14 @@ from cerlab.engine.reference.waiting import LatestStart
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.engine.registers.program import NotTaken
 from cerlab.engine.totals import TooLarge, counts, total_of
+from cerlab.engine.windows import (
+    Doubles,
+    TimeColumn,
+    first_in_group,
+    last_in_group,
+    list_of,
+    take_instants,
+)
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.columns import Columns, array_from, order_of

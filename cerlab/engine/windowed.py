@@ -28,6 +28,8 @@ from cerlab.engine.window_scan import RelevantEvents, WindowScan
 from cerlab.kernel_cache import RepeatedCalls
 from cerlab.model.stream import TimeAxis
 
+NO_TIMES = np.zeros(0, np.int64)
+
 RECORDS_PER_NODE = 16
 """Room for records costs nothing until it is used, and is not kept; so there is more of it."""
 

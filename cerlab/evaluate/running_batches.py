@@ -20,7 +20,6 @@ import numpy as np
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.engine.answers import events_of_streams
 from cerlab.engine.general import CONSUMES
-from cerlab.engine.instants import Instants
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.measures import (
@@ -38,6 +37,7 @@ from cerlab.engine.reference.driver import Driver, Substream
 from cerlab.engine.reference.totals import Greatest, Place, RunTotals, Total
 from cerlab.engine.state_checks import MOST_EVENTS
 from cerlab.engine.totals import ArrayTotals, OpenRuns, Places, Program, program_of, read_of
+from cerlab.engine.windows import Instants, TimeColumn
 from cerlab.evaluate.aggregates import EXPONENT, Request, numbers_in
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import values_of

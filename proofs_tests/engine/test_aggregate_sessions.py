@@ -172,7 +172,11 @@ def test_batches_of_any_size_give_the_rows_of_single_events(
         count, t, events = rng.randrange(200, 700), 0, list[dict[str, Any]]()
         for n in range(count):
             t += rng.choice((0, 0, 1, 1, 2, 7))
-            event = {"type": rng.choice("ABC"), "k": rng.choice((1, 2, None, n)), "t": t}
+            event: dict[str, Any] = {
+                "type": rng.choice("ABC"),
+                "k": rng.choice((1, 2, None, n)),
+                "t": t,
+            }
             event |= {"f": t / 4, "v": VALUES[kind](rng, n), "n": rng.choice("pqrs")}
             events.append(event)
         groups = [name for name in ("start", "end") if rng.random() < 0.3]
