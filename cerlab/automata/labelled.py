@@ -7,13 +7,14 @@ where it writes each register before it reads it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from cerlab.automata.automaton import Automaton, Mark, Vcea
+from cerlab.automata.automaton import Automaton, Mark, Vcea, outgoing
+from cerlab.automata.compose import quotient
 from cerlab.automata.deterministic import Moves, Numbering, States
-from cerlab.automata.explore import along, distinct, reachable, trim
+from cerlab.automata.explore import along, distinct, explore, reachable, trim
 from cerlab.automata.registers import NONE, RegisterTransition, Srt, backward_union
 from cerlab.automata.strategy import (
     Machine,
@@ -22,7 +23,7 @@ from cerlab.automata.strategy import (
     name_of_state,
     state_of_name,
 )
-from cerlab.errors import IllFormed
+from cerlab.errors import IllFormed, ResourceLimit
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.syntax import EVERYTHING, Predicate
@@ -78,6 +79,29 @@ def of_vcea(A: Vcea) -> LabelledSrt:
     begin = [t._replace(source=0) for t in steps if t.source - 1 in A.I]
     F = frozenset(q + 1 for q in A.F)
     return LabelledSrt(A.states + 1, distinct((*begin, *steps)), frozenset({0}), F)
+
+
+def merged(A: LabelledSrt) -> LabelledSrt:
+    """Return a machine with the same labels by fewer runs; A itself if it would have more states.
+
+    A state is the set of states that runs with the same guards, labels and writes are in.
+    """
+    leaving = outgoing(A)
+
+    def follow(states: frozenset[int]) -> Iterator[tuple[Label, frozenset[int]]]:
+        targets: dict[Label, set[int]] = {}
+        for q in sorted(states):
+            for t in leaving[q]:
+                targets.setdefault(Label(t.guard, t.labels, t.writes), set()).add(t.target)
+        return ((label, frozenset(together)) for label, together in targets.items())
+
+    def final(states: frozenset[int]) -> bool:
+        return not A.F.isdisjoint(states)
+
+    try:
+        return quotient(explore(A.I, follow, final, LabelledSrt, R=A.R, most=A.states))
+    except ResourceLimit:
+        return A
 
 
 def labels_to_marks(A: LabelledSrt) -> Srt:

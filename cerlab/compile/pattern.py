@@ -60,6 +60,7 @@ from cerlab.predicates.condition import Atomic, Correlation, with_atomics
 from cerlab.predicates.separation import separated
 
 if TYPE_CHECKING:
+    from cerlab.engine.labels import LabelMachine
     from cerlab.engine.learned import LearnedTables
 
 
@@ -139,6 +140,15 @@ class WaitStages:
         except (Unsupported, ResourceLimit):
             poll()
             return None
+
+    @cached_property
+    def label_machine(self) -> LabelMachine:
+        """What labels the answers, as `labels_of_body` does, or else `labels`."""
+        from cerlab.engine.labels import LabelMachine  # Numba loads here
+
+        labels = self.labels_of_body or self.labels
+        assert labels is not None, "a machine labels the answers"
+        return LabelMachine(labels.machine)
 
     def check_live(self) -> None:
         """Raise `Unsupported` where events that are still to come decide how a run goes on."""
@@ -356,6 +366,14 @@ class Pattern(Drawable, Immutable):
         if self.logic == "so":
             return correlated_to_labelled_srt(strategy_and_body(self.ast)[1])
         return self._first_order_labels(correlated_to_labelled_srt)
+
+    @cached_property
+    def label_machine(self) -> LabelMachine:
+        """What labels answers: the automaton, or the transducer where there is none."""
+        from cerlab.engine.labels import LabelMachine  # Numba loads here
+
+        is_automaton = self.machine_kind == "automaton"
+        return LabelMachine(self.labelled if is_automaton else self.labelled_registers)
 
     def __repr__(self) -> str:
         return self.text

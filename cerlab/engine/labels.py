@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.automata.automaton import Vcea
-from cerlab.automata.labelled import LabelledMoves, LabelledSrt, LabelledStates
+from cerlab.automata.explore import along, reachable
+from cerlab.automata.labelled import LabelledSrt, merged, of_vcea
 from cerlab.automata.plan import PlanClauses
+from cerlab.computed import cached_property
 from cerlab.engine.answers import (
     SOME_OBJECTS,
     AnswerBatch,
@@ -23,11 +25,18 @@ from cerlab.engine.answers import (
 )
 from cerlab.engine.kernels import labels as k
 from cerlab.engine.kernels.arrays import DONE, FULL, NONE, Answers, Int32s, Int64s
-from cerlab.engine.kernels.labels import EVERYWHERE, MARKS, ROWS, Rows
+from cerlab.engine.kernels.labels import EVERYWHERE, Rows
 from cerlab.engine.kernels.registers import Events
+from cerlab.engine.reference.registers import labels_of_answer
 from cerlab.engine.registers.codes import ValueCodes
 from cerlab.engine.registers.evaluation import MAX_RULES
-from cerlab.engine.registers.program import NotTaken, labelling_program, mixes
+from cerlab.engine.registers.program import (
+    LabellingProgram,
+    NotTaken,
+    labelling_program,
+    mixes,
+    residual,
+)
 from cerlab.engine.registers.rules import Names, event_atoms, labelling_tables, names_of
 from cerlab.model.answer import (
     ComplexEvent,
@@ -40,6 +49,8 @@ from cerlab.model.columns import order_of
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
+from cerlab.predicates.columns.lookup_tables import Codes
+from cerlab.predicates.syntax import FALSE
 
 Ways: TypeAlias = Callable[[ComplexEvent], Iterable[Sequence[frozenset[str]]]]
 """The ways to give the positions of an answer their labels."""
@@ -64,46 +75,7 @@ class LabelledAnswers(NamedTuple):
     labels: tuple[frozenset[str], ...]
 
 
-class Substreams:
-    """The events of all substreams of a plan, one substream after the other."""
-
-    def __init__(self, plan: PlanClauses, stream: Stream) -> None:
-        self.order = _substreams(plan, stream)
-        """The positions of these events: int64, None where they are those of the stream."""
-        self._rank = None
-        if self.order is not None:
-            self._rank = np.full(len(stream), NONE, np.int64)
-            self._rank[self.order] = np.arange(len(self.order))
-
-    def in_substreams(self, answers: AnswerBatch) -> Answers:
-        """Some answers, their positions counted in these events."""
-        offsets, positions = _flat(answers)
-        if (rank := self._rank) is None:
-            return Answers(answers.start, answers.end, offsets, positions)
-        return Answers(rank[answers.start], rank[answers.end], offsets, rank[positions])
-
-
-def list_rows(
-    answers: Answers, reg: Int64s, read: Callable[[Answers, Rows], int], provide: Callable[[], None]
-) -> Rows:
-    """The rows that a kernel lists for some answers; `read` calls it until all are done.
-
-    `provide` gives it what it lacks, other than room for rows; `reg` are its registers.
-    """
-    rows = Rows(
-        np.empty(len(answers.start) + 1, np.int64), np.empty(len(answers.positions) + 1, np.int32)
-    )
-    for part in paces(len(answers.start)):
-        some = answers._replace(start=answers.start[: part.stop])
-        while (status := read(some, rows)) != DONE:
-            if status == FULL:
-                rows = double_room(rows)
-            else:
-                provide()
-    return Rows(rows.answer[: reg[ROWS]], rows.marks[: reg[MARKS]])
-
-
-def labelled_rows(
+def _labelled_rows(
     answers: AnswerBatch, rows: Rows, labels: tuple[frozenset[str], ...]
 ) -> LabelledAnswers:
     """The rows that a kernel lists for some answers; `labels` are those of the marks."""
@@ -158,21 +130,6 @@ def _flat(answers: AnswerBatch) -> tuple[Int64s, Int64s]:
     return answers.offsets.astype(np.int64) - first, answers.positions[first:last]
 
 
-def _substreams(plan: PlanClauses, stream: Stream) -> Int64s | None:
-    """The positions of the events of all substreams, one substream after the other.
-
-    None where they are those of the stream.
-    """
-    columns, length = stream.columns, len(stream)
-    inside: Int64s | None = rows_of_streams(plan.streams, columns)
-    if not plan.partition:
-        return inside
-    codes = KeyCodes(plan.partition).codes(columns, length)
-    if inside is None:
-        return order_of(codes)
-    return inside[order_of(codes[inside])]
-
-
 def rows_of_ways(
     answers: AnswerBatch, ways: Ways, labels: Collection[str] | None
 ) -> LabelledAnswers:
@@ -183,10 +140,8 @@ def rows_of_ways(
     marks: list[int] = []
     offsets = [0]
     for n, complex_event in enumerate(answers):
-        for way in dict.fromkeys(
-            tuple(L if labels is None else L.intersection(labels) for L in way)
-            for way in ways(complex_event)
-        ):
+        asked = {tuple(_asked(L, labels) for L in way) for way in ways(complex_event)}
+        for way in sorted(asked, key=lambda way: [sorted(L) for L in way]):
             answer.append(n)
             positions += complex_event.positions
             marks += [numbers.setdefault(L, len(numbers)) for L in way]
@@ -207,168 +162,205 @@ Label: TypeAlias = Callable[[AnswerBatch], LabelledAnswers]
 """Gives the rows of some answers, in their order; at least one for each."""
 
 
+class LabelMachine:
+    """A machine with labels, and what it takes to label answers, kept for the next stream."""
+
+    def __init__(self, A: Vcea | LabelledSrt) -> None:
+        self.A = of_vcea(A) if isinstance(A, Vcea) else A
+        self._places: dict[frozenset[str] | None, Places] = {}
+
+    def label(self, plan: PlanClauses, stream: Stream, labels: Collection[str] | None) -> Label:
+        """Return a function that labels answers of a plan on one stream.
+
+        `labels` are the labels to tell apart, None for all. Runs over an answer are looked at only
+        where the places of its positions leave a choice.
+        """
+        key = None if labels is None else frozenset(labels)
+        places = self._places.get(key)
+        if places is None:
+            places = self._places[key] = Places(self.A, key)
+        stage = SymbolStage(places.atoms)
+        symbols = stage.symbols(stream.columns, len(stream))
+        by_place = np.stack([places.of(vector) for vector in stage.vectors])
+        if (by_place != k.SEVERAL).all():
+            return partial(_label_by_place, by_place, symbols, places.marks)
+        try:
+            return Runs(places, plan, stream, stage.vectors, symbols, by_place).label
+        except NotTaken:
+            ways = partial(labels_of_answer, self.A, plan, stream.events)
+            return lambda answers: rows_of_ways(answers, ways, key)
+
+
+def _asked(labels: frozenset[str], some: Collection[str] | None) -> frozenset[str]:
+    """Return those labels that are told apart."""
+    return labels if some is None else labels.intersection(some)
+
+
+MOST_TAKEN = 8
+"""The positions before and after one are counted up to this number.
+
+It covers the fixed parts around an iteration; the table grows with its square.
+"""
+
+
+class Places:
+    """The labels that a machine gives to a position by what is known of its place in an answer.
+
+    An answer is known to have a run, so the moves that may be at the position give the labels.
+    """
+
+    def __init__(self, A: LabelledSrt, labels: frozenset[str] | None) -> None:
+        asked = {t.labels: _asked(t.labels, labels) for t in A.Delta if t.labels}
+        self.marks = tuple(sorted(set(asked.values()), key=sorted))
+        """The sets of labels that are told apart."""
+        self._A = A
+        self._number = {L: self.marks.index(those) for L, those in asked.items()}
+        program, final, mark = labelling_program(A, self._number)
+        self.atoms = event_atoms(program)
+        moves = program.moves
+        before = _taken(program.states, {0}, [(m.source, m.marks, m.target) for m in moves])
+        after = _taken(program.states, final, [(m.target, m.marks, m.source) for m in moves])
+        self._moves = [
+            (m.guard, number, before[m.source][:, None] & after[m.target])
+            for m, number in zip(moves, mark, strict=True)
+            if number != NONE
+        ]
+        self._rows: dict[int, Int32s] = {}
+
+    @cached_property
+    def machine(self) -> LabellingProgram:
+        """The program of the runs that decide where places do not."""
+        return labelling_program(merged(self._A), self._number)
+
+    def of(self, vector: int) -> Int32s:
+        """Return the marks of positions whose event has a truth vector of `atoms`.
+
+        Shape (`MOST_TAKEN` + 1, `MOST_TAKEN` + 1), by the numbers of positions before and after;
+        NONE where no answer has such a position, SEVERAL where it may have two marks.
+        """
+        if (row := self._rows.get(vector)) is None:
+            row = self._rows[vector] = self._row(vector)
+        return row
+
+    def _row(self, vector: int) -> Int32s:
+        bit = {atom: n for n, atom in enumerate(self.atoms)}
+        row = np.full((MOST_TAKEN + 1, MOST_TAKEN + 1), NONE, np.int32)
+        for guard, mark, places in self._moves:
+            # a comparison with a register may go either way
+            if residual(guard, lambda atom: bool(vector >> bit[atom] & 1)) != FALSE:
+                is_one = (row[places] == NONE) | (row[places] == mark)
+                row[places] = np.where(is_one, mark, k.SEVERAL)
+        return row
+
+
+def _taken(
+    states: int, first: Collection[int], edges: Sequence[tuple[int, bool, int]]
+) -> NDArray[np.bool_]:
+    """Return whether some way from `first` to a state takes n events: (states, `MOST_TAKEN` + 1).
+
+    The last column is for `MOST_TAKEN` events and more.
+    """
+    after = along(
+        ((p, n), (q, min(n + takes, MOST_TAKEN)))
+        for p, takes, q in edges
+        for n in range(MOST_TAKEN + 1)
+    )
+    taken = np.zeros((states, MOST_TAKEN + 1), np.bool_)
+    for place in reachable(((q, 0) for q in first), after):
+        taken[place] = True
+    return taken
+
+
+def _label_by_place(
+    by_place: Int32s, symbols: Codes, labels: tuple[frozenset[str], ...], answers: AnswerBatch
+) -> LabelledAnswers:
+    """Return the rows of answers whose places decide: one each."""
+    offsets, positions = _flat(answers)
+    marks = np.empty(len(positions), np.int32)
+    k.label_by_place(by_place, symbols, offsets, positions, marks)
+    number = np.arange(len(answers))
+    return LabelledAnswers(answers.start, answers.end, number, offsets, positions, marks, labels)
+
+
 # 512 MB of positions
 MOST_CHANGES = 1 << 26
 """The number of events that are indexed by state; above it, events are read one by one."""
-
-
-class Labelling:
-    """The automaton with labels of a plan on one stream, for batches of its answers."""
-
-    def __init__(
-        self, vcea: Vcea, plan: PlanClauses, stream: Stream, labels: Collection[str] | None = None
-    ) -> None:
-        """`labels` are the labels to distinguish, None for all."""
-        self.machine = LabelledStates(vcea, labels)
-        stage = SymbolStage(self.machine.predicates)
-        self._symbols = stage.symbols(stream.columns, len(stream))
-        self._substreams = Substreams(plan, stream)
-        if (order := self._substreams.order) is not None:
-            self._symbols = self._symbols[order]
-        self._vectors = list(stage.vectors)
-        self._changes = 0
-        self._rows: dict[int, _Row] = {0: self._row(0)}
-        self._table = _table(self._rows, self.machine)
-
-    def of(self, answers: AnswerBatch) -> LabelledAnswers:
-        """The rows of some answers, in their order; at least one for each."""
-        rows = self._label_rows(self._substreams.in_substreams(answers))
-        return labelled_rows(answers, rows, self.machine.marks)
-
-    def _label_rows(self, answers: Answers) -> k.Rows:
-        reg = np.zeros(k.REGISTERS, np.int64)
-        longest = int(np.diff(answers.offsets).max(initial=0)) + 1
-        descent = _descent(longest, len(self._table.has_row))
-
-        def read(some: Answers, rows: k.Rows) -> int:
-            return k.label_answers(self._table, self._symbols, some, descent, rows, reg)
-
-        def provide() -> None:
-            nonlocal descent
-            self._fill(int(reg[k.STATE]))
-            descent = _descent(longest, len(self._table.has_row))
-
-        return list_rows(answers, reg, read, provide)
-
-    def _fill(self, state: int) -> None:
-        """A row for a state, and for as many others as there are, so the table is seldom copied."""
-        enough = 2 * len(self._rows)
-        for q in (state, *range(len(self.machine.final))):
-            if q not in self._rows and len(self._rows) < enough:
-                self._rows[q] = self._row(q)
-        self._table = _table(self._rows, self.machine)
-
-    def _row(self, state: int) -> _Row:
-        moves = [self.machine.step(state, vector) for vector in self._vectors]
-        elsewhere = np.array([m.skip != state for m in moves])
-        if not elsewhere.any():
-            return _Row(moves, np.zeros(0, np.int64), passes=True)
-        # a state that every event may leave has nothing to pass over
-        if elsewhere.all() or self._changes > MOST_CHANGES:
-            return _Row(moves, np.zeros(0, np.int64), passes=False)
-        changes = np.flatnonzero(elsewhere[self._symbols])
-        self._changes += len(changes)
-        return _Row(moves, changes, passes=True)
-
-
-class _Row(NamedTuple):
-    """The moves of a state by symbol, and where skips lead elsewhere if events are passed over."""
-
-    moves: list[LabelledMoves]
-    changes: Int64s  # increasing
-    passes: bool
-
-
-def _table(rows: dict[int, _Row], machine: LabelledStates) -> k.LabelTable:
-    """The rows filled so far, as arrays with room for every state."""
-    states, symbols = len(machine.final), len(rows[0].moves)
-    takes = np.zeros((states, symbols), np.int32)
-    skip = np.full((states, symbols), NONE, np.int32)
-    has_row = np.zeros(states, np.uint8)
-    changes = np.zeros(states, np.int64)
-    for q, row in rows.items():
-        has_row[q] = 1
-        skip[q] = [NONE if m.skip is None else m.skip for m in row.moves]
-        takes[q] = [len(m.takes) for m in row.moves]
-        changes[q] = len(row.changes) if row.passes else k.EVERYWHERE
-    order = sorted(rows)
-    flat = [pair for q in order for m in rows[q].moves for pair in m.takes]
-    counts = np.maximum(changes, 0)
-    return k.LabelTable(
-        has_row=has_row,
-        final=np.array(machine.final, np.uint8),
-        skip=skip,
-        first=(np.cumsum(takes) - takes.ravel()).reshape(takes.shape).astype(np.int32),
-        takes=takes,
-        mark=np.array([mark for mark, _ in flat], np.int32),
-        target=np.array([target for _, target in flat], np.int32),
-        changes=changes,
-        change_first=np.cumsum(counts) - counts,
-        change_at=np.concatenate([rows[q].changes for q in order]),
-    )
-
-
-def _descent(longest: int, states: int) -> k.Descent:
-    return k.Descent(
-        state=np.zeros(longest, np.int32),
-        move=np.zeros(longest, np.int32),
-        before=np.zeros(longest, np.int64),
-        mark=np.zeros(longest, np.int32),
-        dead=np.full(longest * states, NONE, np.int64),
-    )
 
 
 ROOM = 64
 """The initial room for configurations of one answer."""
 
 
-class RegisterLabelling:
-    """A transducer with labels on one stream, for batches of the answers of its plan."""
+class Runs:
+    """The runs of a machine with labels over answers of a plan, one answer at a time."""
 
     def __init__(
         self,
-        A: LabelledSrt,
+        places: Places,
         plan: PlanClauses,
         stream: Stream,
-        labels: Collection[str] | None = None,
+        vectors: Sequence[int],
+        symbols: Codes,
+        by_place: Int32s,
     ) -> None:
-        """`labels` are the labels to distinguish, None for all; raises `NotTaken`."""
-        if any(mixes(t.guard) for t in A.Delta):
+        """Raise `NotTaken` for a machine that the kernel does not run.
+
+        `vectors` are those of the `symbols` of events, and `by_place` has the marks of places.
+        """
+        program = places.machine.program
+        if any(mixes(move.guard) for move in program.moves):
             raise NotTaken("one side of a comparison computes with values of two events")
-        program, of_moves = labelling_program(A)
-        label_sets = [
-            None if not L else L if labels is None else L.intersection(labels) for L in of_moves
-        ]
-        self.marks = tuple(sorted({L for L in label_sets if L is not None}, key=sorted))
-        mark = [NONE if L is None else self.marks.index(L) for L in label_sets]
-        atoms, names = event_atoms(program), names_of(program)
-        stage = SymbolStage(atoms)
-        symbols = stage.symbols(stream.columns, len(stream))
-        self._substreams = Substreams(plan, stream)
-        order = self._substreams.order
-        read = (symbols if order is None else symbols[order]).astype(np.int32)
-        if max(len(program.moves), program.states) * len(stage.vectors) > MAX_RULES:
+        if max(len(program.moves), program.states) * len(vectors) > MAX_RULES:
             raise NotTaken("there are too many kinds of events")
-        self._rules, waits = labelling_tables(program, names, atoms, stage.vectors)
+        self._marks = places.marks
+        self._rank = None
+        if (order := _substreams(plan, stream)) is not None:
+            self._rank = np.full(len(stream), NONE, np.int64)
+            self._rank[order] = np.arange(len(order))
+        names = names_of(program)
+        read = (symbols if order is None else symbols[order]).astype(np.int32)
+        self._rules, waits = labelling_tables(program, names, places.atoms, vectors)
         self._events = _events(names, stream, read, order)
-        self._labels = _labels(A, mark, waits, read)
-        self._runs = _empty_trellis(len(names.slots))
+        self._labels = _labels(places.machine, waits, read, by_place)
+        self._trellis = _empty_trellis(len(names.slots))
 
-    def of(self, answers: AnswerBatch) -> LabelledAnswers:
-        """The rows of some answers, in their order: by marks, as `marks` has them."""
-        local = self._substreams.in_substreams(answers)
+    def label(self, answers: AnswerBatch) -> LabelledAnswers:
+        """Return the rows of answers, in their order; those of one answer by their labels."""
+        offsets, positions = _flat(answers)
+        local = Answers(answers.start, answers.end, offsets, positions)
+        if (rank := self._rank) is not None:
+            local = Answers(rank[answers.start], rank[answers.end], offsets, rank[positions])
+        rows = Rows(np.empty(len(answers) + 1, np.int64), np.empty(len(positions) + 1, np.int32))
         reg = np.zeros(k.ALL, np.int64)
-        self._runs.bucket_of[:] = self._runs.inside[:] = 0
+        self._trellis.bucket_of[:] = self._trellis.inside[:] = 0
+        for part in paces(len(answers)):
+            some = local._replace(start=local.start[: part.stop])
+            while True:
+                tables = self._rules, self._labels, self._events
+                status = k.label_by_runs(*tables, some, self._trellis, rows, reg)
+                if status == DONE:
+                    break
+                if status == FULL:
+                    rows = double_room(rows)
+                else:
+                    self._trellis = double_room(self._trellis)
+        listed = Rows(rows.answer[: reg[k.ROWS]], rows.marks[: reg[k.MARKS]])
+        return _labelled_rows(answers, listed, self._marks)
 
-        def read(some: Answers, rows: Rows) -> int:
-            return k.label_by_registers(
-                self._rules, self._labels, self._events, some, self._runs, rows, reg
-            )
 
-        def provide() -> None:
-            self._runs = double_room(self._runs)
+def _substreams(plan: PlanClauses, stream: Stream) -> Int64s | None:
+    """The positions of the events of all substreams, one substream after the other.
 
-        return labelled_rows(answers, list_rows(local, reg, read, provide), self.marks)
+    None where they are those of the stream.
+    """
+    columns, length = stream.columns, len(stream)
+    inside: Int64s | None = rows_of_streams(plan.streams, columns)
+    if not plan.partition:
+        return inside
+    codes = KeyCodes(plan.partition).codes(columns, length)
+    if inside is None:
+        return order_of(codes)
+    return inside[order_of(codes[inside])]
 
 
 def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None) -> Events:
@@ -387,21 +379,25 @@ def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None)
     )
 
 
-def _labels(A: LabelledSrt, mark: list[int], waits: NDArray[np.bool_], symbols: Int32s) -> k.Labels:
+def _labels(
+    machine: LabellingProgram, waits: NDArray[np.bool_], symbols: Int32s, by_place: Int32s
+) -> k.Labels:
     changes, at, total = [], [np.zeros(0, np.int64)], 0
-    for q in range(A.states):
+    states = range(machine.program.states)
+    for q in states:
         elsewhere = ~waits[:, q]
         if elsewhere.all() or total > MOST_CHANGES:
             changes.append(EVERYWHERE)
             continue
-        at.append(np.flatnonzero(elsewhere[symbols]))
+        # most states change nowhere, which needs no look at the events
+        at.append(np.flatnonzero(elsewhere[symbols]) if elsewhere.any() else at[0])
         changes.append(len(at[-1]))
         total += len(at[-1])
     room = np.maximum(changes, 0)
     return k.Labels(
-        begin=A.q0,
-        final=np.array([q in A.F for q in range(A.states)], np.uint8),
-        mark=np.array(mark, np.int32),
+        final=np.array([q in machine.final for q in states], np.uint8),
+        mark=np.array(machine.mark, np.int32),
+        by_place=by_place,
         changes=np.array(changes, np.int64),
         change_first=np.cumsum(room) - room,
         change_at=np.concatenate(at),
@@ -424,6 +420,7 @@ def _empty_trellis(slots: int) -> k.Trellis:
         bucket_of=np.zeros(2 * ROOM, np.int64),
         next=ints(ROOM),
         members=ints(ROOM),
+        on=ints(ROOM),
         inside=np.zeros(ROOM, np.int64),
         begin=ints(ROOM + 1),
         mark_of=ints(ROOM),

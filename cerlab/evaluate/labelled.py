@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cerlab.automata.automaton import Vcea
-from cerlab.automata.labelled import LabelledSrt, repeated_labels
-from cerlab.automata.plan import PlanClauses
+from cerlab.automata.labelled import repeated_labels
 from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages
 from cerlab.compile.waiting import Labels
-from cerlab.engine.reference.registers import Marks, labels_of_answer
+from cerlab.engine.reference.registers import Marks
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.evaluate.separation import fast_form
 from cerlab.io.named_columns import (
@@ -92,23 +89,26 @@ def labelled_answers(
 ) -> Iterator[LabelledAnswers]:
     """The rows of some answers of a pattern, in their order; `labels` are asked for, None for all.
 
-    By the compiled automaton, or transducer where filters compare labels; by the valuations of the
-    reference for every other query.
+    By the machine that has the labels; by the valuations of the reference where there is none.
     """
-    from cerlab.engine.labels import (
-        Labelling,
-        rows_of_ways,  # loads Numba
-    )
-
-    if pattern.machine_kind == "automaton":
-        yield from map(Labelling(pattern.labelled, pattern.plan, stream, labels).of, batches)
-    elif pattern.machine_kind == "registers":
-        yield from map(label_by_registers(pattern, stream, labels), batches)
+    if pattern.machine_kind in ("automaton", "registers"):
+        yield from map(label_of(pattern, stream, labels), batches)
     elif (labelled := _labelled_waits(pattern)) is not None:
         yield from _labels_of_waits(*labelled, stream, batches, labels)
     else:
+        from cerlab.engine.labels import rows_of_ways  # loads Numba
+
         ways_of = _reference_ways(pattern, stream)
         yield from (rows_of_ways(batch, ways_of, labels) for batch in batches)
+
+
+def label_of(pattern: Pattern, stream: Stream, labels: Collection[str] | None) -> Label:
+    """Return what labels answers of a query with an automaton or a transducer, batch by batch."""
+    if pattern.machine_kind == "automaton":
+        return pattern.label_machine.label(pattern.plan, stream, labels)
+    fast = fast_form(pattern, stream, quietly=True)
+    assert isinstance(fast, Pattern)
+    return fast.label_machine.label(fast.registers, stream, labels)
 
 
 def _labels_of_waits(
@@ -122,16 +122,12 @@ def _labels_of_waits(
 
     Else by one that waits as they do.
     """
-    from cerlab.engine.labels import Labelling
     from cerlab.engine.waiting import Groups
 
-    plan, (machine, timed) = waiting.plan, of_answers
+    plan, (_, timed) = waiting.plan, of_answers
     if timed:
         stream = Groups(plan, stream, axis_of_windows(plan.windows, stream)).placed(timed)
-    if isinstance(machine, Vcea):
-        label: Label = Labelling(machine, plan, stream, labels).of
-    else:
-        label = _by_registers(machine, plan, stream, labels)
+    label = waiting.label_machine.label(plan, stream, labels)
     ends_with_marks = plan.is_carried and of_answers is waiting.labels_of_body
     for batch in batches:
         if not ends_with_marks:
@@ -140,29 +136,6 @@ def _labels_of_waits(
         ended = replace(batch, end=batch.positions[batch.offsets[1:] - 1])
         rows = label(ended)
         yield rows._replace(end=batch.end[rows.answer])
-
-
-def label_by_registers(pattern: Pattern, stream: Stream, labels: Collection[str] | None) -> Label:
-    """Return what labels answers of a query that compares labels, batch by batch.
-
-    The compiled transducer; runs as written where its tables are too large.
-    """
-    fast = fast_form(pattern, stream, quietly=True)
-    assert isinstance(fast, Pattern)
-    return _by_registers(fast.labelled_registers, fast.registers, stream, labels)
-
-
-def _by_registers(
-    A: LabelledSrt, plan: PlanClauses, stream: Stream, labels: Collection[str] | None
-) -> Label:
-    from cerlab.engine.labels import RegisterLabelling, rows_of_ways
-    from cerlab.engine.registers.program import NotTaken
-
-    try:
-        return RegisterLabelling(A, plan, stream, labels).of
-    except NotTaken:
-        ways = partial(labels_of_answer, A, plan, stream.events)
-        return lambda answers: rows_of_ways(answers, ways, labels)
 
 
 def _reference_ways(pattern: Pattern, stream: Stream) -> Callable[[ComplexEvent], Iterable[Marks]]:

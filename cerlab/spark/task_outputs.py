@@ -14,9 +14,9 @@ from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.labels import Label, Labelling
+from cerlab.engine.labels import LabelMachine
 from cerlab.errors import ResourceLimit
-from cerlab.evaluate.labelled import label_by_registers
+from cerlab.evaluate.labelled import label_of
 from cerlab.io.named_columns import AnswerColumns, NamedColumn
 from cerlab.model.columns import decoded
 from cerlab.model.stream import Stream, TimeAxis
@@ -83,14 +83,13 @@ class RowTables:
     def __init__(self, query: Plan | Pattern, names: RowNames, events: Any, positions: Any) -> None:
         """Of a plan, or of a query whose filters compare labels."""
         labels = {column.label for column in names.columns}
-        self._label: Label
         if isinstance(query, Plan):
             read = attributes_labelled(query)
             columns = {name: engine_column(events.column(name), name) for name in read}
             stream = _stream(columns, events.num_rows)
-            self._label = Labelling(query.vcea, query, stream, labels).of
+            self._label = LabelMachine(query.vcea).label(query, stream, labels)
         else:
-            self._label = label_by_registers(query, io.as_stream(events), labels)
+            self._label = label_of(query, io.as_stream(events), labels)
         self._columns = AnswerColumns(
             names.columns,
             _stream({name: events.column(name) for name in names.attributes}, events.num_rows),

@@ -6,16 +6,19 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cerlab
 from cerlab.api import Query, sessions
+from cerlab.automata.labelled import LabelledSrt
 from cerlab.conformance import Case, cases
 from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import answer_json
 from cerlab.engine import labels as labelling
 from cerlab.engine.answers import batched_answers
-from cerlab.engine.labels import RegisterLabelling
+from cerlab.engine.kernels.labels import SEVERAL
+from cerlab.engine.labels import MOST_TAKEN, LabelMachine, Places
 from cerlab.engine.reference.registers import labels_of_answer
 from cerlab.engine.registers.program import mixes
 from cerlab.evaluate import EvaluatorName, names_that_take
@@ -90,6 +93,20 @@ def agrees(rng: Random) -> bool:
     return bool(expected)
 
 
+def no_place_decides(_: Places, __: int) -> Any:
+    return np.full((MOST_TAKEN + 1, MOST_TAKEN + 1), SEVERAL, np.int32)
+
+
+def agrees_by_runs(rng: Random) -> bool:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Places, "of", no_place_decides)
+        return agrees(rng)
+
+
+def test_runs_over_answers_give_the_rows_of_the_reference(suite: Suite) -> None:
+    suite.run(agrees_by_runs, deep_count=4_000)
+
+
 def test_a_table_has_the_rows_of_the_reference_in_the_order_of_iteration(suite: Suite) -> None:
     suite.run(agrees, deep_count=4_000)
 
@@ -140,6 +157,20 @@ def test_a_push_without_answers_makes_no_rows_of_the_events_kept(
     assert table.num_rows == 1
     monkeypatch.setattr(sessions, "rows_of_part", pytest.fail)
     assert session.push([{"type": "C", "t": 3}]).equals(table.slice(1))
+
+
+def test_pushes_share_what_labels_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[frozenset[str] | None] = []
+
+    class Counted(Places):
+        def __init__(self, A: LabelledSrt, labels: frozenset[str] | None) -> None:
+            super().__init__(A, labels)
+            made.append(labels)
+
+    monkeypatch.setattr(labelling, "Places", Counted)
+    session = cerlab.parse_query("SELECT * WHERE A AS a ; A AS b").tabulating(["b.v"])
+    rows = sum(session.push([{"type": "A", "v": n}]).num_rows for n in range(5))
+    assert (rows, made) == (10, [frozenset("b")])
 
 
 def test_patterns_of_patterns_as_events_come() -> None:
@@ -200,10 +231,12 @@ def ways_agree(rng: Random) -> bool:
     selection = None if rng.random() < 0.5 else [X for X in labels if rng.random() < 0.5]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(labelling, "ROOM", rng.choice((2, labelling.ROOM)))
-        labels_of = RegisterLabelling(A, plan, stream, selection)
+        if rng.random() < 0.5:
+            patch.setattr(Places, "of", no_place_decides)
+        labels_of = LabelMachine(A).label(plan, stream, selection)
     ways: list[tuple[ComplexEvent, list[frozenset[str]]]] = []
     for batch in batched_answers(answers, 1 + rng.randrange(5)):
-        rows = labels_of.of(batch)
+        rows = labels_of(batch)
         for n, (start, end) in enumerate(zip(rows.start, rows.end, strict=True)):
             part = slice(rows.offsets[n], rows.offsets[n + 1])
             answer = ComplexEvent(int(start), int(end), tuple(rows.positions[part].tolist()))

@@ -16,6 +16,8 @@ from cerlab.engine import labels as registers
 from cerlab.engine import measures as end_totals
 from cerlab.engine import totals
 from cerlab.engine.kernels import totals as kernel
+from cerlab.engine.kernels.labels import SEVERAL
+from cerlab.engine.labels import Places
 from cerlab.engine.reference import driver
 from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sliding, Total
@@ -32,6 +34,7 @@ from proofs_tests.suite import Suite
 
 _MOVES, _INIT = LabelledStates._moves, LabelledStates.__init__
 _OF_REGISTERS, _PROGRAM = registers._labels, program_of_registers.labelling_program
+_ROW, _TAKEN = Places._row, registers._taken
 _ADD_TOTALS, _ADD_GAIN = reference.add_totals, reference.add_gain
 _GROUP_ROWS, _READ_EVENT = end_totals.group_rows, running.RunningTotals._read_event
 
@@ -63,18 +66,32 @@ def only_asked_for(
     _INIT(self, vcea, None, **more)
 
 
-def gaps_change_nothing(A: Any, mark: list[int], waits: Any, symbols: Any) -> Any:
+def gaps_change_nothing(machine: Any, waits: Any, *more: Any) -> Any:
     """Between the positions of an answer anything may stand, also where contiguity is asked for."""
-    return _OF_REGISTERS(A, mark, waits | (np.arange(A.states) != A.q0), symbols)
+    return _OF_REGISTERS(machine, waits | (np.arange(machine.program.states) != 0), *more)
 
 
-def kept_for_the_next_step(A: Any) -> Any:
+def kept_for_the_next_step(*machine: Any) -> Any:
     """Forget values that a guard reads two steps later."""
-    program, labels = _PROGRAM(A)
+    labelling = _PROGRAM(*machine)
+    program = labelling.program
     live = [frozenset[Slot]()] * program.states
     for move in program.moves:
         live[move.source] |= frozenset(program_of_registers._slots_of(move.guard))
-    return replace(program, live=tuple(live)), labels
+    return labelling._replace(program=replace(program, live=tuple(live)))
+
+
+def some_mark(places: Places, vector: int) -> Any:
+    """Where a position may have several marks, take the last of them."""
+    row = _ROW(places, vector)
+    return np.where(row == SEVERAL, len(places.marks) - 1, row)
+
+
+def far_from_the_end(states: int, first: Collection[int], edges: Any) -> Any:
+    """Take a state to be as far from the end as its furthest way is."""
+    taken = _TAKEN(states, first, edges)
+    last = taken.shape[1] - 1 - taken[:, ::-1].argmax(1)
+    return taken & (np.arange(taken.shape[1]) == last[:, None])
 
 
 # -- totals ----------------------------------------------------------------------------------------
@@ -248,6 +265,7 @@ def judge(case: Callable[[Random], bool]) -> Judge:
 COMPARED = judge(test_aggregates.compares_labels)
 LISTED = judge(lambda rng: bool(test_aggregates.compares_labels_in_a_session(rng)))
 LABELS = judge(test_labelled_answers.agrees)
+BY_RUNS = judge(test_labelled_answers.agrees_by_runs)
 BY_REGISTERS = judge(test_labelled_answers.ways_agree)
 KERNEL, EXACT = judge(of_matches(-1)), judge(of_matches(10**9))
 SESSION, BATCHES = judge(of_sessions(1000)), judge(of_sessions(2))
@@ -263,10 +281,12 @@ MUTANTS = [
     mutant(BATCHES, running_batches._Order, "keys_of", in_the_order_they_came),
     mutant(BATCHES, running_batches, "_zeros", at_the_wrong_power),
     mutant(BATCHES, driver.WindowPointer, "advance_all", forgets_the_batch_before),
-    mutant(LABELS, LabelledStates, "_moves", first_mark_only),
-    mutant(LABELS, LabelledStates, "_moves", passes_or_takes),
-    mutant(LABELS, LabelledStates, "__init__", only_asked_for),
-    mutant(LABELS, registers, "_substreams", in_one_substream),
+    mutant(EXACT, LabelledStates, "_moves", first_mark_only),
+    mutant(EXACT, LabelledStates, "_moves", passes_or_takes),
+    mutant(EXACT, LabelledStates, "__init__", only_asked_for),
+    mutant(BY_RUNS, registers, "_substreams", in_one_substream),
+    mutant(LABELS, Places, "_row", some_mark),
+    mutant(LABELS, registers, "_taken", far_from_the_end),
     mutant(BY_REGISTERS, registers, "_labels", gaps_change_nothing),
     mutant(BY_REGISTERS, registers, "labelling_program", kept_for_the_next_step),
     mutant(EXACT, reference, "add_totals", least_of_the_first),

@@ -1,4 +1,4 @@
-"""Which labels the positions of answers have: a machine with labels, run on each answer alone.
+"""Labels of answers by runs of a machine with labels over each answer alone.
 
 A run reads the events of the answer's interval that are in its substream, and takes those at the
 answer's positions. What is in between is passed over: from a state that skips change nowhere before
@@ -7,43 +7,20 @@ the next position, in one step.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.engine.kernels import arrays as k
-from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s, Symbols, inline, kernel
+from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s, Offsets, inline, kernel
 from cerlab.engine.kernels.registers import HASH_MASK, Events, Rules, guard_holds, operand
 
+Symbols: TypeAlias = NDArray[np.integer[Any]]
+
+
 EVERYWHERE = -1
-"""In ``LabelTable.changes``: events are read one by one."""
-
-
-class LabelTable(NamedTuple):
-    """`LabelledStates` over the symbols of a stream; a row is filled when a run first needs it.
-
-    State q takes an event with symbol s by ``takes[q, s]`` moves, from number ``first[q, s]`` on.
-    Its skips lead elsewhere at the events ``change_at[change_first[q] :][: changes[q]]`` only.
-    """
-
-    has_row: Bytes  # (states,), whether there is a row
-    final: Bytes  # (states,)
-    skip: Int32s  # (states, symbols), NONE for nowhere
-    first: Int32s  # (states, symbols)
-    takes: Int32s  # (states, symbols)
-    mark: Int32s  # (moves,)
-    target: Int32s  # (moves,)
-    changes: Int64s  # (states,), or EVERYWHERE
-    change_first: Int64s  # (states,)
-    change_at: Int64s  # (..,), increasing for each state
-
-
-class Descent(NamedTuple):
-    """The depth-first search through the moves of one answer, by the positions taken so far."""
-
-    state: Int32s  # (longest answer + 1,)
-    move: Int32s  # (longest answer + 1,), how many of its moves were tried
-    before: Int64s  # (longest answer + 1,), rows listed when it was entered
-    mark: Int32s  # (longest answer + 1,), by which it was left
-    dead: Int64s  # ((longest answer + 1) * states,): the last answer that has no run from there
+"""In ``Labels.changes``: events are read one by one."""
 
 
 class Rows(NamedTuple):
@@ -53,121 +30,42 @@ class Rows(NamedTuple):
     marks: Int32s  # (positions of all rows,)
 
 
-AT, STATE, ROWS, MARKS, REGISTERS = range(5)
-"""Registers, int64: the answer being read, a state without a row, rows and marks listed; how many
-there are."""
+AT, ROWS, MARKS, CONFIGURATIONS, LAYERS, STAMP, ALL = range(7)
+"""Registers, int64: the answer being read, rows and marks listed, configurations and layers of that
+answer, sets made so far; how many registers there are."""
+
+
+SEVERAL = -2
+"""A position may have several marks."""
 
 
 @kernel
-def label_answers(
-    table: LabelTable,
-    symbols: Symbols,
-    answers: k.Answers,
-    descent: Descent,
-    rows: Rows,
-    reg: Int64s,
-) -> int:
-    """List the rows of all answers; DONE, FULL, or NEED_CELL for the row of register STATE.
-
-    Called again with the same registers it goes on, with the answer that it was at.
-    """
-    while reg[AT] < answers.start.shape[0]:
-        if label_one_way(table, symbols, answers, rows, reg):
-            reg[AT] += 1
-            continue
-        rows_before, marks_before = reg[ROWS], reg[MARKS]
-        status = label_answer(table, symbols, answers, descent, rows, reg)
-        if status != k.DONE:
-            # the answer is read anew, so the rows that it has so far are taken back
-            reg[ROWS], reg[MARKS] = rows_before, marks_before
-            return status
-        reg[AT] += 1
-    return k.DONE
+def label_by_place(
+    by_place: Int32s, symbols: Symbols, offsets: Offsets, positions: Int64s, marks: Int32s
+) -> None:
+    """Write the mark of each position of answers whose places decide."""
+    for n in range(offsets.shape[0] - 1):
+        mark_places(by_place, symbols, offsets, positions, n, marks, offsets[n])
 
 
 @inline
-def label_one_way(
-    table: LabelTable, symbols: Symbols, answers: k.Answers, rows: Rows, reg: Int64s
+def mark_places(
+    by_place: Int32s,
+    symbols: Symbols,
+    offsets: Offsets,
+    positions: Int64s,
+    n: int,
+    marks: Int32s,
+    place: int,
 ) -> bool:
-    """The row of an answer that has one way through known rows; False, and no row, for others."""
-    n, place = reg[AT], reg[MARKS]
-    begin, stop = answers.offsets[n], answers.offsets[n + 1]
-    room = reg[ROWS] < rows.answer.shape[0] and place + stop - begin <= rows.marks.shape[0]
-    if not room:
-        return False
-    q, at = 0, answers.start[n]
+    """Write the marks of answer n from `place` on; return False where one may have several."""
+    begin, stop, most = offsets[n], offsets[n + 1], by_place.shape[1] - 1
     for i in range(begin, stop):
-        position = answers.positions[i]
-        q = pass_over(table, symbols, q, at, position)
-        if q <= k.NONE or not table.has_row[q]:
+        mark = by_place[symbols[positions[i]], min(i - begin, most), min(stop - 1 - i, most)]
+        if mark == SEVERAL:
             return False
-        s = symbols[position]
-        if table.takes[q, s] != 1:
-            return False
-        o = table.first[q, s]
-        rows.marks[place] = table.mark[o]
-        place += 1
-        q = table.target[o]
-        at = position + 1
-    q = pass_over(table, symbols, q, at, answers.end[n] + 1)
-    if q <= k.NONE or not table.final[q]:
-        return False
-    rows.answer[reg[ROWS]] = n
-    reg[ROWS] += 1
-    reg[MARKS] = place
+        marks[place + i - begin] = mark
     return True
-
-
-@inline
-def label_answer(
-    table: LabelTable,
-    symbols: Symbols,
-    answers: k.Answers,
-    descent: Descent,
-    rows: Rows,
-    reg: Int64s,
-) -> int:
-    """The rows of one answer, depth first; what leads to none is not tried twice."""
-    n = reg[AT]
-    begin, length = answers.offsets[n], answers.offsets[n + 1] - answers.offsets[n]
-    last, states = answers.end[n] + 1, table.has_row.shape[0]
-    state, move = descent.state, descent.move
-    until = answers.positions[begin] if length else last
-    q = pass_over(table, symbols, 0, answers.start[n], until)
-    if q < k.NONE:
-        reg[STATE] = -2 - q
-        return k.NEED_CELL
-    depth = 0 if q != k.NONE else -1
-    state[0], move[0], descent.before[0] = q, 0, reg[ROWS]
-    while depth >= 0:
-        if depth == length:
-            if table.final[state[depth]] and not list_row(descent.mark, length, length, rows, reg):
-                return k.FULL
-            depth -= 1
-            continue
-        q, position = state[depth], answers.positions[begin + depth]
-        if not table.has_row[q]:
-            reg[STATE] = q
-            return k.NEED_CELL
-        s, number = symbols[position], move[depth]
-        if number == table.takes[q, s]:
-            # no row was listed below this state, so none will be for this answer
-            if reg[ROWS] == descent.before[depth]:
-                descent.dead[depth * states + q] = n
-            depth -= 1
-            continue
-        move[depth] += 1
-        o = table.first[q, s] + number
-        until = answers.positions[begin + depth + 1] if depth + 1 < length else last
-        after = pass_over(table, symbols, table.target[o], position + 1, until)
-        if after < k.NONE:
-            reg[STATE] = -2 - after
-            return k.NEED_CELL
-        if after != k.NONE and descent.dead[(depth + 1) * states + after] != n:
-            descent.mark[depth] = table.mark[o]
-            depth += 1
-            state[depth], move[depth], descent.before[depth] = after, 0, reg[ROWS]
-    return k.DONE
 
 
 @inline
@@ -190,32 +88,12 @@ def list_row(marks: Int32s, steps: int, length: int, rows: Rows, reg: Int64s) ->
 
 
 @inline
-def pass_over(table: LabelTable, symbols: Symbols, q: int, begin: int, end: int) -> int:
-    """The state after the events from `begin` to before `end`, none of which is taken.
-
-    NONE for nowhere; ``-2 - q`` if state q has no row yet.
-    """
-    i = begin
-    while i < end:
-        if not table.has_row[q]:
-            return -2 - q
-        i = next_change(table.changes[q], table.change_first[q], table.change_at, i, end)
-        if i == end:
-            return q
-        q = table.skip[q, symbols[i]]
-        if q == k.NONE:
-            return k.NONE
-        i += 1
-    return q
-
-
-@inline
 def next_change(changes: int, first: int, change_at: Int64s, i: int, end: int) -> int:
     """The first of the events ``change_at[first : first + changes]`` from i to before `end`.
 
     That is `end` if there is none; i itself where `changes` is EVERYWHERE.
     """
-    if changes == EVERYWHERE:
+    if changes == EVERYWHERE or i == end:
         return i
     low, high = first, first + changes
     while low < high:
@@ -249,11 +127,6 @@ def hold(
     return count
 
 
-CONFIGURATIONS, LAYERS, STAMP, ALL = range(REGISTERS, REGISTERS + 4)
-"""More registers than `labelling` has: configurations and layers of the answer being read, sets
-made so far; how many registers there are."""
-
-
 class Labels(NamedTuple):
     """The tables of a transducer with labels; each symbol has one rule per state.
 
@@ -261,10 +134,9 @@ class Labels(NamedTuple):
     ``change_at[change_first[q] :][: changes[q]]``.
     """
 
-    begin: int
-    """The state before the answer's interval."""
     final: Bytes  # (states,)
     mark: Int32s  # (moves,), NONE where the event is not taken
+    by_place: Int32s  # (symbols, places, places), or SEVERAL
     changes: Int64s  # (states,), or EVERYWHERE
     change_first: Int64s  # (states,)
     change_at: Int64s  # (..,), increasing for each state
@@ -273,9 +145,9 @@ class Labels(NamedTuple):
 class Trellis(NamedTuple):
     """The runs over one answer by layers, and a walk through them; layer n begins at ``layer[n]``.
 
-    Configuration c leads by the steps ``first[c] .. first[c + 1]`` into the next layer. The walk
-    is at depth d in the configurations ``members[begin[d] : begin[d + 1]]``, having gone on with
-    the marks up to ``mark_of[d]``.
+    Configuration c leads by the steps ``first[c] .. first[c + 1]`` into the next layer, sorted by
+    their marks. The walk at depth d is in the configurations ``members[begin[d] : begin[d + 1]]``,
+    which it left last by the steps with the mark ``mark_of[d]``.
     """
 
     state: Int32s  # (room,)
@@ -289,13 +161,14 @@ class Trellis(NamedTuple):
     bucket_of: Int64s  # (the same,): the layer that it is of, as a stamp
     next: Int32s  # (room,): the one before of the same hash
     members: Int32s  # (room,)
+    on: Int32s  # (room,): the next step of each member
     inside: Int64s  # (room,): the set that a configuration was put into last
     begin: Int32s  # (room + 1,)
     mark_of: Int32s  # (room,)
 
 
 @kernel
-def label_by_registers(
+def label_by_runs(
     rules: Rules,
     labels: Labels,
     events: Events,
@@ -308,13 +181,23 @@ def label_by_registers(
 
     Called again with the same registers it goes on, with the answer that it was at.
     """
+    symbols, offsets, positions = events.symbol, answers.offsets, answers.positions
     while reg[AT] < answers.start.shape[0]:
-        rows_before, marks_before = reg[ROWS], reg[MARKS]
-        status = unroll(rules, labels, events, answers, runs, reg)
-        if status == k.DONE and mark_accepting(labels, runs, reg):
-            status = walk(answers, runs, rows, reg)
+        n, row, place = reg[AT], reg[ROWS], reg[MARKS]
+        length = offsets[n + 1] - offsets[n]
+        status = k.DONE
+        if row == rows.answer.shape[0] or place + length > rows.marks.shape[0]:
+            status = k.FULL
+        elif mark_places(labels.by_place, symbols, offsets, positions, n, rows.marks, place):
+            rows.answer[row] = n
+            reg[ROWS], reg[MARKS] = row + 1, place + length
+        else:
+            status = unroll(rules, labels, events, answers, runs, reg)
+            if status == k.DONE and mark_accepting(labels, runs, reg):
+                status = walk(answers, runs, rows, reg)
         if status != k.DONE:
-            reg[ROWS], reg[MARKS] = rows_before, marks_before
+            # the answer is read again, so the rows that it has so far are taken back
+            reg[ROWS], reg[MARKS] = row, place
             return status
         reg[AT] += 1
     return k.DONE
@@ -328,7 +211,7 @@ def unroll(
     n = reg[AT]
     i, last = answers.start[n], answers.end[n] + 1
     at, stop = answers.offsets[n], answers.offsets[n + 1]
-    runs.state[0] = labels.begin
+    runs.state[0] = 0
     for s in range(runs.slots.shape[1]):
         runs.slots[0, s] = k.NONE
     runs.layer[0] = runs.first[0] = 0
@@ -344,7 +227,7 @@ def unroll(
         if until == last:
             break
         before, takes = reg[CONFIGURATIONS], until == position
-        if advance(rules, labels, events, runs, reg, until, takes) != k.DONE:
+        if not advance(rules, labels, events, runs, reg, until, takes, until + 1 == last):
             return k.NEED_SCRATCH
         if reg[CONFIGURATIONS] == before:  # no run goes on
             break
@@ -356,9 +239,19 @@ def unroll(
 
 @inline
 def advance(
-    rules: Rules, labels: Labels, events: Events, runs: Trellis, reg: Int64s, e: int, takes: bool
-) -> int:
-    """Add a layer, by the moves that take event e or by the moves that skip it."""
+    rules: Rules,
+    labels: Labels,
+    events: Events,
+    runs: Trellis,
+    reg: Int64s,
+    e: int,
+    takes: bool,
+    is_last: bool,
+) -> bool:
+    """Add a layer, by the moves that take event e or by the moves that skip it; False without room.
+
+    After the last event of the answer, configurations differ in nothing but whether they accept.
+    """
     layer, low, high = reg[LAYERS], runs.layer[reg[LAYERS]], reg[CONFIGURATIONS]
     steps = runs.first[low]
     reg[STAMP] += 1
@@ -370,22 +263,33 @@ def advance(
             mark = labels.mark[move]
             if (mark != k.NONE) != takes:
                 continue
+            target = rules.target[move]
+            if is_last and not labels.final[target]:
+                continue
             if not guard_holds(rules, runs.slots, events, c, e, rule):
                 continue
             new = reg[CONFIGURATIONS]
             if new + 1 >= runs.state.shape[0] or steps == runs.mark.shape[0]:
-                return k.NEED_SCRATCH
-            runs.state[new] = rules.target[move]
-            for s in range(runs.slots.shape[1]):
-                runs.slots[new, s] = operand(runs.slots, events, c, e, rules.fill[move, s])
-            runs.mark[steps] = mark
-            runs.target[steps] = find_or_add(runs, reg, new)
-            steps += 1
+                return False
+            if is_last:
+                runs.state[high] = target
+                reg[CONFIGURATIONS] = high + 1
+                to = high
+            else:
+                runs.state[new] = target
+                for s in range(runs.slots.shape[1]):
+                    runs.slots[new, s] = operand(runs.slots, events, c, e, rules.fill[move, s])
+                to = find_or_add(runs, reg, new)
+            again = runs.mark[steps - 1] == mark and runs.target[steps - 1] == to
+            if steps == runs.first[c] or not again:
+                runs.mark[steps] = mark
+                runs.target[steps] = to
+                steps += 1
     runs.layer[layer + 1] = high
     runs.layer[layer + 2] = reg[CONFIGURATIONS]
     runs.first[high] = steps
     reg[LAYERS] = layer + 1
-    return k.DONE
+    return True
 
 
 @inline
@@ -413,7 +317,7 @@ def find_or_add(runs: Trellis, reg: Int64s, new: int) -> int:
 
 @inline
 def mark_accepting(labels: Labels, runs: Trellis, reg: Int64s) -> bool:
-    """Write `accepts` of all configurations; whether that of the first one is so."""
+    """Write `accepts` of all configurations; return that of the first one."""
     last = runs.layer[reg[LAYERS]]
     # backwards: the targets of a layer are in the next one, so they are known
     for c in range(reg[CONFIGURATIONS] - 1, -1, -1):
@@ -429,51 +333,53 @@ def mark_accepting(labels: Labels, runs: Trellis, reg: Int64s) -> bool:
 
 @inline
 def walk(answers: k.Answers, runs: Trellis, rows: Rows, reg: Int64s) -> int:
-    """The rows of the answer at AT, by marks in ascending order: DONE or FULL."""
+    """List the rows of the answer at AT, by marks in ascending order; return DONE or FULL."""
     layers, length = reg[LAYERS], answers.offsets[reg[AT] + 1] - answers.offsets[reg[AT]]
-    runs.members[0] = runs.begin[0] = depth = 0
-    runs.begin[1] = 1
-    runs.mark_of[0] = k.NONE - 1
+    members, begin, on, marks = runs.members, runs.begin, runs.on, runs.mark_of
+    members[0] = begin[0] = depth = 0
+    begin[1], on[0] = 1, runs.first[0]
     while depth >= 0:
         if depth == layers:
-            if not list_row(runs.mark_of, layers, length, rows, reg):
+            if not list_row(marks, layers, length, rows, reg):
                 return k.FULL
             depth -= 1
             continue
-        mark = mark_after(runs, depth)
-        runs.mark_of[depth] = mark
-        if mark < k.NONE:
+        low, high, end = begin[depth], begin[depth + 1], begin[depth + 1]
+        mark = next_mark(runs, low, high)
+        if mark == NO_MARK:
             depth -= 1
             continue
         reg[STAMP] += 1
-        end = runs.begin[depth + 1]
-        for m in range(runs.begin[depth], runs.begin[depth + 1]):
-            c = runs.members[m]
-            for step in range(runs.first[c], runs.first[c + 1]):
-                other = runs.target[step]
-                goes_on = runs.mark[step] == mark and runs.accepts[other] == 1
-                if goes_on and runs.inside[other] != reg[STAMP]:
-                    runs.inside[other] = reg[STAMP]
-                    runs.members[end] = other
+        for m in range(low, high):
+            step, stop = on[m], runs.first[members[m] + 1]
+            while step < stop and runs.mark[step] == mark:
+                c = runs.target[step]
+                # one configuration may be reached by several steps: rows come once
+                if runs.accepts[c] and runs.inside[c] != reg[STAMP]:
+                    runs.inside[c] = reg[STAMP]
+                    members[end], on[end] = c, runs.first[c]
                     end += 1
+                step += 1
+            on[m] = step
+        marks[depth] = mark
         depth += 1
-        runs.begin[depth + 1] = end
-        runs.mark_of[depth] = k.NONE - 1
+        begin[depth + 1] = end
     return k.DONE
 
 
-@inline
-def mark_after(runs: Trellis, depth: int) -> int:
-    """The lowest mark above ``mark_of[depth]`` by which the walk goes on; below NONE for no such.
+NO_MARK = 1 << 30
+"""Above all marks."""
 
-    NONE itself is that of an event that is not taken.
-    """
-    lowest, before = k.NONE - 1, runs.mark_of[depth]
-    for m in range(runs.begin[depth], runs.begin[depth + 1]):
-        c = runs.members[m]
-        for step in range(runs.first[c], runs.first[c + 1]):
-            mark = runs.mark[step]
-            lower = mark > before and (lowest < k.NONE or mark < lowest)
-            if lower and runs.accepts[runs.target[step]] == 1:
-                lowest = mark
+
+@inline
+def next_mark(runs: Trellis, low: int, high: int) -> int:
+    """Return the lowest mark by which members go on, or NO_MARK; pass steps that lead nowhere."""
+    lowest = NO_MARK
+    for m in range(low, high):
+        step, stop = runs.on[m], runs.first[runs.members[m] + 1]
+        while step < stop and not runs.accepts[runs.target[step]]:
+            step += 1
+        runs.on[m] = step
+        if step < stop:
+            lowest = min(lowest, runs.mark[step])
     return lowest

@@ -7,7 +7,7 @@ in F it answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -155,20 +155,30 @@ def register_program(plan: AnyPlan) -> RegisterProgram:
     return _program(len(graph.states), tuple(useful_moves), is_partitioned)
 
 
-def labelling_program(A: LabelledSrt) -> tuple[RegisterProgram, tuple[frozenset[str], ...]]:
-    """The program of runs over one answer each, and the labels that each of its moves gives.
+class LabellingProgram(NamedTuple):
+    """The program of runs over one answer each, and what its moves give.
 
-    A run is in state 0 before the answer's interval, and accepts if it is in F after it; so no move
-    begins or accepts.
+    A run is in state 0 before the answer's interval, and accepts if it is in `final` after it; so
+    no move begins or accepts.
     """
+
+    program: RegisterProgram
+    final: frozenset[int]
+    mark: tuple[int, ...]
+    """The number of the labels that each move gives, increasing; -1 if it takes no event."""
+
+
+def labelling_program(A: LabelledSrt, number: Mapping[frozenset[str], int]) -> LabellingProgram:
+    """Return the program of a machine with labels, whose sets of labels have some numbers."""
+    steps = sorted(A.Delta, key=lambda t: number.get(t.labels, -1))
     moves = [
         Move(t.source, t.guard, bool(t.labels), False, t.target in A.F, t.writes, t.target)
-        for t in A.Delta
+        for t in steps
     ]
     useful = _useful(moves)
-    numbers = [n for n, m in enumerate(moves) if m.accepts or m.target in useful]
-    program = _program(A.states, tuple(moves[n]._replace(accepts=False) for n in numbers), False)
-    return program, tuple(A.Delta[n].labels for n in numbers)
+    live = [n for n, m in enumerate(moves) if m.accepts or m.target in useful]
+    program = _program(A.states, tuple(moves[n]._replace(accepts=False) for n in live), False)
+    return LabellingProgram(program, A.F, tuple(number.get(steps[n].labels, -1) for n in live))
 
 
 def _program(states: int, moves: tuple[Move, ...], is_partitioned: bool) -> RegisterProgram:
