@@ -7,7 +7,7 @@ state follows the rivals of a run that has not started, whose marks are none yet
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
 
@@ -221,7 +221,7 @@ def _read_rivals(name: Any) -> Rivals:
     return Rivals(equal, better, worse)
 
 
-def _states(name: Any) -> list[int]:
-    if not isinstance(name, list) or not all(type(q) is int for q in name):
+def _states(name: Any) -> Iterable[int]:
+    if not isinstance(name, list | tuple) or not all(type(q) is int for q in name):
         raise TypeError(f"{name!r} is not a list of states")
     return name

@@ -21,14 +21,15 @@ from cerlab.engine.answers import (
     slice_columns,
     until_bad,
 )
+from cerlab.engine.codec import axis_of_state
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.kernels.enumeration import collect, move_together
 from cerlab.engine.kernels.tecs import Events, read_batch
 from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.run import AtOnce
-from cerlab.engine.state import axis_of_state, state_from_bytes, state_to_bytes
-from cerlab.engine.state_checks import bad_state
+from cerlab.engine.state import state_from_bytes, state_to_bytes
+from cerlab.engine.state_checks import expect
 from cerlab.engine.windows import EventNumbers, WindowStarts
 from cerlab.kernel_cache import RepeatedCalls
 from cerlab.model.clauses import Consume, EventWindow
@@ -276,7 +277,7 @@ class Tecs:
             "seen": parts.events[:count],
         }
 
-    def resume(self, arrays: dict[str, Any]) -> None:
+    def resume(self, arrays: Mapping[str, Any]) -> None:
         """Go on from what `arrays` gave."""
         self._idle_states = int(max(arrays["idle_state"], default=0)) + 1
         count, head = len(arrays["length"]), len(arrays["position"])
@@ -377,9 +378,9 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         return max(0, self._starts.lowest)
 
     def state(self) -> bytes:
-        """All that has to be known to go on, as bytes (`engine.state` says how).
+        """Return all that has to be known to go on, as bytes (`cerlab.engine.codec`).
 
-        To be asked for between batches, when their answers have been taken.
+        Ask for it between batches, when their answers have been taken.
         """
         self._tecs.forget(self._starts.lowest)
         keys = self._keys.keys() if self._keys else [()]
@@ -388,17 +389,14 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         inside = self._starts.inside()
         return state_to_bytes(self._plan, machine, self._time, self.position, keys, inside, arrays)
 
-    def _resume(self, header: Mapping[str, Any], arrays: dict[str, Any]) -> None:
-        self.position = header["read"]
-        self._starts.resume(*header["window"])
+    def _resume(self, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+        self.position = values["read"]
+        self._starts.resume(*map(list, values["window"]))
         count = len(arrays["length"])
-        if self._keys is not None and header["keys"]:
-            columns = dict(
-                zip(self._plan.partition, zip(*header["keys"], strict=True), strict=True)
-            )
-            codes = self._keys.codes({name: list(v) for name, v in columns.items()}, count)
-            if codes.tolist() != list(range(count)):
-                raise bad_state("equal keys")
+        if self._keys is not None and values["keys"]:
+            columns = map(list, zip(*values["keys"], strict=True))
+            codes = self._keys.codes(dict(zip(self._plan.partition, columns, strict=True)), count)
+            expect(codes.tolist() == list(range(count)), "equal keys")
         self._tecs.resume(arrays)
 
     def push_columns(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:

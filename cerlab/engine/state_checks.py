@@ -5,12 +5,13 @@ No kernel is imported here, so interpreted sessions use the same checks as the c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from cerlab.errors import BadData
+from cerlab.errors import BadData, UsageError
 from cerlab.model.event import Duration, Timestamp
 from cerlab.predicates.truth import kind_of
 
@@ -20,12 +21,28 @@ MOST_EVENTS = 1 << 61
 _VALUES = (bool, int, float, str, Timestamp, Duration, type(None))
 
 
+_UNREADABLE = (
+    *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
+    *(OSError, RuntimeError, UsageError),
+)
+"""Exceptions that damaged bytes raise; errors of recursion and of Arrow are among these."""
+
+
+@contextmanager
+def reading_state() -> Iterator[None]:
+    """Raise `BadData` instead of the exceptions that reading damaged bytes raises."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        raise bad_state(str(error)) from None
+
+
 def bad_state(why: str) -> BadData:
     """Return the error for bytes that cannot be read as a state."""
     return BadData(
         "CER0771",
-        f"these bytes are not the state of an engine: {why}",
-        hint="they are to be kept as ``state()`` gave them; start again from the events",
+        f"these bytes are not a state that state() returned: {why}",
+        hint="keep states as they are; start again from the events, on Spark with a new checkpoint",
     )
 
 
@@ -38,6 +55,11 @@ def expect(holds: object, what: str) -> None:
 def is_whole(value: object, low: int = 0, high: int = MOST_EVENTS) -> bool:
     """Whether a value is an integer from `low` to below `high`, and not TRUE or FALSE."""
     return type(value) is int and low <= value < high
+
+
+def is_inside(array: Any, low: int, high: int) -> bool:
+    """Whether all numbers of an array are at least `low` and below `high`."""
+    return bool(((array >= low) & (array < high)).all())
 
 
 def is_value(value: object) -> bool:

@@ -6,17 +6,13 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from cerlab.compile.pattern import Pattern
-from cerlab.engine.state_checks import bad_state, expect, is_value, is_whole
+from cerlab.engine import codec
+from cerlab.engine.codec import Layout
+from cerlab.engine.state_checks import expect, is_value, is_whole, reading_state
 from cerlab.errors import BadData
 from cerlab.evaluate.labelled import Recent, labelled_answers
 from cerlab.evaluate.physical import compiled
-from cerlab.evaluate.runs import OpenWaits
-from cerlab.evaluate.states import (
-    UNREADABLE,
-    pattern_digest,
-    state_from_bytes,
-    state_to_bytes,
-)
+from cerlab.evaluate.runs import OpenWaits, pattern_digest
 from cerlab.model.columns import take_rows, values_of
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis, Until
@@ -30,6 +26,9 @@ if TYPE_CHECKING:
 
 SHORT = 128
 """Shorter batches are kept as events: to join their columns would cost more than it saves."""
+
+
+ROWS = Layout("cerlab-rows", 3, ("first", "events"), {"run": "|u1 bytes"})
 
 
 class RunWithEvents:
@@ -84,23 +83,24 @@ class RunWithEvents:
         self.recent.forget(self._run.lowest)
 
     def state(self) -> bytes:
-        """The state of the run, and the events."""
+        """Return the state of the run, and the events."""
+        from numpy import frombuffer, uint8  # NumPy loads here
+
         offset = max(self.recent.offset, self._run.lowest)
         events = self.recent.events()[offset - self.recent.offset :]
         kept = [(e.type, e.stream, list(e.attributes.items())) for e in events]
-        body = self._run.state().hex(), offset, kept
-        return state_to_bytes("rows", pattern_digest(self._pattern), None, body)
+        values = {"first": offset, "events": kept}
+        arrays = {"run": frombuffer(self._run.state(), uint8)}
+        return codec.write(ROWS, pattern_digest(self._pattern), values, arrays)
 
     def _resume(self, state: bytes) -> bytes:
         """Take the events of a state, and return that of the run; raises `BadData` for others."""
-        _, body = state_from_bytes("rows", pattern_digest(self._pattern), state)
-        try:
-            run, offset, rows = body
-            expect(is_whole(offset), "the first event")
-            self.recent = Recent([_event(*row) for row in rows], offset)
-            return bytes.fromhex(run)
-        except UNREADABLE as error:
-            raise bad_state(str(error)) from None
+        values, arrays = codec.read(ROWS, pattern_digest(self._pattern), state)
+        with reading_state():
+            expect(is_whole(values["first"]), "the first event")
+            events = [_event(*row) for row in values["events"]]
+            self.recent = Recent(events, values["first"])
+            return arrays["run"].tobytes()
 
 
 def _event(kind: Any, stream: Any, attributes: Any) -> Event:

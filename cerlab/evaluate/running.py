@@ -15,9 +15,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cerlab.automata.labelled import LabelledMachine
-from cerlab.automata.plan import plan_digest
 from cerlab.budget import polled
 from cerlab.compile.pattern import Pattern
+from cerlab.engine import codec
+from cerlab.engine.codec import Layout, axis_of_state
 from cerlab.engine.measures import infinite, no_sum
 from cerlab.engine.reference.driver import Driver, WindowPointer
 from cerlab.engine.reference.totals import (
@@ -32,14 +33,13 @@ from cerlab.engine.reference.totals import (
     sums,
 )
 from cerlab.engine.run import warn_of_no_wait
-from cerlab.engine.state import axis_of_state
 from cerlab.engine.state_checks import (
-    bad_state,
     check_key,
     check_times,
     expect,
     is_value,
     is_whole,
+    reading_state,
 )
 from cerlab.errors import BadData, TypeMismatch, Unsupported
 from cerlab.evaluate.aggregates import (
@@ -53,12 +53,7 @@ from cerlab.evaluate.aggregates import (
     sum_column,
 )
 from cerlab.evaluate.labelled import has_labels
-from cerlab.evaluate.states import (
-    UNREADABLE,
-    pattern_digest,
-    state_from_bytes,
-    state_to_bytes,
-)
+from cerlab.evaluate.runs import pattern_digest
 from cerlab.io.named_columns import arrow_column, one_array, several_types
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import as_arrow, values_of
@@ -98,6 +93,9 @@ def _one_nan(value: Value) -> Value:
     return math.nan if value != value else value
 
 
+TOTALS = Layout("cerlab-totals", 3, ("time", "body"))
+
+
 class RunningTotals:
     """The totals of the answers so far; made anew for each stream."""
 
@@ -120,11 +118,10 @@ class RunningTotals:
         else:
             check_running(pattern)
         self._has_runs = pattern.machine_kind == "automaton"
-        digest = plan_digest(pattern.plan) if self._has_runs else pattern_digest(pattern)
-        self._digest, body = digest, None
+        self._of, body = f"{pattern_digest(pattern)} {request!r}", None
         if state is not None:
-            stored_time, body = state_from_bytes("totals", digest, state, request=repr(request))
-            time = axis_of_state(time, stored_time)
+            values, _ = codec.read(TOTALS, self._of, state)
+            time, body = axis_of_state(time, values["time"]), values["body"]
         self._time = time
         self._request = request
         self.asked = pattern, request
@@ -141,8 +138,9 @@ class RunningTotals:
         self._queues: dict[Row, Sliding] = {}
         self.position = 0
         """Number of events read."""
-        if body is not None:
-            self._resume(body)
+        if state is not None:
+            with reading_state():
+                self._resume(body)
         elif not self._has_runs:
             self._list(None)
 
@@ -181,36 +179,33 @@ class RunningTotals:
             [(row, queue.state()) for row, queue in self._queues.items()],
             self._ends.state(),
         )
-        about = {"request": repr(self._request)}
-        return state_to_bytes("totals", self._digest, self._time, body, **about)
+        return codec.write(TOTALS, self._of, {"time": self._time, "body": body}, {})
 
     def _resume(self, body: Any) -> None:
-        try:
-            self.position, driver, codes, kinds, doubles, keys, rows, queues, ends = body
-            expect(is_whole(self.position), "how many events were read")
-            self._codes = [{_one_nan(value): n for n, value in enumerate(each)} for each in codes]
-            expect([*map(len, codes)] == [*map(len, self._codes)], "equal values of a group")
-            expect(len(self._codes) == len(self._request.labelled), "the groups")
-            for values in self._codes:
-                expect(values.get(None) == 0 and all(map(is_value, values)), "the groups")
-            self._kinds, self._doubles, self._keys = dict(kinds), set(doubles), dict(keys)
-            for key, names in self._keys.items():
-                check_key(key, len(self._request.key))
-                expect(len(names) == len(self._request.key), "the values of a key")
-                expect(all(map(is_value, names)), "the values of a key")
-            total = self._read_total
-            if self._has_runs:
-                into = partial(RunTotals.resume, place=self._read_place, total=total)
-                self._driver.resume(driver, into, self.position)
-            else:
-                self._list(driver)
-            self._rows = {self._read_row(*row): total(*values) for row, values in rows}
-            for row, queue in queues:
-                sliding = self._queues[self._read_row(*row)] = Sliding()
-                sliding.resume(queue, total, self.position)
-            self._ends.resume(ends, self.position)
-        except UNREADABLE as error:
-            raise bad_state(str(error)) from None
+        self.position, driver, codes, kinds, doubles, keys, rows, queues, ends = body
+        expect(is_whole(self.position), "how many events were read")
+        self._codes = [{_one_nan(value): n for n, value in enumerate(each)} for each in codes]
+        expect([*map(len, codes)] == [*map(len, self._codes)], "equal values of a group")
+        expect(len(self._codes) == len(self._request.labelled), "the groups")
+        for values in self._codes:
+            expect(values.get(None) == 0 and all(map(is_value, values)), "the groups")
+        expect(all(isinstance(name, str) for name in doubles), "an attribute with doubles")
+        self._kinds, self._doubles, self._keys = dict(kinds), set(doubles), dict(keys)
+        for key, names in self._keys.items():
+            check_key(key, len(self._request.key))
+            expect(len(names) == len(self._request.key), "the values of a key")
+            expect(all(map(is_value, names)), "the values of a key")
+        total = self._read_total
+        if self._has_runs:
+            into = partial(RunTotals.resume, place=self._read_place, total=total)
+            self._driver.resume(driver, into, self.position)
+        else:
+            self._list(driver)
+        self._rows = {self._read_row(*row): total(*values) for row, values in rows}
+        for row, queue in queues:
+            sliding = self._queues[self._read_row(*row)] = Sliding()
+            sliding.resume(queue, total, self.position)
+        self._ends.resume(ends, self.position)
 
     def _read_place(self, start: Any, group: Any) -> tuple[int, int]:
         """The start and the group of runs in a state; raises `BadData` for others."""

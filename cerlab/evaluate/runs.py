@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Generic
 
-from cerlab.automata.plan import RegisterPlan
-from cerlab.compile.pattern import AnyPattern, WaitStages
+from cerlab.automata.plan import RegisterPlan, plan_digest
+from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages
+from cerlab.engine import codec
+from cerlab.engine.codec import Layout, axis_of_state
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.driver import Clauses, Recogniser, check_clock
 from cerlab.engine.reference.registers import SharedRuns
 from cerlab.engine.reference.waiting import Waits
 from cerlab.engine.run import Answer, AtOnce, Run, warn_of_no_wait
+from cerlab.engine.state_checks import reading_state
 from cerlab.errors import BadData, Unsupported
 from cerlab.evaluate import thresholds
 from cerlab.evaluate.separation import written_fast
@@ -22,6 +26,19 @@ from cerlab.model.stream import Stream, TimeAxis, Until
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
+
+
+def pattern_digest(pattern: AnyPattern) -> str:
+    """Return the digest of all that decides what a state of a pattern means."""
+    if not isinstance(pattern, Pattern):
+        from cerlab.logic.sremo.parser import sremo_text  # Lark loads here
+
+        text = sremo_text(pattern.ast)
+    elif pattern.machine_kind == "automaton":
+        text = plan_digest(pattern.plan)
+    else:
+        text = f"{pattern.logic} {pattern.text}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Steps(AtOnce[Iterator[Answer]], Generic[Answer]):
@@ -171,13 +188,14 @@ class OpenRegisters(AtOnce["AnswerBatch"]):
     """The runs of a transducer on a stream that arrives; their state as bytes."""
 
     def __init__(self, pattern: AnyPattern, time: TimeAxis | None, state: bytes | None) -> None:
-        from cerlab.engine.registers.evaluation import RegisterRun  # Numba loads here
+        from cerlab.engine.registers.evaluation import REGISTERS, RegisterRun  # Numba loads here
         from cerlab.engine.registers.program import NotTaken
 
         self._pattern, plan = pattern, pattern.registers
-        body = None
+        self._layout, before = REGISTERS, None
         if state is not None:
-            time, body = _resumed("registers", pattern, time, state)
+            before = codec.read(REGISTERS, pattern_digest(pattern), state)
+            time = axis_of_state(time, before[0]["time"])
         if not isinstance(plan, RegisterPlan):
             check_clock(plan, time)
         self._time = time if isinstance(getattr(plan, "window", None), TimeWindow) else None
@@ -185,8 +203,9 @@ class OpenRegisters(AtOnce["AnswerBatch"]):
             self._run = RegisterRun(plan, time)
         except NotTaken as refusal:
             raise not_taken(refusal, pattern) from None
-        if body is not None:
-            _resume(self._run.resume, body)
+        if before is not None:
+            with reading_state():
+                self._run.resume(*before)
 
     @property
     def position(self) -> int:
@@ -203,8 +222,13 @@ class OpenRegisters(AtOnce["AnswerBatch"]):
         return _all_taken(self._run.push(events))
 
     def state(self) -> bytes:
-        """All that has to be known to go on, as this module writes it."""
-        return _state("registers", self._pattern, self._time, self._run.state())
+        """Return all that has to be known to go on, as bytes."""
+        values, arrays = self._run.state()
+        values["time"] = self._time
+        return codec.write(self._layout, pattern_digest(self._pattern), values, arrays)
+
+
+WAITS = Layout("cerlab-waits", 3, ("time", "body"))
 
 
 class OpenWaits:
@@ -222,13 +246,15 @@ class OpenWaits:
         stages.check_live()
         self._pattern, body = pattern, None
         if state is not None:
-            time, body = _resumed("waits", pattern, time, state)
+            values, _ = codec.read(WAITS, pattern_digest(pattern), state)
+            time, body = axis_of_state(time, values["time"]), values["body"]
         self.waits = stages.plan.waits
         in_time = any(isinstance(window, TimeWindow) for window in stages.plan.windows)
         self.time = time if in_time else None
         self._run = Waits[ComplexEvent](stages.plan, stages.machines, time)
-        if body is not None:
-            _resume(self._run.resume, body)
+        if state is not None:
+            with reading_state():
+                self._run.resume(body)
 
     @property
     def position(self) -> int:
@@ -262,35 +288,9 @@ class OpenWaits:
         return len(self._run.advance("end")) if self.waits else 0
 
     def state(self) -> bytes:
-        """All that has to be known to go on, as this module writes it."""
-        return _state("waits", self._pattern, self.time, self._run.state())
-
-
-def _state(kind: str, pattern: AnyPattern, time: TimeAxis | None, body: Any) -> bytes:
-    from cerlab.evaluate.states import pattern_digest, state_to_bytes  # NumPy loads here
-
-    return state_to_bytes(kind, pattern_digest(pattern), time, body)
-
-
-def _resumed(
-    kind: str, pattern: AnyPattern, time: TimeAxis | None, state: bytes
-) -> tuple[TimeAxis | None, Any]:
-    """The time axis and the body of a state; raises as `state_from_bytes` and `axis_of_state`."""
-    from cerlab.engine.state import axis_of_state  # NumPy loads here
-    from cerlab.evaluate.states import pattern_digest, state_from_bytes
-
-    stored_time, body = state_from_bytes(kind, pattern_digest(pattern), state)
-    return axis_of_state(time, stored_time), body
-
-
-def _resume(into: Callable[[Any], None], body: Any) -> None:
-    from cerlab.engine.state_checks import bad_state
-    from cerlab.evaluate.states import UNREADABLE
-
-    try:
-        into(body)
-    except UNREADABLE as error:
-        raise bad_state(str(error)) from None
+        """Return all that has to be known to go on, as bytes."""
+        values = {"time": self.time, "body": self._run.state()}
+        return codec.write(WAITS, pattern_digest(self._pattern), values, {})
 
 
 def _all_taken(batches: Iterator[AnswerBatch]) -> Iterator[AnswerBatch]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -13,8 +13,7 @@ import pytest
 
 import cerlab
 from cerlab.evaluate import kept_events, running
-from cerlab.evaluate.states import VERSION
-from proofs_tests.engine.hostile_states import with_digest
+from proofs_tests.engine.hostile_states import parts_of, states_before, with_digest
 
 TEXT = "SELECT * WHERE A AS a ; B+ AS b PARTITION BY [k] WITHIN 9 SECONDS"
 EVENTS = [{"type": "AABB"[n % 4], "k": n % 3, "v": n / 2, "t": n} for n in range(12)]
@@ -54,11 +53,11 @@ def test_other_bytes_are_refused(resume: Resume) -> None:
     session = resume(**TIME)
     session.push(EVENTS)
     state: bytes = session.state()
-    changes = [state[:n] + bytes([state[n] ^ 1]) + state[n + 1 :] for n in range(0, len(state), 40)]
+    changes = [state[:n] + bytes([state[n] ^ 1]) + state[n + 1 :] for n in range(0, len(state), 41)]
     for other in (b"", b"{}", state[:-9], *changes):
         with pytest.raises(cerlab.BadData, match="CER0771"):
             resume(state=other)
-    version = f'"version": {VERSION}'.encode()
+    version = b'"version": 3'
     assert version in state
     with pytest.raises(cerlab.BadData, match="CER0772"):
         resume(state=state.replace(version, b'"version": 9'))
@@ -74,32 +73,46 @@ def compared(text: str = "SELECT * WHERE A+ AS a ; B AS b FILTER b.v > a.v", **m
     return cerlab.parse_query(text).open(**more)
 
 
+def plain(text: str = "SELECT * WHERE A ; B WITHIN 9 SECONDS", **more: Any) -> Any:
+    return cerlab.parse_query(text).open(**more)
+
+
+def waiting(text: str = "SELECT * WHERE A ; B WAIT 3 SECONDS", **more: Any) -> Any:
+    return cerlab.parse_query(text).open(**more)
+
+
+KINDS = [plain, compared, waiting, rows, totals]
+
 KEPT = Path(__file__).with_name("kept_states.json")
 """A state of each kind of session after half of the events: written by ``python -m`` this file."""
 
 
-@pytest.mark.parametrize("resume", [totals, rows, compared])
-def test_a_state_of_before_is_read_or_is_of_another_version(resume: Resume) -> None:
-    """Never damaged: the version goes up with the body, so that the error says what happened."""
-    state = json.loads(KEPT.read_text())[resume.__name__].encode()
-    if f'"version": {VERSION},'.encode() not in state:
-        with pytest.raises(cerlab.BadData, match="CER0772"):
-            resume(state=state)
-        pytest.fail(f"write the states of version {VERSION}: python -m {__name__}")
+def kept(resume: Resume) -> bytes:
+    return b64decode(json.loads(KEPT.read_text())[resume.__name__])
+
+
+@pytest.mark.parametrize("resume", KINDS)
+def test_a_state_of_this_version_is_read(resume: Resume) -> None:
+    """The version goes up with the layout, so that a state of before is never damaged bytes."""
     expected = resume(**TIME)
     expected.push(EVENTS[:6])
-    session = resume(state=state)
+    try:
+        session = resume(state=kept(resume))
+    except cerlab.BadData as error:
+        pytest.fail(f"{error}; after a change of version: python -m {__name__}")
     assert session.push(EVENTS[6:]) == expected.push(EVENTS[6:])
 
 
-def test_a_state_of_version_1_says_so() -> None:
-    """A run over compared labels had no kinds of events then."""
-    state = compared(**TIME).state()
-    _, _, text = state.partition(b"\n")
-    before = text.replace(f'"version": {VERSION},'.encode(), b'"version": 1,')
-    digest = hashlib.sha256(before).hexdigest().encode()
+@pytest.mark.parametrize("resume", KINDS)
+def test_a_state_of_an_earlier_form_says_its_version(resume: Resume) -> None:
+    """Archives of NumPy and lines of JSON; then a run over compared labels had no kinds at all."""
+    before = states_before()[resume.__name__]
+    was, now = (3, 4) if resume is plain else (2, 3)
+    with pytest.raises(cerlab.BadData, match=f"CER0772.*version {was}, this cerlab reads {now}"):
+        resume(state=before)
+    other = before.replace(f'"version": {was},'.encode(), b'"version": 1,')
     with pytest.raises(cerlab.BadData, match=r"CER0772.*a state of version 1"):
-        compared(state=digest + b"\n" + before)
+        resume(state=other)
 
 
 @pytest.mark.parametrize(
@@ -133,11 +146,13 @@ def other_documents(value: Any) -> Iterator[Any]:
 def test_a_body_of_another_shape_is_refused_or_read(resume: Resume) -> None:
     session = resume(**TIME)
     session.push(EVENTS[:3])
-    document = json.loads(session.state().partition(b"\n")[2])
+    _, header, arrays = parts_of(session.state())
+    body = {name: value for name, value in header["values"].items() if name != "time"}
     refusals = 0
-    for body in islice(other_documents(document["body"]), 0, None, 3):
+    for values in islice(other_documents([*body.values()]), 5, None, 3):
+        changed = dict(zip(body, values, strict=True))
         try:
-            resume(state=with_digest({**document, "body": body}))
+            resume(state=with_digest({**header, "values": header["values"] | changed}, arrays))
         except cerlab.BadData:
             refusals += 1
     assert refusals > 15
@@ -147,19 +162,21 @@ def totals_of(value: Any) -> Iterator[list[Any]]:
     """Yield the totals in a document: lists that end with a number of runs, sums and extremes."""
     if isinstance(value, list):
         match value:
-            case [*_, {"hex": _}, [*sums], [*extremes]] if len(sums) == 3 and len(extremes) == 2:
+            case [*_, int() | {"hex": _}, [*sums], [*extremes]] if (
+                len(sums) == 3 and len(extremes) == 2
+            ):
                 yield value
         for each in value:
             yield from totals_of(each)
 
 
-ONE, NO_SUM = {"hex": "1"}, [{"hex": "0"}] * 3
+NO_SUM = [0] * 3
 PARTS_OF_TOTALS: list[tuple[int, Any]] = [
     # a part of a total from the end (number of runs, sums, extremes), and what it never is
-    *[(-3, wrong) for wrong in ({"hex": "0"}, {"hex": "-1"}, {"float": 1.0}, True, None)],
-    *[(-2, wrong) for wrong in ([], NO_SUM[:2], NO_SUM * 2, [{"hex": "-1"}, *NO_SUM[1:]])],
-    *[(-2, [*NO_SUM[:2], wrong]) for wrong in ({"float": 1.0}, True, None)],
-    *[(-1, wrong) for wrong in ([], [None], [None] * 3, [ONE, None], [None, {"float": 1.0}])],
+    *[(-3, wrong) for wrong in (0, -1, 1.0, True, None)],
+    *[(-2, wrong) for wrong in ([], NO_SUM[:2], NO_SUM * 2, [-1, *NO_SUM[1:]])],
+    *[(-2, [*NO_SUM[:2], wrong]) for wrong in (1.0, True, None)],
+    *[(-1, wrong) for wrong in ([], [None], [None] * 3, [1, None], [None, 1.0])],
     *[(-1, [None, {"greatest": wrong}]) for wrong in ("x", True, None)],
 ]
 
@@ -171,15 +188,16 @@ def test_a_total_that_no_session_writes_is_refused(
 ) -> None:
     session = totals(**TIME, **more)
     session.push(EVENTS)
-    document = json.loads(session.state().partition(b"\n")[2])
-    first_totals = [each[0] for value in document["body"] if (each := [*totals_of(value)])]
+    _, header, arrays = parts_of(session.state())
+    body = header["values"]["body"]
+    first_totals = [each[0] for value in body if (each := [*totals_of(value)])]
     assert len(first_totals) == 2, "of runs that are open, and of answers"
     for total in first_totals:
         before, total[part] = total[part], wrong
         with pytest.raises(cerlab.BadData, match="CER0771"):
-            totals(state=with_digest(document), **more)
+            totals(state=with_digest(header, arrays), **more)
         total[part] = before
-    totals(state=with_digest(document), **more)
+    totals(state=with_digest(header, arrays), **more)
 
 
 def stored_events(value: Any) -> Iterator[list[Any]]:
@@ -192,7 +210,7 @@ def stored_events(value: Any) -> Iterator[list[Any]]:
             yield from stored_events(each)
 
 
-NOT_TEXTS: tuple[Any, ...] = ({"hex": "1"}, {"float": 0.5}, True, [])
+NOT_TEXTS: tuple[Any, ...] = (1, 0.5, True, [])
 
 
 @pytest.mark.parametrize(
@@ -200,7 +218,7 @@ NOT_TEXTS: tuple[Any, ...] = ({"hex": "1"}, {"float": 0.5}, True, [])
     [
         *[(1, wrong) for wrong in (*NOT_TEXTS, None)],
         *[(2, wrong) for wrong in NOT_TEXTS],
-        *[(3, [[wrong, {"float": 0.5}]]) for wrong in (*NOT_TEXTS[:3], None)],
+        *[(3, [[wrong, 0.5]]) for wrong in (*NOT_TEXTS[:3], None)],
         *[(3, [["v", wrong]]) for wrong in ([], [None])],
     ],
 )
@@ -208,12 +226,12 @@ def test_an_event_of_a_register_that_no_session_writes_is_refused(part: int, wro
     text = "SELECT * WHERE (A AS a ; B AS b FILTER a.v < b.v) WAIT 9 [t]"
     session = compared(text)
     session.push(EVENTS[:5])
-    document = json.loads(session.state().partition(b"\n")[2])
-    event = next(stored_events(document["body"]))
-    compared(text, state=with_digest(document))
+    _, header, arrays = parts_of(session.state())
+    event = next(stored_events(header["values"]["body"]))
+    compared(text, state=with_digest(header, arrays))
     event[part] = wrong
     with pytest.raises(cerlab.BadData, match="CER0771"):
-        compared(text, state=with_digest(document))
+        compared(text, state=with_digest(header, arrays))
 
 
 TIMED = {
@@ -259,10 +277,10 @@ def test_after_a_resume_time_goes_on_from_the_last_event(
 def write_kept() -> None:
     """Write the states of this version."""
     states = {}
-    for resume in (totals, rows, compared):
+    for resume in KINDS:
         session = resume(**TIME)
         session.push(EVENTS[:6])
-        states[resume.__name__] = session.state().decode()
+        states[resume.__name__] = b64encode(session.state()).decode()
     KEPT.write_text(json.dumps(states, indent=0) + "\n", encoding="utf-8")
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import cerlab
 from cerlab.spark.stream.match import PROVIDER, with_restarts, write_stream
+from cerlab.spark.stream.state import CLAIM, claim
 from proofs_tests.spark.streams import (
     ANOTHER,
     LATENESS,
@@ -45,11 +46,21 @@ def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) ->
         answers(ANOTHER, **where)
     assert caught.value.code == "CER0776"
     assert caught.value.hint
-    with pytest.raises(StreamingQueryException, match="CER0776"):
+    with pytest.raises(StreamingQueryException, match="CER0773"):
         stream_result(spark, answers(ANOTHER), tmp_path)
     assert in_sink(spark, tmp_path) == (before, [])
     write_files(tmp_path / "in", markers("xyz")[1:])
     same(stream_result(spark, answers(QUERY, **where), tmp_path).answers, local(QUERY, rows))
+
+
+def test_a_checkpoint_of_an_earlier_version_is_refused(spark: Any, tmp_path: Path) -> None:
+    """It named its query without a version."""
+    claim(spark, str(tmp_path / "new"), "0" * 64)
+    claim(spark, str(tmp_path / "new"), "0" * 64)
+    (before := tmp_path / "old" / CLAIM).mkdir(parents=True)
+    (before / "part-0.txt").write_text("0" * 64 + "\n")
+    with pytest.raises(cerlab.BadData, match=r"CER0772.*a state of version before 4"):
+        claim(spark, str(tmp_path / "old"), "0" * 64)
 
 
 def test_bad_rows_stop_a_stream_by_name_and_quarantine_gets_it_past_them(

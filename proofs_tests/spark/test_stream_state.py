@@ -12,6 +12,7 @@ import pytest
 import cerlab
 from cerlab.engine.row_order import Labels
 from cerlab.spark.stream.step import BucketStep, StreamJob
+from proofs_tests.engine.hostile_states import states_before
 from proofs_tests.hostile.buckets import gone_on
 from proofs_tests.spark.buckets import buckets_of, job_of, read_state
 from proofs_tests.spark.cases import SparkCase
@@ -52,18 +53,20 @@ def test_a_state_is_read_under_its_own_query_and_version_only() -> None:
     ):
         with pytest.raises(cerlab.BadData) as caught:
             BucketStep(other, state, rows.slice(0, 0))
-        assert caught.value.code == "CER0776"
+        assert caught.value.code == "CER0773"
         assert caught.value.hint
     for bad in (b"", b"\x80\x04.", state[:100], state[: len(state) // 2], state + b"\0"):
-        with pytest.raises(cerlab.BadData, match="CER0774"):
+        with pytest.raises(cerlab.BadData, match="CER0771"):
             BucketStep(job, bad, rows.slice(0, 0))
-    newer = state.replace(b'"version": 3,', b'"version": 7,', 1)
-    with pytest.raises(cerlab.BadData, match="CER0775"):
+    newer = state.replace(b'"version": 4,', b'"version": 7,', 1)
+    with pytest.raises(cerlab.BadData, match="CER0772"):
         BucketStep(job, newer, rows.slice(0, 0))
+    with pytest.raises(cerlab.BadData, match="a state of version 3, this cerlab reads 4"):
+        BucketStep(job, states_before()["bucket"], rows.slice(0, 0))
 
 
 def test_a_changed_state_is_refused_or_is_another_state(suite: Suite) -> None:
-    """Bytes, or members and header with a checksum that fits: no other error, and no crash."""
+    """Bytes, or arrays and values with a digest that fits: no other error, and no crash."""
 
     def case(rng: Random) -> bool:
         try:

@@ -75,7 +75,7 @@ def pushed_answers(rng: Random, plan: AnyPlan, stream: Stream) -> list[ComplexEv
         some, events = Stream(events[:size]), events[size:]
         if rng.random() < 0.2:
             state, run = run.state(), fresh_run()
-            run.resume(state)
+            run.resume(*state)
         before, lowest = run.position, run.lowest
         by_columns = run.push_columns(some.columns, len(some))
         pushed = by_columns if rng.random() < 0.5 else run.push_events(some.events)

@@ -22,6 +22,7 @@ from cerlab.engine.answers import (
     until_bad,
     whole,
 )
+from cerlab.engine.codec import Layout
 from cerlab.engine.general import CONSUMES, KEYS_KEPT, MOST
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers import KIND, Events
@@ -29,8 +30,8 @@ from cerlab.engine.registers.codes import NOTHING, ValueCodes
 from cerlab.engine.registers.configurations import Configurations
 from cerlab.engine.registers.program import PARTITION, AnyPlan, NotTaken, mixes, register_program
 from cerlab.engine.registers.rules import event_atoms, names_of, tables
-from cerlab.engine.state import check_nodes
-from cerlab.engine.state_checks import expect, is_whole
+from cerlab.engine.state import NODES, check_nodes
+from cerlab.engine.state_checks import expect, is_inside, is_whole
 from cerlab.engine.windows import Windows
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent
@@ -162,50 +163,46 @@ class RegisterRun:
         """The lowest start of answers to come; 0 where it is unknown."""
         return self._windows.lowest(self.position)
 
-    def state(self) -> tuple[Any, ...]:
-        """All that has to be known to go on, as values of events, bytes and tuples of these.
+    def state(self) -> tuple[dict[str, Any], Mapping[str, Any]]:
+        """Return the values and arrays of `REGISTERS`, but for the time axis.
 
-        To be asked for between batches, when their answers have been taken.
+        Ask for them between batches, when their answers have been taken.
         """
         arrays = self.configurations.arrays(self._windows.lowest_order(self.position))
-        contents = arrays.pop("slots").copy()
+        contents = arrays["slots"].copy()
         of_values = [n for n, slot in enumerate(self._names.slots) if slot != PARTITION]
-        codes = np.unique(contents[:, of_values])
-        codes = codes[codes >= 0]
-        values = self._codes.values(codes)
         cells = contents[:, of_values]
+        codes = np.unique(cells)
+        codes = codes[codes >= 0]
         contents[:, of_values] = np.where(cells < 0, cells, np.searchsorted(codes, cells))
-        arrays["slots"] = contents
-        return (
-            self.position,
-            list(self._stage.vectors),
-            self._windows.state(),
-            [] if self._keys is None else self._keys.keys(),
-            values,
-            [arrays[name].astype(np.int64).tobytes() for name in ARRAYS],
-        )
+        values = {
+            "read": self.position,
+            "kinds": list(self._stage.vectors),
+            "windows": self._windows.state(),
+            "keys": [] if self._keys is None else self._keys.keys(),
+            "held": self._codes.values(codes),
+        }
+        return values, {**arrays, "slots": contents}
 
     def named(self) -> k.Int64s:
         """The positions of the events that answers to come can have, after `state` was asked."""
         return self.configurations.named()
 
-    def resume(self, state: Any) -> None:
+    def resume(self, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         """Go on from a `state` of any stream, whatever was read before.
 
         Raises `BadData`, ValueError, TypeError and others for others.
         """
-        self.position, vectors, windows, keys, values, parts = state
+        vectors, keys, held = values["kinds"], values["keys"], values["held"]
+        self.position = values["read"]
         expect(is_whole(self.position), "how many events")
         # what was read tells whether runs share answers, so the symbols of all of it are known
         expect(len(self._program.moves) * len(vectors) <= MAX_RULES, "the kinds of events")
         expect(all(is_whole(v, 0, 1 << len(self._atoms)) for v in vectors), "a kind of events")
         self._stage.know(vectors)
         self._with_new_symbols()
-        self._windows.resume(windows, self.position)
-        flat = (np.frombuffer(part, np.int64) for part in parts)
-        arrays = dict(zip(ARRAYS, flat, strict=True))
-        slots, count = len(self._names.slots), len(arrays["state"])
-        contents = arrays["slots"].reshape(count, slots).copy()
+        self._windows.resume(values["windows"], self.position)
+        contents = arrays["slots"].copy()
         key_count = 0
         if self._keys is not None:
             columns = zip(*keys, strict=True) if keys else ([] for _ in self._keys.attributes)
@@ -213,11 +210,12 @@ class RegisterRun:
             codes = self._keys.codes(by_name, len(keys))
             expect(codes.tolist() == list(range(len(keys))), "equal keys")
             key_count = len(keys)
-        known = np.array([*self._codes.of_values(values), NOTHING], np.int64)
+        known = np.array([*self._codes.of_values(held), NOTHING], np.int64)
         expect((np.diff(known[:-1]) > 0).all(), "the order of values")
+        expect(contents.shape[1] == len(self._names.slots), "the slots of a configuration")
         for n, slot in enumerate(self._names.slots):
-            most = key_count if slot == PARTITION else len(values)
-            expect(_inside(contents[:, n], NOTHING, most), "what a configuration holds")
+            most = key_count if slot == PARTITION else len(held)
+            expect(is_inside(contents[:, n], NOTHING, most), "what a configuration holds")
             if slot != PARTITION:
                 contents[:, n] = known[contents[:, n]]
         order = self._windows.order(self.position)
@@ -433,8 +431,20 @@ class RegisterEvaluation:
         return float(total[0])
 
 
-ARRAYS = ("state", "node", "slots", "position", "left", "right", "max_start")
-"""The arrays of a state, in order: of configurations, and of the nodes of the tECS."""
+REGISTERS = Layout(
+    "cerlab-registers",
+    3,
+    ("time", "read", "kinds", "windows", "keys", "held"),
+    {
+        "state": "<i4 configurations",
+        "node": "<i4 configurations",
+        "slots": "<i8 configurations slots",
+        **NODES,
+    },
+)
+"""The values: the axis of a window in hours, minutes or seconds; the number of events; the kinds of
+events that were read; the windows; the keys of the partitions, and the values that configurations
+hold, both of which the slots number from 0."""
 
 
 def check_configurations(arrays: Mapping[str, Any], states: int, starts: int, read: int) -> None:
@@ -444,20 +454,13 @@ def check_configurations(arrays: Mapping[str, Any], states: int, starts: int, re
     not after its children could have no end.
     """
     state, node = arrays["state"], arrays["node"]
-    nodes = {len(arrays[name]) for name in k.Arena._fields}
-    expect(len(state) == len(node), "a configuration without a node")
-    expect(len(nodes) == 1, "the arrays of nodes")
-    expect(_inside(state, 0, states), "a state")
+    expect(is_inside(state, 0, states), "a state")
     expect((np.diff(state) >= 0).all(), "the order of configurations")
     # a machine whose initial state has no move has no configuration after its first event
     first = not len(state) or (state[0] == 0 and node[0] == k.NONE)
     expect(first, "the first configuration")
-    expect(_inside(node, k.NONE, nodes.pop()), "the node of a configuration")
-    check_nodes(dict(arrays), starts, read)
-
-
-def _inside(array: Any, low: int, high: int) -> bool:
-    return bool(((array >= low) & (array < high)).all())
+    expect(is_inside(node, k.NONE, len(arrays["left"])), "the node of a configuration")
+    check_nodes(arrays, starts, read)
 
 
 def why_not(plan: AnyPlan) -> str | None:

@@ -15,13 +15,14 @@ import numpy as np
 
 from cerlab.automata.plan import Plan
 from cerlab.compile.pattern import Pattern
+from cerlab.engine import codec
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.general import Tecs
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.tecs import Events
 from cerlab.engine.learned import LearnedTables
-from cerlab.engine.registers.evaluation import FEW, RegisterRun
-from cerlab.engine.state_checks import bad_state, expect
+from cerlab.engine.registers.evaluation import FEW, REGISTERS, RegisterRun
+from cerlab.engine.state_checks import expect, reading_state
 from cerlab.engine.windows import (
     EventNumbers,
     Instants,
@@ -31,12 +32,7 @@ from cerlab.engine.windows import (
     list_of,
     take_instants,
 )
-from cerlab.evaluate.states import (
-    UNREADABLE,
-    pattern_digest,
-    state_from_bytes,
-    state_to_bytes,
-)
+from cerlab.evaluate.runs import pattern_digest
 from cerlab.io import as_stream
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.columns import order_of
@@ -171,7 +167,7 @@ class SequencesEngine:
 
     def resume(self, arrays: Mapping[str, Any]) -> None:
         """Go on from what `arrays` gave."""
-        self.tecs.resume(dict(arrays))
+        self.tecs.resume(arrays)
 
     def keep(self, partitions: int, sequences: Any) -> tuple[Any, EventTable]:
         """Drop all but some of the sequences: which partitions are left, and the events to keep.
@@ -249,18 +245,16 @@ class RegisterSequences:
     def _read(self, sequence: int, events: Stream, number: int) -> Iterator[AnswerBatch]:
         """The answers of the next events of a sequence, which have the numbers from `number` on."""
         run, before = self._run, self._states.get(sequence)
-        try:
-            run.resume(self._first if before is None else self._body(before))
+        with reading_state():
+            known = None if before is None else codec.read(REGISTERS, self._digest, before)
+            run.resume(*(known or self._first))
             expect(np.isin(run.named(), self._by_number[0]).all(), "an event that a node names")
-        except UNREADABLE as error:
-            raise bad_state(str(error)) from None
         run.position = number
         yield from run.push(events)
-        self._states[sequence] = state_to_bytes("registers", self._digest, self._time, run.state())
+        values, arrays = run.state()
+        values["time"] = self._time
+        self._states[sequence] = codec.write(REGISTERS, self._digest, values, arrays)
         self._named[sequence] = run.named()
-
-    def _body(self, state: bytes) -> Any:
-        return state_from_bytes("registers", self._digest, state)[1]
 
     def arrays(self, partitions: int) -> Mapping[str, Any]:
         """The states of the runs that `keep` has left, by sequence; as `resume` takes them."""

@@ -32,7 +32,7 @@ from cerlab.spark.stream.engine import (
     number_keys,
 )
 from cerlab.spark.stream.pandas_rows import schema_of
-from cerlab.spark.stream.state import VERSION, BucketState, state_from_bytes, state_to_bytes
+from cerlab.spark.stream.state import BucketState, state_from_bytes, state_to_bytes
 from cerlab.spark.task_outputs import RowNames, RowTables
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def digest(job: StreamJob) -> str:
         plan_digest(plan_and_tables(job.plan)[0]) if job.plan else job.query,
         None if job.time is None else [job.time.attribute, str(job.time.unit)],
         [job.attributes, job.kinds, job.time_kind, job.labels.keys],
-        [str(job.lateness), job.tick, str(job.lag), job.by_key, job.buckets, VERSION],
+        [str(job.lateness), job.tick, str(job.lag), job.by_key, job.buckets],
         None if job.names is None else [column.name for column in job.names.columns],
     ]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()

@@ -1,0 +1,281 @@
+"""The state of a run as bytes: one form, which this module writes, reads and checks.
+
+A state is, one part after the other:
+
+- the length of the header in bytes, as an integer of eight bytes, little-endian;
+- the header, a JSON object in ASCII, padded with spaces to a multiple of eight bytes;
+- the arrays in the order of the layout, as little-endian numbers in C order, each array padded with
+  zeros to a multiple of eight bytes;
+- the SHA-256 of all bytes before it.
+
+The header contains:
+
+- ``format`` and ``version``. They come first, as in every form before this one, so that a state of
+  another version is refused by name whatever else has changed.
+- ``of``: a text of all that decides what the state means, such as the digest of the query.
+- ``sizes``: the sizes of the arrays, by dimension. Arrays with the same dimension have one size.
+- ``values``: an object of values. Null, Booleans, texts, finite doubles and integers of 64 bits are
+  themselves; lists hold values; any other value is an object with one key:
+
+  ============================  ===============================================
+  ``{"hex": "ff"}``             an integer of any size
+  ``{"float": "nan"}``          a double that is not finite: nan, inf, -inf
+  ``{"timestamp": 1}``          nanoseconds since 1970, an integer
+  ``{"duration": 1}``           nanoseconds, an integer
+  ``{"ratio": [1, 3]}``         a fraction of two integers
+  ``{"base64": "AA=="}``        bytes
+  ``{"greatest": 1}``           a value of which the least is the greatest
+  ``{"axis": ["t", "MS"]}``     a time axis: an attribute, and a unit or null
+  ============================  ===============================================
+
+A damaged state is refused. The digest is no signature: whoever can write a state can make one. No
+code runs when a state is read, and nothing is allocated that is larger than its bytes. Lengths,
+types of numbers and names are checked here. Whatever reads the values and arrays checks what they
+mean (`engine.state_checks`), so a state cannot crash the process or read its memory. But a state
+says what has happened before: it decides which answers come, and how many, and listing these takes
+time and memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from cerlab.engine.reference.totals import Greatest
+from cerlab.engine.state_checks import expect, is_whole, reading_state
+from cerlab.errors import BadData, UsageError
+from cerlab.model.documents import unicode
+from cerlab.model.event import Duration, Timestamp
+from cerlab.model.stream import TimeAxis, time_axis
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Values = dict[str, Any]
+Arrays = dict[str, "NDArray[Any]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The parts of the states of a kind."""
+
+    format: str
+    version: int
+    values: tuple[str, ...]
+    """The names of the values."""
+    arrays: Mapping[str, str] = field(default_factory=dict)
+    """The arrays by name: type and dimensions, such as ``<i8 nodes``."""
+
+
+# -- bytes -------------------------------------------------------------------------------------
+
+_WORD = 8
+_DIGEST = hashlib.sha256().digest_size
+
+_FIRST = 1024
+"""Every form, of whichever version, has its name in so many bytes."""
+
+_NAME = re.compile(rb'\{"format": "(cerlab-[a-z]+)", "version": (\d{1,9})[,}]')
+
+
+def write(layout: Layout, of: str, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a state; `of` names its query."""
+    sizes: dict[str, int] = {}
+    body: list[Any] = []
+    for name, declared in layout.arrays.items():
+        kind, dimensions = _declared(declared)
+        array = arrays[name].astype(kind, order="C", casting="same_kind", copy=False)
+        for dimension, size in zip(dimensions, array.shape, strict=True):
+            if sizes.setdefault(dimension, size) != size:
+                raise ValueError(f"'{name}' has another number of {dimension}")
+        body += (array.reshape(-1), bytes(-array.nbytes % _WORD))
+    header = {
+        "format": layout.format,
+        "version": layout.version,
+        "of": of,
+        "sizes": sizes,
+        "values": {name: value_to_json(values[name]) for name in layout.values},
+    }
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % _WORD)
+    parts, digest = [len(text).to_bytes(_WORD, "little"), text, *body], hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return b"".join((*parts, digest.digest()))
+
+
+def read(layout: Layout, of: str, state: bytes) -> tuple[Values, Arrays]:
+    """Return the values and the arrays of a state; lists become tuples, and arrays are writable.
+
+    Raises `BadData` for damaged bytes, another version, or the state of another query.
+    """
+    with reading_state():
+        state = bytes(state)
+        name = _NAME.search(state, 0, _FIRST)
+        expect(name is not None and name[1].decode() == layout.format, "another format")
+        assert name is not None
+        if (version := int(name[2])) != layout.version:
+            raise other_version(version, layout.version)
+        content = memoryview(state)[:-_DIGEST]
+        digest = hashlib.sha256(content).digest()
+        expect(state[-_DIGEST:] == digest, "its digest is another one")
+        begin = _WORD + int.from_bytes(content[:_WORD], "little")
+        header = json.loads(state[_WORD:begin])
+        if header["of"] != of:
+            raise BadData(
+                "CER0773",
+                "this state is of another query, or of other options",
+                hint="open the query that it was taken from, with the same options",
+            )
+        expect(set(header["values"]) == set(layout.values), "the names of its values")
+        values = {name: value_from_json(value) for name, value in header["values"].items()}
+        return values, _read_arrays(layout, header["sizes"], content[begin:])
+
+
+def other_version(version: int | str, here: int) -> BadData:
+    """Return the error for a state of another version than `here`."""
+    return BadData(
+        "CER0772",
+        f"a state of version {version}, this cerlab reads {here}",
+        hint="start again from the events, on Spark with a new checkpoint",
+    )
+
+
+def _read_arrays(layout: Layout, sizes: Mapping[str, Any], body: memoryview) -> Arrays:
+    import numpy as np
+
+    # a copy, since an array over bytes cannot be written
+    content, arrays, begin = bytearray(body), Arrays(), 0
+    for size in sizes.values():
+        # without this, an array of many rows and no columns would need no bytes
+        expect(is_whole(size, 0, len(body) + 1), "the sizes")
+    for name, declared in layout.arrays.items():
+        kind, dimensions = _declared(declared)
+        shape = [sizes[dimension] for dimension in dimensions]
+        array = np.frombuffer(content, kind, math.prod(shape), begin)
+        expect(kind != np.bool_ or (array.view(np.uint8) <= 1).all(), f"'{name}' is not Boolean")
+        arrays[name] = array.reshape(shape) if len(shape) > 1 else array
+        begin += array.nbytes + -array.nbytes % _WORD
+    expect(begin == len(body), "the sizes of its arrays")
+    return arrays
+
+
+@cache
+def _declared(text: str) -> tuple[np.dtype[Any], list[str]]:
+    """Return the type and the dimensions of an array of a layout."""
+    import numpy as np
+
+    kind, *dimensions = text.split()
+    return np.dtype(kind), dimensions
+
+
+# -- values ------------------------------------------------------------------------------------
+
+_LARGE = 1 << 63
+"""Larger integers are hexadecimal: Python refuses to read decimals of more than 4,300 digits."""
+
+
+def value_to_json(value: Any) -> Any:
+    """Return a value as JSON; raise `BadData` for text that is not Unicode."""
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else unicode(value)
+    if kind is int:
+        return value if -_LARGE <= value < _LARGE else {"hex": format(value, "x")}
+    if isinstance(value, list | tuple):
+        return [value_to_json(each) for each in value]
+    match value:
+        case None | bool():
+            return value
+        case str():  # names that are texts of a class of their own
+            return unicode(value)
+        case float():
+            return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+        case Timestamp(nanoseconds):
+            return {"timestamp": value_to_json(nanoseconds)}
+        case Duration(nanoseconds):
+            return {"duration": value_to_json(nanoseconds)}
+        case Fraction():
+            return {"ratio": [value_to_json(value.numerator), value_to_json(value.denominator)]}
+        case bytes():
+            return {"base64": b64encode(value).decode()}
+        case Greatest():
+            return {"greatest": value_to_json(value.value)}
+        case TimeAxis(attribute, unit):
+            return {"axis": [unicode(attribute), unit and unit.name]}
+        case _:
+            raise TypeError(f"{value!r} is no value of a state")
+
+
+def value_from_json(value: Any) -> Any:
+    """Return the value of a JSON document; raise TypeError, ValueError or others for no value."""
+    kind = type(value)
+    if kind is list:
+        return tuple([value_from_json(each) for each in value])
+    if kind is dict:
+        ((form, inner),) = value.items()
+        return _FORMS[form](inner)
+    if kind is str and not value.isascii():
+        unicode(value)
+    return value
+
+
+def _integer(value: Any) -> int:
+    number = value_from_json(value)
+    if type(number) is not int:
+        raise TypeError("no integer")
+    return number
+
+
+def _ratio(value: Any) -> Fraction:
+    above, below = map(_integer, value)
+    return Fraction(above, below)
+
+
+def _axis(value: Any) -> TimeAxis:
+    attribute, unit = map(value_from_json, value)
+    expect(isinstance(attribute, str) and isinstance(unit, str | None), "a time axis")
+    return time_axis(attribute, unit)
+
+
+_FORMS: Mapping[str, Callable[[Any], Any]] = {
+    "hex": lambda text: int(text, 16),
+    "float": {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}.__getitem__,
+    "timestamp": lambda value: Timestamp(_integer(value)),
+    "duration": lambda value: Duration(_integer(value)),
+    "ratio": _ratio,
+    "base64": lambda text: b64decode(text, validate=True),
+    "greatest": lambda value: Greatest(value_from_json(value)),
+    "axis": _axis,
+}
+
+
+# -- time --------------------------------------------------------------------------------------
+
+
+def axis_of_state(axis: TimeAxis | None, state_axis: Any) -> TimeAxis | None:
+    """Return the time axis of a resumed run: that of its state.
+
+    Raises `UsageError` for another `axis`, `BadData` if the state has something else for it.
+    """
+    expect(isinstance(state_axis, TimeAxis | None), "what time is measured on")
+    if axis is not None and state_axis is not None and axis != state_axis:
+        raise UsageError(
+            "CER0777",
+            f"this state measures time on {_axis_text(state_axis)}, not on {_axis_text(axis)}",
+            hint="leave time= and unit= out",
+        )
+    return axis or state_axis
+
+
+def _axis_text(time: TimeAxis) -> str:
+    return f"'{time.attribute}'" + (f" in {time.unit.name.lower()}" if time.unit else "")
