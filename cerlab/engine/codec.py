@@ -60,6 +60,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+AXIS = TimeAxis | None
+"""The type of a time axis in a layout."""
+
 Values = dict[str, Any]
 Arrays = dict[str, "NDArray[Any]"]
 
@@ -70,8 +73,8 @@ class Layout:
 
     format: str
     version: int
-    values: tuple[str, ...]
-    """The names of the values."""
+    values: Mapping[str, Any]
+    """The values by name: their types. An integer is a number of events, from 0 on."""
     arrays: Mapping[str, str] = field(default_factory=dict)
     """The arrays by name: type and dimensions, such as ``<i8 nodes``."""
 
@@ -120,10 +123,10 @@ def read(layout: Layout, of: str, state: bytes) -> tuple[Values, Arrays]:
     """
     with reading_state():
         state = bytes(state)
-        name = _NAME.search(state, 0, _FIRST)
-        expect(name is not None and name[1].decode() == layout.format, "another format")
-        assert name is not None
-        if (version := int(name[2])) != layout.version:
+        found = _NAME.search(state, 0, _FIRST)
+        expect(found is not None and found[1].decode() == layout.format, "another format")
+        assert found is not None
+        if (version := int(found[2])) != layout.version:
             raise other_version(version, layout.version)
         content = memoryview(state)[:-_DIGEST]
         digest = hashlib.sha256(content).digest()
@@ -138,6 +141,11 @@ def read(layout: Layout, of: str, state: bytes) -> tuple[Values, Arrays]:
             )
         expect(set(header["values"]) == set(layout.values), "the names of its values")
         values = {name: value_from_json(value) for name, value in header["values"].items()}
+        for name, kind in layout.values.items():
+            value = values[name]
+            expect(isinstance(value, kind), f"the type of '{name}'")
+            is_count = kind in (int, int | None) and value is not None
+            expect(not is_count or is_whole(value), f"the number '{name}'")
         return values, _read_arrays(layout, header["sizes"], content[begin:])
 
 
@@ -262,12 +270,8 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
 # -- time --------------------------------------------------------------------------------------
 
 
-def axis_of_state(axis: TimeAxis | None, state_axis: Any) -> TimeAxis | None:
-    """Return the time axis of a resumed run: that of its state.
-
-    Raises `UsageError` for another `axis`, `BadData` if the state has something else for it.
-    """
-    expect(isinstance(state_axis, TimeAxis | None), "what time is measured on")
+def axis_of_state(axis: TimeAxis | None, state_axis: TimeAxis | None) -> TimeAxis | None:
+    """Return the time axis of a resumed run: that of its state; raise `UsageError` for another."""
     if axis is not None and state_axis is not None and axis != state_axis:
         raise UsageError(
             "CER0777",

@@ -28,8 +28,8 @@ from cerlab.engine.kernels.enumeration import collect, move_together
 from cerlab.engine.kernels.tecs import Events, read_batch
 from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.run import AtOnce
-from cerlab.engine.state import state_from_bytes, state_to_bytes
-from cerlab.engine.state_checks import expect
+from cerlab.engine.state import number_keys, state_from_bytes, state_to_bytes
+from cerlab.engine.state_checks import reading_state
 from cerlab.engine.windows import EventNumbers, WindowStarts
 from cerlab.kernel_cache import RepeatedCalls
 from cerlab.model.clauses import Consume, EventWindow
@@ -392,11 +392,8 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
     def _resume(self, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         self.position = values["read"]
         self._starts.resume(*map(list, values["window"]))
-        count = len(arrays["length"])
-        if self._keys is not None and values["keys"]:
-            columns = map(list, zip(*values["keys"], strict=True))
-            codes = self._keys.codes(dict(zip(self._plan.partition, columns, strict=True)), count)
-            expect(codes.tolist() == list(range(count)), "equal keys")
+        with reading_state():
+            number_keys(self._keys, values["keys"])
         self._tecs.resume(arrays)
 
     def push_columns(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from cerlab.automata.strategy import (
     state_of_name,
 )
 from cerlab.engine import codec
-from cerlab.engine.codec import Layout
+from cerlab.engine.codec import AXIS, Layout
 from cerlab.engine.kernels.arrays import NONE, Arena
 from cerlab.engine.kernels.enumeration import FINE, mark_entries, misplaced_entry, misplaced_node
 from cerlab.engine.state_checks import (
@@ -25,12 +25,12 @@ from cerlab.engine.state_checks import (
     expect,
     is_inside,
     is_value,
-    is_whole,
     reading_state,
 )
 from cerlab.engine.windows import list_of
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.stream import TimeAxis
+from cerlab.predicates.columns.key_codes import KeyCodes
 
 if TYPE_CHECKING:
     from cerlab.automata.plan import Plan
@@ -52,7 +52,11 @@ TECS = NODES | {
 """The arena; of each partition the length of its entries, its idle state and its number of events;
 and the entries of all partitions."""
 
-ENGINE = Layout("cerlab-engine", 4, ("time", "read", "keys", "states", "idle", "window"), TECS)
+NAMES = {"states": tuple, "idle": tuple}
+
+ENGINE = Layout(
+    "cerlab-engine", 4, {"time": AXIS, "read": int, "keys": tuple, **NAMES, "window": tuple}, TECS
+)
 """The values: the axis of a window in hours, minutes or seconds; the number of events; the keys of
 the partitions; the names of the states and idle states that the arrays number from 0; the instants
 and the positions of the events inside the window."""
@@ -89,27 +93,34 @@ def state_from_bytes(
     """
     values, arrays = codec.read(ENGINE, plan_digest(plan), state)
     with reading_state():
-        in_time = isinstance(plan.window, TimeWindow)
-        _check(values, arrays, len(plan.partition), in_time=in_time)
+        _check(values, arrays, in_time=isinstance(plan.window, TimeWindow))
         return values, with_numbers(machine, values, arrays)
 
 
-def _check(
-    values: Mapping[str, Any], arrays: Mapping[str, Any], key_length: int, *, in_time: bool
-) -> None:
-    """Check keys, window, nodes and numbers of events; raises `BadData` and others."""
+def _check(values: Mapping[str, Any], arrays: Mapping[str, Any], *, in_time: bool) -> None:
+    """Check window, nodes and numbers of events; raises `BadData` and others."""
     read, keys = values["read"], values["keys"]
-    expect(is_whole(read), "how many events were read")
     expect(len(keys) == len(arrays["length"]), "a number of partitions that is not that of keys")
-    for key in keys:
-        expect(isinstance(key, tuple) and len(key) == key_length, "a key of another length")
-        expect(all(map(is_value, key)), "the value of a key")
-    has_axis = isinstance(values["time"], TimeAxis)
-    expect(has_axis if in_time else values["time"] is None, "what time is measured on")
+    expect((values["time"] is not None) == in_time, "what time is measured on")
     times, positions = values["window"]
     check_window(times, positions, read)
     expect(is_inside(arrays["seen"], 0, read + 1), "how many events a partition has seen")
     check_nodes(arrays, read, read)
+
+
+def number_keys(known: KeyCodes | None, keys: Sequence[Any]) -> None:
+    """Give the keys of a state the ids 0, 1, ..; `known` is None without PARTITION BY.
+
+    Raises `BadData` and others for keys that are equal, or are none.
+    """
+    attributes = () if known is None else known.attributes
+    for key in keys:
+        expect(isinstance(key, tuple) and len(key) == len(attributes), "a key of another length")
+        expect(all(map(is_value, key)), "the value of a key")
+    if known is not None and keys:
+        columns = map(list, zip(*keys, strict=True))
+        codes = known.codes(dict(zip(attributes, columns, strict=True)), len(keys))
+        expect(codes.tolist() == list(range(len(keys))), "equal keys")
 
 
 def with_names(
@@ -136,7 +147,6 @@ def with_numbers(
 
     Raises `BadData` and others for arrays that `check_pool` refuses.
     """
-    expect(all(isinstance(names[each], tuple) for each in ("states", "idle")), "the states")
     expect(is_inside(arrays["idle_state"], 0, len(names["idle"])), "an idle state")
     check_pool(arrays, len(names["states"]))
     numbers = np.array([state_of_name(machine, name) for name in names["states"]], np.int32)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cerlab.compile.pattern import Pattern
 from cerlab.engine import codec
 from cerlab.engine.codec import Layout
-from cerlab.engine.state_checks import expect, is_value, is_whole, reading_state
+from cerlab.engine.state_checks import expect, is_value, reading_state
 from cerlab.errors import BadData
 from cerlab.evaluate.labelled import Recent, labelled_answers
 from cerlab.evaluate.physical import compiled
@@ -28,7 +28,7 @@ SHORT = 128
 """Shorter batches are kept as events: to join their columns would cost more than it saves."""
 
 
-ROWS = Layout("cerlab-rows", 3, ("first", "events"), {"run": "|u1 bytes"})
+ROWS = Layout("cerlab-rows", 3, {"first": int, "events": tuple}, {"run": "|u1 bytes"})
 
 
 class RunWithEvents:
@@ -97,7 +97,6 @@ class RunWithEvents:
         """Take the events of a state, and return that of the run; raises `BadData` for others."""
         values, arrays = codec.read(ROWS, pattern_digest(self._pattern), state)
         with reading_state():
-            expect(is_whole(values["first"]), "the first event")
             events = [_event(*row) for row in values["events"]]
             self.recent = Recent(events, values["first"])
             return arrays["run"].tobytes()

@@ -18,7 +18,7 @@ from cerlab.automata.labelled import LabelledMachine
 from cerlab.budget import polled
 from cerlab.compile.pattern import Pattern
 from cerlab.engine import codec
-from cerlab.engine.codec import Layout, axis_of_state
+from cerlab.engine.codec import AXIS, Layout, axis_of_state
 from cerlab.engine.measures import infinite, no_sum
 from cerlab.engine.reference.driver import Driver, WindowPointer
 from cerlab.engine.reference.totals import (
@@ -93,7 +93,7 @@ def _one_nan(value: Value) -> Value:
     return math.nan if value != value else value
 
 
-TOTALS = Layout("cerlab-totals", 3, ("time", "body"))
+TOTALS = Layout("cerlab-totals", 3, {"time": AXIS, "body": tuple})
 
 
 class RunningTotals:

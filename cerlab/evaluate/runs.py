@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic
 from cerlab.automata.plan import RegisterPlan, plan_digest
 from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages
 from cerlab.engine import codec
-from cerlab.engine.codec import Layout, axis_of_state
+from cerlab.engine.codec import AXIS, Layout, axis_of_state
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.driver import Clauses, Recogniser, check_clock
 from cerlab.engine.reference.registers import SharedRuns
@@ -228,7 +228,7 @@ class OpenRegisters(AtOnce["AnswerBatch"]):
         return codec.write(self._layout, pattern_digest(self._pattern), values, arrays)
 
 
-WAITS = Layout("cerlab-waits", 3, ("time", "body"))
+WAITS = Layout("cerlab-waits", 3, {"time": AXIS, "body": tuple})
 
 
 class OpenWaits:

@@ -22,7 +22,7 @@ from proofs_tests.hostile.mutators import mutated_bytes
 from proofs_tests.suite import Suite
 
 ARRAYS = {"a": "<i8 rows", "flags": "|b1 rows", "cells": "<i4 rows columns", "text": "|u1 bytes"}
-LAYOUT = Layout("cerlab-test", 7, ("x", "y"), ARRAYS)
+LAYOUT = Layout("cerlab-test", 7, {"x": object, "y": object}, ARRAYS)
 
 LEAVES = (
     *(None, True, False, 0, -1, 2**63 - 1, -(2**63), 2**63, -(2**63) - 1, 16**3000),
@@ -83,13 +83,13 @@ def test_changed_bytes_are_refused(suite: Suite) -> None:
 
 
 def test_nan_and_an_integer_that_python_refuses_to_read_as_text() -> None:
-    layout = Layout("cerlab-test", 1, ("x", "y"))
+    layout = Layout("cerlab-test", 1, {"x": float, "y": object})
     values, _ = codec.read(layout, "", codec.write(layout, "", {"x": math.nan, "y": 16**5000}, {}))
     assert math.isnan(values["x"])
     assert values["y"] == 16**5000
 
 
-ONE = Layout("cerlab-test", 1, ("x",), {"n": "<i8 rows", "flags": "|b1 flags"})
+ONE = Layout("cerlab-test", 1, {"x": object}, {"n": "<i8 rows", "flags": "|b1 flags"})
 
 
 def changed(path: list[str], value: Any) -> bytes:
@@ -167,7 +167,7 @@ def test_a_byte_that_is_not_boolean_is_refused() -> None:
 
 def test_rows_without_columns_have_no_more_than_the_bytes() -> None:
     """They need no bytes, but whatever is made of them would."""
-    layout = Layout("cerlab-test", 1, (), {"cells": "<i8 rows columns"})
+    layout = Layout("cerlab-test", 1, {}, {"cells": "<i8 rows columns"})
     state = codec.write(layout, "", {}, {"cells": np.zeros((0, 0), np.int64)})
     _, header, arrays = parts_of(state, layout)
     header["sizes"]["rows"] = 1 << 40
@@ -181,6 +181,6 @@ def test_a_mistake_of_a_writer_is_an_error() -> None:
         codec.write(ONE, "", {"x": 1}, arrays)
     with pytest.raises(TypeError, match="no value of a state"):
         codec.write(ONE, "", {"x": object()}, arrays | {"n": np.zeros(3, np.int32)})
-    two = Layout("cerlab-test", 1, (), {"n": "<i8 rows", "m": "<i8 rows"})
+    two = Layout("cerlab-test", 1, {}, {"n": "<i8 rows", "m": "<i8 rows"})
     with pytest.raises(ValueError, match="'m' has another number of rows"):
         codec.write(two, "", {}, {"n": np.zeros(3, np.int64), "m": np.zeros(2, np.int64)})

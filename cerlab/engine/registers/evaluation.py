@@ -22,7 +22,7 @@ from cerlab.engine.answers import (
     until_bad,
     whole,
 )
-from cerlab.engine.codec import Layout
+from cerlab.engine.codec import AXIS, Layout
 from cerlab.engine.general import CONSUMES, KEYS_KEPT, MOST
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers import KIND, Events
@@ -30,7 +30,7 @@ from cerlab.engine.registers.codes import NOTHING, ValueCodes
 from cerlab.engine.registers.configurations import Configurations
 from cerlab.engine.registers.program import PARTITION, AnyPlan, NotTaken, mixes, register_program
 from cerlab.engine.registers.rules import event_atoms, names_of, tables
-from cerlab.engine.state import NODES, check_nodes
+from cerlab.engine.state import NODES, check_nodes, number_keys
 from cerlab.engine.state_checks import expect, is_inside, is_whole
 from cerlab.engine.windows import Windows
 from cerlab.errors import ResourceLimit
@@ -195,7 +195,6 @@ class RegisterRun:
         """
         vectors, keys, held = values["kinds"], values["keys"], values["held"]
         self.position = values["read"]
-        expect(is_whole(self.position), "how many events")
         # what was read tells whether runs share answers, so the symbols of all of it are known
         expect(len(self._program.moves) * len(vectors) <= MAX_RULES, "the kinds of events")
         expect(all(is_whole(v, 0, 1 << len(self._atoms)) for v in vectors), "a kind of events")
@@ -203,18 +202,12 @@ class RegisterRun:
         self._with_new_symbols()
         self._windows.resume(values["windows"], self.position)
         contents = arrays["slots"].copy()
-        key_count = 0
-        if self._keys is not None:
-            columns = zip(*keys, strict=True) if keys else ([] for _ in self._keys.attributes)
-            by_name = dict(zip(self._keys.attributes, map(list, columns), strict=True))
-            codes = self._keys.codes(by_name, len(keys))
-            expect(codes.tolist() == list(range(len(keys))), "equal keys")
-            key_count = len(keys)
+        number_keys(self._keys, keys)
         known = np.array([*self._codes.of_values(held), NOTHING], np.int64)
         expect((np.diff(known[:-1]) > 0).all(), "the order of values")
         expect(contents.shape[1] == len(self._names.slots), "the slots of a configuration")
         for n, slot in enumerate(self._names.slots):
-            most = key_count if slot == PARTITION else len(held)
+            most = len(keys if slot == PARTITION else held)
             expect(is_inside(contents[:, n], NOTHING, most), "what a configuration holds")
             if slot != PARTITION:
                 contents[:, n] = known[contents[:, n]]
@@ -434,7 +427,7 @@ class RegisterEvaluation:
 REGISTERS = Layout(
     "cerlab-registers",
     3,
-    ("time", "read", "kinds", "windows", "keys", "held"),
+    {"time": AXIS, "read": int, "kinds": tuple, "windows": tuple, "keys": tuple, "held": tuple},
     {
         "state": "<i4 configurations",
         "node": "<i4 configurations",

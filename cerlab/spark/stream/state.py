@@ -15,8 +15,8 @@ from cerlab.automata.strategy import Machine
 from cerlab.engine import codec
 from cerlab.engine.codec import Layout, other_version
 from cerlab.engine.reorder import Sequences
-from cerlab.engine.state import TECS, check_nodes, with_names, with_numbers
-from cerlab.engine.state_checks import expect, is_inside, is_whole, reading_state
+from cerlab.engine.state import NAMES, TECS, check_nodes, with_names, with_numbers
+from cerlab.engine.state_checks import expect, is_inside, reading_state
 from cerlab.engine.windows import list_of
 from cerlab.errors import BadData, DataPlace
 from cerlab.spark.stream.engine import EventTable
@@ -69,9 +69,10 @@ class BucketState:
 
 def layout_of(machine: Machine | None, times: Any) -> Layout:
     """Return the layout of states: `machine` is None for registers, `times` are those of rows."""
-    of_engine, names = (RUNS, ()) if machine is None else (TECS, ("states", "idle"))
+    of_engine, names = (RUNS, {}) if machine is None else (TECS, NAMES)
     arrays = {**of_engine, "last_time": f"{times.dtype.str} sequences", **SEQUENCES}
-    return Layout("cerlab-stream", VERSION, ("read", "timer", "instants", *names), arrays)
+    values = {"read": int, "timer": int | None, "instants": tuple | None, **names}
+    return Layout("cerlab-stream", VERSION, values, arrays)
 
 
 def state_to_bytes(state: BucketState, machine: Machine | None, job: str) -> bytes:
@@ -126,9 +127,7 @@ def _read(
     machine: Machine | None,
     empty: BucketState,
 ) -> BucketState:
-    read, timer, instants = values["read"], values["timer"], values["instants"]
-    expect(is_whole(read), "how many events were read")
-    expect(timer is None or is_whole(timer, 1), "when to come back")
+    instants = values["instants"]
     if instants is not None:
         expect(all(type(t) is int or isinstance(t, Fraction) for t in instants), "an instant")
     pending = _table(arrays["held"], empty.sequences.pending_rows.schema)
@@ -143,8 +142,8 @@ def _read(
         ),
         _table(arrays["recent"], empty.recent.schema),
         _engine_arrays(values, arrays, machine),
-        read,
-        timer,
+        values["read"],
+        values["timer"],
     )
 
 
