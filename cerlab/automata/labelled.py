@@ -306,7 +306,7 @@ class LabelledMachine:
 
     def state_of(self, name: Any) -> int:
         """The number of a state here; raises `BadData`, ValueError, TypeError for no name."""
-        of_machine, macro_state = _lists(name)
+        of_machine, macro_state = name
         p = state_of_name(self._machine, of_machine)
         return self._number_of((p, self._label_states.number_of(frozenset(macro_state))))
 
@@ -316,7 +316,7 @@ class LabelledMachine:
 
     def idle_of(self, name: Any) -> int:
         """The number of an idle state here; raises as `state_of`."""
-        return idle_of_name(self._machine, _lists(name))
+        return idle_of_name(self._machine, name)
 
     def _join(self, moves: Moves, label_moves: LabelledMoves) -> LabelledMoves:
         number, (take, skip) = self._number_of, moves
@@ -328,11 +328,6 @@ class LabelledMachine:
         return LabelledMoves(
             after_skip, tuple((m, number((take, q))) for m, q in label_moves.takes)
         )
-
-
-def _lists(name: Any) -> Any:
-    """A name whose tuples are lists again, as of JSON."""
-    return [_lists(each) for each in name] if isinstance(name, tuple) else name
 
 
 def repeated_labels(A: Vcea | LabelledSrt) -> frozenset[str]:
