@@ -86,14 +86,14 @@ class RegisterPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Delay:
     """``WAIT d``: an answer goes on to the last event not after d, and is given when d is over."""
 
     length: TimeWindow | AttributeWindow
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HoldWithin:
     """``WITHIN w``: an answer begins at most w before the event that it has come to.
 
     With `of_last`, the last event that its body took does.
@@ -115,11 +115,11 @@ class CorrelatedPlan(PlanClauses):
     """
 
     srt: Srt
-    timed: tuple[Waiting | Held, ...] = ()
+    timed: tuple[Delay | HoldWithin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Spared:
+class ExceptIf:
     """``UNLESS g``: no answer of plan number `rival` begins and ends inside.
 
     Inside is from the start on, with `of_last` from the last event that the body took.
@@ -129,7 +129,7 @@ class Spared:
     of_last: bool = False
 
 
-WaitStep: TypeAlias = Waiting | Held | Spared
+WaitStep: TypeAlias = Delay | HoldWithin | ExceptIf
 
 
 class WaitBranch(NamedTuple):
@@ -141,7 +141,7 @@ class WaitBranch(NamedTuple):
     @property
     def waits(self) -> bool:
         """Whether its answers go on to a later event."""
-        return any(isinstance(step, Waiting) for step in self.steps)
+        return any(isinstance(step, Delay) for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -187,9 +187,9 @@ class WaitPlan(PlanClauses):
     def looks_ahead(self) -> bool:
         """Whether a body waits before other steps: whether it goes on shows at later events."""
         timed = (step for n, _ in self.branches for step in self.timed_of(n))
-        return any(isinstance(step, Waiting) for step in timed)
+        return any(isinstance(step, Delay) for step in timed)
 
-    def timed_of(self, body: int) -> tuple[Waiting | Held, ...]:
+    def timed_of(self, body: int) -> tuple[Delay | HoldWithin, ...]:
         """The windows and waits inside the body of this number."""
         plan = self.plans[body]
         return plan.timed if isinstance(plan, CorrelatedPlan) else ()
@@ -197,7 +197,7 @@ class WaitPlan(PlanClauses):
     @property
     def windows(self) -> tuple[Window, ...]:
         """The windows of all steps, and the lengths of waits, each once."""
-        held = [step.window for step in self._steps() if isinstance(step, Held)]
+        held = [step.window for step in self._steps() if isinstance(step, HoldWithin)]
         if self.window is not None:
             held.append(self.window)
         return tuple(dict.fromkeys((*held, *self.waits)))
@@ -205,7 +205,7 @@ class WaitPlan(PlanClauses):
     @property
     def waits(self) -> tuple[TimeWindow | AttributeWindow, ...]:
         """The lengths of waits, each once."""
-        lengths = (step.length for step in self._steps() if isinstance(step, Waiting))
+        lengths = (step.length for step in self._steps() if isinstance(step, Delay))
         return tuple(dict.fromkeys(lengths))
 
     def _steps(self) -> Iterator[WaitStep]:

@@ -24,11 +24,11 @@ from cerlab.automata.automaton import Vcea
 from cerlab.automata.labelled import LabelledSrt
 from cerlab.automata.plan import (
     CorrelatedPlan,
-    Held,
+    Delay,
+    ExceptIf,
+    HoldWithin,
     Plan,
-    Spared,
     WaitBranch,
-    Waiting,
     WaitPlan,
     WaitStep,
 )
@@ -50,7 +50,7 @@ class _Branch(NamedTuple):
     """A formula with an automaton, and steps whose rivals are formulas."""
 
     body: cel.Formula
-    steps: tuple[Waiting | Held | _Rival, ...] = ()
+    steps: tuple[Delay | HoldWithin | _Rival, ...] = ()
 
 
 class _Rival(NamedTuple):
@@ -79,12 +79,12 @@ def wait_plan(query: CeqlQuery, *, on_registers: bool = False) -> WaitPlan:
             plans[phi, registers] = len(machines) - 1
         return plans[phi, registers]
 
-    def step(each: Waiting | Held | _Rival) -> WaitStep:
+    def step(each: Delay | HoldWithin | _Rival) -> WaitStep:
         if not isinstance(each, _Rival):
             return each
-        return Spared(number(each.formula, registers=False), each.of_last)
+        return ExceptIf(number(each.formula, registers=False), each.of_last)
 
-    clause = () if query.window is None else (Held(query.window),)
+    clause = () if query.window is None else (HoldWithin(query.window),)
     numbered = tuple(
         WaitBranch(
             number(body, registers=on_registers or needs_registers(body)),
@@ -130,21 +130,21 @@ def _on_registers(phi: cel.Formula) -> CorrelatedPlan:
     return CorrelatedPlan(srt=srt, timed=tuple(_timed_parts(phi)))
 
 
-def _timed_parts(phi: cel.Formula) -> Iterator[Waiting | Held]:
+def _timed_parts(phi: cel.Formula) -> Iterator[Delay | HoldWithin]:
     """Yield the waits and the windows in time inside a formula."""
     for psi in cel.subformulas(phi):
         match psi:
             case cel.Wait(_, length):
-                yield Waiting(length)
+                yield Delay(length)
             case cel.Within(_, TimeWindow() | AttributeWindow() as window):
-                yield Held(window)
+                yield HoldWithin(window)
 
 
 class Labels(NamedTuple):
     """A machine that labels answers, and the places that it reads as those of `CorrelatedPlan`."""
 
     machine: Vcea | LabelledSrt
-    timed: tuple[Waiting | Held, ...] = ()
+    timed: tuple[Delay | HoldWithin, ...] = ()
 
 
 def labels_of_body(query: CeqlQuery) -> Labels:
@@ -175,9 +175,9 @@ def _branches(phi: cel.Formula) -> Iterator[_Branch]:
             yield from _branches(left)
             yield from _branches(right)
         case cel.Wait(body, length):
-            yield from _then(body, Waiting(length))
+            yield from _then(body, Delay(length))
         case cel.Within(body, window):
-            yield from _then(body, Held(window))
+            yield from _then(body, HoldWithin(window))
         case cel.Unless(left, right) if not needs_registers(right):
             yield from _then(left, _Rival(right))
         case cel.Seq(left, right) | cel.Concat(left, right) if cel.is_timed(right):
@@ -202,7 +202,7 @@ def _branches(phi: cel.Formula) -> Iterator[_Branch]:
             yield _Branch(phi)
 
 
-def _then(phi: cel.Formula, step: Waiting | Held | _Rival) -> Iterator[_Branch]:
+def _then(phi: cel.Formula, step: Delay | HoldWithin | _Rival) -> Iterator[_Branch]:
     for branch in _branches(phi):
         yield branch._replace(steps=(*branch.steps, step))
 
@@ -212,15 +212,17 @@ def _may_be_last(branch: _Branch) -> bool:
 
     A bound on the start of the right side has to be one on the last event.
     """
-    bounds = (step for step in branch.steps if not isinstance(step, Waiting) and not step.of_last)
+    bounds = (step for step in branch.steps if not isinstance(step, Delay) and not step.of_last)
     return _is_one_event(branch.body) or not any(bounds)
 
 
-def _of_last(step: Waiting | Held | _Rival) -> Waiting | Held | _Rival:
+def _of_last(step: Delay | HoldWithin | _Rival) -> Delay | HoldWithin | _Rival:
     """The step of the right side of a sequence, as one of the sequence."""
-    if isinstance(step, Waiting):
+    if isinstance(step, Delay):
         return step
-    return replace(step, of_last=True) if isinstance(step, Held) else step._replace(of_last=True)
+    return (
+        replace(step, of_last=True) if isinstance(step, HoldWithin) else step._replace(of_last=True)
+    )
 
 
 def _is_one_event(phi: cel.Formula) -> bool:

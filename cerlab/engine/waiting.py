@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.automata.labelled import PLACE, first_place, last_place
-from cerlab.automata.plan import CorrelatedPlan, Held, Plan, WaitBranch, Waiting, WaitPlan
+from cerlab.automata.plan import CorrelatedPlan, Delay, HoldWithin, Plan, WaitBranch, WaitPlan
 from cerlab.budget import poll
 from cerlab.computed import cached_property
 from cerlab.engine.answers import (
@@ -129,11 +129,11 @@ class Groups:
         to, lowest = every, self.begins
         given = np.ones(len(self), np.bool_)
         for step in branch.steps:
-            if isinstance(step, Waiting):
+            if isinstance(step, Delay):
                 given &= self._is_over(step.length)[to]
                 to = self._ends(step.length)[to]
                 continue
-            if isinstance(step, Held):
+            if isinstance(step, HoldWithin):
                 bound = self._starts(step.window)[to]
             else:
                 bound = self._latest(tables[step.rival])[to] + 1
@@ -263,7 +263,7 @@ class Groups:
                 yield AnswerBatch(begin, end, batch.offsets, positions[inside])
             np.maximum.at(least, self.codes[some], lowest[some])
 
-    def placed(self, timed: Iterable[Waiting | Held]) -> Stream:
+    def placed(self, timed: Iterable[Delay | HoldWithin]) -> Stream:
         """The stream, with the attributes that a transducer reads for the waits and windows inside.
 
         Places are positions. Events of no substream have none.
@@ -271,7 +271,7 @@ class Groups:
         every = np.arange(len(self))
         places = {PLACE.name: (every, np.ones(len(self), np.bool_))}
         for step in timed:
-            if isinstance(step, Held):
+            if isinstance(step, HoldWithin):
                 assert not isinstance(step.window, EventWindow), "automata count events"
                 first, name = self._starts(step.window), first_place(step.window).name
                 places[name] = first, np.ones(len(self), np.bool_)

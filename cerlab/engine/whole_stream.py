@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 from cerlab.automata.plan import (
     CorrelatedPlan,
-    Held,
+    Delay,
+    ExceptIf,
+    HoldWithin,
     Plan,
     RegisterPlan,
-    Spared,
-    Waiting,
     WaitPlan,
     WaitStep,
 )
@@ -252,12 +252,12 @@ def explain_waits(
 
     def words(step: WaitStep) -> str:
         match step:
-            case Waiting(length):
+            case Delay(length):
                 return f"WAIT {window_text(length)}: to the last event of its key not after that"
-            case Held(window, of_last):
+            case HoldWithin(window, of_last):
                 begin = "its last event" if of_last else "its start"
                 return f"WITHIN {window_text(window)}: from {begin} to there"
-            case Spared(rival, of_last):
+            case ExceptIf(rival, of_last):
                 begin = "its last event" if of_last else "its start"
                 return f"UNLESS: no answer of automaton {rival + 1} from {begin} to there"
 

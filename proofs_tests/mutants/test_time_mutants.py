@@ -194,7 +194,7 @@ def shorter_by_a_nanosecond(length: Any) -> Any:
 
 def what_begins_with_it_is_spared(self: Any, step: Any) -> Any:
     """An answer of the right side of UNLESS that begins with the left one does no harm."""
-    return _BOUND(self, step) - isinstance(step, plan.Spared)
+    return _BOUND(self, step) - isinstance(step, plan.ExceptIf)
 
 
 def all_waits_are_over(self: Any, length: Any) -> Any:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from cerlab.automata.labelled import PLACE, first_place, last_place
-from cerlab.automata.plan import Held, Waiting, WaitPlan
+from cerlab.automata.plan import Delay, HoldWithin, WaitPlan
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.event import Event, is_of_streams, with_values
 from cerlab.model.stream import Clock, Instant, Stream, TimeAxis, check_order, clock_for, promised
@@ -34,14 +34,14 @@ def placed(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> list[Event]
     _check_clocks(plan, stream, time)
     places = [{PLACE.name: n} for n in range(len(stream))]
     for step in {step for n, _ in plan.branches for step in plan.timed_of(n)}:
-        window = step.length if isinstance(step, Waiting) else step.window
+        window = step.length if isinstance(step, Delay) else step.window
         assert not isinstance(window, EventWindow), "automata count events"
         width, last, substreams = width_of(window), list[Instant](), dict[Key, list[_Place]]()
         for n, then, key in _times(plan, stream, clock_for(window, time)):
             last = [then]
             if key is not None:
                 substreams.setdefault(key, []).append((then, n))
-        if isinstance(step, Held):
+        if isinstance(step, HoldWithin):
             for inside in substreams.values():
                 for then, n in inside:
                     first = bisect_left(inside, (then - width, -1))

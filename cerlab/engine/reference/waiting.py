@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from cerlab.automata.deterministic import Deterministic, Moves
 from cerlab.automata.labelled import PLACE, first_place
-from cerlab.automata.plan import CorrelatedPlan, Held, Spared, Waiting, WaitPlan
+from cerlab.automata.plan import CorrelatedPlan, Delay, ExceptIf, HoldWithin, WaitPlan
 from cerlab.automata.strategy import Machine, name_of_state, state_of_name
 from cerlab.budget import poll
 from cerlab.engine.reference.driver import WindowPointer, run
@@ -157,9 +157,9 @@ class _Substream:
         steps = [step for branch in plan.branches for step in branch.steps]
         steps += (step for timed in self._timed for step in timed)
         # dicts, not sets: the order of a state is that of the plan
-        windows = dict.fromkeys(step.window for step in steps if isinstance(step, Held))
+        windows = dict.fromkeys(step.window for step in steps if isinstance(step, HoldWithin))
         self.windows = {window: WindowPointer(window) for window in windows}
-        rivals = dict.fromkeys(step.rival for step in steps if isinstance(step, Spared))
+        rivals = dict.fromkeys(step.rival for step in steps if isinstance(step, ExceptIf))
         self.rivals = {n: LatestStart(self._automaton(n)) for n in rivals}
         self.given: set[ComplexEvent | Counted] = set()
         """The answers given that end at the last event, where one may come twice."""
@@ -180,11 +180,11 @@ class _Substream:
         for body, timed in zip(self.bodies, self._timed, strict=True):
             body.advance(self._placed(event, timed) if timed else event, position)
 
-    def _placed(self, event: Event, timed: Sequence[Waiting | Held]) -> Event:
+    def _placed(self, event: Event, timed: Sequence[Delay | HoldWithin]) -> Event:
         """The event just read with the places that a transducer reads for windows."""
         places = {PLACE.name: self.last}
         for step in timed:
-            if isinstance(step, Held):
+            if isinstance(step, HoldWithin):
                 assert not isinstance(step.window, EventWindow), "automata count events"
                 places[first_place(step.window).name] = self.windows[step.window].lowest
         return with_places(event, places)
@@ -214,9 +214,9 @@ class _Substream:
             reader.resume(of_reader, partial(_state_of, self._automaton(n)), read)
         self.given = {_answer(each, read) for each in given}
 
-    def bound(self, step: Held | Spared) -> int:
+    def bound(self, step: HoldWithin | ExceptIf) -> int:
         """The least position that an answer which has come to the last event may begin at."""
-        if isinstance(step, Held):
+        if isinstance(step, HoldWithin):
             return self.windows[step.window].lowest
         return self.rivals[step.rival].latest + 1
 
@@ -345,7 +345,7 @@ class Waits(Generic[_Ended]):
             substream = self._substreams[key] = _Substream(plan, self._machines, self._body)
         substream.read(event, position, times)
         for n, (_, steps) in enumerate(plan.branches):
-            bounds = [s for s in steps if not isinstance(s, Waiting)]
+            bounds = [s for s in steps if not isinstance(s, Delay)]
             if any(s.of_last and substream.bound(s) > position for s in bounds):
                 continue  # bounds only grow: nothing that ends here comes through
             lowest = max((substream.bound(s) for s in bounds if not s.of_last), default=0)
@@ -417,7 +417,7 @@ class Waits(Generic[_Ended]):
         expect(is_whole(number, 1, self._numbers + 1), "the number of an answer that waits")
         expect(is_whole(branch, 0, len(self._plan.branches)), "the branch of an answer")
         steps = self._plan.branches[branch].steps
-        waits = is_whole(step, 0, len(steps)) and steps[step] == Waiting(length)
+        waits = is_whole(step, 0, len(steps)) and steps[step] == Delay(length)
         expect(waits and key in self._substreams, "an answer that waits")
         waiter = _Waiter(until, number, step, branch, key, _answer(answer, self.position))
         expect(waiter.answer.end <= self._substreams[key].last, "the end of an answer that waits")
@@ -441,7 +441,7 @@ class Waits(Generic[_Ended]):
         """
         substream, steps = self._substreams[key], self._plan.branches[branch].steps
         for n, each in enumerate(steps[step:], step):
-            if isinstance(each, Waiting):
+            if isinstance(each, Delay):
                 until = substream.times[each.length] + width_of(each.length)
                 self._numbers += 1
                 waiter = _Waiter(until, self._numbers, n, branch, key, answer)
