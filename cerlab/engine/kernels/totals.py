@@ -81,7 +81,7 @@ class Cells(NamedTuple):
     pool: Int64s
     base: Int64s  # (partitions,), where the block begins
     size: Int64s  # (partitions,), cells in a row, a power of two or 0
-    live: Int64s  # (partitions, 2), the first open start and the next cell to be used
+    live: Int64s  # (partitions, 2), the first open start and the next cell, from which all are 0
     epoch: Int64s  # (partitions,), when it was last reset
     idle: Int32s  # (partitions,)
 
@@ -129,6 +129,8 @@ def total_ends(
     width = layout.groups * columns
     wide = layout.groups * (columns + numbers)
     begin, move = moves.begin, moves.move
+    # the run that starts has no group yet
+    one = Layout(1, 1, layout.least, layout.at)
     # numbers of runs alone, one limb each: loops over rows of one cell would cost twice as much
     plain = width == 1 and not options.by_start
     while reg[AT] < read.actions.shape[0]:
@@ -139,6 +141,8 @@ def total_ends(
         if cells.epoch[p] != reg[EPOCH]:
             cells.epoch[p] = reg[EPOCH]
             cells.idle[p] = 0
+            for r in range(2 + layout.states * width):
+                fill(cells.pool, cells.base[p] + r * cells.size[p], 0, live[p, 1])
             live[p, 0] = live[p, 1] = 0
         w = cells.idle[p] * moves.actions + a
         begins = begin.first[w] < begin.first[w + 1]
@@ -149,7 +153,7 @@ def total_ends(
         if fresh and live[p, 1] == cells.size[p] and not make_room(cells, layout, reg, p):
             return k.NEED_ARENA
         if fresh and not options.separate:
-            add_place(cells, layout, p, 0, 0)
+            add_place(cells, p, 0, 0)
         low, high, m = move.first[a], move.first[a + 1], live[p, 1] - live[p, 0]
         places = m + 1 if options.by_start else 1
         moved = 2 * wide * places
@@ -204,9 +208,9 @@ def total_ends(
             place = b
             if options.separate:
                 place = b + live[p, 1]
-                add_place(cells, layout, p, read.order[i], read.positions[i])
+                add_place(cells, p, read.order[i], read.positions[i])
             if not plain:
-                clear(scratch, moved, layout, 0, 1, 1)
+                clear(scratch, moved, one, 0, 1, 1)
                 scratch[moved] = 1
                 fill(scratch, moved + layout.at[numbers], NOTHING, layout.least)
             for o in range(begin.first[w], begin.first[w + 1]):
@@ -217,7 +221,7 @@ def total_ends(
                         cells.pool[at] += 1
                     else:
                         to = scratch, moved, 1, cells.pool, at, size
-                        arrive(read, mark, i, *to, layout, 0, reg)
+                        arrive(read, mark, i, *to, one, 0, reg)
                 if begin.accepts[o]:
                     if not answered:
                         clear(scratch, 0, layout, 1, places, places)
@@ -225,9 +229,9 @@ def total_ends(
                     if plain:
                         scratch[0] += 1
                         continue
-                    gather(scratch, moved, 1, 1, scratch, wide * places, layout, options.by_start)
+                    gather(scratch, moved, 1, 1, scratch, wide * places, one, options.by_start)
                     at, to = wide * places, places - 1
-                    arrive(read, mark, i, scratch, at, 1, scratch, to, places, layout, 1, reg)
+                    arrive(read, mark, i, scratch, at, 1, scratch, to, places, one, 1, reg)
         if answered:
             before = reg[ROWS]
             if plain:
@@ -270,21 +274,19 @@ def make_room(cells: Cells, layout: Layout, reg: Int64s, p: int) -> bool:
         reg[END] = to + height * room
     for r in range(height):
         copy(cells.pool, to + r * room, cells.pool, base + r * size + low, count)
+        if to == base:
+            fill(cells.pool, to + r * room + count, 0, low)
     cells.base[p], cells.size[p] = to, room
     cells.live[p, 0], cells.live[p, 1] = 0, count
     return True
 
 
 @inline
-def add_place(cells: Cells, layout: Layout, p: int, order: int, position: int) -> None:
+def add_place(cells: Cells, p: int, order: int, position: int) -> None:
     """Open a start, for which there is room, without runs."""
     n, base, size = cells.live[p, 1], cells.base[p], cells.size[p]
     cells.pool[base + n] = order
     cells.pool[base + size + n] = position
-    columns = layout.at[layout.at.shape[0] - 1] + layout.least
-    for q in range(layout.states):
-        at = base + (2 + q * layout.groups * columns) * size + n
-        clear(cells.pool, at, layout, 0, size, 1)
     cells.live[p, 1] = n + 1
 
 
