@@ -35,7 +35,6 @@ from cerlab.engine.registers.program import (
     NotTaken,
     labelling_program,
     mixes,
-    residual,
 )
 from cerlab.engine.registers.rules import Names, event_atoms, labelling_tables, names_of
 from cerlab.model.answer import (
@@ -50,7 +49,7 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.columns.lookup_tables import Codes
-from cerlab.predicates.syntax import FALSE
+from cerlab.predicates.syntax import FALSE, may_hold
 
 Ways: TypeAlias = Callable[[ComplexEvent], Iterable[Sequence[frozenset[str]]]]
 """The ways to give the positions of an answer their labels."""
@@ -179,13 +178,13 @@ class LabelMachine:
         places = self._places.get(key)
         if places is None:
             places = self._places[key] = Places(self.A, key)
-        stage = SymbolStage(places.atoms)
+        stage = SymbolStage(places.predicates)
         symbols = stage.symbols(stream.columns, len(stream))
         by_place = np.stack([places.of(vector) for vector in stage.vectors])
         if (by_place != k.SEVERAL).all():
             return partial(_label_by_place, by_place, symbols, places.marks)
         try:
-            return Runs(places, plan, stream, stage.vectors, symbols, by_place).label
+            return Runs(places, plan, stream, stage, symbols, by_place).label
         except NotTaken:
             ways = partial(labels_of_answer, self.A, plan, stream.events)
             return lambda answers: rows_of_ways(answers, ways, key)
@@ -216,14 +215,18 @@ class Places:
         self._A = A
         self._number = {L: self.marks.index(those) for L, those in asked.items()}
         program, final, mark = labelling_program(A, self._number)
-        self.atoms = event_atoms(program)
         moves = program.moves
         before = _taken(program.states, {0}, [(m.source, m.marks, m.target) for m in moves])
         after = _taken(program.states, final, [(m.target, m.marks, m.source) for m in moves])
+        asks = [may_hold(m.guard) for m in moves]
+        self.predicates = tuple(
+            dict.fromkeys(P for P, m in zip(asks, moves, strict=True) if m.marks and P != FALSE)
+        )
+        """What moves that take an event ask of it, whatever registers hold."""
         self._moves = [
-            (m.guard, number, before[m.source][:, None] & after[m.target])
-            for m, number in zip(moves, mark, strict=True)
-            if number != NONE
+            (self.predicates.index(P), number, before[m.source][:, None] & after[m.target])
+            for P, m, number in zip(asks, moves, mark, strict=True)
+            if number != NONE and P != FALSE
         ]
         self._rows: dict[int, Int32s] = {}
 
@@ -233,7 +236,7 @@ class Places:
         return labelling_program(merged(self._A), self._number)
 
     def of(self, vector: int) -> Int32s:
-        """Return the marks of positions whose event has a truth vector of `atoms`.
+        """Return the marks of positions whose event has a truth vector of `predicates`.
 
         Shape (`MOST_TAKEN` + 1, `MOST_TAKEN` + 1), by the numbers of positions before and after;
         NONE where no answer has such a position, SEVERAL where it may have two marks.
@@ -243,11 +246,9 @@ class Places:
         return row
 
     def _row(self, vector: int) -> Int32s:
-        bit = {atom: n for n, atom in enumerate(self.atoms)}
         row = np.full((MOST_TAKEN + 1, MOST_TAKEN + 1), NONE, np.int32)
-        for guard, mark, places in self._moves:
-            # a comparison with a register may go either way
-            if residual(guard, lambda atom: bool(vector >> bit[atom] & 1)) != FALSE:
+        for bit, mark, places in self._moves:
+            if vector >> bit & 1:
                 is_one = (row[places] == NONE) | (row[places] == mark)
                 row[places] = np.where(is_one, mark, k.SEVERAL)
         return row
@@ -299,29 +300,35 @@ class Runs:
         places: Places,
         plan: PlanClauses,
         stream: Stream,
-        vectors: Sequence[int],
+        stage: SymbolStage,
         symbols: Codes,
         by_place: Int32s,
     ) -> None:
         """Raise `NotTaken` for a machine that the kernel does not run.
 
-        `vectors` are those of the `symbols` of events, and `by_place` has the marks of places.
+        `stage` gave the events their `symbols`, and `by_place` has the marks of these.
         """
         program = places.machine.program
         if any(mixes(move.guard) for move in program.moves):
             raise NotTaken("one side of a comparison computes with values of two events")
-        if max(len(program.moves), program.states) * len(vectors) > MAX_RULES:
+        atoms, by_atoms = event_atoms(program), symbols
+        # guards of one atom each, as types are, have been looked at already
+        if not set(atoms) <= set(places.predicates):
+            stage = SymbolStage(atoms)
+            by_atoms = stage.symbols(stream.columns, len(stream))
+        if max(len(program.moves), program.states) * len(stage.vectors) > MAX_RULES:
             raise NotTaken("there are too many kinds of events")
         self._marks = places.marks
         self._rank = None
         if (order := _substreams(plan, stream)) is not None:
             self._rank = np.full(len(stream), NONE, np.int64)
             self._rank[order] = np.arange(len(order))
+            symbols, by_atoms = symbols[order], by_atoms[order]
         names = names_of(program)
-        read = (symbols if order is None else symbols[order]).astype(np.int32)
-        self._rules, waits = labelling_tables(program, names, places.atoms, vectors)
+        read = by_atoms.astype(np.int32)
+        self._rules, waits = labelling_tables(program, names, stage.predicates, stage.vectors)
         self._events = _events(names, stream, read, order)
-        self._labels = _labels(places.machine, waits, read, by_place)
+        self._labels = _labels(places.machine, waits, read, by_place, symbols)
         self._trellis = _empty_trellis(len(names.slots))
 
     def label(self, answers: AnswerBatch) -> LabelledAnswers:
@@ -380,7 +387,11 @@ def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None)
 
 
 def _labels(
-    machine: LabellingProgram, waits: NDArray[np.bool_], symbols: Int32s, by_place: Int32s
+    machine: LabellingProgram,
+    waits: NDArray[np.bool_],
+    symbols: Int32s,
+    by_place: Int32s,
+    place_symbols: Codes,
 ) -> k.Labels:
     changes, at, total = [], [np.zeros(0, np.int64)], 0
     states = range(machine.program.states)
@@ -398,6 +409,7 @@ def _labels(
         final=np.array([q in machine.final for q in states], np.uint8),
         mark=np.array(machine.mark, np.int32),
         by_place=by_place,
+        symbols=place_symbols.astype(np.int32),
         changes=np.array(changes, np.int64),
         change_first=np.cumsum(room) - room,
         change_at=np.concatenate(at),

@@ -433,6 +433,26 @@ def register_comparisons(guard: Guard) -> Iterator[RegisterComparison]:
     return (atom for atom in occurrences(guard) if isinstance(atom, RegisterComparison))
 
 
+def may_hold(guard: Guard, comparison: Predicate = EVERYTHING) -> Predicate:
+    """Return what a guard asks of the event alone, with `comparison` for each one with a register.
+
+    >>> r = RegisterComparison(Operator.EQ, Attribute("v"), RegisterAttribute("r", "v"))
+    >>> may_hold(And(TypeIs("A"), Not(r))), may_hold(And(TypeIs("A"), r))
+    (TypeIs(type='A'), TypeIs(type='A'))
+    """
+    match guard:
+        case RegisterComparison():
+            return comparison
+        case And(left, right):
+            return conjunction(may_hold(left, comparison), may_hold(right, comparison))
+        case Or(left, right):
+            return disjunction(may_hold(left, comparison), may_hold(right, comparison))
+        case Not(operand):
+            return negation(may_hold(operand, negation(comparison)))
+        case predicate:
+            return predicate
+
+
 def reads_no_register(guard: Guard) -> TypeGuard[Predicate]:
     """Whether a guard is on the event alone."""
     return not any(isinstance(atom, RegisterComparison) for atom in occurrences(guard))

@@ -136,7 +136,8 @@ class Labels(NamedTuple):
 
     final: Bytes  # (states,)
     mark: Int32s  # (moves,), NONE where the event is not taken
-    by_place: Int32s  # (symbols, places, places), or SEVERAL
+    by_place: Int32s  # (symbols for places, places, places), or SEVERAL
+    symbols: Int32s  # (events,), those for places
     changes: Int64s  # (states,), or EVERYWHERE
     change_first: Int64s  # (states,)
     change_at: Int64s  # (..,), increasing for each state
@@ -181,7 +182,7 @@ def label_by_runs(
 
     Called again with the same registers it goes on, with the answer that it was at.
     """
-    symbols, offsets, positions = events.symbol, answers.offsets, answers.positions
+    symbols, offsets, positions = labels.symbols, answers.offsets, answers.positions
     while reg[AT] < answers.start.shape[0]:
         n, row, place = reg[AT], reg[ROWS], reg[MARKS]
         length = offsets[n + 1] - offsets[n]

@@ -31,7 +31,7 @@ from cerlab.engine.registers.program import (
 )
 from cerlab.model.event import Value
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.syntax import Atom, Operator
+from cerlab.predicates.syntax import Atom, Operator, Predicate
 from cerlab.predicates.truth import evaluate
 
 SAME_PARTITION = Literal(
@@ -86,7 +86,7 @@ def tables(
 
 
 def labelling_tables(
-    program: RegisterProgram, names: Names, atoms: Sequence[Atom], vectors: Sequence[int]
+    program: RegisterProgram, names: Names, atoms: Sequence[Predicate], vectors: Sequence[int]
 ) -> tuple[Rules, NDArray[np.bool_]]:
     """The same for runs over one answer, with one job for each symbol and state, in this order.
 
@@ -106,7 +106,7 @@ def labelling_tables(
 
 
 def _rules(
-    program: RegisterProgram, atoms: Sequence[Atom], vectors: Sequence[int]
+    program: RegisterProgram, atoms: Sequence[Predicate], vectors: Sequence[int]
 ) -> list[dict[int, list[Rule]]]:
     """For each symbol what may be done in each state that is reached."""
     bit = {atom: k for k, atom in enumerate(atoms)}
@@ -124,7 +124,7 @@ def _rules(
 
 
 def _clauses_of_moves(
-    moves: Sequence[Move], vector: int, bit: Mapping[Atom, int]
+    moves: Sequence[Move], vector: int, bit: Mapping[Predicate, int]
 ) -> list[tuple[Clause, ...]]:
     def holds(atom: Atom) -> bool:
         return bool(vector >> bit[atom] & 1)
