@@ -20,13 +20,7 @@ from cerlab.engine import codec
 from cerlab.engine.codec import AXIS, Layout
 from cerlab.engine.kernels.arrays import NONE, Arena
 from cerlab.engine.kernels.enumeration import FINE, mark_entries, misplaced_entry, misplaced_node
-from cerlab.engine.state_checks import (
-    check_window,
-    expect,
-    is_inside,
-    is_value,
-    reading_state,
-)
+from cerlab.engine.state_checks import VALUES, check_window, expect, is_inside, reading_state
 from cerlab.engine.windows import list_of
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.stream import TimeAxis
@@ -114,11 +108,11 @@ def number_keys(known: KeyCodes | None, keys: Sequence[Any]) -> None:
     Raises `BadData` and others for keys that are equal, or are none.
     """
     attributes = () if known is None else known.attributes
-    for key in keys:
-        expect(isinstance(key, tuple) and len(key) == len(attributes), "a key of another length")
-        expect(all(map(is_value, key)), "the value of a key")
+    expect({*map(type, keys)} <= {tuple}, "a key")
+    expect({*map(len, keys)} <= {len(attributes)}, "a key of another length")
     if known is not None and keys:
-        columns = map(list, zip(*keys, strict=True))
+        columns = [list(column) for column in zip(*keys, strict=True)]
+        expect(all({*map(type, column)} <= VALUES for column in columns), "the value of a key")
         codes = known.codes(dict(zip(attributes, columns, strict=True)), len(keys))
         expect(codes.tolist() == list(range(len(keys))), "equal keys")
 

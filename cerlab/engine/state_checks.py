@@ -18,7 +18,8 @@ from cerlab.predicates.truth import kind_of
 MOST_EVENTS = 1 << 61
 """Positions are below this: sums of two fit in 64 bits."""
 
-_VALUES = (bool, int, float, str, Timestamp, Duration, type(None))
+VALUES = frozenset((bool, int, float, str, Timestamp, Duration, type(None)))
+"""The types of values of events."""
 
 
 _UNREADABLE = (
@@ -64,7 +65,7 @@ def is_inside(array: Any, low: int, high: int) -> bool:
 
 def is_value(value: object) -> bool:
     """Whether something is a value of an event."""
-    return isinstance(value, _VALUES)
+    return type(value) in VALUES
 
 
 def check_window(times: Sequence[Any], positions: Sequence[Any], read: int) -> None:
