@@ -41,6 +41,7 @@ from cerlab.engine.kernels.arrays import (
     Ops,
     Symbols,
     firsts,
+    flat,
 )
 from cerlab.engine.kernels.windowed import relevant
 from cerlab.engine.learned import LearnedTables
@@ -776,11 +777,5 @@ def _loops(op: _Op, q: int, symbol: int, stays: set[tuple[int, int]]) -> bool:
 
 
 def _ops(rows: Sequence[Sequence[_Op]]) -> Ops:
-    flat = [op for row in rows for op in row]
-    return Ops(
-        firsts(rows),
-        np.array([op.source for op in flat], np.int32),
-        np.array([op.target for op in flat], np.int32),
-        np.array([op.accepts for op in flat], np.uint8),
-        np.array([op.mark for op in flat], np.int32),
-    )
+    columns = [[(op.source, op.target, op.accepts, op.mark) for op in row] for row in rows]
+    return Ops(*flat(columns, np.int32, np.int32, np.uint8, np.int32))

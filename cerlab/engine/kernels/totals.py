@@ -17,6 +17,7 @@ import numpy as np
 
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s, inline, kernel
+from cerlab.engine.kernels.windows import first_from
 
 BITS = 24
 """The size of a limb."""
@@ -251,10 +252,8 @@ def total_ends(
 @inline
 def forget(cells: Cells, p: int, lowest: int) -> None:
     """Drop the starts of a partition that have left the window."""
-    n, base = cells.live[p, 0], cells.base[p]
-    while n < cells.live[p, 1] and cells.pool[base + n] < lowest:
-        n += 1
-    cells.live[p, 0] = n
+    base, live = cells.base[p], cells.live
+    live[p, 0] = first_from(cells.pool, base + live[p, 0], base + live[p, 1], lowest) - base
 
 
 @inline

@@ -20,13 +20,12 @@ def goes_back(times: Int64s) -> int:
 
 
 @inline
-def first_from(keys: Int64s, mask: int, n: int, until: int, lowest: int) -> int:
-    """Return the first number from `n` on, but not beyond `until`, whose key is not below `lowest`.
+def first_from(keys: Int64s, n: int, until: int, lowest: int) -> int:
+    """Return the first index from `n` on, but not beyond `until`, whose key is not below `lowest`.
 
-    This is where a window begins. Keys do not decrease. That of number n is ``keys[n & mask]``: the
-    mask of an array is -1, that of a ring its size less 1.
+    This is where a window begins. Keys do not decrease.
     """
-    while n < until and keys[n & mask] < lowest:
+    while n < until and keys[n] < lowest:
         n += 1
     return n
 
@@ -49,7 +48,7 @@ def window_starts(
                 low = i
             elif times[i] < times[i - 1]:
                 return i
-        low = first_from(times, -1, low, i, times[i] - width)
+        low = first_from(times, low, i, times[i] - width)
         first[i - begin] = low
     return -1
 
