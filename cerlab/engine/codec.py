@@ -122,6 +122,8 @@ def read(layout: Layout, of: str, state: bytes) -> tuple[Values, Arrays]:
     Raises `BadData` for damaged bytes, another version, or the state of another query.
     """
     with reading_state():
+        # of an integer `bytes` makes as many zeros
+        expect(isinstance(state, bytes | bytearray | memoryview), "they are no bytes")
         state = bytes(state)
         found = _NAME.search(state, 0, _FIRST)
         expect(found is not None and found[1].decode() == layout.format, "another format")

@@ -184,3 +184,9 @@ def test_a_mistake_of_a_writer_is_an_error() -> None:
     two = Layout("cerlab-test", 1, {}, {"n": "<i8 rows", "m": "<i8 rows"})
     with pytest.raises(ValueError, match="'m' has another number of rows"):
         codec.write(two, "", {}, {"n": np.zeros(3, np.int64), "m": np.zeros(2, np.int64)})
+
+
+@pytest.mark.parametrize("state", [0, 10**15, "", "bytes", [1], object()])
+def test_what_is_no_bytes_is_refused(state: Any) -> None:
+    with pytest.raises(cerlab.BadData, match="CER0771"):
+        codec.read(LAYOUT, "query", state)
