@@ -337,9 +337,9 @@ def claim(spark: SparkSession, checkpoint: str, job: str) -> None:
         frame = spark.createDataFrame([(f"{VERSION} {job}",)], "job string").coalesce(1)
         frame.write.mode("overwrite").text(place)
         return
-    version, _, owner = owners[0].rpartition(" ")
+    version, _, owner = owners[0].partition(" ")
     if version != str(VERSION):
-        raise other_version(version or "before 4", VERSION)
+        raise other_version(version if owner else "before 4", VERSION)
     if owner != job:
         raise BadData("CER0776", ANOTHER, place=DataPlace(checkpoint), hint=GO_ON)
 
