@@ -230,14 +230,14 @@ class WaitAccess(BatchAccess):
 
     def batches(self) -> Iterator[AnswerBatch]:
         """All answers, from the first; the compiler loads here."""
-        from cerlab.engine.waiting import waited_answers
+        from cerlab.engine.waits.whole import waited_answers
 
         yield from waited_answers(*self._waits)
 
     @cached_property
     def total(self) -> int:
         """Count the answers: by kernels where 64 bits are enough, else by Python's integers."""
-        from cerlab.engine.waiting import waited_count
+        from cerlab.engine.waits.whole import waited_count
 
         return waited_count(*self._waits)
 

@@ -116,11 +116,21 @@ class Tecs:
             report_from = max(0, events.report_from - part.start)
             yield from self._read(Events._make((*columns, report_from)), lowest)
 
-    def read_one(self, symbol: int, code: int, position: int, lowest: int) -> Iterator[AnswerBatch]:
-        """The same for one event, in arrays that are there."""
+    def read_one(
+        self,
+        symbol: int,
+        code: int,
+        position: int,
+        lowest: int,
+        *,
+        least: Int64s | None = None,
+        is_silent: bool = False,
+    ) -> Iterator[AnswerBatch]:
+        """The same for one event, in arrays that are there; `least` is `lowest` of `read`."""
         if self._one is None or self._one.symbols.dtype != self._tables.symbol_type:
             place, at, first = np.zeros((3, 1), np.int64)
-            self._one = Events(np.zeros(1, self._tables.symbol_type), place, at, first)
+            symbols, silent = np.zeros(1, self._tables.symbol_type), np.zeros(1, np.uint8)
+            self._one = Events(symbols, place, at, first, silent=silent)
         one = self._one
         one.symbols[0], one.codes[0], one.positions[0], one.lowest[0] = (
             symbol,
@@ -128,7 +138,8 @@ class Tecs:
             position,
             lowest,
         )
-        return self._read(one, None)
+        one.silent[0] = is_silent
+        return self._read(one, least)
 
     def _read(self, events: Events, lowest: Int64s | None) -> Iterator[AnswerBatch]:
         self._reg[k.EVENT] = 0

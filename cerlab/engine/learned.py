@@ -131,6 +131,12 @@ class LearnedTables:
         with self._reading:
             return self._stage.symbol(event)
 
+    def know(self, vector: int) -> int:
+        """Return the symbol of a truth vector, which is new here perhaps."""
+        with self._reading:
+            self._stage.know((vector,))
+            return self._stage.vectors.index(vector)
+
     @property
     def symbol_type(self) -> Any:
         """The dtype of `symbols`."""

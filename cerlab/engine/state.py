@@ -162,8 +162,11 @@ def check_pool(arrays: Mapping[str, NDArray[Any]], states: int) -> None:
     expect(wrong == FINE, f"the entries of partition {wrong}")
 
 
-def check_nodes(arrays: Mapping[str, NDArray[Any]], starts: int, read: int) -> None:
-    """Check the nodes of the arena: children before parents, positions and starts in order."""
+def check_nodes(arrays: Mapping[str, NDArray[Any]], starts: int, read: int) -> NDArray[np.int64]:
+    """Check the nodes of the arena: children before parents, positions and starts in order.
+
+    Returns the latest position at or below each node, NONE without one.
+    """
     number = np.arange(len(arrays["position"]))
     expect(is_inside(arrays["position"], NONE, read), "the position of a node")
     expect(is_inside(arrays["max_start"], 0, starts), "the start of a node")
@@ -171,7 +174,9 @@ def check_nodes(arrays: Mapping[str, NDArray[Any]], starts: int, read: int) -> N
         child = arrays[side]
         expect(((child >= NONE) & (child < number)).all(), "a node that is not after its children")
     arena = Arena(*(arrays[name] for name in Arena._fields))
-    expect(misplaced_node(arena, np.empty(len(number), np.int64)) == FINE, "the order of nodes")
+    latest = np.empty(len(number), np.int64)
+    expect(misplaced_node(arena, latest) == FINE, "the order of nodes")
+    return latest
 
 
 def heads(pool: NDArray[np.int32]) -> NDArray[np.int64]:

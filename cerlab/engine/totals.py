@@ -59,10 +59,10 @@ from cerlab.engine.reference.driver import Clauses
 from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Place, Total
 from cerlab.engine.state_checks import MOST_EVENTS
 from cerlab.engine.windows import (
-    SAFE,
     Instants,
     TimeColumn,
     first_inside,
+    instants_of,
     join_instants,
     list_of,
     take_instants,
@@ -574,8 +574,7 @@ class _Inside:
     def begin(self, events: Sequence[tuple[int, Instant]]) -> None:
         """Begin with some events, their positions and instants."""
         times = [time for _, time in events]
-        whole = all(isinstance(time, int) and abs(time) < SAFE for time in times)
-        self._times = np.array(times, np.int64) if whole else times
+        self._times = instants_of(times, 0)
         self._positions = np.array([position for position, _ in events], np.int64)
 
     @property

@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from math import ceil
 from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -18,16 +19,19 @@ from numpy.typing import NDArray
 
 from cerlab.budget import poll
 from cerlab.engine.kernels.arrays import NONE, Int32s, Int64s
-from cerlab.engine.kernels.windows import goes_back, wait_ends, window_starts
+from cerlab.engine.kernels.windows import first_above, goes_back, window_starts
 from cerlab.engine.state_checks import check_window, expect, is_whole
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.columns import Columns, is_arrow, nanoseconds, numbers_of, values_of
 from cerlab.model.event import Event, Value
-from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for
+from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for, width_of
 
 # the difference of two such instants, less such a width, is below 2^63
 SAFE = 1 << 61
 """Beyond this, sums of instants and widths are left to Python's integers."""
+
+FEW = 32
+"""Up to this many searches cost less than the call of a kernel."""
 
 Float64s: TypeAlias = NDArray[np.float64]
 
@@ -122,6 +126,17 @@ def join_instants(parts: Sequence[Instants]) -> Instants:
     return [time for part in parts for time in list_of(part)]
 
 
+def is_safe(time: Instant) -> bool:
+    """Return whether a time is whole, and 64 bits hold its sums."""
+    return isinstance(time, int) and abs(time) < SAFE
+
+
+def instants_of(times: list[Instant], width: Instant) -> Instants:
+    """Return instants as an array, where 64 bits hold them and their sums with a width."""
+    whole = is_safe(width) and all(map(is_safe, times))
+    return np.array(times, np.int64) if whole else times
+
+
 def list_of(times: Instants) -> list[Instant]:
     """Return instants as Python's numbers."""
     return times if isinstance(times, list) else times.tolist()
@@ -183,24 +198,32 @@ def first_in_group(groups: Int64s, times: Instants, width: Instant) -> tuple[Int
     return first, -1
 
 
-def last_in_group(groups: Int64s, times: Instants, width: Instant) -> Int64s:
-    """Return the index of the last event of its group not more than `width` after each event.
+def first_after(times: Instants, begun: Instants, width: Instant) -> Int64s:
+    """Return the index of the first of `times` that is more than `width` after each of `begun`.
 
-    Events lie group by group, and times do not decrease in a group. The result has shape (events,).
+    `times` do not decrease. The result has shape (begun,).
     """
-    last = np.empty(len(times), np.int64)
-    if isinstance(times, np.ndarray) and isinstance(width, int):
-        wait_ends(groups, times, width, last)
-        return last
-    for group in _each(groups):
-        some = times[group]
-        if isinstance(some, Doubles) and (bounds := some.shifted(width)) is not None:
-            ends = np.searchsorted(some.values, bounds[1], "right")
-        else:
-            every = list_of(some)
-            ends = np.array([bisect_right(every, time + width) for time in every], np.int64)
-        last[group] = ends - 1 + group.start
-    return last
+    if isinstance(times, np.ndarray) and isinstance(begun, np.ndarray) and is_safe(width):
+        if len(begun) <= FEW:
+            return np.searchsorted(times, begun + int(width), "right")
+        after = np.empty(len(begun), np.int64)
+        first_above(times, begun, int(width), after)
+        return after
+    if isinstance(times, Doubles) and isinstance(begun, Doubles) and times.kind == begun.kind:
+        bounds = begun.shifted(width)
+        if bounds is not None:
+            return np.searchsorted(times.values, bounds[1], "right")
+    every = list_of(times)
+    return np.array([bisect_right(every, time + width) for time in list_of(begun)], np.int64)
+
+
+def count_before(times: Instants, time: Instant) -> int:
+    """Return how many of `times`, which do not decrease, are before a time."""
+    if isinstance(times, Doubles):
+        return int(np.count_nonzero(times.below(time)))
+    if isinstance(times, np.ndarray):
+        return int(np.searchsorted(times, min(max(ceil(time), -SAFE), SAFE)))
+    return bisect_left(times, time)
 
 
 def _each(groups: Int64s) -> Iterator[slice]:
@@ -218,14 +241,13 @@ class TimeColumn:
         self._clock = clock_for(window, axis)
         self.last: Instant | None = None
         """The instant of the last event."""
-        self.width: Instant
+        self.width = width_of(window)
         self._unit = None
         self._in_time = isinstance(window, TimeWindow)
         if isinstance(window, TimeWindow):
             assert axis is not None, "the clock has asked for it"
-            self.width, self._attribute, self._unit = window.nanoseconds, axis.attribute, axis.unit
+            self._attribute, self._unit = axis.attribute, axis.unit
         else:
-            self.width = window.width if isinstance(window.width, int) else Fraction(window.width)
             self._attribute = window.attribute
 
     def read(
@@ -240,7 +262,8 @@ class TimeColumn:
         pair = self._by_column(columns)
         if pair is None:
             positions = [*map(place, range(length))]
-            return self._flat(self.read_events(self._events(columns, length), positions))
+            some = self.read_events(self._events(columns, length), positions)
+            return instants_of(some, self.width)
         times, back = pair
         if self.last is not None:
             check_order(self.last, instant_at(times, 0), place(0))
@@ -258,7 +281,8 @@ class TimeColumn:
         if (pair := self._by_column(columns)) is not None:
             return pair[0]
         events = self._events(columns, length)
-        return self._flat([self._clock(event, place(n)) for n, event in enumerate(events)])
+        times = [self._clock(event, place(n)) for n, event in enumerate(events)]
+        return instants_of(times, self.width)
 
     def read_events(self, events: Sequence[Event], positions: Sequence[int]) -> list[Instant]:
         """Return the instants of some events, without columns. Raises as `read`."""
@@ -287,11 +311,6 @@ class TimeColumn:
             [None] * length if column is None else values_of(column, attribute)
         )
         return [Event("?", {attribute: value}) for value in values]
-
-    def _flat(self, times: list[Instant]) -> Instants:
-        """Return instants as an array, where 64 bits hold the instants and the width."""
-        whole = all(isinstance(time, int) and abs(time) < SAFE for time in (*times, self.width))
-        return np.array(times, np.int64) if whole else times
 
     def _by_column(self, columns: Mapping[str, Any]) -> tuple[Int64s | Doubles, int] | None:
         """Return instants without Python's numbers, and the index of one that goes back, or -1.
@@ -347,6 +366,19 @@ class TimeColumn:
             return None
         times = Doubles(values, factor, whole=whole)
         return times, back_at(times)
+
+
+def read_clocks(clocks: Sequence[TimeColumn], read: Callable[[TimeColumn], Times]) -> list[Times]:
+    """Return the instants by each clock; a bad time for one leaves all as they were."""
+    if len(clocks) < 2:  # a push of one event pays for each step
+        return [read(clock) for clock in clocks]
+    before = [clock.last for clock in clocks]
+    try:
+        return [read(clock) for clock in clocks]
+    except BaseException:
+        for clock, last in zip(clocks, before, strict=True):
+            clock.last = last
+        raise
 
 
 class EventNumbers:
@@ -526,20 +558,18 @@ class WindowStarts:
 
     def take_events(self, times: Sequence[Instant], positions: Sequence[int]) -> list[int]:
         """Read a few events whose instants the clock has given; return as `read`."""
-        assert self.clock is not None
-        width = self.clock.width
-        whole, starts = isinstance(width, int) and width < SAFE, []
-        for time, position in zip(times, positions, strict=True):
-            self._inside.add(time, position, whole=whole)
-            starts.append(self._inside.drop_before(time - width))
-        return starts
+        return [*map(self.take_event, times, positions)]
 
     def read_event(self, event: Event, position: int) -> int:
         """Return as `read` for one event."""
         if self.clock is None:
             return NONE
+        return self.take_event(self.clock.read_event(event, position), position)
+
+    def take_event(self, time: Instant, position: int) -> int:
+        """Read an event whose instant the clock has given; return as `read`."""
+        assert self.clock is not None
         width = self.clock.width
-        time = self.clock.read_event(event, position)
         self._inside.add(time, position, whole=isinstance(width, int) and width < SAFE)
         return self._inside.drop_before(time - width)
 
@@ -559,9 +589,8 @@ class WindowStarts:
 
     def resume(self, times: list[Instant], positions: list[int]) -> None:
         """Restore the events that `inside` returned."""
-        whole = all(isinstance(t, int) and abs(t) < SAFE for t in times)
         self._inside = _Inside()
-        self._inside.append(np.array(times, np.int64) if whole else times, np.array(positions))
+        self._inside.append(instants_of(times, 0), np.array(positions, np.int64))
         if self.clock is not None:
             self.clock.last = times[-1] if times else None
 
@@ -595,7 +624,8 @@ class Windows:
         lowest = np.zeros(len(positions), np.int64)
         if len(self._bounds):
             lowest += self._bounds[positions]
-        times = self._instants(lambda clock: clock.read(columns, len(positions), positions.item))
+        length, place = len(positions), positions.item
+        times = read_clocks(self._clocks, lambda clock: clock.read(columns, length, place))
         for starts, its_times in zip(self._starts, times, strict=True):
             np.maximum(lowest, starts.take(its_times, positions), out=lowest)
         for width in self._widths:
@@ -608,7 +638,7 @@ class Windows:
     ) -> tuple[Sequence[int], list[int]]:
         """Return both for a few events, without columns; raises as `read`."""
         lowest = [0] * len(events)
-        times = self._instants(lambda clock: clock.read_events(events, positions))
+        times = read_clocks(self._clocks, lambda clock: clock.read_events(events, positions))
         for starts, its_times in zip(self._starts, times, strict=True):
             lowest = [*map(max, lowest, starts.take_events(its_times, positions))]
         order = range(self._count, self._count + len(events)) if self._widths else positions
@@ -616,19 +646,6 @@ class Windows:
             lowest = [max(bound, n - width) for bound, n in zip(lowest, order, strict=True)]
         self._count += len(events)
         return order, lowest
-
-    def _instants(self, read: Callable[[TimeColumn], Times]) -> list[Times]:
-        """Return the instants by each clock; a bad time for one leaves all as they were."""
-        clocks = self._clocks
-        if len(clocks) < 2:  # a push of one event pays for each step
-            return [read(clock) for clock in clocks]
-        before = [clock.last for clock in clocks]
-        try:
-            return [read(clock) for clock in clocks]
-        except BaseException:
-            for clock, last in zip(clocks, before, strict=True):
-                clock.last = last
-            raise
 
     def state(self) -> Any:
         """Return a snapshot for `resume`: (events read, [(times, positions), ..])."""

@@ -73,7 +73,7 @@ class RunWithEvents:
         return join_answers(batches), error
 
     def advance(self, until: Until) -> AnswerBatch:
-        """The answers that a promise makes known; raises as `Waits.advance`."""
+        """The answers that a promise makes known; raises as `WaitRun.advance`."""
         from cerlab.engine.answers import join_answers, one_batch  # NumPy loads here
 
         return join_answers([*map(one_batch, self._run.advance(until))])
@@ -144,7 +144,7 @@ class ListedTotals:
         return endings, error
 
     def advance(self, until: Until, doubles: Collection[str]) -> list[Ending]:
-        """The rows that a promise completes; raises as `Waits.advance`."""
+        """The rows that a promise completes; raises as `WaitRun.advance`."""
         answers = self._run.advance(until)
         return [*self._endings(answers, doubles)] if len(answers) else []
 

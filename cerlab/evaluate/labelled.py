@@ -122,11 +122,12 @@ def _labels_of_waits(
 
     Else by one that waits as they do.
     """
-    from cerlab.engine.waiting import Groups
+    from cerlab.engine.waits.whole import WholeStream
 
     plan, (_, timed) = waiting.plan, of_answers
     if timed:
-        stream = Groups(plan, stream, axis_of_windows(plan.windows, stream)).placed(timed)
+        time = axis_of_windows(plan.windows, stream)
+        stream = WholeStream(plan, waiting.tables, stream, time).placed(timed)
     label = waiting.label_machine.label(plan, stream, labels)
     ends_with_marks = plan.is_carried and of_answers is waiting.labels_of_body
     for batch in batches:

@@ -343,7 +343,7 @@ class RunningTotals:
     def advance(self, until: Until) -> Any:
         """Promise that all events before a time were pushed: the groups that this changes.
 
-        Raises as `Waits.advance`; warns where nothing waits.
+        Raises as `WaitRun.advance`; warns where nothing waits.
         """
         rows: dict[Row, Total] = {}
         if self._listed is None:

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Generic
 from cerlab.automata.plan import RegisterPlan, plan_digest
 from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages
 from cerlab.engine import codec
-from cerlab.engine.codec import AXIS, Layout, axis_of_state
+from cerlab.engine.codec import axis_of_state
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.driver import Clauses, Recogniser, check_clock
 from cerlab.engine.reference.registers import SharedRuns
-from cerlab.engine.reference.waiting import Waits
 from cerlab.engine.run import Answer, AtOnce, Run, warn_of_no_wait
 from cerlab.engine.state_checks import reading_state
-from cerlab.errors import BadData, Unsupported
+from cerlab.errors import Unsupported
 from cerlab.evaluate import thresholds
 from cerlab.evaluate.separation import written_fast
-from cerlab.model.answer import ComplexEvent, by_end
+from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis, Until
@@ -228,9 +227,6 @@ class OpenRegisters(AtOnce["AnswerBatch"]):
         return codec.write(self._layout, pattern_digest(self._pattern), values, arrays)
 
 
-WAITS = Layout("cerlab-waits", 3, {"time": AXIS, "body": tuple})
-
-
 class OpenWaits:
     """Answers that wait, on a stream that arrives; their state as bytes."""
 
@@ -243,18 +239,20 @@ class OpenWaits:
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
+        from cerlab.engine.waits.session import WAITS, WaitRun  # Numba loads here
+
         stages.check_live()
-        self._pattern, body = pattern, None
+        self._pattern, self._layout, before = pattern, WAITS, None
         if state is not None:
-            values, _ = codec.read(WAITS, pattern_digest(pattern), state)
-            time, body = axis_of_state(time, values["time"]), values["body"]
+            before = codec.read(WAITS, pattern_digest(pattern), state)
+            time = axis_of_state(time, before[0]["time"])
         self.waits = stages.plan.waits
         in_time = any(isinstance(window, TimeWindow) for window in stages.plan.windows)
         self.time = time if in_time else None
-        self._run = Waits[ComplexEvent](stages.plan, stages.machines, time)
-        if state is not None:
+        self._run = WaitRun(stages.plan, stages.tables, time)
+        if before is not None:
             with reading_state():
-                self._run.resume(body)
+                self._run.resume(*before)
 
     @property
     def position(self) -> int:
@@ -263,21 +261,17 @@ class OpenWaits:
 
     def push(self, events: Stream) -> Iterator[list[ComplexEvent]]:
         """Read more events: what they make known, by end."""
-        known: list[ComplexEvent] = []
-        try:
-            for event in events:
-                known += self._run.read(event)
-        except BadData:
-            yield sorted(known, key=by_end)
-            raise
-        yield sorted(known, key=by_end)
+        known, error = self._run.push(events)
+        yield known
+        if error is not None:
+            raise error
 
     def advance(self, until: Until) -> Iterator[list[ComplexEvent]]:
-        """The answers that a promise makes known, by end; raises as `Waits.advance`."""
+        """The answers that a promise makes known, by end; raises as `WaitRun.advance`."""
         if not self.waits:
             warn_of_no_wait()
         else:
-            yield sorted(self._run.advance(until), key=by_end)
+            yield self._run.advance(until)
 
     def finish(self) -> Iterator[list[ComplexEvent]]:
         """Give nothing: what waits does so for a promise."""
@@ -289,8 +283,9 @@ class OpenWaits:
 
     def state(self) -> bytes:
         """Return all that has to be known to go on, as bytes."""
-        values = {"time": self.time, "body": self._run.state()}
-        return codec.write(WAITS, pattern_digest(self._pattern), values, {})
+        values, arrays = self._run.state()
+        values["time"] = self.time
+        return codec.write(self._layout, pattern_digest(self._pattern), values, arrays)
 
 
 def _all_taken(batches: Iterator[AnswerBatch]) -> Iterator[AnswerBatch]:

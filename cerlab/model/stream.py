@@ -152,6 +152,13 @@ def clock_for(window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> Cl
     return lambda event, position: _nanoseconds(event, axis, position)
 
 
+def width_of(length: TimeWindow | AttributeWindow) -> Instant:
+    """Return the length of a window or a wait, in the unit of its clock."""
+    if isinstance(length, TimeWindow):
+        return length.nanoseconds
+    return length.width if isinstance(length.width, int) else Fraction(length.width)
+
+
 def promised(
     until: Until,
     lengths: Sequence[TimeWindow | AttributeWindow],

@@ -11,8 +11,8 @@ import pytest
 import cerlab
 from cerlab import ComplexEvent, Event, Stream
 from cerlab.engine import answers
-from cerlab.engine import waiting as waiting_by_columns
 from cerlab.engine.registers import evaluation
+from cerlab.engine.waits import bodies, whole
 from cerlab.evaluate import choose, names_that_take
 from cerlab.evaluate.labelled import has_labels
 from cerlab.logic.cel import syntax as cel
@@ -239,7 +239,7 @@ def test_longer_streams_in_small_batches(
     suite: Suite, monkeypatch: pytest.MonkeyPatch, body: Body
 ) -> None:
     """Runs on registers by columns, and as written."""
-    for module in (answers, waiting_by_columns, evaluation):
+    for module in (answers, bodies, whole, evaluation):
         monkeypatch.setattr(module, "BATCH", 16)
 
     def case(rng: Random) -> bool:

@@ -29,9 +29,9 @@ from cerlab.engine.codec import Layout
 from cerlab.engine.general import GeneralEvaluation
 from cerlab.engine.registers.evaluation import REGISTERS
 from cerlab.engine.state import ENGINE
+from cerlab.engine.waits.session import WAITS
 from cerlab.evaluate.kept_events import ROWS
 from cerlab.evaluate.running import TOTALS
-from cerlab.evaluate.runs import WAITS
 from cerlab.model.stream import Stream
 from proofs_tests.hostile.mutators import mutated_bytes
 

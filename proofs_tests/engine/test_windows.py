@@ -16,9 +16,10 @@ import cerlab
 from cerlab.engine.windows import (
     Doubles,
     Instants,
+    count_before,
+    first_after,
     first_in_group,
     first_inside,
-    last_in_group,
 )
 from cerlab.model.stream import Instant
 from proofs_tests.suite import Suite
@@ -150,16 +151,21 @@ def test_windows_and_waits_of_doubles_are_those_of_fractions(suite: Suite) -> No
         times, exact = Doubles(np.array(values), 1), exact_of(values)
         same = [[m for m, g in enumerate(groups) if g == groups[n]] for n in range(len(values))]
         first = [next(m for m in same[n] if exact[m] >= t - width) for n, t in enumerate(exact)]
-        last = [[m for m in same[n] if exact[m] <= t + width][-1] for n, t in enumerate(exact)]
         both: tuple[Instants, Instants] = times, exact
         for some in both:
             found, back = first_in_group(groups, some, width)
             assert (found.tolist(), back) == (first, -1), (values, width)
-            assert last_in_group(groups, some, width).tolist() == last, (values, width)
         whole = sorted(exact)
         begin = rng.randrange(len(whole) + 1)
-        inside = first_inside(Doubles(np.array([*map(float, whole)]), 1), width, begin)
+        sorted_times = Doubles(np.array([*map(float, whole)]), 1)
+        inside = first_inside(sorted_times, width, begin)
         assert inside.tolist() == first_inside(whole, width, begin).tolist()
+        after = [sum(u <= t + width for u in whole) for t in exact]
+        assert first_after(sorted_times, times, width).tolist() == after, (values, width)
+        assert first_after(whole, exact, width).tolist() == after, (values, width)
+        now = rng.choice(exact) + rng.choice((0, Fraction(1, 3)))
+        before = sum(t < now for t in whole)
+        assert count_before(sorted_times, now) == count_before(whole, now) == before
         return len(values) > 1
 
     suite.run(case, deep_count=10_000)

@@ -19,10 +19,11 @@ from cerlab.automata import labelled, plan
 from cerlab.compile import correlated_to_srt as to_srt
 from cerlab.compile.pattern import any_pattern
 from cerlab.conformance import cases
-from cerlab.engine import waiting as by_columns
-from cerlab.engine.reference import driver as substreams
-from cerlab.engine.reference import places, registers, tecs
-from cerlab.engine.reference import waiting as in_steps
+from cerlab.engine import windows
+from cerlab.engine.kernels import waits as kernels
+from cerlab.engine.reference import registers
+from cerlab.engine.reference import waiting as as_written
+from cerlab.engine.waits import bodies, reading, session, stage, whole
 from cerlab.evaluate import names_that_take
 from cerlab.logic.cel import semantics as cel
 from cerlab.logic.ceql import condition_builder
@@ -183,8 +184,9 @@ def promised_too_far(until: Any, *of: Any) -> Any:
     return _PROMISED(until, *of) + 1
 
 
-_WIDTH, _BOUND, _IS_OVER = places.width_of, in_steps._Substream.bound, by_columns.Groups._is_over
-_ENDS, _LATEST = by_columns.Groups._ends, by_columns.Groups._latest
+_WIDTH, _BOUND = stream.width_of, as_written.Line.bound
+_CARRY, _TAKE, _AFTER = stage.Stage._carry, stage.Queue.take, windows.first_after
+_LATEST, _ENDS = reading._latest_starts, whole.WholeStream.ends
 
 
 def shorter_by_a_nanosecond(length: Any) -> Any:
@@ -192,47 +194,46 @@ def shorter_by_a_nanosecond(length: Any) -> Any:
     return _WIDTH(length) - 1
 
 
-def what_begins_with_it_is_spared(self: Any, step: Any) -> Any:
+def what_begins_with_it_is_spared(self: Any, step: Any, n: int) -> Any:
     """An answer of the right side of UNLESS that begins with the left one does no harm."""
-    return _BOUND(self, step) - isinstance(step, plan.ExceptIf)
+    return _BOUND(self, step, n) - isinstance(step, plan.ExceptIf)
 
 
-def all_waits_are_over(self: Any, length: Any) -> Any:
-    return np.ones_like(_IS_OVER(self, length))
+def all_waits_are_over(self: Any, now: Any) -> Any:
+    return _TAKE(self, None)
 
 
-def ends_with_the_next_event(self: Any, length: Any) -> Any:
+def ends_with_the_next_event(times: Any, begun: Any, width: Any) -> Any:
     """A wait goes on by one event at most."""
-    return np.minimum(_ENDS(self, length), np.arange(len(self)) + 1)
+    own = np.searchsorted(times, begun)
+    return np.minimum(_AFTER(times, begun, width), own + 2)
 
 
-def ends_in_another_group(self: Any, length: Any) -> Any:
+def ends_in_another_group(self: Any, branch: int, events: Any, now: Any) -> Any:
     """A wait goes on to events of other keys."""
-    self.codes, self.begins = np.zeros_like(self.codes), np.zeros_like(self.begins)
-    return _ENDS(self, length)
+    return _CARRY(self, branch, events._replace(keys=np.zeros_like(events.keys)), now)
 
 
-def no_run_is_saved(self: Any, name_of: Any) -> Any:
-    position, least, _, _ = _TECS_STATE(self, name_of)
-    return position, least, [], []
+def no_run_is_saved(self: Any, keys: int) -> Any:
+    """A session forgets what the tECS holds."""
+    self._tecs.forget(np.full(keys, 1 << 40))
+    return _AUTOMATON_STATE(self, keys)
 
 
-def no_rival_is_saved(self: Any, name_of: Any) -> Any:
-    latest, _ = _RIVAL_STATE(self, name_of)
-    return latest, []
+def no_rival_is_saved(self: Any) -> Any:
+    return [(key, latest, []) for key, latest, _ in _RIVAL_STATE(self)]
 
 
 def what_was_given_is_forgotten(self: Any) -> Any:
-    return (*_SUBSTREAM_STATE(self)[:-1], [])
+    self._given.clear()
 
 
-def windows_begin_anew(self: Any, state: Any, read: int) -> None:
+def windows_begin_anew(self: Any, times: Any, positions: Any) -> None:
     """A window forgets the events before the state."""
 
 
-def one_that_waits_is_saved(self: Any) -> Any:
-    *rest, waiters = _WAITS_STATE(self)
-    return (*rest, [of_length[:1] for of_length in waiters])
+def one_that_waits_is_saved(self: Any, vectors: Any) -> Any:
+    return tuple(column[:1] for column in _QUEUE_STATE(self, vectors))
 
 
 def one_run_is_saved(self: Any) -> Any:
@@ -250,27 +251,29 @@ def registers_are_not_saved(self: Any) -> Any:
     return nodes, [(q, [], start, marks) for q, _, start, marks in runs]
 
 
-def runs_go_on_in_other_groups(self: Any, body: Any, carried: Any) -> Any:
-    return _RUNS(self, body, carried._replace(lowest=np.zeros_like(carried.lowest)))
+def runs_go_on_in_other_groups(self: Any, body: Any, ends: Any) -> Any:
+    return _RUNS(self, body, ends._replace(keys=np.zeros_like(ends.keys)))
 
 
-def runs_give_what_waits(self: Any, body: Any, carried: Any) -> Any:
-    return _RUNS(self, body, carried._replace(given=np.ones_like(carried.given)))
+def runs_give_what_waits(self: Any, branches: Any) -> Any:
+    """A whole stream promises that no event will come."""
+    self.now = None
+    return _ENDS(self, branches)
 
 
-def runs_end_with_their_body(self: Any, body: Any, carried: Any) -> Any:
-    return _RUNS(self, body, carried._replace(to=np.arange(len(self))))
+def runs_end_with_their_body(self: Any, body: Any, ends: Any) -> Any:
+    return _RUNS(self, body, ends._replace(to=ends.of))
 
 
-def runs_stop_at_the_last_answer_but_one(self: Any, body: Any, carried: Any) -> Any:
+def runs_stop_at_the_last_answer_but_one(self: Any, body: Any, ends: Any) -> Any:
     """What comes before the last answer of a stream that is given is read alone."""
-    last = np.nonzero(carried.given)[0][-1:]
-    given = carried.given.copy()
+    last = np.nonzero(ends.given)[0][-1:]
+    given = ends.given.copy()
     given[last] = False
-    return _RUNS(self, body, carried._replace(given=given))
+    return _RUNS(self, body, ends._replace(given=given))
 
 
-_RUNS_STATE, _RUNS = registers.IntervalRuns.state, by_columns.Groups.runs
+_RUNS_STATE, _RUNS = registers.IntervalRuns.state, whole.WholeStream.runs
 
 
 def an_end_is_a_late_promise(self: Any, until: Any) -> Any:
@@ -324,22 +327,21 @@ def names_of_places_are_lost(t: Any) -> Any:
 
 
 _HELD, _WAITED_RUNS = labelled.held, labelled.waited
-_PLACED, _VALUES_OF = places.placed, registers._values
+_PLACED, _VALUES_OF = as_written.placed, registers.values_of
 
-_TECS_STATE, _RIVAL_STATE = tecs.TecsEvaluation.state, in_steps.LatestStart.state
-_SUBSTREAM_STATE, _WAITS_STATE = in_steps._Substream.state, in_steps.Waits.state
-_ADVANCE: Any = in_steps.Waits.advance
+_AUTOMATON_STATE, _RIVAL_STATE = bodies.AutomatonBody.state, reading.RivalBound.state
+_QUEUE_STATE = stage.Queue.state
+_ADVANCE: Any = session.WaitRun.advance
 
 
-def rivals_that_began_later(self: Any, tables: Any) -> Any:
+def rivals_that_began_later(*of: Any) -> Any:
     """An answer of the right side of UNLESS that begins with the left one does no harm."""
-    return _LATEST(self, tables) - 1
+    return np.maximum(_LATEST(*of) - 1, -1)
 
 
-def rivals_of_now_alone(self: Any, tables: Any) -> Any:
+def rivals_of_now_alone(keys: Any, starts: Any, latest: Any, bounds: Any) -> None:
     """UNLESS forgets rivals of earlier events."""
-    latest = _LATEST(self, tables)
-    return np.where(np.diff(latest, prepend=-1) != 0, latest, self.begins - 1)
+    bounds[:] = starts + 1
 
 
 _KIND_OF, _COMPUTE, _NEGATE = truth.kind_of, truth.compute, truth.negate
@@ -424,39 +426,39 @@ MUTANTS: list[Mutant] = [
     mutant(WAITS, ceql, "_different", now_alone),
     mutant(WAITS, ceql, "_different", later_alone),
     mutant(WAITS, ceql, "promised", promised_too_far),
-    mutant(WAITS_IN_STEPS, in_steps, "width_of", shorter_by_a_nanosecond),
-    mutant(WAITS_IN_STEPS, in_steps, "promised", promised_too_far, id="steps_promised_too_far"),
-    mutant(WAITS_IN_STEPS, in_steps._Substream, "bound", what_begins_with_it_is_spared),
-    mutant(SESSIONS, in_steps, "promised", promised_too_far, id="sessions_promised_too_far"),
-    mutant(SESSIONS, tecs.TecsEvaluation, "state", no_run_is_saved),
-    mutant(SESSIONS, in_steps.LatestStart, "state", no_rival_is_saved),
-    mutant(SESSIONS, in_steps._Substream, "state", what_was_given_is_forgotten),
-    mutant(SESSIONS, substreams.WindowPointer, "resume", windows_begin_anew),
-    mutant(SESSIONS, in_steps.Waits, "state", one_that_waits_is_saved),
-    mutant(SESSIONS, in_steps.Waits, "advance", an_end_is_a_late_promise),
+    mutant(WAITS_IN_STEPS, as_written, "width_of", shorter_by_a_nanosecond),
+    mutant(WAITS_IN_STEPS, as_written, "promised", promised_too_far, id="steps_promised_too_far"),
+    mutant(WAITS_IN_STEPS, as_written.Line, "bound", what_begins_with_it_is_spared),
+    mutant(SESSIONS, reading, "promised", promised_too_far, id="sessions_promised_too_far"),
+    mutant(SESSIONS, bodies.AutomatonBody, "state", no_run_is_saved),
+    mutant(SESSIONS, reading.RivalBound, "state", no_rival_is_saved),
+    mutant(SESSIONS, session.WaitRun, "_forget_given", what_was_given_is_forgotten),
+    mutant(SESSIONS, windows.WindowStarts, "resume", windows_begin_anew),
+    mutant(SESSIONS, stage.Queue, "state", one_that_waits_is_saved),
+    mutant(SESSIONS, session.WaitRun, "advance", an_end_is_a_late_promise),
     mutant(SESSIONS, registers.IntervalRuns, "state", one_run_is_saved),
     mutant(SESSIONS, registers.IntervalRuns, "state", one_part_of_a_union_is_saved),
     mutant(SESSIONS, registers.IntervalRuns, "state", registers_are_not_saved),
-    mutant(SESSIONS, registers, "_values", names_of_places_are_lost),
+    mutant(SESSIONS, registers, "values_of", names_of_places_are_lost),
     mutant(WAITS_ON_REGISTERS, to_srt, "held", measured_from_the_last_event),
     mutant(WAITS_ON_REGISTERS, to_srt, "held", measured_of_no_run),
     mutant(WAITS_ON_REGISTERS, to_srt, "waited", over_at_the_event),
     mutant(WAITS_ON_REGISTERS, to_srt, "waited", over_at_any_event),
     mutant(WAITS_ON_REGISTERS, to_srt, "waited", waits_for_ever),
-    mutant(WAITS_ON_REGISTERS, in_steps, "placed", without_the_clock),
-    mutant(WAITS_ON_REGISTERS, in_steps, "placed", places_of_all_keys),
+    mutant(WAITS_ON_REGISTERS, as_written, "placed", without_the_clock),
+    mutant(WAITS_ON_REGISTERS, as_written, "placed", places_of_all_keys),
     mutant(WAITS_BY_COLUMNS, to_srt, "held", measured_from_the_last_event, id="compiled_held"),
     mutant(WAITS_BY_COLUMNS, to_srt, "waited", over_at_any_event, id="compiled_waited"),
-    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "runs", runs_go_on_in_other_groups),
-    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "runs", runs_give_what_waits),
-    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "runs", runs_end_with_their_body),
-    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "runs", runs_stop_at_the_last_answer_but_one),
-    mutant(WAITS_BY_COLUMNS, by_columns, "promised", promised_too_far, id="columns_promised_far"),
-    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_is_over", all_waits_are_over),
-    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_ends", ends_with_the_next_event),
-    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_ends", ends_in_another_group),
-    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_latest", rivals_that_began_later),
-    mutant(WAITS_BY_COLUMNS, by_columns.Groups, "_latest", rivals_of_now_alone),
+    mutant(WAITS_BY_COLUMNS, whole.WholeStream, "runs", runs_go_on_in_other_groups),
+    mutant(WAITS_BY_COLUMNS, whole.WholeStream, "ends", runs_give_what_waits),
+    mutant(WAITS_BY_COLUMNS, whole.WholeStream, "runs", runs_end_with_their_body),
+    mutant(WAITS_BY_COLUMNS, whole.WholeStream, "runs", runs_stop_at_the_last_answer_but_one),
+    mutant(WAITS_BY_COLUMNS, reading, "promised", promised_too_far, id="columns_promised_far"),
+    mutant(WAITS_BY_COLUMNS, stage.Queue, "take", all_waits_are_over),
+    mutant(WAITS_BY_COLUMNS, stage, "first_after", ends_with_the_next_event),
+    mutant(WAITS_BY_COLUMNS, stage.Stage, "_carry", ends_in_another_group),
+    mutant(WAITS_BY_COLUMNS, reading, "_latest_starts", rivals_that_began_later),
+    mutant(WAITS_BY_COLUMNS, kernels, "bounds_of_rivals", rivals_of_now_alone),
     *(
         mutant(TRUTH, truth, "_OF_TIME", {**truth._OF_TIME, **wrong}, id=name)
         for name, wrong in WRONG_OPERATIONS.items()

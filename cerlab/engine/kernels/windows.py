@@ -54,18 +54,17 @@ def window_starts(
 
 
 @kernel
-def wait_ends(groups: Int64s, times: Int64s, width: int, last: Int64s) -> None:
-    """Write the index of the last event of its group that is not more than `width` after each.
+def first_above(times: Int64s, begun: Int64s, width: int, after: Int64s) -> None:
+    """Write the index of the first of `times` that is more than `width` after each of `begun`.
 
-    All are int64 (events,), group by group, and times do not decrease in one; `last` is written.
+    `times`, int64 (events,), do not decrease. `after`, (begun,), is written. The cost is linear
+    where `begun` does not decrease either.
     """
     high = 0
-    for i in range(times.shape[0]):
-        high = max(high, i)
-        while (
-            high + 1 < times.shape[0]
-            and groups[high + 1] == groups[i]
-            and times[high + 1] - times[i] <= width
-        ):
+    for n in range(begun.shape[0]):
+        # ends that wait again come in the order of their first waits: a step back is possible
+        while high > 0 and times[high - 1] - begun[n] > width:
+            high -= 1
+        while high < times.shape[0] and times[high] - begun[n] <= width:
             high += 1
-        last[i] = high
+        after[n] = high

@@ -314,7 +314,7 @@ class IntervalRuns:
                 continue
             numbers[id(node)] = len(numbers)
             nodes.append((position, *(numbers[id(part)] for part in below)))
-        held = {c: [(r, *_values(t)) for r, t in c.registers.items()] for c in self._active}
+        held = {c: [(r, *values_of(t)) for r, t in c.registers.items()] for c in self._active}
         return nodes, [
             (c.state, held[c], c.start, numbers[id(marks)]) for c, marks in self._active.items()
         ]
@@ -337,20 +337,20 @@ class IntervalRuns:
             expect(is_whole(n, 0, len(made)) and is_whole(start, 0, read), "a run")
             marks, first_mark, _ = made[n]
             expect(start <= first_mark, "the start of a run")
-            registers = {r: _event_of(*values) for r, *values in held}
+            registers = {r: event_of(*values) for r, *values in held}
             expect(len(held) == len(registers) and registers.keys() <= self._live[q], "registers")
             c = OpenInterval(q, Registers(registers), start)
             expect(c not in self._active, "equal runs")
             self._active[c] = marks
 
 
-def _values(t: Event) -> Any:
+def values_of(t: Event) -> Any:
     """Return the values of an event for a state; the name of a place is a tuple there."""
     pairs = (((n,) if isinstance(n, PlaceName) else n, v) for n, v in t.attributes.items())
     return t.type, t.stream, [*pairs]
 
 
-def _event_of(kind: Any, stream: Any, attributes: Any) -> Event:
+def event_of(kind: Any, stream: Any, attributes: Any) -> Event:
     """Return the event of the values of a state; raises `BadData` and others for other values."""
     expect(isinstance(kind, str) and isinstance(stream, str | None), "the event of a register")
     pairs = {PlaceName(*n) if isinstance(n, tuple) else n: value for n, value in attributes}

@@ -11,12 +11,11 @@ ending in the bottom node of its start. What makes enumeration fast:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from cerlab.automata.deterministic import Deterministic, Moves
-from cerlab.engine.state_checks import expect, is_whole
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
 
@@ -144,33 +143,6 @@ class Tecs:
             root = self._join(node, root)
         return root
 
-    def again(self, nodes: Iterable[Any], least: int, last: int) -> list[Node]:
-        """Make the nodes of a state up to position `last`, of answers that start from `least` on.
-
-        Raises `BadData` and others for other values.
-        """
-        made, taken = list[Node](), list[int]()
-        for position, *below in nodes:
-            expect(is_whole(position, self._position, last + 1), "the order of nodes")
-            expect(all(is_whole(n, -least, len(made)) for n in below), "a node below another")
-            children = [made[n] if n >= 0 else Bottom(-1 - n) for n in below]
-            latest = max((taken[n] for n in below if n >= 0), default=-1)
-            self._position = position
-            match children:
-                case []:
-                    made.append(self._record(Bottom(position)))
-                case [node]:
-                    # so positions increase along a path
-                    expect(latest < position, "the order of positions")
-                    made.append(self.extend(node, position))
-                case [left, right]:
-                    expect(left.max_start >= right.max_start, "the order of starts")
-                    made.append(self._join(left, right))
-                case _:
-                    expect(False, "the number of nodes below another")
-            taken.append(position if len(below) == 1 else latest)
-        return made
-
     def forget(self, before: int) -> None:
         """Cut off the nodes created before a position: all their paths start before it too."""
         while self.nodes and self.nodes[0].position < before:
@@ -179,24 +151,6 @@ class Tecs:
                 node.left = node.right = None
             elif isinstance(node, Output):
                 node.next = None
-
-
-def _children(node: Node) -> list[Node]:
-    if isinstance(node, Bottom):
-        return []
-    below = (node.left, node.right) if isinstance(node, Union) else (node.next,)
-    return [child for child in below if child is not None]
-
-
-def _below(nodes: Iterable[Node], least: int) -> set[int]:
-    """The ids of some nodes and of all below them whose paths start at `least` or later."""
-    seen, stack = set[int](), [*nodes]
-    while stack:
-        node = stack.pop()
-        if id(node) not in seen and node.max_start >= least:
-            seen.add(id(node))
-            stack += _children(node)
-    return seen
 
 
 Path: TypeAlias = "tuple[int, Path] | None"
@@ -364,45 +318,6 @@ class TecsEvaluation:
         alive = {q: [n for n in ul if n.max_start >= before] for q, ul in self.T.items()}
         self.T = {q: ul for q, ul in alive.items() if ul}
         self.tecs.forget(before)
-
-    def state(self, name_of: Callable[[int], Any]) -> Any:
-        """All of it, macro-states by names that outlive the process: nested tuples of values.
-
-        A node is its position and the numbers of the nodes below it, which come before it. One that
-        no answer will reach counts by its max-start alone, as ``-1 - max_start``.
-        """
-        least, numbers = self._forgotten, dict[int, int]()
-
-        def number(node: Node) -> int:
-            return -1 - node.max_start if node.max_start < least else numbers[id(node)]
-
-        lists, nodes = list(self.T.values()), list[tuple[int, ...]]()
-        reached = _below((node for ul in lists for node in ul), least)
-        for node in self.tecs.nodes:
-            if id(node) in reached:
-                numbers[id(node)] = len(nodes)
-                below = _children(node)
-                nodes.append((node.position, *map(number, below)))
-        kept = [(name_of(q), [*map(number, ul)]) for q, ul in self.T.items()]
-        return self._position, least, nodes, kept
-
-    def resume(self, state: Any, state_of: Callable[[Any], int], read: int) -> None:
-        """Go on from a `state` after `read` events; raises `BadData` and others for others."""
-        self._position, self._forgotten, nodes, lists = state
-        expect(is_whole(self._position, 0, read), "the last event of a partition")
-        expect(is_whole(self._forgotten, 0, read + 1), "the first start of a partition")
-        made = self.tecs.again(nodes, self._forgotten, self._position)
-        before = read
-        for name, numbers in lists:
-            expect(all(is_whole(n, 0, len(made)) for n in numbers), "a node of a list")
-            ul = [made[n] for n in numbers]
-            starts = [node.max_start for node in ul]
-            # the precondition of `Tecs.insert`, inside a list and from one to the next
-            falls = starts[1:] == sorted({*starts[1:]}, reverse=True)
-            expect(falls and before >= starts[0] == max(starts), "the order of lists")
-            before = starts[0]
-            expect((q := state_of(name)) not in self.T, "equal states")
-            self.T[q] = ul
 
     def reset(self) -> None:
         """Drop all open complex events; an enumeration that goes on keeps its own nodes."""

@@ -1,0 +1,1 @@
+"""Waits: how ends of answers are carried to later events, and what reads the events."""

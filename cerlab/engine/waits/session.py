@@ -1,0 +1,250 @@
+"""Answers that wait on streams that arrive, each given when the clock makes it known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from cerlab.automata.plan import (
+    CorrelatedPlan,
+    WaitPlan,
+)
+from cerlab.budget import poll
+from cerlab.engine.answers import (
+    slice_columns,
+    until_bad,
+)
+from cerlab.engine.codec import AXIS, Layout
+from cerlab.engine.general import FEW
+from cerlab.engine.learned import LearnedTables
+from cerlab.engine.state import TECS
+from cerlab.engine.state_checks import expect, is_whole
+from cerlab.engine.waits.bodies import AutomatonBody, TransducerBody
+from cerlab.engine.waits.reading import Backlog, EventReader
+from cerlab.engine.waits.stage import NO_PLACES, SOME, Ends, Now, Stage
+from cerlab.errors import BadData
+from cerlab.model.answer import ComplexEvent, by_end
+from cerlab.model.event import Event
+from cerlab.model.stream import (
+    Stream,
+    TimeAxis,
+    Until,
+)
+
+WAITS = Layout(
+    "cerlab-waits",
+    4,
+    {
+        "time": AXIS,
+        "is_over": bool,
+        "reader": tuple,
+        "stage": tuple,
+        "bodies": tuple,
+        "nodes": tuple,
+        "given": tuple,
+    },
+    TECS,
+)
+"""The values: the axis of waits in hours, minutes or seconds; whether no event may come; what the
+reader and the stage keep; what each body keeps beside arrays; the nodes of each automaton; the
+answers given that may come again. The arrays are those of all automata, one after the other."""
+
+
+class WaitRun:
+    """The answers of a plan on a stream that arrives, each when the clock makes it known."""
+
+    def __init__(
+        self, plan: WaitPlan, tables: Mapping[int, LearnedTables], time: TimeAxis | None
+    ) -> None:
+        """`tables` are those of the automata of a plan; raises `UsageError` without a time axis."""
+        self._plan = plan
+        self._reader = EventReader(plan, tables, time)
+        self._stage = Stage(plan.branches, plan.waits)
+        self._bodies = [
+            TransducerBody(body)
+            if isinstance(body := plan.plans[branch.body], CorrelatedPlan)
+            else AutomatonBody(body, tables[branch.body])
+            for branch in plan.branches
+        ]
+        self._first_queues = [*map(self._stage.first_queue, range(len(plan.branches)))]
+        self._compares = any(isinstance(body, TransducerBody) for body in self._bodies)
+        self.is_over = False
+        """Whether no event may come any more."""
+        self._given: dict[int, set[ComplexEvent]] = {}
+        """The answers given, by end, where one may come twice."""
+        self._many_ends = 64
+        self._rows = self._reader.rows()
+        """Events that the stage has not read: nothing that it does depends on them yet."""
+
+    @property
+    def position(self) -> int:
+        """The number of events read."""
+        return self._reader.position
+
+    def push(self, stream: Stream) -> tuple[list[ComplexEvent], BadData | None]:
+        """Read more events: the answers that they make known, by end, and the error of a bad one.
+
+        The bad event, whose time is missing or goes back, and those after it are not read. None
+        comes after the end.
+        """
+        known, error = list[ComplexEvent](), None
+        try:
+            if self._compares or (not stream.is_columnar and len(stream) <= FEW):
+                read = self._read_event if self._compares else self._read
+                for event in stream.events:
+                    poll()
+                    read(event)
+            else:
+                known += self._known(flush=True)
+                for some in until_bad(self._push, stream.columns, len(stream), slice_columns):
+                    known += some
+        except BadData as bad:
+            error = bad
+        known += self._known()
+        known.sort(key=by_end)
+        return known, error
+
+    def _read(self, event: Event) -> None:
+        self._reader.read_event(event, self._rows)
+
+    def _read_event(self, event: Event) -> None:
+        """Read an event into the rows; raises `BadData` before anything is changed."""
+        position, rows = self.position, self._rows
+        before = [len(at) for at, _ in rows.ends]
+        self._reader.read_event(event, rows)
+        for body, (at, _), count in zip(self._bodies, rows.ends, before, strict=True):
+            if len(at) > count and isinstance(body, TransducerBody):
+                bounds = (of_source[-1] for of_source in rows.bounds)
+                body.keep(event, position, dict(zip(self._reader.sources, bounds, strict=True)))
+
+    def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[list[ComplexEvent]]:
+        """The answers that a batch without a bad event makes known; raises at once for others."""
+        arrivals = self._reader.read(columns, length)
+        return iter([self._listed(self._stage.read(arrivals, self._reader.now))])
+
+    def advance(self, until: Until) -> list[ComplexEvent]:
+        """Promise that all events before a time have come: the answers that this makes known.
+
+        Raises `UsageError` for no such time, `BadData` for one before the last event. One that
+        says less than an earlier one changes nothing.
+        """
+        if until == "end":
+            self.is_over = True
+        elif self._plan.waits:
+            self._reader.promise(until)
+        return sorted(self._known(), key=by_end)
+
+    def _known(self, *, flush: bool = False) -> list[ComplexEvent]:
+        """The answers that are known now; rows are held back while no end is among them."""
+        now, rows = None if self.is_over else self._reader.now, self._rows
+        enough = flush or len(rows.keys) >= SOME
+        if not (enough or self._stage.is_over(now) or self._has_ended(rows, now)):
+            return []
+        self._rows = self._reader.rows()
+        return self._listed(self._stage.read(self._reader.arrivals(rows), now))
+
+    def _has_ended(self, rows: Backlog, now: Now) -> bool:
+        """Whether some end in the rows does not wait, or its wait is over."""
+        for queue, (at, _) in zip(self._first_queues, rows.ends, strict=True):
+            if at:
+                if now is None or queue is None:
+                    return True
+                if rows.times[queue.axis][at[0]] + queue.width < now[queue.axis]:
+                    return True
+        return False
+
+    def _listed(self, known: Sequence[Ends]) -> list[ComplexEvent]:
+        """The answers of ends whose fate is known, each that was not given before."""
+        answers = [
+            answer
+            for body, ends in zip(self._bodies, known, strict=True)
+            for batch in (body.read(ends, self._reader.keys) if len(ends.of) else ())
+            for answer in batch
+        ]
+        if not (answers and self._plan.repeats):
+            return answers
+        fresh = []
+        for answer in answers:
+            # one that comes again ends at the same event, which is the last of its substream still
+            given = self._given.setdefault(answer.end, set())
+            if answer not in given:
+                given.add(answer)
+                fresh.append(answer)
+        if len(self._given) > self._many_ends:
+            self._forget_given()
+            self._many_ends = 64 + 2 * len(self._given)
+        return fresh
+
+    def _forget_given(self) -> None:
+        """Keep the answers given that end at the last event of a substream."""
+        last = set(self._stage.last(self._reader.keys))
+        self._given = {end: given for end, given in self._given.items() if end in last}
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the values and arrays of `WAITS`, but for the time axis."""
+        known = self._known(flush=True)
+        assert not known, "a push gives what is known"
+        self._forget_given()
+        keys, bodies, parts = self._reader.keys, list[Any](), list[dict[str, Any]]()
+        for body in self._bodies:
+            if isinstance(body, TransducerBody):
+                bodies.append(body.state())
+            else:
+                of_body, arrays = body.state(keys)
+                bodies.append(of_body)
+                parts.append(arrays)
+        values = {
+            "is_over": self.is_over,
+            "reader": self._reader.state(),
+            "stage": self._stage.state([tests.vectors for tests in self._reader.tests], keys),
+            "bodies": bodies,
+            "nodes": [len(arrays["position"]) for arrays in parts],
+            "given": [
+                (answer.start, answer.end, answer.positions)
+                for given in self._given.values()
+                for answer in given
+            ],
+        }
+        return values, {
+            name: np.concatenate([NO_PLACES, *(arrays[name] for arrays in parts)]) for name in TECS
+        }
+
+    def resume(self, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+        """Restore a `state`; raises `BadData` and others for other values."""
+        self.is_over = values["is_over"]
+        self._reader.resume(values["reader"])
+        keys, read = self._reader.keys, self.position
+        symbols = [tests.symbol_of for tests in self._reader.tests]
+        waiting = self._stage.resume(values["stage"], symbols, self._reader.sources, keys, read)
+        parts = _split(arrays, values["nodes"], keys)
+        for body, of_body, ends in zip(self._bodies, values["bodies"], waiting, strict=True):
+            if isinstance(body, TransducerBody):
+                body.resume(of_body, ends, keys, read)
+            else:
+                body.resume(of_body, next(parts), ends, read)
+        expect(next(parts, None) is None, "the number of automata")
+        for start, end, positions in values["given"]:
+            places = (start, *positions, end)
+            expect(all(is_whole(p, 0, read) for p in places), "the places of an answer")
+            expect(all(a <= b for a, b in pairwise(places)), "the places of an answer")
+            self._given.setdefault(end, set()).add(ComplexEvent(start, end, tuple(positions)))
+
+
+def _split(arrays: Mapping[str, Any], nodes: Sequence[Any], keys: int) -> Iterator[dict[str, Any]]:
+    """Yield the arrays of each automaton; raise `BadData` for other sizes than theirs."""
+    rest = dict(arrays)
+    for count in nodes:
+        expect(is_whole(count), "the number of nodes")
+        sizes, part = {"nodes": count, "partitions": keys}, dict[str, Any]()
+        for name, declared in TECS.items():
+            dimension = declared.split()[1]
+            if dimension == "pool":  # comes after the lengths of its partitions
+                sizes["pool"] = int(part["length"].sum())
+            size = sizes[dimension]
+            part[name], rest[name] = rest[name][:size], rest[name][size:]
+            expect(len(part[name]) == size, "the sizes of its arrays")
+        yield part
+    expect(not any(map(len, rest.values())), "the sizes of its arrays")

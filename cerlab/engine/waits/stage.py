@@ -1,0 +1,361 @@
+"""Waits: one stage that carries ends of answers to later events, for whole streams and sessions.
+
+An answer of a body goes through the steps of its branch. Where it goes, and whether it survives,
+depends on its end and its start alone. So the stage maps each end to the event that it is carried
+to, the least start that survives, and whether anything is given; it never lists an answer. It keeps
+the ends that wait in a heap by the time of their release, and for each substream its last event and
+the bounds there. The body reads an event when its fate is known, so it lists what is given, and
+nothing else. Events that change nothing in any state of the body are no ends, and are forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cerlab.automata.plan import (
+    Delay,
+    ExceptIf,
+    HoldWithin,
+    WaitBranch,
+)
+from cerlab.engine.kernels import waits as on_arrays
+from cerlab.engine.kernels.arrays import NONE, Int64s
+from cerlab.engine.state_checks import check_times, expect, is_whole
+from cerlab.engine.windows import (
+    FEW,
+    Instants,
+    count_before,
+    first_after,
+    instants_of,
+    join_instants,
+    list_of,
+    take_instants,
+)
+from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
+from cerlab.model.stream import (
+    Instant,
+    width_of,
+)
+
+SOME = 1 << 12
+"""Answers in a batch where they are merged one by one, and events that a session holds back."""
+
+Length: TypeAlias = TimeWindow | AttributeWindow
+Now: TypeAlias = Sequence[Instant] | None
+"""The clock on the axis of each wait of a plan; None where no event will come any more."""
+Source: TypeAlias = Window | int
+"""What bounds starts: a window, or the number of a rival."""
+
+
+def source_of(step: HoldWithin | ExceptIf) -> Source:
+    """Return what a step takes its bound from."""
+    return step.window if isinstance(step, HoldWithin) else step.rival
+
+
+class Ends(NamedTuple):
+    """Ends of answers, on their way; shape (ends,) each. Places are positions in the stream."""
+
+    of: Int64s  # the event that the body ends with
+    keys: Int64s  # the number of its substream
+    symbols: Int64s  # what the event is for the body
+    to: Int64s  # the event that they have been carried to
+    lowest: Int64s  # the least start that survives
+    given: NDArray[np.bool_]  # whether answers from there on survive
+
+    def some(self, which: Any) -> Ends:
+        """Return the ends at some indices, or in a slice."""
+        return Ends(*(column[which] for column in self))
+
+
+def ends_at(places: Int64s, keys: Int64s, symbols: Int64s) -> Ends:
+    """Return ends at some events, from which every start survives."""
+    lowest, given = np.zeros(len(places), np.int64), np.ones(len(places), np.bool_)
+    return Ends(places, keys, symbols, places, lowest, given)
+
+
+NO_PLACES = np.zeros(0, np.int64)
+NO_ENDS = ends_at(NO_PLACES, NO_PLACES, NO_PLACES)
+
+
+class Arrivals(NamedTuple):
+    """Events that arrive together, in order; shape (events,) each."""
+
+    positions: Int64s
+    keys: Int64s  # the number of the substream, NONE for none
+    times: Mapping[Length, Instants]  # on the axis of each wait
+    bounds: Mapping[Source, Int64s]  # the least start of answers that are carried to the event
+    ends: Sequence[tuple[Int64s, Int64s]]
+    """For each branch the indices of the events that may end answers, and their symbols."""
+
+
+class Queue:
+    """The ends that wait in one step: a heap of batches, by the time that the first waits from."""
+
+    def __init__(self, length: Length, axis: int) -> None:
+        """Ends wait on the clock of number `axis`."""
+        self.length = length
+        self.axis = axis
+        self.width = width_of(length)
+        self._heap: list[tuple[Instant, int, Instants, Ends]] = []
+        self._added = 0
+
+    def add(self, times: Instants, ends: Ends, number: int | None = None) -> None:
+        """Let ends wait from some times on, which do not decrease.
+
+        Batches of a larger `number` come later. Those of one substream stay in order.
+        """
+        if len(times):
+            self._added += number is None
+            first = times[0] if isinstance(times, list) else list_of(times[:1])[0]
+            heappush(self._heap, (first, self._added if number is None else number, times, ends))
+
+    def is_over(self, now: Now) -> bool:
+        """Whether the wait of some end is over."""
+        if not self._heap:
+            return False
+        return now is None or self._heap[0][0] + self.width < now[self.axis]
+
+    def take(self, now: Now) -> tuple[Instants, Ends]:
+        """Take out the ends whose wait is over, and the times that they waited from."""
+        parts: list[tuple[int, Instants, Ends]] = []
+        while self.is_over(now):
+            _, number, times, ends = heappop(self._heap)
+            if now is not None:
+                cut = count_before(times, now[self.axis] - self.width)
+                if cut < len(times):
+                    self.add(times[cut:], ends.some(slice(cut, None)), number)
+                    times, ends = times[:cut], ends.some(slice(cut))
+            parts.append((number, times, ends))
+        return _join(parts)
+
+    def state(self, vectors: Sequence[int]) -> Any:
+        """Return the ends that wait, for `resume`; `vectors` are the truth vectors of symbols."""
+        times, ends = _join([part[1:] for part in self._heap])
+        self._heap = []
+        order = np.array(sorted(range(len(times)), key=list_of(times).__getitem__), np.int64)
+        times, ends = take_instants(times, order), ends.some(order)
+        self.add(times, ends)
+        symbols = [vectors[symbol] for symbol in ends.symbols.tolist()]
+        columns = (ends.of, ends.keys, ends.to, ends.lowest, ends.given)
+        return (list_of(times), symbols, *(column.tolist() for column in columns))
+
+    def resume(self, state: Any, symbol_of: Callable[[Any], int], last: Sequence[int]) -> Ends:
+        """Restore a `state`; raises `BadData` and others for other values.
+
+        `last` are the last events of all substreams. Returns the ends that wait, in order.
+        """
+        times, vectors, *columns = state
+        of, keys, to, lowest, given = columns
+        check_times(times)
+        expect(all(len(column) == len(times) for column in (vectors, *columns)), "ends that wait")
+        expect(all(is_whole(key, 0, len(last)) for key in keys), "the substream of an end")
+        for n, key in enumerate(keys):
+            expect(is_whole(to[n], 0, last[key] + 1), "where an end was carried to")
+            expect(is_whole(of[n], 0, to[n] + 1), "an end that waits")
+            expect(is_whole(lowest[n], 0, last[key] + 1), "the least start of an answer")
+        expect(all(type(each) is bool for each in given), "an end that waits")
+        symbols = [*map(symbol_of, vectors)]
+        whole = [np.array(column, np.int64) for column in (of, keys, symbols, to, lowest)]
+        ends = Ends._make([*whole, np.array(given, np.bool_)])
+        self.add(instants_of([*times], self.width), ends)
+        return ends
+
+
+def _join(parts: Sequence[tuple[int, Instants, Ends]]) -> tuple[Instants, Ends]:
+    """Batches of ends and the times that they wait from, in the order of their numbers."""
+    if len(parts) < 2:
+        return parts[0][1:] if parts else (NO_PLACES, NO_ENDS)
+    _, times, ends = zip(*sorted(parts, key=lambda part: part[0]), strict=True)
+    columns = map(np.concatenate, zip(*ends, strict=True))
+    return join_instants(times), Ends(*columns)
+
+
+class Stage:
+    """Carries the ends of the bodies of some branches, each through the steps of its branch.
+
+    LOOKBACK will be one more step: its bound is the least start whose look-back survives, and the
+    look-back of a start is what a window that ends there begins with (`Arrivals.bounds`).
+    """
+
+    def __init__(self, branches: Sequence[WaitBranch], waits: Sequence[Length]) -> None:
+        """`waits` are the lengths that clocks are of, in their order."""
+        self._steps = [branch.steps for branch in branches]
+        self._queues = [
+            {
+                n: Queue(step.length, waits.index(step.length))
+                for n, step in enumerate(steps)
+                if isinstance(step, Delay)
+            }
+            for steps in self._steps
+        ]
+        self._every_queue = [queue for queues in self._queues for queue in queues.values()]
+        # an end that waits again does so from the time of the event that it was carried to
+        again = [[queue.length for queue in queues.values()][1:] for queues in self._queues]
+        self._times: dict[Length, dict[int, Instant]] = {x: {} for some in again for x in some}
+        self._positions = np.full(1, NONE, np.int64)
+        self._bounds: dict[Source, Int64s] = {}
+        self._seen = np.full(1, NONE, np.int64)
+
+    def is_over(self, now: Now) -> bool:
+        """Whether the wait of some end is over."""
+        return any(queue.is_over(now) for queue in self._every_queue)
+
+    def first_queue(self, branch: int) -> Queue | None:
+        """Return the queue in which the ends of a branch wait first; None without one."""
+        return next(iter(self._queues[branch].values()), None)
+
+    def read(self, events: Arrivals, now: Now) -> list[Ends]:
+        """Read events: for each branch the ends whose fate is then known.
+
+        Those of one substream come in order.
+        """
+        waits = any(self._queues)
+        if waits:
+            self._make_room(events)
+        known = [
+            self._carry(n, events, now)
+            if len(events.ends[n][0]) or any(queue.is_over(now) for queue in queues.values())
+            else NO_ENDS
+            for n, queues in enumerate(self._queues)
+        ]
+        if waits:
+            self._note(events)
+        return known
+
+    def _carry(self, branch: int, events: Arrivals, now: Now) -> Ends:
+        """Take the ends at some events, and those that waited, through the steps of a branch."""
+        at, symbols = events.ends[branch]
+        ends = ends_at(events.positions[at], events.keys[at], symbols)
+        for n, step in enumerate(self._steps[branch]):
+            if isinstance(step, Delay):
+                queue = self._queues[branch][n]
+                # ends of several substreams, after another wait
+                if ends.to is not ends.of and (np.diff(ends.to) < 0).any():
+                    order = np.argsort(ends.to, kind="stable")
+                    ends, at = ends.some(order), at[order]
+                queue.add(self._times_at(step.length, events, at, ends), ends)
+                begun, ends = queue.take(now)
+                after = first_after(events.times[step.length], begun, queue.width)
+                at = self._last_before(after, events.keys, ends.keys)
+                ends = ends._replace(to=self._at(at, events.positions, self._positions, ends))
+                continue
+            source = source_of(step)
+            bound = self._at(at, events.bounds[source], self._bounds.get(source), ends)
+            if step.of_last:
+                ends = ends._replace(given=ends.given & (bound <= ends.of))
+            else:
+                ends = ends._replace(lowest=np.maximum(ends.lowest, bound))
+        return ends._replace(given=ends.given & (ends.lowest <= ends.of))
+
+    def _last_before(self, limits: Int64s, keys: Int64s, wanted: Int64s) -> Int64s:
+        """The index of the last event of each key before a limit; NONE if it came before."""
+        last = np.empty(len(limits), np.int64)
+        if (np.diff(limits) < 0).any():
+            order = np.argsort(limits, kind="stable")
+            last[order] = self._last_before(limits[order], keys, wanted[order])
+        elif len(keys) * len(wanted) <= FEW:
+            for r, (limit, key) in enumerate(zip(limits.tolist(), wanted.tolist(), strict=True)):
+                last[r] = max((n for n in range(limit) if keys[n] == key), default=NONE)
+        else:
+            on_arrays.last_before(keys, limits, wanted, self._seen, last)
+        return last
+
+    @staticmethod
+    def _at(at: Int64s, here: Int64s, before: Int64s | None, ends: Ends) -> Int64s:
+        """A column of the events that ends were carried to, which perhaps came before."""
+        if before is None or (len(here) and (at != NONE).all()):
+            return here[at]
+        return np.where(at == NONE, before[ends.keys], here[at] if len(here) else NONE)
+
+    def _times_at(self, length: Length, events: Arrivals, at: Int64s, ends: Ends) -> Instants:
+        """The times of the events that ends were carried to."""
+        if (at != NONE).all():
+            return take_instants(events.times[length], at)
+        here, before = list_of(events.times[length]), self._times[length]
+        pairs = zip(at.tolist(), ends.keys.tolist(), strict=True)
+        return instants_of(
+            [before[key] if n == NONE else here[n] for n, key in pairs], width_of(length)
+        )
+
+    def _make_room(self, events: Arrivals) -> None:
+        """Make room for new substreams, and for the bounds of each."""
+        need, have = int(events.keys.max(initial=0)) + 1, len(self._positions)
+        for source in events.bounds:
+            self._bounds.setdefault(source, np.zeros(have, np.int64))
+        if need > have:
+            more = np.zeros(2 * need - have, np.int64)
+            self._positions = np.concatenate((self._positions, more + NONE))
+            self._seen = np.concatenate((self._seen, more + NONE))
+            self._bounds = {s: np.concatenate((b, more)) for s, b in self._bounds.items()}
+
+    def _note(self, events: Arrivals) -> None:
+        """Keep the last event of each substream."""
+        inside = np.flatnonzero(events.keys != NONE)
+        keys = events.keys[inside]
+        # of equal indices the last one is written
+        self._positions[keys] = events.positions[inside]
+        for source, bounds in events.bounds.items():
+            self._bounds[source][keys] = bounds[inside]
+        for length, times in self._times.items():
+            every = list_of(events.times[length])
+            times.update(zip(keys.tolist(), (every[n] for n in inside.tolist()), strict=True))
+
+    def last(self, keys: int) -> list[int]:
+        """Return the last event of each of `keys` substreams."""
+        positions: list[int] = self._positions[:keys].tolist()
+        return positions
+
+    def state(self, vectors: Sequence[Sequence[int]], keys: int) -> Any:
+        """Return the ends that wait and what is kept of `keys` substreams, for `resume`.
+
+        `vectors` are the truth vectors of the symbols of each branch.
+        """
+        return (
+            [
+                [queue.state(of_branch) for queue in queues.values()]
+                for of_branch, queues in zip(vectors, self._queues, strict=True)
+            ],
+            self.last(keys),
+            [bounds[:keys].tolist() for bounds in self._bounds.values()],
+            [[times.get(key) for key in range(keys)] for times in self._times.values()],
+        )
+
+    def resume(
+        self,
+        state: Any,
+        symbols: Sequence[Callable[[Any], int]],
+        sources: Sequence[Source],
+        keys: int,
+        read: int,
+    ) -> list[list[Ends]]:
+        """Restore a `state` after `read` events; raises `BadData` and others for other values.
+
+        `symbols` give the symbol of a truth vector in each branch. Returns the ends of each branch
+        that wait, those that the body ends with first before others.
+        """
+        waiting, last, bounds, of_times = state
+        expect(all(is_whole(p, NONE, read) for p in last), "the last event of a substream")
+        for column in (last, *bounds, *of_times):
+            expect(len(column) == keys, "what is kept of a substream")
+        for column in bounds:
+            expect(all(is_whole(p, 0, read + 1) for p in column), "a bound of a substream")
+        self._positions, *columns = (np.array([*c, 0], np.int64) for c in (last, *bounds))
+        self._bounds = dict(zip(sources, columns, strict=True)) if columns else {}
+        self._seen = np.full(keys + 1, NONE, np.int64)
+        for times, stored in zip(self._times.values(), of_times, strict=True):
+            for key, time in enumerate(stored):
+                if last[key] != NONE:
+                    check_times((time,))
+                    times[key] = time
+        ends = []
+        for of_branch, queues, states in zip(symbols, self._queues, waiting, strict=True):
+            pairs = zip(queues.values(), states, strict=True)
+            ends.append(
+                [queue.resume(of_queue, of_branch, last) for queue, of_queue in pairs][::-1]
+            )
+        return ends

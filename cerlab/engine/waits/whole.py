@@ -1,0 +1,300 @@
+"""Answers that wait on whole streams, which are one batch of the stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cerlab.automata.labelled import PLACE, first_place, last_place
+from cerlab.automata.plan import (
+    CorrelatedPlan,
+    Delay,
+    HoldWithin,
+    Plan,
+    WaitBranch,
+    WaitPlan,
+)
+from cerlab.budget import poll
+from cerlab.engine.answers import (
+    BATCH,
+    AnswerBatch,
+    batched_answers,
+    join_answers,
+)
+from cerlab.engine.kernels.arrays import KEEP, NO_LIMIT, NONE, Int64s
+from cerlab.engine.kernels.totals import Options
+from cerlab.engine.learned import LearnedTables
+from cerlab.engine.reference import waiting as as_written
+from cerlab.engine.registers.evaluation import RegisterEvaluation
+from cerlab.engine.registers.program import NotTaken
+from cerlab.engine.totals import TooLarge, counts, total_of
+from cerlab.engine.waits.bodies import AutomatonBody
+from cerlab.engine.waits.reading import EventReader, begins_of
+from cerlab.engine.waits.stage import NO_PLACES, SOME, Ends, Now, Stage
+from cerlab.model.answer import by_end
+from cerlab.model.clauses import EventWindow
+from cerlab.model.columns import Columns, array_from, order_of
+from cerlab.model.event import Event, with_values
+from cerlab.model.stream import (
+    Stream,
+    TimeAxis,
+    events_at,
+)
+
+
+class WholeStream:
+    """A whole stream, read at once, and the ends of the answers of each branch."""
+
+    def __init__(
+        self,
+        plan: WaitPlan,
+        tables: Mapping[int, LearnedTables],
+        stream: Stream,
+        time: TimeAxis | None,
+    ) -> None:
+        """Raises `BadData` for a time that is missing or goes back."""
+        self.stream = stream
+        self._waits = plan.waits
+        poll(64 * len(stream))
+        reader = EventReader(plan, tables, time)
+        self.events = reader.read(stream.columns, len(stream), whole=True)
+        self.keys = max(1, reader.keys)
+        if stream.until not in (None, "end") and plan.waits:
+            reader.promise(stream.until)
+        self.now: Now = None if stream.until == "end" else reader.now
+
+    def ends(self, branches: Sequence[WaitBranch]) -> list[Ends]:
+        """Return the ends of each branch whose fate is known."""
+        return Stage(branches, self._waits).read(self.events, self.now)
+
+    def answers(self, plan: Plan, tables: LearnedTables, ends: Ends) -> Iterator[AnswerBatch]:
+        """Yield the answers of a body that is an automaton, by end."""
+        if self.keys > 1:
+            ends = ends.some(order_of(ends.to))
+        return AutomatonBody(plan, tables).read(ends, self.keys)
+
+    def count(self, tables: LearnedTables, ends: Ends) -> int | None:
+        """Return the number of answers of such a body; None where the kernel cannot count them."""
+        if (program := tables.program()) is None:
+            return None
+        if self.keys > 1:
+            ends = ends.some(order_of(ends.keys))
+        every = np.arange(len(ends.of))
+        events = {
+            "actions": program.action[ends.symbols].astype(np.int64),
+            # as one partition: no run goes on from one substream to the next
+            "codes": np.zeros(len(every), np.int64),
+            "order": every,
+            "lowest": _first(ends),
+            "positions": every,
+        }
+        try:
+            found = counts(Options(KEEP, True, False), program.moves, events, 1)
+        except TooLarge:
+            return None
+        return total_of(found.runs[ends.given[found.end]])
+
+    def placed(self, timed: Iterable[Delay | HoldWithin]) -> Stream:
+        """Return the stream, with what a transducer reads for the waits and windows inside.
+
+        Places are positions. Events of no substream have none.
+        """
+        events, inside = self.events, self.events.keys != NONE
+        places = {PLACE.name: (events.positions, inside)}
+        at = np.flatnonzero(inside)
+        every = events._replace(ends=[(at, np.zeros(len(at), np.int64))])
+        for step in timed:
+            if isinstance(step, Delay):
+                branch = WaitBranch(0, (step,))
+                (known,) = Stage([branch], self._waits).read(every, self.now)
+                places[last_place(step.length).name] = self._scattered(known)
+            else:
+                assert not isinstance(step.window, EventWindow), "automata count events"
+                places[first_place(step.window).name] = events.bounds[step.window], inside
+        if len(places) == 1:
+            return self.stream
+        return _with_columns(self.stream, {n: self._column(*p) for n, p in places.items()})
+
+    def _scattered(self, ends: Ends) -> tuple[Int64s, NDArray[np.bool_]]:
+        """Where the ends at each event are carried to, and whether that is known."""
+        to = np.zeros(len(self.events.keys), np.int64)
+        known = np.zeros(len(to), np.bool_)
+        at = np.searchsorted(self.events.positions, ends.of)
+        to[at], known[at] = ends.to, True
+        return to, known
+
+    def _column(self, place: Int64s, is_there: NDArray[np.bool_]) -> Any:
+        """The places of some events, by position in the stream."""
+        values, lacks = np.zeros(len(self.stream), np.int64), np.ones(len(self.stream), np.bool_)
+        values[self.events.positions], lacks[self.events.positions] = place, ~is_there
+        return array_from(values, lacks)
+
+    def runs(self, plan: CorrelatedPlan, ends: Ends) -> TransducerRuns:
+        """Return the evaluation of a body that is a transducer, one substream after the other.
+
+        What comes after the last answer of a substream that is given is left out. Raises
+        `NotTaken`.
+        """
+        if self.keys > 1:
+            ends = ends.some(order_of(ends.keys))
+        begins, first = begins_of(ends.keys), _first(ends)
+        given_later = np.where(ends.given, np.arange(len(ends.of)), len(ends.of))
+        given_later = np.minimum.accumulate(given_later[::-1])[::-1]
+        (read,) = np.nonzero(given_later < np.searchsorted(begins, begins, "right"))
+        stream = events_at(self.placed(plan.timed), ends.of[read])
+        # nothing begins before its own substream
+        bounds = np.searchsorted(read, first[read])
+        return TransducerRuns(RegisterEvaluation(plan, stream, bounds=bounds), ends.some(read))
+
+    def run_answers(self, runs: TransducerRuns) -> Iterator[AnswerBatch]:
+        """Yield the answers of such a body, by end; held where substreams are several."""
+        if self.keys == 1:
+            yield from runs.answers()
+            return
+        whole = join_answers([*runs.answers()])
+        order = order_of(whole.end)
+        for start in range(0, len(order), BATCH):
+            yield whole.take(order[start : start + BATCH])
+
+
+class TransducerRuns(NamedTuple):
+    """The runs of a transducer over the events of some ends."""
+
+    evaluation: RegisterEvaluation
+    ends: Ends
+
+    def answers(self) -> Iterator[AnswerBatch]:
+        """Yield the answers, carried on, one substream after the other."""
+        places = self.ends.of
+        for batch in self.evaluation.answers():
+            given = batch.take(np.flatnonzero(self.ends.given[batch.end]))
+            start, marks = places[given.start], places[given.positions]
+            yield AnswerBatch(start, self.ends.to[given.end], given.offsets, marks)
+
+    def total(self) -> int:
+        """Return the number of answers, listed where some that end are not given."""
+        if (self.ends.given | (self.ends.lowest > self.ends.of)).all():
+            return self.evaluation.count()
+        return sum(map(len, self.answers()))
+
+
+def _first(ends: Ends) -> Int64s:
+    """The index of the first end of its substream that an answer may begin with, for each end.
+
+    It is after the end itself where that is too early. Ends lie one substream after the other.
+    """
+    begins = begins_of(ends.keys)
+    if not ends.lowest.any():
+        return begins
+    span = int(max(ends.of.max(), ends.lowest.max())) + 1
+    return np.searchsorted(ends.keys * span + ends.of, ends.keys * span + ends.lowest)
+
+
+def _with_columns(stream: Stream, more: Mapping[str, Any]) -> Stream:
+    """The stream with further columns of attributes."""
+    columns = stream.columns
+
+    def load() -> Iterator[Event]:
+        values = zip(*(column.to_pylist() for column in more.values()), strict=True)
+        for event, row in zip(stream.events, values, strict=True):
+            own = {name: value for name, value in zip(more, row, strict=True) if value is not None}
+            yield with_values(event, own)
+
+    every = Columns((*columns, *more), lambda name: more[name] if name in more else columns[name])
+    return Stream.from_columns(every, len(stream), load, time=stream.time)
+
+
+def waited_answers(
+    plan: WaitPlan, tables: Mapping[int, LearnedTables], stream: Stream, time: TimeAxis | None
+) -> Iterator[AnswerBatch]:
+    """Return the answers of a plan on a whole stream, by end.
+
+    `tables` are those of its automata. Raises `BadData` for a time that is missing or goes back,
+    `UsageError` for a time that is none.
+    """
+    whole = WholeStream(plan, tables, stream, time)
+    if plan.selects:
+        return _selected(whole, plan, time)
+    try:
+        parts = [
+            whole.run_answers(whole.runs(body, ends))
+            if isinstance(body := plan.plans[branch.body], CorrelatedPlan)
+            else whole.answers(body, tables[branch.body], ends)
+            for branch, ends in zip(plan.branches, whole.ends(plan.branches), strict=True)
+        ]
+    except NotTaken:
+        answers = as_written.waited_answers(plan, _machines(plan, tables), stream, time)
+        return batched_answers(answers, BATCH)
+    return _merged(parts) if plan.repeats else parts[0]
+
+
+def _selected(whole: WholeStream, plan: WaitPlan, time: TimeAxis | None) -> Iterator[AnswerBatch]:
+    """The answers of a plan that selects: those of a transducer with all its clauses."""
+    (body,) = plan.plans
+    assert isinstance(body, CorrelatedPlan), "what selects is a transducer"
+    placed = whole.placed(body.timed)
+    try:
+        return RegisterEvaluation(body, placed, time).answers()
+    except NotTaken:
+        return batched_answers(as_written.selected_answers(plan, placed, time), BATCH)
+
+
+def _machines(plan: WaitPlan, tables: Mapping[int, LearnedTables]) -> list[as_written.AnyMachine]:
+    return [
+        each if isinstance(each, CorrelatedPlan) else tables[n].machine
+        for n, each in enumerate(plan.plans)
+    ]
+
+
+def waited_count(
+    plan: WaitPlan, tables: Mapping[int, LearnedTables], stream: Stream, time: TimeAxis | None
+) -> int:
+    """Return the number of answers, listing them where one may come twice, or runs may share one.
+
+    Raises as `waited_answers`, and `ResourceLimit` for 2^53 answers of a transducer and more.
+    """
+    if plan.repeats or plan.selects:
+        return sum(map(len, waited_answers(plan, tables, stream, time)))
+    (branch,) = plan.branches
+    whole = WholeStream(plan, tables, stream, time)
+    body, (ends,) = plan.plans[branch.body], whole.ends(plan.branches)
+    count = None
+    try:
+        if isinstance(body, CorrelatedPlan):
+            count = whole.runs(body, ends).total()
+        else:
+            count = whole.count(tables[branch.body], ends)
+    except NotTaken:
+        pass
+    if count is None:
+        return as_written.waited_count(plan, _machines(plan, tables), stream, time)
+    return count
+
+
+def _merged(parts: Sequence[Iterator[AnswerBatch]]) -> Iterator[AnswerBatch]:
+    """The answers of some parts that come by end, each once, by end.
+
+    What ends before the last end that every part has shown is all there.
+    """
+    nothing = AnswerBatch(NO_PLACES, NO_PLACES, np.zeros(1, np.int64), NO_PLACES)
+    held = [nothing for _ in parts]
+    going_on = [*range(len(parts))]
+
+    def last(n: int) -> int:
+        return int(held[n].end[-1]) if len(held[n]) else -1
+
+    while going_on:
+        behind = min(going_on, key=last)
+        if (batch := next(parts[behind], None)) is None:
+            going_on.remove(behind)
+        else:
+            held[behind] = join_answers([held[behind], batch])
+        until = min(map(last, going_on), default=NO_LIMIT)
+        cuts = [int(np.searchsorted(each.end, until)) for each in held]
+        if any(cuts):
+            some = {a for each, cut in zip(held, cuts, strict=True) for a in each.first(cut)}
+            yield from batched_answers(sorted(some, key=by_end), SOME)
+            held = [each.after(cut) for each, cut in zip(held, cuts, strict=True)]
