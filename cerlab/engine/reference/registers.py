@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -226,6 +227,13 @@ class IntervalRuns:
         self._answers: dict[int, list[MarkSet]] = {}
         self._position = -1
         self.counts = OperationCounts()
+
+    def fresh(self) -> IntervalRuns:
+        """Return the runs of the same plan on another stream, without a second look at the plan."""
+        other = copy(self)
+        other._places, other._active, other._answers = {}, {}, {}
+        other._position, other.counts = -1, OperationCounts()
+        return other
 
     @property
     def live(self) -> int:

@@ -16,7 +16,6 @@ from cerlab.automata.plan import (
 from cerlab.engine.answers import (
     BATCH,
     AnswerBatch,
-    batched_answers,
 )
 from cerlab.engine.general import FEW, Tecs
 from cerlab.engine.kernels.arrays import NONE, Int64s
@@ -25,7 +24,7 @@ from cerlab.engine.learned import LearnedTables
 from cerlab.engine.reference.registers import IntervalRuns, event_of, values_of
 from cerlab.engine.state import check_nodes, heads, with_names, with_numbers
 from cerlab.engine.state_checks import expect, is_inside, is_whole
-from cerlab.engine.waits.stage import SOME, Ends, Source
+from cerlab.engine.waits.stage import Ends, Source
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
 from cerlab.model.event import Event, with_values
@@ -63,13 +62,20 @@ class AutomatonBody:
 
     def _read_few(self, ends: Ends) -> Iterator[AnswerBatch]:
         """Yield the answers of a few ends, whose arrays would cost more than to read each."""
-        for of, key, symbol, to, lowest, given in zip(*(c.tolist() for c in ends), strict=True):
-            for batch in self._tecs.read_one(
-                symbol, key, of, lowest, least=self._least, is_silent=not given
-            ):
-                end = np.full(len(batch), to, np.int64)
-                yield AnswerBatch(batch.start, end, batch.offsets, batch.positions)
-            self._least[key] = max(self._least[key], lowest)
+        for row in zip(*(column.tolist() for column in ends), strict=True):
+            yield from self.read_one(*row)
+
+    def read_one(
+        self, of: int, key: int, symbol: int, to: int, lowest: int, given: bool
+    ) -> Iterator[AnswerBatch]:
+        """Yield the answers of one end, as `Ends` has it, carried on."""
+        self._make_room(key + 1)
+        for batch in self._tecs.read_one(
+            symbol, key, of, lowest, least=self._least, is_silent=not given
+        ):
+            end = np.full(len(batch), to, np.int64)
+            yield AnswerBatch(batch.start, end, batch.offsets, batch.positions)
+        self._least[key] = max(self._least[key], lowest)
 
     def _make_room(self, keys: int) -> None:
         self._tecs.partitions(keys)
@@ -120,33 +126,37 @@ class TransducerBody:
     """A body that is a transducer: runs as written read an event when its fate is known."""
 
     def __init__(self, plan: CorrelatedPlan) -> None:
-        self._plan = plan
+        self._first = IntervalRuns(plan)
+        self._places: list[tuple[str, Source]] = []
+        for step in plan.timed:
+            assert isinstance(step, HoldWithin), "no session looks ahead"
+            assert not isinstance(step.window, EventWindow), "automata count events"
+            self._places.append((first_place(step.window).name, step.window))
         self._runs: dict[int, IntervalRuns] = {}
         self._events: dict[int, Event] = {}
 
     def keep(self, event: Event, position: int, bounds: Mapping[Source, int]) -> None:
         """Keep an event until its fate is known, with the places that the transducer reads."""
-        if self._plan.timed:
-            places = {PLACE.name: position}
-            for step in self._plan.timed:
-                assert isinstance(step, HoldWithin), "no session looks ahead"
-                assert not isinstance(step.window, EventWindow), "automata count events"
-                places[first_place(step.window).name] = bounds[step.window]
-            event = with_values(event, places)
+        if self._places:
+            places = {name: bounds[window] for name, window in self._places}
+            event = with_values(event, {PLACE.name: position, **places})
         self._events[position] = event
 
-    def read(self, ends: Ends, keys: int) -> Iterator[AnswerBatch]:
+    def read(self, ends: Ends, keys: int) -> Iterator[Iterator[ComplexEvent]]:
         """Yield the answers of ends, carried on, in the order of the ends."""
-        answers = list[ComplexEvent]()
-        columns = (ends.of, ends.keys, ends.to, ends.lowest, ends.given)
-        for of, key, to, lowest, given in zip(*(c.tolist() for c in columns), strict=True):
-            if (runs := self._runs.get(key)) is None:
-                runs = self._runs[key] = IntervalRuns(self._plan)
-            runs.advance(self._events.pop(of), of)
-            runs.forget(lowest)
-            if given:
-                answers += (ComplexEvent(a.start, to, a.positions) for a in runs.answers(lowest))
-        return batched_answers(answers, SOME)
+        for row in zip(*(column.tolist() for column in ends), strict=True):
+            yield from self.read_one(*row)
+
+    def read_one(
+        self, of: int, key: int, symbol: int, to: int, lowest: int, given: bool
+    ) -> Iterator[Iterator[ComplexEvent]]:
+        """Yield the answers of one end, as `Ends` has it, carried on."""
+        if (runs := self._runs.get(key)) is None:
+            runs = self._runs[key] = self._first.fresh()
+        runs.advance(self._events.pop(of), of)
+        runs.forget(lowest)
+        if given:
+            yield (ComplexEvent(a.start, to, a.positions) for a in runs.answers(lowest))
 
     def state(self) -> Any:
         """Return all that has to be known to go on, as nested tuples of values."""
@@ -164,7 +174,7 @@ class TransducerBody:
                 last[key] = of
         for key, of_key in runs:
             expect(is_whole(key, 0, keys) and key not in self._runs, "the substream of runs")
-            each = self._runs[key] = IntervalRuns(self._plan)
+            each = self._runs[key] = self._first.fresh()
             each.resume(of_key, first.get(key, read))
         self._events = {position: event_of(*values) for position, *values in events}
         wanted = {of for some in waiting for of in some.of.tolist()}

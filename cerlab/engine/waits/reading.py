@@ -81,6 +81,11 @@ class AutomatonTests:
         """The symbol of an event."""
         return self._tables.symbol(event)
 
+    def end(self, event: Event) -> int:
+        """Return the symbol of an event that may end answers, or lead there; NONE for others."""
+        symbol = self.symbol(event)
+        return symbol if self.matters()[symbol] else NONE
+
     def symbol_of(self, vector: Any) -> int:
         """The symbol of a truth vector in a state; raises `BadData` for others."""
         expect(is_whole(vector, 0, 1 << len(self._bits)), "the symbol of an event")
@@ -422,41 +427,38 @@ class EventReader:
         ends = [tests.ends(columns, keys) for tests in self.tests]
         return Arrivals(positions, keys, times, bounds, ends)
 
-    def read_event(self, event: Event, rows: Backlog) -> None:
-        """Read an event into rows; raises as `read`."""
+    def read_event(self, event: Event) -> Arrival | None:
+        """Read an event; return None for one of another stream. Raises as `read`."""
         position = self.position
         if not is_of_streams(event, self.plan.streams):
             self.position += 1
-            return
-        times = self._instants(
-            lambda clock: clock.read_event(event, position),
-            lambda time: (time,),
-            lambda _: position,
-        )
-        its_times = iter(times)
-        bounds = [starts.take_event(next(its_times), position) for starts in self._windows.values()]
-        times = times[len(bounds) :]
+            return None
+        if self._promised or len(self._every_clock) > 1:
+            times = self._instants(
+                lambda clock: clock.read_event(event, position),
+                lambda time: (time,),
+                lambda _: position,
+            )
+        else:
+            times = [clock.read_event(event, position) for clock in self._every_clock]
+        bounds = []
+        if self._windows:
+            its_times = iter(times)
+            bounds = [
+                starts.take_event(next(its_times), position) for starts in self._windows.values()
+            ]
+            times = times[len(bounds) :]
         self.position += 1
         key = 0 if self._codes is None else self._codes.code(event)
+        self.now = times
         if key == NONE:
             bounds += [0] * (len(self.sources) - len(bounds))
-        else:
-            for counted in self._counted.values():
-                bounds.append(counted.read_one(key, position))
-            for rival in self._rivals.values():
-                bounds.append(rival.read_event(event, key, position))
-            for tests, (at, symbols) in zip(self.tests, rows.ends, strict=True):
-                symbol = tests.symbol(event)
-                if tests.matters()[symbol]:
-                    at.append(len(rows.keys))
-                    symbols.append(symbol)
-        rows.positions.append(position)
-        rows.keys.append(key)
-        self.now = times
-        for of_wait, time in zip(rows.times, times, strict=True):
-            of_wait.append(time)
-        for of_source, bound in zip(rows.bounds, bounds, strict=True):
-            of_source.append(bound)
+            return Arrival(position, key, times, bounds, [NONE] * len(self.tests))
+        for counted in self._counted.values():
+            bounds.append(counted.read_one(key, position))
+        for rival in self._rivals.values():
+            bounds.append(rival.read_event(event, key, position))
+        return Arrival(position, key, times, bounds, [tests.end(event) for tests in self.tests])
 
     def _instants(
         self,
@@ -484,22 +486,25 @@ class EventReader:
 
         return read_clocks(self._every_clock, read_checked)
 
-    def rows(self) -> Backlog:
-        """Return empty rows for `read_event`."""
-        times: list[list[Instant]] = [[] for _ in self._clocks]
-        bounds: list[list[int]] = [[] for _ in self.sources]
-        return Backlog([], [], times, bounds, [([], []) for _ in self.tests])
-
-    def arrivals(self, rows: Backlog) -> Arrivals:
-        """Return rows as columns."""
-        times = zip(self._clocks, rows.times, strict=True)
-        bounds = zip(self.sources, rows.bounds, strict=True)
+    def arrivals(self, rows: Sequence[Arrival]) -> Arrivals:
+        """Return events that were read one by one as columns."""
+        positions, keys, *others = zip(*rows, strict=True) if rows else ((),) * len(Arrival._fields)
+        widths = len(self._clocks), len(self.sources), len(self.tests)
+        times, bounds, symbols = (
+            zip(*other, strict=True) if rows else ((),) * width
+            for other, width in zip(others, widths, strict=True)
+        )
+        of_branches = [np.array(some, np.int64) for some in symbols]
+        ends = [np.flatnonzero(some != NONE) for some in of_branches]
         return Arrivals(
-            np.array(rows.positions, np.int64),
-            np.array(rows.keys, np.int64),
-            {length: instants_of(some, width_of(length)) for length, some in times},
-            {source: np.array(some, np.int64) for source, some in bounds},
-            [(np.array(at, np.int64), np.array(of, np.int64)) for at, of in rows.ends],
+            np.array(positions, np.int64),
+            np.array(keys, np.int64),
+            {
+                x: instants_of([*some], width_of(x))
+                for x, some in zip(self._clocks, times, strict=True)
+            },
+            {x: np.array(some, np.int64) for x, some in zip(self.sources, bounds, strict=True)},
+            [(at, some[at]) for at, some in zip(ends, of_branches, strict=True)],
         )
 
     def state(self) -> Any:
@@ -536,11 +541,12 @@ class EventReader:
             rival.resume(of_rival, self.keys, self.position)
 
 
-class Backlog(NamedTuple):
-    """Events that were read one by one: the columns of `Arrivals`, in the order of the plan."""
+class Arrival(NamedTuple):
+    """An event that was read by itself: a row of `Arrivals`."""
 
-    positions: list[int]
-    keys: list[int]
-    times: list[list[Instant]]
-    bounds: list[list[int]]
-    ends: list[tuple[list[int], list[int]]]
+    position: int
+    key: int
+    times: list[Instant]
+    bounds: list[int]
+    symbols: list[int]
+    """For each branch the symbol of the event, NONE for an event that ends no answer."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from math import inf
+from operator import lt
 from typing import Any
 
 import numpy as np
@@ -19,12 +21,13 @@ from cerlab.engine.answers import (
 )
 from cerlab.engine.codec import AXIS, Layout
 from cerlab.engine.general import FEW
+from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.state import TECS
 from cerlab.engine.state_checks import expect, is_whole
 from cerlab.engine.waits.bodies import AutomatonBody, TransducerBody
-from cerlab.engine.waits.reading import Backlog, EventReader
-from cerlab.engine.waits.stage import NO_PLACES, SOME, Ends, Now, Stage
+from cerlab.engine.waits.reading import Arrival, EventReader
+from cerlab.engine.waits.stage import NO_PLACES, SOME, Arrivals, Stage
 from cerlab.errors import BadData
 from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.model.event import Event
@@ -61,6 +64,7 @@ class WaitRun:
     ) -> None:
         """`tables` are those of the automata of a plan; raises `UsageError` without a time axis."""
         self._plan = plan
+        self._waits = bool(plan.waits)
         self._reader = EventReader(plan, tables, time)
         self._stage = Stage(plan.branches, plan.waits)
         self._bodies = [
@@ -76,7 +80,9 @@ class WaitRun:
         self._given: dict[int, set[ComplexEvent]] = {}
         """The answers given, by end, where one may come twice."""
         self._many_ends = 64
-        self._rows = self._reader.rows()
+        self._due = self._stage.due()
+        """For each clock the time after which some answer may be known."""
+        self._rows: list[Arrival] = []
         """Events that the stage has not read: nothing that it does depends on them yet."""
 
     @property
@@ -93,10 +99,9 @@ class WaitRun:
         known, error = list[ComplexEvent](), None
         try:
             if self._compares or (not stream.is_columnar and len(stream) <= FEW):
-                read = self._read_event if self._compares else self._read
                 for event in stream.events:
                     poll()
-                    read(event)
+                    known += self._read_event(event)
             else:
                 known += self._known(flush=True)
                 for some in until_bad(self._push, stream.columns, len(stream), slice_columns):
@@ -104,26 +109,51 @@ class WaitRun:
         except BadData as bad:
             error = bad
         known += self._known()
-        known.sort(key=by_end)
+        if len(known) > 1:
+            known.sort(key=by_end)
         return known, error
 
-    def _read(self, event: Event) -> None:
-        self._reader.read_event(event, self._rows)
+    def _read_event(self, event: Event) -> Sequence[ComplexEvent]:
+        """Read an event; return what it makes known where nothing waits.
 
-    def _read_event(self, event: Event) -> None:
-        """Read an event into the rows; raises `BadData` before anything is changed."""
-        position, rows = self.position, self._rows
-        before = [len(at) for at, _ in rows.ends]
-        self._reader.read_event(event, rows)
-        for body, (at, _), count in zip(self._bodies, rows.ends, before, strict=True):
-            if len(at) > count and isinstance(body, TransducerBody):
-                bounds = (of_source[-1] for of_source in rows.bounds)
-                body.keep(event, position, dict(zip(self._reader.sources, bounds, strict=True)))
+        Raises `BadData` before anything is changed.
+        """
+        if (arrival := self._reader.read_event(event)) is None:
+            return ()
+        if self._compares:
+            bounds = dict(zip(self._reader.sources, arrival.bounds, strict=True))
+            for body, symbol in zip(self._bodies, arrival.symbols, strict=True):
+                if symbol != NONE and isinstance(body, TransducerBody):
+                    body.keep(event, arrival.position, bounds)
+        if not self._waits:
+            return self._at_once(arrival)
+        self._rows.append(arrival)
+        for queue, symbol in zip(self._first_queues, arrival.symbols, strict=True):
+            if symbol != NONE:
+                if queue is None:
+                    self._due[0] = -inf
+                else:
+                    due = arrival.times[queue.axis] + queue.width
+                    self._due[queue.axis] = min(self._due[queue.axis], due)
+        return ()
+
+    def _at_once(self, arrival: Arrival) -> Sequence[ComplexEvent]:
+        """Return the answers that end at an event; columns of one end would cost twice as much."""
+        position, key, _, of_sources, symbols = arrival
+        answers = list[ComplexEvent]()
+        bounds = dict(zip(self._reader.sources, of_sources, strict=True))
+        for n, symbol in enumerate(symbols):
+            if symbol != NONE:
+                lowest, given = self._stage.fate(n, position, bounds)
+                body = self._bodies[n]
+                for some in body.read_one(position, key, symbol, position, lowest, given):
+                    answers += some
+        return self._fresh(answers)
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[list[ComplexEvent]]:
         """The answers that a batch without a bad event makes known; raises at once for others."""
         arrivals = self._reader.read(columns, length)
-        return iter([self._listed(self._stage.read(arrivals, self._reader.now))])
+        return iter([self._carried(arrivals)])
 
     def advance(self, until: Until) -> list[ComplexEvent]:
         """Promise that all events before a time have come: the answers that this makes known.
@@ -133,37 +163,32 @@ class WaitRun:
         """
         if until == "end":
             self.is_over = True
-        elif self._plan.waits:
+        elif self._waits:
             self._reader.promise(until)
         return sorted(self._known(), key=by_end)
 
     def _known(self, *, flush: bool = False) -> list[ComplexEvent]:
         """The answers that are known now; rows are held back while no end is among them."""
-        now, rows = None if self.is_over else self._reader.now, self._rows
-        enough = flush or len(rows.keys) >= SOME
-        if not (enough or self._stage.is_over(now) or self._has_ended(rows, now)):
+        now, rows = self._reader.now, self._rows
+        is_due = self.is_over or any(map(lt, self._due, now))
+        if not (is_due or (rows and (flush or len(rows) >= SOME))):
             return []
-        self._rows = self._reader.rows()
-        return self._listed(self._stage.read(self._reader.arrivals(rows), now))
+        self._rows = []
+        return self._carried(self._reader.arrivals(rows))
 
-    def _has_ended(self, rows: Backlog, now: Now) -> bool:
-        """Whether some end in the rows does not wait, or its wait is over."""
-        for queue, (at, _) in zip(self._first_queues, rows.ends, strict=True):
-            if at:
-                if now is None or queue is None:
-                    return True
-                if rows.times[queue.axis][at[0]] + queue.width < now[queue.axis]:
-                    return True
-        return False
+    def _carried(self, arrivals: Arrivals) -> list[ComplexEvent]:
+        """The answers that events make known, each that was not given before."""
+        known = self._stage.read(arrivals, None if self.is_over else self._reader.now)
+        self._due = self._stage.due()
+        answers = list[ComplexEvent]()
+        for body, ends in zip(self._bodies, known, strict=True):
+            if len(ends.of):
+                for some in body.read(ends, self._reader.keys):
+                    answers += some
+        return self._fresh(answers)
 
-    def _listed(self, known: Sequence[Ends]) -> list[ComplexEvent]:
-        """The answers of ends whose fate is known, each that was not given before."""
-        answers = [
-            answer
-            for body, ends in zip(self._bodies, known, strict=True)
-            for batch in (body.read(ends, self._reader.keys) if len(ends.of) else ())
-            for answer in batch
-        ]
+    def _fresh(self, answers: list[ComplexEvent]) -> list[ComplexEvent]:
+        """The answers that were not given before."""
         if not (answers and self._plan.repeats):
             return answers
         fresh = []
@@ -219,6 +244,7 @@ class WaitRun:
         keys, read = self._reader.keys, self.position
         symbols = [tests.symbol_of for tests in self._reader.tests]
         waiting = self._stage.resume(values["stage"], symbols, self._reader.sources, keys, read)
+        self._due = self._stage.due()
         parts = _split(arrays, values["nodes"], keys)
         for body, of_body, ends in zip(self._bodies, values["bodies"], waiting, strict=True):
             if isinstance(body, TransducerBody):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
+from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -114,11 +115,14 @@ class Queue:
             first = times[0] if isinstance(times, list) else list_of(times[:1])[0]
             heappush(self._heap, (first, self._added if number is None else number, times, ends))
 
+    @property
+    def due(self) -> Instant | float:
+        """The time after which the wait of some end is over."""
+        return self._heap[0][0] + self.width if self._heap else inf
+
     def is_over(self, now: Now) -> bool:
         """Whether the wait of some end is over."""
-        if not self._heap:
-            return False
-        return now is None or self._heap[0][0] + self.width < now[self.axis]
+        return bool(self._heap) and (now is None or self.due < now[self.axis])
 
     def take(self, now: Now) -> tuple[Instants, Ends]:
         """Take out the ends whose wait is over, and the times that they waited from."""
@@ -184,6 +188,7 @@ class Stage:
 
     def __init__(self, branches: Sequence[WaitBranch], waits: Sequence[Length]) -> None:
         """`waits` are the lengths that clocks are of, in their order."""
+        self._clocks = len(waits)
         self._steps = [branch.steps for branch in branches]
         self._queues = [
             {
@@ -201,9 +206,27 @@ class Stage:
         self._bounds: dict[Source, Int64s] = {}
         self._seen = np.full(1, NONE, np.int64)
 
-    def is_over(self, now: Now) -> bool:
-        """Whether the wait of some end is over."""
-        return any(queue.is_over(now) for queue in self._every_queue)
+    def due(self) -> list[Instant | float]:
+        """Return for each clock the time after which the wait of some end is over."""
+        due: list[Instant | float] = [inf] * self._clocks
+        for queue in self._every_queue:
+            due[queue.axis] = min(due[queue.axis], queue.due)
+        return due
+
+    def fate(self, branch: int, position: int, bounds: Mapping[Source, int]) -> tuple[int, bool]:
+        """Return the least start and whether anything is given, as in `Ends`.
+
+        The end is the event at a position, and the branch has no wait. `bounds` are those there.
+        """
+        lowest, given = 0, True
+        for step in self._steps[branch]:
+            assert not isinstance(step, Delay), "the branch does not wait"
+            bound = bounds[source_of(step)]
+            if step.of_last:
+                given = given and bound <= position
+            else:
+                lowest = max(lowest, bound)
+        return lowest, given and lowest <= position
 
     def first_queue(self, branch: int) -> Queue | None:
         """Return the queue in which the ends of a branch wait first; None without one."""

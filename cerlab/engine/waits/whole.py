@@ -140,14 +140,13 @@ class WholeStream:
         """
         if self.keys > 1:
             ends = ends.some(order_of(ends.keys))
-        begins, first = begins_of(ends.keys), _first(ends)
+        begins = begins_of(ends.keys)
         given_later = np.where(ends.given, np.arange(len(ends.of)), len(ends.of))
         given_later = np.minimum.accumulate(given_later[::-1])[::-1]
-        (read,) = np.nonzero(given_later < np.searchsorted(begins, begins, "right"))
-        stream = events_at(self.placed(plan.timed), ends.of[read])
+        read = ends.some(given_later < np.searchsorted(begins, begins, "right"))
+        stream = events_at(self.placed(plan.timed), read.of)
         # nothing begins before its own substream
-        bounds = np.searchsorted(read, first[read])
-        return TransducerRuns(RegisterEvaluation(plan, stream, bounds=bounds), ends.some(read))
+        return TransducerRuns(RegisterEvaluation(plan, stream, bounds=_first(read)), read)
 
     def run_answers(self, runs: TransducerRuns) -> Iterator[AnswerBatch]:
         """Yield the answers of such a body, by end; held where substreams are several."""
