@@ -27,7 +27,6 @@ from cerlab.engine.answers import (
     join_arrays,
     paces,
 )
-from cerlab.engine.general import CONSUMES
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import (
     DONE,
@@ -58,6 +57,7 @@ from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.driver import Clauses
 from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Place, Total
 from cerlab.engine.state_checks import MOST_EVENTS
+from cerlab.engine.tecs_run import CONSUMES
 from cerlab.engine.windows import (
     Instants,
     TimeColumn,

@@ -14,7 +14,6 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.computed import cached_property
 from cerlab.engine.answers import AnswerBatch, Buffer, double_room, paces
-from cerlab.engine.general import CONSUMES, Tecs, limit_of
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels import chains as c
 from cerlab.engine.kernels import windowed as e
@@ -23,6 +22,7 @@ from cerlab.engine.kernels.tecs import NO_IDLE_STATES
 from cerlab.engine.kernels.tecs import Events as Batch
 from cerlab.engine.kernels.windowed import Events
 from cerlab.engine.learned import LearnedTables
+from cerlab.engine.tecs_run import CONSUMES, Tecs, limit_of
 from cerlab.engine.window_program import Program
 from cerlab.engine.window_scan import RelevantEvents, WindowScan
 from cerlab.kernel_cache import RepeatedCalls

@@ -248,7 +248,7 @@ class CompiledTecs(Compiled):
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
         """The evaluation of events that arrive, by the general tECS."""
-        from cerlab.engine.general import GeneralEvaluation  # Numba loads here
+        from cerlab.engine.tecs_run import GeneralEvaluation  # Numba loads here
 
         return GeneralEvaluation(self.plan, self.pattern.learned, time, state=state)
 

@@ -19,7 +19,6 @@ import numpy as np
 
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.engine.answers import events_of_streams
-from cerlab.engine.general import CONSUMES
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.measures import (
@@ -36,6 +35,7 @@ from cerlab.engine.measures import (
 from cerlab.engine.reference.driver import Driver, Substream
 from cerlab.engine.reference.totals import Greatest, Place, RunTotals, Total
 from cerlab.engine.state_checks import MOST_EVENTS
+from cerlab.engine.tecs_run import CONSUMES
 from cerlab.engine.totals import ArrayTotals, OpenRuns, Places, Program, program_of, read_of
 from cerlab.engine.windows import Instants, TimeColumn
 from cerlab.evaluate.aggregates import EXPONENT, Request, numbers_in

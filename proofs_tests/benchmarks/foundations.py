@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from cerlab.api import Query, parse_query
-from cerlab.engine.general import Tecs
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.tecs import Events
+from cerlab.engine.tecs_run import Tecs
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.model.clauses import Strategy
 from cerlab.model.stream import Stream

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.engine.general import CONSUMES
+from cerlab.engine.tecs_run import CONSUMES
 from cerlab.model.clauses import Consume
 from cerlab.testing import random_query
 from proofs_tests.clauses.tables import word

@@ -11,7 +11,7 @@ import pytest
 import cerlab
 from cerlab.api import count, evaluate
 from cerlab.api.sessions import Session
-from cerlab.engine import general as evaluation
+from cerlab.engine import tecs_run as evaluation
 from cerlab.evaluate import EvaluatorName, answers_of, valuations_of
 from cerlab.logic.cel.syntax import Filter, Formula, defined_labels, subformulas
 from cerlab.logic.ceql.parser import parse_ceql

@@ -26,9 +26,9 @@ import numpy as np
 import cerlab
 from cerlab.api import Query
 from cerlab.engine.codec import Layout
-from cerlab.engine.general import GeneralEvaluation
 from cerlab.engine.registers.evaluation import REGISTERS
 from cerlab.engine.state import ENGINE
+from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.engine.waits.session import WAITS
 from cerlab.evaluate.kept_events import ROWS
 from cerlab.evaluate.running import TOTALS

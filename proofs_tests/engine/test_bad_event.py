@@ -10,8 +10,8 @@ import pytest
 
 import cerlab
 from cerlab.compile.pattern import as_pattern
-from cerlab.engine import general as evaluation
-from cerlab.engine.general import GeneralEvaluation
+from cerlab.engine import tecs_run as evaluation
+from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.evaluate import choose
 from cerlab.io import Stream

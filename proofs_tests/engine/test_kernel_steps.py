@@ -19,8 +19,8 @@ import pytest
 
 import cerlab.engine
 from cerlab.compile.pattern import as_pattern
-from cerlab.engine.general import GeneralEvaluation, Tecs
 from cerlab.engine.learned import learned_tables
+from cerlab.engine.tecs_run import GeneralEvaluation, Tecs
 from cerlab.engine.windowed import WindowedEvaluation
 from proofs_tests.kernels import JIT
 

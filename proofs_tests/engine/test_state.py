@@ -16,8 +16,8 @@ from cerlab.api import Query, as_query
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.plan import plan_digest
 from cerlab.automata.strategy import StrategyCea, idle_of_name, state_of_name
-from cerlab.engine.general import GeneralEvaluation
 from cerlab.engine.state import ENGINE
+from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent
 from proofs_tests.engine.hostile_states import parts_of, with_digest

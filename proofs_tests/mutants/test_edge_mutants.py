@@ -17,7 +17,7 @@ from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.conformance import Case, cases
 from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import reply_of
-from cerlab.engine import general as tecs
+from cerlab.engine import tecs_run as tecs
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.registers import rules as ambiguity
 from cerlab.engine.registers.evaluation import RegisterEvaluation

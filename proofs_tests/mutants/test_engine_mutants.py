@@ -12,7 +12,7 @@ import pytest
 
 from cerlab.automata import explicit as mealy_module
 from cerlab.automata.explicit import DEAD, Step
-from cerlab.engine import general, window_scan
+from cerlab.engine import tecs_run, window_scan
 from cerlab.engine import window_program as program
 from cerlab.engine.window_program import Program
 from cerlab.engine.window_scan import Batch, WindowScan
@@ -87,10 +87,10 @@ def by_phases_or_by_tecs(rng: Random) -> bool:
     return True
 
 
-_SKIPS = general.Tecs._skips
+_SKIPS = tecs_run.Tecs._skips
 
 
-def active_or_not(tecs: general.Tecs, symbol: int, w: int, _: int) -> bool:
+def active_or_not(tecs: tecs_run.Tecs, symbol: int, w: int, _: int) -> bool:
     """A single event is just counted although it matters to a state that is active."""
     return _SKIPS(tecs, symbol, w, 0)
 
@@ -99,7 +99,7 @@ BATCHES = Judge(lambda seed: bool(in_any_batches(Random(seed))), 1_200)
 PHASES = Judge(lambda seed: by_phases_or_by_tecs(Random(seed)), 1_200)
 
 MUTANTS = [
-    mutant(BATCHES, general.Tecs, "_skips", active_or_not),
+    mutant(BATCHES, tecs_run.Tecs, "_skips", active_or_not),
     mutant(PHASES, program, "_is_chained", chained_anyhow),
     mutant(PHASES, program, "_is_one_to_one", in_order_anyhow),
     mutant(PHASES, mealy_module, "_classes", classes_by_marks),

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerlab.engine.general import GeneralEvaluation
+from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.evaluate.labelled import named_columns, repeatable_labels, selected_labels
 from cerlab.io import Stream
 from cerlab.logic.ceql.syntax import partition_attributes

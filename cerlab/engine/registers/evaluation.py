@@ -23,7 +23,6 @@ from cerlab.engine.answers import (
     whole,
 )
 from cerlab.engine.codec import AXIS, Layout
-from cerlab.engine.general import CONSUMES, KEYS_KEPT, MOST
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers import KIND, Events
 from cerlab.engine.registers.codes import NOTHING, ValueCodes
@@ -32,6 +31,7 @@ from cerlab.engine.registers.program import PARTITION, AnyPlan, NotTaken, mixes,
 from cerlab.engine.registers.rules import event_atoms, names_of, tables
 from cerlab.engine.state import NODES, check_nodes, number_keys
 from cerlab.engine.state_checks import expect, is_inside, is_whole
+from cerlab.engine.tecs_run import CONSUMES, KEYS_KEPT, MOST
 from cerlab.engine.windows import Windows
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent

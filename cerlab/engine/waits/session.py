@@ -20,11 +20,11 @@ from cerlab.engine.answers import (
     until_bad,
 )
 from cerlab.engine.codec import AXIS, Layout
-from cerlab.engine.general import FEW
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.state import TECS
 from cerlab.engine.state_checks import expect, is_whole
+from cerlab.engine.tecs_run import FEW
 from cerlab.engine.waits.bodies import AutomatonBody, TransducerBody
 from cerlab.engine.waits.reading import Arrival, EventReader
 from cerlab.engine.waits.stage import NO_PLACES, SOME, Arrivals, Stage
