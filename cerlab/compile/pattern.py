@@ -61,7 +61,7 @@ from cerlab.predicates.separation import separated
 
 if TYPE_CHECKING:
     from cerlab.engine.labels import LabelMachine
-    from cerlab.engine.learned import LearnedTables
+    from cerlab.engine.symbol_tables import LearnedTables
 
 
 Logic: TypeAlias = Literal["so", "fo"]
@@ -116,7 +116,7 @@ class WaitStages:
     @cached_property
     def tables(self) -> dict[int, LearnedTables]:
         """The tables of the compiled engine for the automata among `machines`, by their numbers."""
-        from cerlab.engine.learned import LearnedTables  # NumPy loads here
+        from cerlab.engine.symbol_tables import LearnedTables  # NumPy loads here
 
         return {
             n: LearnedTables(each)
@@ -336,7 +336,7 @@ class Pattern(Drawable, Immutable):
     @cached_property
     def learned(self) -> LearnedTables:
         """The tables of the compiled engine for the query; they grow with the streams it reads."""
-        from cerlab.engine.learned import LearnedTables  # NumPy loads here
+        from cerlab.engine.symbol_tables import LearnedTables  # NumPy loads here
 
         return LearnedTables(self.machine)
 

@@ -27,7 +27,7 @@ from cerlab.model.stream import Stream, TimeAxis, axis_for, axis_of_windows
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
-    from cerlab.engine.learned import LearnedTables
+    from cerlab.engine.symbol_tables import LearnedTables
 
 
 # 20 seconds at 50 million answers a second, as fast as the compiled engine is to list

@@ -26,10 +26,10 @@ from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.kernels.enumeration import collect, move_together
 from cerlab.engine.kernels.tecs import Events, read_batch
-from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.run import AtOnce
 from cerlab.engine.state import number_keys, state_from_bytes, state_to_bytes
 from cerlab.engine.state_checks import reading_state
+from cerlab.engine.symbol_tables import LearnedTables, learned_tables
 from cerlab.engine.windows import EventNumbers, WindowStarts
 from cerlab.kernel_cache import RepeatedCalls
 from cerlab.model.clauses import Consume, EventWindow

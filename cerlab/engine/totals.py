@@ -43,7 +43,6 @@ from cerlab.engine.kernels.arrays import (
     flat,
 )
 from cerlab.engine.kernels.windowed import relevant
-from cerlab.engine.learned import LearnedTables
 from cerlab.engine.measures import (
     MOST_INTEGER,
     AggregateInputs,
@@ -57,6 +56,7 @@ from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.driver import Clauses
 from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Place, Total
 from cerlab.engine.state_checks import MOST_EVENTS
+from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import CONSUMES
 from cerlab.engine.windows import (
     Instants,

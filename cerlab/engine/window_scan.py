@@ -28,8 +28,8 @@ from cerlab.engine.answers import (
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
 from cerlab.engine.kernels.windowed import idle_after, relevant, relevant_once
-from cerlab.engine.learned import LearnedTables
 from cerlab.engine.run import AtOnce
+from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import CONSUMES, KEYS_KEPT
 from cerlab.engine.window_program import Program, Read
 from cerlab.engine.windows import (

@@ -21,7 +21,7 @@ from cerlab.engine.kernels.chains import Events as ChainEvents
 from cerlab.engine.kernels.tecs import NO_IDLE_STATES
 from cerlab.engine.kernels.tecs import Events as Batch
 from cerlab.engine.kernels.windowed import Events
-from cerlab.engine.learned import LearnedTables
+from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import CONSUMES, Tecs, limit_of
 from cerlab.engine.window_program import Program
 from cerlab.engine.window_scan import RelevantEvents, WindowScan

@@ -14,7 +14,7 @@ from cerlab.automata.plan import Plan, plan_from_bytes
 from cerlab.automata.strategy import machine_of
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch, batched_answers
-from cerlab.engine.learned import LearnedTables
+from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.evaluate.labelled import answer_tables

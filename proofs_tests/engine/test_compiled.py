@@ -19,7 +19,7 @@ import cerlab
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine import tecs_run as evaluation
 from cerlab.engine.kernels import arrays
-from cerlab.engine.learned import learned_tables
+from cerlab.engine.symbol_tables import learned_tables
 from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed import WindowedEvaluation

@@ -19,7 +19,7 @@ import pytest
 
 import cerlab.engine
 from cerlab.compile.pattern import as_pattern
-from cerlab.engine.learned import learned_tables
+from cerlab.engine.symbol_tables import learned_tables
 from cerlab.engine.tecs_run import GeneralEvaluation, Tecs
 from cerlab.engine.windowed import WindowedEvaluation
 from proofs_tests.kernels import JIT

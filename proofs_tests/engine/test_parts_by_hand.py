@@ -13,10 +13,10 @@ import cerlab
 from cerlab.engine import answers
 from cerlab.engine.answers import rows_of_streams
 from cerlab.engine.kernels.windows import window_starts
-from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.measures import limbs
 from cerlab.engine.registers import rules as ambiguity
 from cerlab.engine.registers.program import Literal
+from cerlab.engine.symbol_tables import LearnedTables, learned_tables
 from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.evaluate.labelled import labelled_valuations

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.engine.learned import LearnedTables
+from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import GeneralEvaluation, Tecs
 from cerlab.engine.windows import WindowStarts
 from cerlab.predicates.columns.key_codes import KeyCodes

@@ -16,7 +16,7 @@ import pytest
 import cerlab
 from cerlab.api import Query
 from cerlab.computed import cached_property
-from cerlab.engine.learned import LearnedTables
+from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.evaluate.physical import BySize
 from cerlab.kernel_cache import CompiledKernel
 from cerlab.model.answer import ComplexEvent, by_end

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import cerlab
-from cerlab.engine.learned import learned_tables
+from cerlab.engine.symbol_tables import learned_tables
 from cerlab.engine.totals import counts_of_ends
 from cerlab.engine.window_scan import why_not_windowed
 from cerlab.engine.windowed import WindowedEvaluation

@@ -21,7 +21,7 @@ from cerlab.automata.plan import Plan, _digest, plan_from_json, plan_to_json
 from cerlab.automata.strategy import machine_of
 from cerlab.cli import COMMANDS, main
 from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
-from cerlab.engine.learned import LearnedTables
+from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.io.machines import machine_from_json, machine_to_json
 from cerlab.lab import PANELS

@@ -19,10 +19,10 @@ from cerlab.engine.answers import (
 )
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.kernels.tecs import NO_IDLE_STATES, NO_RESTARTS, Events
-from cerlab.engine.learned import LearnedTables
 from cerlab.engine.reference.registers import IntervalRuns, event_of, values_of
 from cerlab.engine.state import check_nodes, heads, with_names, with_numbers
 from cerlab.engine.state_checks import expect, is_inside, is_whole
+from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import FEW, Tecs
 from cerlab.engine.waits.stage import Ends, Source
 from cerlab.model.answer import ComplexEvent

@@ -28,7 +28,6 @@ from cerlab.engine.kernels import waits as on_arrays
 from cerlab.engine.kernels import windowed as e
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.kernels.tecs import NO_IDLE_STATES
-from cerlab.engine.learned import LearnedTables
 from cerlab.engine.reference.driver import WindowPointer
 from cerlab.engine.registers.evaluation import MAX_RULES, why_not
 from cerlab.engine.registers.program import NotTaken, register_program
@@ -36,6 +35,7 @@ from cerlab.engine.registers.rules import event_atoms, names_of
 from cerlab.engine.registers.rules import tables as tables_of_runs
 from cerlab.engine.state import number_keys
 from cerlab.engine.state_checks import check_times, check_window, expect, is_whole
+from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.waits.stage import NO_PLACES, Arrivals, Source
 from cerlab.engine.windows import (
     TimeColumn,

@@ -21,9 +21,9 @@ from cerlab.engine.answers import (
 )
 from cerlab.engine.codec import AXIS, Layout
 from cerlab.engine.kernels.arrays import NONE
-from cerlab.engine.learned import LearnedTables
 from cerlab.engine.state import TECS
 from cerlab.engine.state_checks import expect, is_whole
+from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import FEW
 from cerlab.engine.waits.bodies import AutomatonBody, TransducerBody
 from cerlab.engine.waits.reading import Arrival, EventReader

@@ -19,9 +19,9 @@ from cerlab.engine import codec
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.tecs import Events
-from cerlab.engine.learned import LearnedTables
 from cerlab.engine.registers.evaluation import FEW, REGISTERS, RegisterRun
 from cerlab.engine.state_checks import expect, reading_state
+from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import Tecs
 from cerlab.engine.windows import (
     EventNumbers,
