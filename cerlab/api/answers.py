@@ -15,7 +15,7 @@ from cerlab.budget import poll
 from cerlab.compile.pattern import AnyPattern, Immutable, Pattern
 from cerlab.computed import cached_property
 from cerlab.display import Drawable, rich_display
-from cerlab.engine.by_number import Access, BatchAccess, ListAccess, sample
+from cerlab.engine.random_access import Access, BatchAccess, ListAccess, sample
 from cerlab.errors import AnswerWarning, CerlabError, keywords_by_name, needed, stacklevel_of_caller
 from cerlab.evaluate import choose, remarks_on_waits, requirements
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of

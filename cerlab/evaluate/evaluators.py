@@ -12,7 +12,7 @@ from typing import Protocol, assert_never, runtime_checkable
 from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan, WaitPlan
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern, WaitStages
 from cerlab.display import Explanation
-from cerlab.engine.by_number import Access, BatchAccess, TecsAccess, WaitAccess
+from cerlab.engine.random_access import Access, BatchAccess, TecsAccess, WaitAccess
 from cerlab.engine.reference import driver, registers
 from cerlab.engine.reference.driver import Recogniser
 from cerlab.engine.reference.lists import lists_recogniser

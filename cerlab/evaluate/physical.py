@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from cerlab.budget import poll
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.engine.by_number import Access, BatchAccess
+from cerlab.engine.random_access import Access, BatchAccess
 from cerlab.engine.run import Run
 from cerlab.engine.weights import shown_number
 from cerlab.errors import BadData, IllFormed, ResourceLimit, Unsupported, UsageError, nearest

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol, TypeAlias
 
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.engine.by_number import Access, ListAccess
+from cerlab.engine.random_access import Access, ListAccess
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.driver import Clauses, Recogniser
 from cerlab.engine.run import Run

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cerlab.api import Matches
-from cerlab.engine import by_number
+from cerlab.engine import random_access
 from cerlab.engine.weights import Weights
 from cerlab.io import Stream
 from cerlab.testing import Shape
@@ -23,7 +23,7 @@ def matches_of(case: Case) -> Matches:
 
 def weights_of(matches: Matches) -> Weights[Any]:
     access = matches._access
-    assert isinstance(access, by_number.TecsAccess)
+    assert isinstance(access, random_access.TecsAccess)
     return access._weights
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import cerlab
 from cerlab.api import Matches, as_query
-from cerlab.engine import by_number
+from cerlab.engine import random_access
 from cerlab.model.answer import ComplexEvent
 from proofs_tests.access.cases import all_of, weights_of
 
@@ -83,7 +83,7 @@ def test_a_sample_is_one_pass(window: str, passes: int) -> None:
     matches = as_query(f"SELECT * WHERE A ; B ; A {window}").run(all_of(types))
     matches.sample(500, seed=1)
     access, weights = matches._access, weights_of(matches)
-    assert isinstance(access, by_number.TecsAccess)
+    assert isinstance(access, random_access.TecsAccess)
     assert access._walk.evaluations == 1
     last = matches.count() - 1
     matches[last]
