@@ -20,7 +20,14 @@ from cerlab.automata.strategy import Machine
 from cerlab.computed import cached_property
 from cerlab.engine.reference import totals
 from cerlab.engine.reference.tecs import Node
-from cerlab.engine.weights import TecsWalk, Weights, bytes_of, check_budget, fits, shown_number
+from cerlab.engine.subtree_counts import (
+    TecsWalk,
+    Weights,
+    bytes_of,
+    check_budget,
+    fits,
+    shown_number,
+)
 from cerlab.errors import ResourceLimit, UsageError
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream, TimeAxis, axis_for, axis_of_windows

@@ -11,7 +11,7 @@ from cerlab.budget import poll
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.random_access import Access, BatchAccess
 from cerlab.engine.run import Run
-from cerlab.engine.weights import shown_number
+from cerlab.engine.subtree_counts import shown_number
 from cerlab.errors import BadData, IllFormed, ResourceLimit, Unsupported, UsageError, nearest
 from cerlab.evaluate import thresholds
 from cerlab.evaluate.evaluators import (

@@ -9,7 +9,7 @@ import pytest
 
 from cerlab.api import Matches
 from cerlab.engine import random_access
-from cerlab.engine.weights import Weights
+from cerlab.engine.subtree_counts import Weights
 from cerlab.io import Stream
 from cerlab.testing import Shape
 from proofs_tests.random_cases import Case

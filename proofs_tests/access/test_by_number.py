@@ -10,8 +10,8 @@ import pytest
 
 import cerlab
 from cerlab.api import as_query
-from cerlab.engine import weights
-from cerlab.engine.weights import CountedNode
+from cerlab.engine import subtree_counts
+from cerlab.engine.subtree_counts import CountedNode
 from cerlab.evaluate import choose, thresholds
 from cerlab.evaluate.evaluators import Reference
 from cerlab.io.answers import arrow_schema, arrow_table
@@ -159,7 +159,7 @@ def test_an_interrupted_pass_starts_again(short: int, monkeypatch: pytest.Monkey
 
 def test_a_wrong_turn_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The suite's comparison fails if the search stops one right edge early."""
-    right = weights._last_with
+    right = subtree_counts._last_with
 
     def one_early(node: CountedNode, answers: int) -> CountedNode:
         last = right(node, answers)
@@ -168,7 +168,7 @@ def test_a_wrong_turn_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
             node = node.right
         return node
 
-    monkeypatch.setattr(weights, "_last_with", one_early)
+    monkeypatch.setattr(subtree_counts, "_last_with", one_early)
     wrong = 0
     for seed in range(300):
         rng = Random(seed)

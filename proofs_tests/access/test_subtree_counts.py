@@ -13,8 +13,8 @@ import pytest
 
 import cerlab
 from cerlab.api import as_query
-from cerlab.engine import weights
-from cerlab.engine.weights import CountedNode, Parts, Weights
+from cerlab.engine import subtree_counts
+from cerlab.engine.subtree_counts import CountedNode, Parts, Weights
 from cerlab.model.answer import ComplexEvent
 from proofs_tests.access.cases import all_of, weights_of
 
@@ -93,7 +93,7 @@ def test_the_way_along_right_edges_is_logarithmic() -> None:
     worst = 0
     for answers in [*range(1, 200), *range(200, 10_000, 97), 10_000]:
         steps = 0
-        last: Any = weights._last_with(StepsCounter(node), answers)  # type: ignore[arg-type]
+        last: Any = subtree_counts._last_with(StepsCounter(node), answers)  # type: ignore[arg-type]
         assert last._node is chain[answers - 1]
         worst = max(worst, steps)
     assert worst <= 3 * 14
@@ -110,7 +110,7 @@ def test_the_budget_is_known_before_it_is_spent(monkeypatch: pytest.MonkeyPatch)
     """The figures named are those of the numbers themselves."""
     matches = as_query("SELECT * WHERE A+").run(all_of("A" * 400))
     sums = [2 ** (i + 1) - 1 for i in range(400)]
-    monkeypatch.setattr(weights, "BUDGET", 10_000)
+    monkeypatch.setattr(subtree_counts, "BUDGET", 10_000)
     assert matches[2**12] == next(islice(matches, 2**12, None)), "few events, short numbers"
     with pytest.raises(cerlab.ResourceLimit, match="up to each end need") as caught:
         matches[2**400 - 2]
@@ -118,7 +118,7 @@ def test_the_budget_is_known_before_it_is_spent(monkeypatch: pytest.MonkeyPatch)
     assert size == sum(map(sys.getsizeof, sums))
     assert matches.count() == sums[-1]
 
-    monkeypatch.setattr(weights, "BUDGET", size)
+    monkeypatch.setattr(subtree_counts, "BUDGET", size)
     again = as_query("SELECT * WHERE A+").run(matches.stream)
     with pytest.raises(cerlab.ResourceLimit, match=r"below [0-9,]+ nodes need") as caught:
         again[2**400 - 2]
@@ -134,7 +134,7 @@ def test_what_is_kept_is_dropped_where_it_would_not_fit(monkeypatch: pytest.Monk
     """Each end fits alone; totals of earlier ends are dropped to make room."""
     matches = as_query("SELECT * WHERE (A OR B)+ ; C CONSUME BY ANY").run(all_of("ABABABAC" * 6))
     answers = list(matches)
-    monkeypatch.setattr(weights, "BUDGET", 1_200)
+    monkeypatch.setattr(subtree_counts, "BUDGET", 1_200)
     assert [matches[k] for k in range(len(answers))] == answers
     nodes = weights_of(matches)._nodes
     monkeypatch.undo()
@@ -144,5 +144,5 @@ def test_what_is_kept_is_dropped_where_it_would_not_fit(monkeypatch: pytest.Monk
 
 
 def test_numbers_as_text() -> None:
-    assert weights.shown_number(10**4_000 - 1) == "a number of 4,000 digits"
-    assert weights.shown_number(0) == "0"
+    assert subtree_counts.shown_number(10**4_000 - 1) == "a number of 4,000 digits"
+    assert subtree_counts.shown_number(0) == "0"

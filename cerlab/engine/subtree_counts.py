@@ -1,7 +1,8 @@
 """Any answer by its number, without listing those before it.
 
 `random_access` finds the end of an answer by counting, one way for each way in which answers are
-iterated; `weights` the answer among those of its end by going down the tECS, which `dag` describes.
+iterated; `subtree_counts` the answer among those of its end by going down the tECS, which `dag`
+describes.
 """
 
 from __future__ import annotations
