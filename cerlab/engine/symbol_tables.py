@@ -10,8 +10,8 @@ import numpy as np
 
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.strategy import Machine
+from cerlab.engine.flat_program import Program, program
 from cerlab.engine.kernels.arrays import NONE, UNKNOWN, Table
-from cerlab.engine.window_program import Program, program
 from cerlab.model.event import Event
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.lookup_tables import Codes

@@ -25,13 +25,13 @@ from cerlab.engine.answers import (
     slice_rows,
     until_bad,
 )
+from cerlab.engine.flat_program import Program, Read
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
 from cerlab.engine.kernels.windowed import idle_after, relevant, relevant_once
 from cerlab.engine.run import AtOnce
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import CONSUMES, KEYS_KEPT
-from cerlab.engine.window_program import Program, Read
 from cerlab.engine.windows import (
     Instants,
     clock_of,

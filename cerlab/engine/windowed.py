@@ -14,6 +14,7 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.computed import cached_property
 from cerlab.engine.answers import AnswerBatch, Buffer, double_room, paces
+from cerlab.engine.flat_program import Program
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels import chains as c
 from cerlab.engine.kernels import windowed as e
@@ -23,7 +24,6 @@ from cerlab.engine.kernels.tecs import Events as Batch
 from cerlab.engine.kernels.windowed import Events
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import CONSUMES, Tecs, limit_of
-from cerlab.engine.window_program import Program
 from cerlab.engine.window_scan import RelevantEvents, WindowScan
 from cerlab.kernel_cache import RepeatedCalls
 from cerlab.model.stream import TimeAxis

@@ -11,8 +11,8 @@ import pytest
 
 import cerlab
 from cerlab.api import as_query
+from cerlab.engine import flat_program as program
 from cerlab.engine import whole_stream as ranges
-from cerlab.engine import window_program as program
 from cerlab.engine.symbol_tables import learned_tables
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed import WindowedEvaluation

@@ -16,7 +16,7 @@ import pytest
 import cerlab
 from cerlab.api import as_query
 from cerlab.engine import answers
-from cerlab.engine import window_program as program
+from cerlab.engine import flat_program as program
 from cerlab.engine import window_scan as scan
 from cerlab.engine.symbol_tables import learned_tables
 from cerlab.engine.tecs_run import GeneralEvaluation

@@ -12,9 +12,9 @@ import pytest
 
 from cerlab.automata import explicit as mealy_module
 from cerlab.automata.explicit import DEAD, Step
+from cerlab.engine import flat_program as program
 from cerlab.engine import tecs_run, window_scan
-from cerlab.engine import window_program as program
-from cerlab.engine.window_program import Program
+from cerlab.engine.flat_program import Program
 from cerlab.engine.window_scan import Batch, WindowScan
 from cerlab.predicates.columns.key_codes import KeyCodes
 from proofs_tests.engine.test_compiled import in_any_batches
