@@ -17,7 +17,7 @@ from cerlab.computed import cached_property
 from cerlab.display import Drawable, rich_display
 from cerlab.engine.random_access import Access, BatchAccess, ListAccess, sample
 from cerlab.errors import AnswerWarning, CerlabError, keywords_by_name, needed, stacklevel_of_caller
-from cerlab.evaluate import choose, remarks_on_waits, requirements
+from cerlab.evaluate import choose, missing_names, remarks_on_waits
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.evaluate.protocol import Evaluator
@@ -384,9 +384,9 @@ def warn_about_answers(
         warn(AnswerWarning(remark), stacklevel=stacklevel_of_caller())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
     # As long as both live, so that a second verb on them reads no event again.
-    known = requirements.ABSENT.setdefault(pattern, WeakKeyDictionary())
+    known = missing_names.ABSENT.setdefault(pattern, WeakKeyDictionary())
     if (absent := known.get(stream)) is None:
-        needs = requirements.requirements_of(pattern, stream.time)
+        needs = missing_names.requirements_of(pattern, stream.time)
         absent = tuple(needs.read(stream).absent())
         known[stream] = absent
-    requirements.warn_of(absent, len(stream) > 0, answers, f"{whose} says why")
+    missing_names.warn_of(absent, len(stream) > 0, answers, f"{whose} says why")

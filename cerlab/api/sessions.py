@@ -19,8 +19,8 @@ from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.display import rich_display
 from cerlab.errors import BadData, TypeMismatch, Unsupported, UsageError
 from cerlab.evaluate.labelled import answer_columns, has_labels, rows_of_part
+from cerlab.evaluate.missing_names import Requirements, warn_of
 from cerlab.evaluate.physical import compiled
-from cerlab.evaluate.requirements import Requirements, warn_of
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream, TimeAxis, Until, events_of_dicts
 

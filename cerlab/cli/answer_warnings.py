@@ -12,7 +12,7 @@ from cerlab import io
 from cerlab.cli.options import time_option
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import AnswerWarning, CerlabError
-from cerlab.evaluate.requirements import requirements_of
+from cerlab.evaluate.missing_names import requirements_of
 from cerlab.io.sources import is_pipe
 from cerlab.model.event import Event, TypeColumn
 from cerlab.model.stream import Stream, axis_of_options

@@ -50,8 +50,8 @@ from cerlab.evaluate import (
 )
 from cerlab.evaluate.evaluators import Compiled, CompiledRuns
 from cerlab.evaluate.labelled import has_labels, in_batches, named_columns
+from cerlab.evaluate.missing_names import requirements_of
 from cerlab.evaluate.physical import compiled, gives_when_known, labels_by_machine
-from cerlab.evaluate.requirements import requirements_of
 from cerlab.io.sources import is_pipe
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.clauses import AttributeWindow, TimeWindow

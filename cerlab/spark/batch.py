@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack, assert_never
 from cerlab.automata.plan import Plan, PlanClauses, plan_digest
 from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.errors import BadData, Unsupported, refuse_misspelt
-from cerlab.evaluate.requirements import Requirements, requirements_of, warn_of
+from cerlab.evaluate.missing_names import Requirements, requirements_of, warn_of
 from cerlab.model.stream import Stream
 from cerlab.rows.recognise import column_kinds, recognise
 from cerlab.rows.syntax import RowPattern

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.computed import cached_property
 from cerlab.errors import BadData, UsageError, nearest
-from cerlab.evaluate.requirements import idle_unit, warn_of
+from cerlab.evaluate.missing_names import idle_unit, warn_of
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.stream import TimeAxis, clock_for

@@ -20,7 +20,7 @@ from cerlab.evaluate.aggregates import (
     selected_request,
 )
 from cerlab.evaluate.labelled import named_columns, repeatable_labels
-from cerlab.evaluate.requirements import requirements_of
+from cerlab.evaluate.missing_names import requirements_of
 from cerlab.evaluate.separation import warn_of_pairs
 from cerlab.io.named_columns import NamedColumn
 from cerlab.logic.ceql.syntax import partition_attributes, query_text

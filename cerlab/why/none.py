@@ -11,7 +11,7 @@ from cerlab.budget import poll
 from cerlab.compile.pattern import What, as_pattern
 from cerlab.display import drawable
 from cerlab.errors import ResourceLimit, Unsupported
-from cerlab.evaluate.requirements import Absent, requirements_of
+from cerlab.evaluate.missing_names import Absent, requirements_of
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, children, waits, with_part
 from cerlab.logic.cel.text import formula_text, node_text, window_text

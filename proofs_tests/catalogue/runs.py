@@ -16,7 +16,7 @@ from unittest import mock
 
 import cerlab
 from cerlab.cli import main
-from cerlab.evaluate.requirements import CODES
+from cerlab.evaluate.missing_names import CODES
 
 
 def code_of_lines(lines: Sequence[str], names: dict[str, Any]) -> str | None:

@@ -12,7 +12,7 @@ from cerlab import QuerySyntaxError, ResourceLimit
 from cerlab.compile.pattern import any_pattern
 from cerlab.conformance import case_of, cases
 from cerlab.errors import CerlabError, SourcePlace
-from cerlab.evaluate.requirements import requirements_of
+from cerlab.evaluate.missing_names import requirements_of
 from proofs_tests.limits.calls import at_most_calls
 
 SCHEMA = (

@@ -21,7 +21,7 @@ from cerlab.cli import main
 from cerlab.compile.pattern import any_pattern
 from cerlab.conformance import cases
 from cerlab.evaluate import thresholds
-from cerlab.evaluate.requirements import CODES, requirements_of
+from cerlab.evaluate.missing_names import CODES, requirements_of
 from cerlab.io import as_stream
 from cerlab.magic import ceql_magic
 from proofs_tests.suite import Suite

@@ -13,7 +13,7 @@ from cerlab.automata.deterministic import DeterministicCea
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import runs, tecs
 from cerlab.engine.reference.tecs import TecsEvaluation
-from cerlab.evaluate import requirements
+from cerlab.evaluate import missing_names
 from cerlab.model.event import Event
 from cerlab.predicates.truth import satisfies
 
@@ -121,13 +121,13 @@ def test_the_delay_between_answers_is_linear_in_the_answer(
 def test_what_a_query_needs_is_looked_for_once_in_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     """The warnings are the same each time; another stream is another question."""
     looks: list[Any] = []
-    look = requirements.requirements_of
+    look = missing_names.requirements_of
 
     def counted(pattern: Any, *axis: Any) -> Any:
         looks.append(pattern)
         return look(pattern, *axis)
 
-    monkeypatch.setattr(requirements, "requirements_of", counted)
+    monkeypatch.setattr(missing_names, "requirements_of", counted)
     query = cerlab.parse_query("SELECT * WHERE A ; B FILTER B[v = 1]")
     streams = [cerlab.Stream.from_events([{"type": "A", name: 1}]) for name in "vw"]
     for _ in range(3):

@@ -11,7 +11,7 @@ import pytest
 import cerlab
 from cerlab.compile.pattern import Pattern, as_pattern
 from cerlab.evaluate.labelled import named_columns, repeatable_labels
-from cerlab.evaluate.requirements import requirements_of
+from cerlab.evaluate.missing_names import requirements_of
 from cerlab.io import Stream
 from cerlab.logic.cel.syntax import defined_labels
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text

@@ -15,7 +15,7 @@ from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.engine.reorder import Instant
 from cerlab.engine.row_order import MICROSECOND, Labels
 from cerlab.errors import Unsupported, UsageError, nearest, refuse_misspelt
-from cerlab.evaluate.requirements import requirements_of
+from cerlab.evaluate.missing_names import requirements_of
 from cerlab.evaluate.runs import not_taken
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.clauses import AttributeWindow, TimeWindow
