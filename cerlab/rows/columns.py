@@ -118,7 +118,7 @@ def _numbers(values: Values) -> Values:
 
 
 def at_rows(e: ex.Expression, R: OrderedRows) -> Values:
-    """Return the values at all rows; what they are is `at_row` in `cerlab.rows.functions`."""
+    """Return the values at all rows; what they are is `at_row` in `cerlab.rows.interpreter`."""
     match e:
         case ex.Literal(constant):
             return literal(constant)

@@ -17,7 +17,7 @@ from cerlab.errors import BadData, DataPlace
 from cerlab.model.clauses import TimeWindow
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
-from cerlab.rows.functions import (
+from cerlab.rows.interpreter import (
     OfMapping,
     Register,
     at_row,

@@ -18,7 +18,7 @@ from cerlab.rows import value_kernels as do
 from cerlab.rows.columns import WHOLE, NotColumnar, OrderedRows, Values, at_rows, ranks, spread
 from cerlab.rows.compile import Machine
 from cerlab.rows.engine import MatchConditions, longest_of
-from cerlab.rows.functions import of_row
+from cerlab.rows.interpreter import of_row
 from cerlab.rows.machine import Memory
 from cerlab.rows.times import over_integers, scaled
 

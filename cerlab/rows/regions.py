@@ -20,7 +20,7 @@ from cerlab.errors import Unsupported
 from cerlab.model.event import Duration, Timestamp, Value, to_value
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
-from cerlab.rows.functions import at_row, of_row
+from cerlab.rows.interpreter import at_row, of_row
 from cerlab.rows.machine import GrowingMapping
 
 Row: TypeAlias = dict[str, Value]

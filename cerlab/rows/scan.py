@@ -23,7 +23,7 @@ from cerlab.rows import syntax as rp
 from cerlab.rows.columns import REFUSALS, OrderedRows, at_rows, ordered_rows, spread, window_ends
 from cerlab.rows.compile import Machine, failures, stuck
 from cerlab.rows.engine import LetteredRows, Matches, RegisterSearch, Stuck, Walk
-from cerlab.rows.functions import at_row, of_mapping
+from cerlab.rows.interpreter import at_row, of_mapping
 from cerlab.rows.machine import GrowingMapping, Letter, LiveSets, StepTable, step_table
 from cerlab.rows.measures import MeasureInput, ResultRows, measure, null_where, offsets_of
 from cerlab.rows.programs import match_conditions

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from cerlab.rows.columns import NotColumnar
-from cerlab.rows.functions import remainder
+from cerlab.rows.interpreter import remainder
 from cerlab.rows.programs import Code, common
 
 

@@ -11,7 +11,7 @@ import pytest
 from cerlab import match_recognize, parse_rows
 from cerlab.errors import CerlabError, ResourceLimit
 from cerlab.rows import compile as row_compile
-from cerlab.rows import functions as row_expressions
+from cerlab.rows import interpreter as row_expressions
 from cerlab.rows import machine as row_search
 from cerlab.rows import syntax as rp
 from cerlab.rows.compile import Loop, Stack, Todo, machine, prioritised_automaton
