@@ -19,7 +19,7 @@ from cerlab.model.event import Duration
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.truth import compute, negate
 from cerlab.rows import expressions as ex
-from cerlab.rows.evaluation import cast, epoch, rounded
+from cerlab.rows.expression_semantics import cast, epoch, rounded
 from cerlab.rows.machine import GrowingMapping
 
 OfMapping: TypeAlias = Callable[[GrowingMapping], Any]

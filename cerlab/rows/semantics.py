@@ -15,7 +15,7 @@ from cerlab.model.clauses import TimeWindow
 from cerlab.model.event import Timestamp, Value
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
-from cerlab.rows.evaluation import Context, Partition, order_key, value
+from cerlab.rows.expression_semantics import Context, Partition, order_key, value
 from cerlab.rows.syntax import CODES, RowPattern
 from cerlab.rows.types import Binding
 

@@ -15,7 +15,7 @@ from cerlab.model.event import Value
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.compile import Machine, machine, partitions, prioritised_automaton, search_of
-from cerlab.rows.evaluation import Context, Partition, value
+from cerlab.rows.expression_semantics import Context, Partition, value
 from cerlab.rows.machine import Accept, PrioritisedAutomaton, Step
 from cerlab.rows.recognise import as_table, bound, value_columns
 from cerlab.rows.syntax import RowPattern

@@ -34,7 +34,7 @@ from cerlab.predicates import smt, truth
 from cerlab.predicates.columns import SymbolStage, axes
 from cerlab.predicates.smt import formulas
 from cerlab.predicates.syntax import Arithmetic
-from cerlab.rows import builder, evaluation, times
+from cerlab.rows import builder, expression_semantics, times
 from proofs_tests.clauses import test_times as clauses
 from proofs_tests.clauses import test_wait as waiting
 from proofs_tests.mutants.driver import (
@@ -394,7 +394,7 @@ def sums_go_on(operator: str, a: Any, b: Any) -> Any:
     return _TIME(operator, a, b)
 
 
-_TIME = evaluation._time_arithmetic
+_TIME = expression_semantics._time_arithmetic
 
 
 def quotients_are_floored(*_: Any) -> None:
@@ -482,12 +482,12 @@ MUTANTS: list[Mutant] = [
     mutant(STAGE, axes, "numbers_of", cuts_of_any_kind),
     mutant(DECISIONS, formulas, "half_even", half_even_is_floor),
     mutant(DECISIONS, formulas, "_in_64_bits", no_bound),
-    mutant(REFERENCE, evaluation, "_time_arithmetic", sums_go_on),
-    mutant(REFERENCE, evaluation, "round", rounds_down, id="reference_rounds_down"),
+    mutant(REFERENCE, expression_semantics, "_time_arithmetic", sums_go_on),
+    mutant(REFERENCE, expression_semantics, "round", rounds_down, id="reference_rounds_down"),
     mutant(
         REFERENCE, builder, "UNITS", {**model.UNITS, "HOUR": 60 * 10**9}, id="hours_are_minutes"
     ),
-    mutant(REFERENCE, evaluation, "_nearest", rounds_to_even),
+    mutant(REFERENCE, expression_semantics, "_nearest", rounds_to_even),
     mutant(COMPILED, times, "_check", quotients_are_floored),
 ]
 

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from cerlab.rows import evaluation, semantics
+from cerlab.rows import expression_semantics, semantics
 from cerlab.rows import syntax as rp
-from cerlab.rows.evaluation import Context
+from cerlab.rows.expression_semantics import Context
 from cerlab.rows.semantics import Derivation, RowMapping, Start
 from proofs_tests.mutants.driver import mutant
 from proofs_tests.rows.judges import PATTERNS, RESULTS, VALUES
 
 D = semantics.derivations
-VALUE = evaluation.value
+VALUE = expression_semantics.value
 
 Rule = Callable[[Any, Start, RowMapping, bool], frozenset[Derivation]]
 

@@ -10,7 +10,7 @@ from cerlab.rows import parser as clauses
 from cerlab.rows import semantics, types
 from cerlab.rows import syntax as rp
 from cerlab.rows.builder import ExpressionBuilder, parse_pattern
-from cerlab.rows.evaluation import Partition
+from cerlab.rows.expression_semantics import Partition
 from cerlab.rows.semantics import Start, match_at
 from cerlab.rows.syntax import ill_formed
 from cerlab.rows.tokens import Cursor

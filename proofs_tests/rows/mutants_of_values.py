@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cerlab.rows import evaluation, semantics
+from cerlab.rows import expression_semantics, semantics
 from cerlab.rows import expressions as ex
-from cerlab.rows.evaluation import Context
+from cerlab.rows.expression_semantics import Context
 from proofs_tests.mutants.driver import (
     Judge,
     Mutant,
@@ -18,10 +18,10 @@ from proofs_tests.mutants.driver import (
 )
 from proofs_tests.rows.judges import RESULTS, VALUES
 
-VALUE = evaluation.value
-VALUE_AT = evaluation.value_at
-ROWS_OF = evaluation.rows_of
-OPERATION = evaluation.operation
+VALUE = expression_semantics.value
+VALUE_AT = expression_semantics.value_at
+ROWS_OF = expression_semantics.rows_of
+OPERATION = expression_semantics.operation
 
 
 def leaf(kind: Any, wrong: Callable[[Any, Context], Any]) -> Any:
@@ -191,7 +191,7 @@ def case_takes_null(e: ex.Case, operand: Callable[[Any], Any]) -> Any:
     return OPERATION(e, operand)
 
 
-ARITHMETIC = evaluation.arithmetic
+ARITHMETIC = expression_semantics.arithmetic
 
 
 def division_truncates(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Any:
@@ -210,7 +210,7 @@ def zero_for_null(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Any:
     return ARITHMETIC(operator, a, 0 if b is None else b)
 
 
-AGGREGATE = evaluation.aggregate
+AGGREGATE = expression_semantics.aggregate
 
 
 def sum_is_0(function: ex.AggregateFunction, items: Sequence[Any]) -> Any:
@@ -231,7 +231,7 @@ def min_is_max(function: ex.AggregateFunction, items: Sequence[Any]) -> Any:
 
 
 def of_value(by: Judge, kind: Any, wrong: Callable[[Any, Context], Any]) -> Mutant:
-    owners = (evaluation, semantics, semantics)
+    owners = (expression_semantics, semantics, semantics)
     places = tuple(Place(owner, "value", leaf(kind, wrong)) for owner in owners)
     return Mutant(wrong.__name__, by, places)
 
@@ -262,11 +262,11 @@ OF_VALUES = [
         )
     ),
     of_value(RESULTS, ex.Classifier, classifier_names_the_union),
-    mutant(VALUES, evaluation, "value_at", labels_are_running),
-    mutant(VALUES, evaluation, "value_at", labels_beyond_the_test),
-    mutant(VALUES, evaluation, "value_at", columns_of_their_variable),
+    mutant(VALUES, expression_semantics, "value_at", labels_are_running),
+    mutant(VALUES, expression_semantics, "value_at", labels_beyond_the_test),
+    mutant(VALUES, expression_semantics, "value_at", columns_of_their_variable),
     *(
-        mutant(VALUES, evaluation, "operation", logical(kind, wrong), id=wrong.__name__)
+        mutant(VALUES, expression_semantics, "operation", logical(kind, wrong), id=wrong.__name__)
         for kind, wrong in (
             (ex.Not, two_valued_not),
             (ex.And, strict_and),
@@ -278,10 +278,10 @@ OF_VALUES = [
             (ex.Case, case_takes_null),
         )
     ),
-    mutant(VALUES, evaluation, "arithmetic", division_truncates),
-    mutant(VALUES, evaluation, "arithmetic", remainder_of_the_divisor),
-    mutant(VALUES, evaluation, "arithmetic", zero_for_null),
-    mutant(VALUES, evaluation, "aggregate", sum_is_0),
-    mutant(VALUES, evaluation, "aggregate", avg_is_of_rows),
-    mutant(VALUES, evaluation, "aggregate", min_is_max),
+    mutant(VALUES, expression_semantics, "arithmetic", division_truncates),
+    mutant(VALUES, expression_semantics, "arithmetic", remainder_of_the_divisor),
+    mutant(VALUES, expression_semantics, "arithmetic", zero_for_null),
+    mutant(VALUES, expression_semantics, "aggregate", sum_is_0),
+    mutant(VALUES, expression_semantics, "aggregate", avg_is_of_rows),
+    mutant(VALUES, expression_semantics, "aggregate", min_is_max),
 ]

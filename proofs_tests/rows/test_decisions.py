@@ -15,7 +15,7 @@ from cerlab.errors import ResourceLimit, Unsupported, UsageError
 from cerlab.rows import decide, regions
 from cerlab.rows import syntax as rp
 from cerlab.rows.decide import Same, contained, equivalent, row_remarks, satisfiable
-from cerlab.rows.evaluation import Partition
+from cerlab.rows.expression_semantics import Partition
 from cerlab.rows.semantics import Scan, scan
 from cerlab.testing.rows import random_row_pattern, random_row_regex
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds

@@ -16,7 +16,7 @@ from cerlab.errors import CerlabError
 from cerlab.rows import syntax as rp
 from cerlab.rows import why as why_module
 from cerlab.rows.compile import prioritised_automaton
-from cerlab.rows.evaluation import Partition
+from cerlab.rows.expression_semantics import Partition
 from cerlab.rows.recognise import column_kinds, value_rows
 from cerlab.rows.semantics import Scan, ScanResult, Start, derivations, partitions, scan
 from cerlab.rows.types import bind
