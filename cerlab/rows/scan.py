@@ -26,8 +26,8 @@ from cerlab.rows.engine import LetteredRows, Matches, RegisterSearch, Stuck, Wal
 from cerlab.rows.interpreter import at_row, of_mapping
 from cerlab.rows.machine import GrowingMapping, Letter, LiveSets, StepTable, step_table
 from cerlab.rows.measures import MeasureInput, ResultRows, measure, null_where, offsets_of
-from cerlab.rows.programs import match_conditions
 from cerlab.rows.search_kernels import PAST_LAST, TO_FIRST, TO_LAST, TO_NEXT, ScanOptions
+from cerlab.rows.stack_compiler import match_conditions
 from cerlab.rows.times import over_integers
 from cerlab.rows.types import Binding
 

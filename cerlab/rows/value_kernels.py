@@ -1,7 +1,7 @@
 """Conditions that read the rows of a match, as programs for a stack of numbers.
 
 A value is a double and whether it is NULL: integers are below 2**53, truth values 0 and 1, texts
-their ranks. What the programs are made of is in `cerlab.rows.programs`.
+their ranks. What the programs are made of is in `cerlab.rows.stack_compiler`.
 """
 
 from __future__ import annotations

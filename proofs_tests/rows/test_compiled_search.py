@@ -17,12 +17,12 @@ from cerlab.errors import ResourceLimit
 from cerlab.rows import columns as row_order
 from cerlab.rows import engine as register_search
 from cerlab.rows import machine as row_search
-from cerlab.rows import programs as row_programs
 from cerlab.rows import scan as rows_to_walk
+from cerlab.rows import stack_compiler as row_programs
 from cerlab.rows import value_kernels as row_values
 from cerlab.rows.columns import ranks, spread
 from cerlab.rows.engine import RegisterSearch
-from cerlab.rows.programs import Label
+from cerlab.rows.stack_compiler import Label
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
 from proofs_tests.rows.tables import rows_of
 from proofs_tests.rows.test_walk import agree, walk_of

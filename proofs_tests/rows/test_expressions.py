@@ -8,7 +8,7 @@ import pytest
 
 from cerlab.rows.columns import NotColumnar
 from cerlab.rows.interpreter import remainder
-from cerlab.rows.programs import Code, common
+from cerlab.rows.stack_compiler import Code, common
 
 
 @pytest.mark.parametrize(
