@@ -21,7 +21,7 @@ from cerlab.rows import syntax as rp
 from cerlab.rows.compile import prioritised_automaton
 from cerlab.rows.machine import Accept, States, StepTable, step_table
 from cerlab.rows.recognise import RowQuery, read_patterns
-from cerlab.rows.regions import Row, conditions_of, of_all, undecidable
+from cerlab.rows.table_graphs import Row, conditions_of, of_all, undecidable
 from cerlab.rows.text import expression_text
 
 

@@ -13,7 +13,7 @@ from cerlab.rows import syntax as rp
 from cerlab.rows.compile import machine, partitions, prioritised_automaton, search_of
 from cerlab.rows.machine import Letter, LiveSets, step_table
 from cerlab.rows.recognise import RowQuery, Rows, read_patterns
-from cerlab.rows.regions import (
+from cerlab.rows.table_graphs import (
     Row,
     RowGraph,
     cell,

@@ -12,7 +12,7 @@ import pytest
 
 from cerlab import parse_rows
 from cerlab.errors import ResourceLimit, Unsupported, UsageError
-from cerlab.rows import decide, regions
+from cerlab.rows import decide, table_graphs
 from cerlab.rows import syntax as rp
 from cerlab.rows.decide import Same, contained, equivalent, row_remarks, satisfiable
 from cerlab.rows.expression_semantics import Partition
@@ -265,7 +265,7 @@ def test_other_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- wrong versions ------------------------------------------------------------------------------
 
 SCAN = decide.Side.scan
-OBSERVATION, LETTER_AT = decide.observation, regions.letter_at
+OBSERVATION, LETTER_AT = decide.observation, table_graphs.letter_at
 
 
 def matches_end_for_good(self: Any, q: Any, R: Any) -> Any:
@@ -300,7 +300,7 @@ MUTANTS = [
     mutant(AGREEMENT, decide.Side, "begin", the_first_row_is_any),
     mutant(AGREEMENT, decide, "observation", empty_matches_unseen),
     mutant(AGREEMENT, decide, "STARTS", BEST_START, id="only_the_best_start"),
-    mutant(AGREEMENT, regions, "letter_at", no_neighbours),
+    mutant(AGREEMENT, table_graphs, "letter_at", no_neighbours),
 ]
 
 
@@ -311,10 +311,10 @@ def test_all_small_tables_kill(mutant: Any, monkeypatch: pytest.MonkeyPatch, sui
 
 def test_regions_are_all_the_rows_there_are() -> None:
     """Two constants: below, at, between, at, above, and NULL; with PREV each with each."""
-    one = regions.conditions_of((query("A", "DEFINE A AS x BETWEEN 1 AND 3"),))
-    assert len(regions.of_all(one).letters) == 2  # those with equal letters are one
-    both = regions.conditions_of((query("A B", "DEFINE A AS x > PREV(x), B AS x < PREV(x)"),))
-    assert {frozenset(v for _, v in each) for each in regions.of_all(both).letters} == {
+    one = table_graphs.conditions_of((query("A", "DEFINE A AS x BETWEEN 1 AND 3"),))
+    assert len(table_graphs.of_all(one).letters) == 2  # those with equal letters are one
+    both = table_graphs.conditions_of((query("A B", "DEFINE A AS x > PREV(x), B AS x < PREV(x)"),))
+    assert {frozenset(v for _, v in each) for each in table_graphs.of_all(both).letters} == {
         frozenset(),
         frozenset("A"),
         frozenset("B"),
@@ -333,12 +333,12 @@ def test_regions_are_all_the_rows_there_are() -> None:
     ],
 )
 def test_the_paths_of_rows_that_are_given_are_their_tables(define: str) -> None:
-    conditions = regions.conditions_of((query("A B", define),))
+    conditions = table_graphs.conditions_of((query("A B", define),))
     rows: list[dict[str, Any]] = [{"x": 0}, {"x": 1}]
-    G = regions.of_rows(conditions, rows)
+    G = table_graphs.of_rows(conditions, rows)
 
     def letters(table: Any) -> tuple[Any, ...]:
-        return tuple(regions.letter_at(conditions, table, i) for i in range(len(table)))
+        return tuple(table_graphs.letter_at(conditions, table, i) for i in range(len(table)))
 
     nodes = range(len(G.letters))
     for n in (1, 2, 3):
