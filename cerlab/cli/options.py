@@ -23,7 +23,7 @@ from cerlab.compile.pattern import (
 from cerlab.display import terminal
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
 from cerlab.io.output import refuse_same, whole_text
-from cerlab.io.rows import Part, length
+from cerlab.io.parts import Part, length
 from cerlab.io.sources import FORMATS, is_pipe
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.event import Event, Schema, TypeColumn

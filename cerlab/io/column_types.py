@@ -23,7 +23,7 @@ from pyarrow import csv
 
 from cerlab.errors import BadData, CerlabWarning, DataPlace, stacklevel_of_caller
 from cerlab.io.conversion import INTEGER_CELL, is_double
-from cerlab.io.rows import Quoted
+from cerlab.io.parts import Quoted
 from cerlab.model.columns import array_from, array_of, encode_text, numbers_of
 from cerlab.model.event import Value, is_in_calendar
 

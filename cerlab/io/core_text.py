@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from cerlab.errors import BadData
 from cerlab.io.conversion import Reading, twice
-from cerlab.io.rows import Quoted, Refused, TextRow, line_ends, lone_returns, one_array
+from cerlab.io.parts import Quoted, Refused, TextRow, line_ends, lone_returns, one_array
 from cerlab.model.columns import array_from, array_of, encode_text
 from cerlab.model.event import Duration, Event, Timestamp, Value
 

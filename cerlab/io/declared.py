@@ -10,7 +10,7 @@ from typing import Any
 from cerlab.errors import BadData, DataPlace
 from cerlab.io import arrow
 from cerlab.io.conversion import Reading, convert
-from cerlab.io.rows import Refused, Rows
+from cerlab.io.parts import Refused, Rows
 from cerlab.model.columns import (
     Column,
     Columns,

@@ -29,7 +29,7 @@ from cerlab.io.conversion import (
     no_type_column,
     warn_of_column,
 )
-from cerlab.io.rows import Refused, TextRow, line_ends, lone_returns, one_array, plain_quotes
+from cerlab.io.parts import Refused, TextRow, line_ends, lone_returns, one_array, plain_quotes
 from cerlab.io.sources import empty
 from cerlab.model.event import TypeColumn, type_of_all
 

@@ -24,7 +24,7 @@ from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.io import arrow
 from cerlab.io.conversion import OnBadRow, Reading
 from cerlab.io.declared import table_columns
-from cerlab.io.rows import Part, Rows, batched, events_of, in_sizes, part_groups, stream_of
+from cerlab.io.parts import Part, Rows, batched, events_of, in_sizes, part_groups, stream_of
 from cerlab.io.sources import (
     COLUMNAR,
     COMPRESSED,

@@ -17,7 +17,7 @@ from cerlab.io.conversion import (
     too_large,
     twice,
 )
-from cerlab.io.rows import Refused, Rows, is_utf_8, line_ends, one_array
+from cerlab.io.parts import Refused, Rows, is_utf_8, line_ends, one_array
 from cerlab.model.columns import constant_text, encode_text, nulls_of, numbers_of
 from cerlab.model.event import Event, TypeColumn, event_from_dict, type_of_all
 

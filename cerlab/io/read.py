@@ -14,7 +14,7 @@ from cerlab.io.conversion import Reading, conform_event, warn_of_column
 from cerlab.io.declared import table_columns
 from cerlab.io.files import SIZE, Sources, Watch, paths_of, read_parts, short_events, short_streams
 from cerlab.io.named_columns import arrow_column
-from cerlab.io.rows import POLLED, Rows, stream_of
+from cerlab.io.parts import POLLED, Rows, stream_of
 from cerlab.io.sources import (
     COLUMNAR,
     FileOptions,

@@ -18,7 +18,7 @@ from cerlab.errors import BadData, UsageError
 from cerlab.io import core_text, delimited, ndjson
 from cerlab.io.conversion import Place, Reading, check_text, convert, typed_cells, typed_event
 from cerlab.io.declared import declared_rows, declared_types
-from cerlab.io.rows import Part, Quoted, Refused, Rows, TextRow, batched, lone_returns
+from cerlab.io.parts import Part, Quoted, Refused, Rows, TextRow, batched, lone_returns
 from cerlab.io.sources import (
     FEATHER_1,
     FORMATS,

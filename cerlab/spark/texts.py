@@ -19,7 +19,7 @@ from cerlab.errors import BadData, DataPlace
 from cerlab.io.arrow import unreadable
 from cerlab.io.conversion import Reading
 from cerlab.io.delimited import read_header
-from cerlab.io.rows import Part, column_names, column_of
+from cerlab.io.parts import Part, column_names, column_of
 from cerlab.io.sources import empty
 from cerlab.io.text import Blocks, text_parts
 from cerlab.model.columns import decoded, is_arrow

@@ -15,7 +15,7 @@ import cerlab
 from cerlab.io import Stream, batches, declared, text
 from cerlab.io.arrow import table_events
 from cerlab.io.conversion import Reading
-from cerlab.io.rows import Rows
+from cerlab.io.parts import Rows
 from cerlab.model.event import (
     AttributeDeclaration,
     AttributeType,

@@ -12,7 +12,7 @@ import pytest
 
 import cerlab
 from cerlab.io import Stream, batches, core_text, delimited, files, ndjson, text
-from cerlab.io.rows import Refused
+from cerlab.io.parts import Refused
 from cerlab.model.columns import values_of
 from cerlab.model.event import Event, value_of
 from proofs_tests.suite import Suite
