@@ -38,7 +38,7 @@ from cerlab.io.sources import (
     open_quarantine,
     telling_line,
 )
-from cerlab.io.text import Blocks, plain_events, text_parts
+from cerlab.io.text_reader import Blocks, plain_events, text_parts
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.columns import is_moment
 from cerlab.model.event import AttributeType, Event, Schema, Timestamp, TypeColumn, Value

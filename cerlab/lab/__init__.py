@@ -21,7 +21,7 @@ from cerlab.api.timelines import WHAT, stage
 from cerlab.compile.pattern import Pattern, SremoPattern, any_pattern
 from cerlab.errors import BadData, CerlabError, SourcePlace, Unsupported, UsageError
 from cerlab.io.conversion import Reading
-from cerlab.io.text import plain_events
+from cerlab.io.text_reader import plain_events
 from cerlab.model.answer import by_end
 from cerlab.model.stream import name_and_unit
 from cerlab.rows.syntax import RowPattern

@@ -21,7 +21,7 @@ from cerlab.io.conversion import Reading
 from cerlab.io.delimited import read_header
 from cerlab.io.parts import Part, column_names, column_of
 from cerlab.io.sources import empty
-from cerlab.io.text import Blocks, text_parts
+from cerlab.io.text_reader import Blocks, text_parts
 from cerlab.model.columns import decoded, is_arrow
 from cerlab.spark.failures import failures
 from cerlab.spark.footers import files_in, gone, local_path, resolve, why_not_opened

@@ -13,7 +13,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 
 import cerlab
-import cerlab.io.text
+import cerlab.io.text_reader
 from cerlab.evaluate import EvaluatorName
 from proofs_tests.hostile.mutators import NUMBERS, mutated_bytes, mutated_text
 
@@ -50,7 +50,7 @@ def text_file(rng: Random, folder: Path) -> None:
     path.write_bytes(
         mutated_bytes(rng, mutated_text(rng, file_text(rng, form)).encode(errors="replace"))
     )
-    cerlab.io.text.BLOCK = rng.choice((64, 1 << 22))
+    cerlab.io.text_reader.BLOCK = rng.choice((64, 1 << 22))
     read_file(rng, path)
 
 

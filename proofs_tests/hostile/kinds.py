@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 import cerlab
-import cerlab.io.text
+import cerlab.io.text_reader
 from cerlab.automata.plan import Plan, _digest, plan_from_json, plan_to_json
 from cerlab.automata.strategy import machine_of
 from cerlab.cli import COMMANDS, main

@@ -18,7 +18,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.io import text
+from cerlab.io import text_reader
 from cerlab.io.synthetic import STOCK_SCHEMA
 from cerlab.model.event import Schema
 
@@ -343,8 +343,8 @@ def test_a_line_that_is_too_long_is_refused_by_its_row(
     suffix: str, block: int, *, packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A line of as many bytes as are allowed is read, one of one more is not."""
-    monkeypatch.setattr(text, "LONGEST", 1_000)
-    monkeypatch.setattr(text, "BLOCK", block)
+    monkeypatch.setattr(text_reader, "LONGEST", 1_000)
+    monkeypatch.setattr(text_reader, "BLOCK", block)
     first, form = LONG[suffix]
     at_most, longer = (form.replace("{}", "x" * (n + 2 - len(form))) for n in (1_000, 1_001))
     path = tmp_path / (f"e.{suffix}.gz" if packed else f"e.{suffix}")
@@ -364,8 +364,8 @@ def test_a_line_that_is_too_long_is_refused_by_its_row(
 def test_a_quotation_that_is_left_open_ends_at_the_longest_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text, "LONGEST", 1_000)
-    monkeypatch.setattr(text, "BLOCK", 100)
+    monkeypatch.setattr(text_reader, "LONGEST", 1_000)
+    monkeypatch.setattr(text_reader, "BLOCK", 100)
     (tmp_path / "e.csv").write_text('type,v\nA,"open\n' + "A,1\n" * 10_000)
     with pytest.raises(cerlab.BadData, match="CER0735") as caught:
         cerlab.Stream.read(tmp_path / "e.csv")
@@ -382,14 +382,14 @@ def test_blank_lines_count_and_cost_nothing_else(suffix: str, tmp_path: Path) ->
     blank = "\n" * 1_000_000
     path.write_bytes(gzip.compress(f"{blank}{first}\n{blank}{form}\n{bad}\n".encode()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "_line_count", lambda data: calls.append(1) or _LINES_OF(data))  # type: ignore[func-returns-value]
+        patch.setattr(text_reader, "_line_count", lambda data: calls.append(1) or _LINES_OF(data))  # type: ignore[func-returns-value]
         with pytest.raises(cerlab.BadData) as caught:
             cerlab.Stream.read(path)
     assert caught.value.row == 2_000_003
     assert len(calls) < 100
 
 
-_LINES_OF = text._line_count
+_LINES_OF = text_reader._line_count
 
 
 def test_want_of_memory_is_said_in_a_line(
@@ -399,6 +399,6 @@ def test_want_of_memory_is_said_in_a_line(
         raise MemoryError
 
     (tmp_path / "e.csv").write_text("type\nA\n" * 9_000)
-    monkeypatch.setattr(text.Blocks, "next", none)
+    monkeypatch.setattr(text_reader.Blocks, "next", none)
     assert main(["run", "A", str(tmp_path / "e.csv")]) == 2
     assert "CER0621" in capsys.readouterr().err

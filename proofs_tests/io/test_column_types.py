@@ -19,7 +19,7 @@ import pytest
 import cerlab
 from cerlab.io import Stream, batches
 from cerlab.io.conversion import Reading
-from cerlab.io.text import plain_events
+from cerlab.io.text_reader import plain_events
 from proofs_tests.io.test_text import EVERY
 from proofs_tests.suite import Suite
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.io import Stream, batches, declared, text
+from cerlab.io import Stream, batches, declared, text_reader
 from cerlab.io.arrow import table_events
 from cerlab.io.conversion import Reading
 from cerlab.io.parts import Rows
@@ -137,7 +137,7 @@ def test_text_under_a_schema(
         by_columns.append(columns.count)
         return columns
 
-    monkeypatch.setattr(text, "declared_rows", count_rows)
+    monkeypatch.setattr(text_reader, "declared_rows", count_rows)
 
     def case(rng: Random) -> bool:
         path, schema = tmp_path / f"e.{kind}", schema_of(rng)
@@ -262,8 +262,8 @@ def test_text_keeps_its_spaces_and_moments_have_one_type(
             "v": [7] * 4,
         }
     )
-    for block in (1, 60, text.BLOCK):
-        monkeypatch.setattr(text, "BLOCK", block)
+    for block in (1, 60, text_reader.BLOCK):
+        monkeypatch.setattr(text_reader, "BLOCK", block)
         for form, some in forms.items():
             path = tmp_path / f"e.{form.lower()}"
             path.write_text("\n".join(some) + end)

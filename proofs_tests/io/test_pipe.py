@@ -17,7 +17,7 @@ import pytest
 
 import cerlab
 from cerlab.io import read_events
-from cerlab.io.text import Blocks
+from cerlab.io.text_reader import Blocks
 from proofs_tests.suite import Suite
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.io import Stream, arrow, batches, text
+from cerlab.io import Stream, arrow, batches, text_reader
 from proofs_tests.dials import Dial
 
 ROWS = 12_000
@@ -61,7 +61,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let readers take a little at a time, so that short files are read as long ones are."""
-    monkeypatch.setattr(text, "BLOCK", 1 << 14)
+    monkeypatch.setattr(text_reader, "BLOCK", 1 << 14)
     monkeypatch.setattr(arrow, "_ROWS", 1 << 10)
 
 

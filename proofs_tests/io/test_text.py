@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.io import Stream, batches, core_text, delimited, files, ndjson, text
+from cerlab.io import Stream, batches, core_text, delimited, files, ndjson, text_reader
 from cerlab.io.parts import Refused
 from cerlab.model.columns import values_of
 from cerlab.model.event import Event, value_of
@@ -193,9 +193,9 @@ def refuse(*_: Any) -> Any:
 def reading(rng: Random, *, at_once: bool) -> Iterator[None]:
     """The settings under which a small file is read as a large one is, or line by line."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "BLOCK", rng.choice((8, 64, 1 << 22)))
-        patch.setattr(text, "SHORT", rng.choice((1, 20, 1 << 16)))
-        patch.setattr(text, "LINES", rng.choice((1, 3, 1 << 16)))
+        patch.setattr(text_reader, "BLOCK", rng.choice((8, 64, 1 << 22)))
+        patch.setattr(text_reader, "SHORT", rng.choice((1, 20, 1 << 16)))
+        patch.setattr(text_reader, "LINES", rng.choice((1, 3, 1 << 16)))
         patch.setattr(files, "KEPT", rng.choice((0, 1 << 22)))
         if not at_once:
             patch.setattr(delimited, "text_columns", refuse)
@@ -242,7 +242,11 @@ def test_both_ways_to_read_a_text_are_one(
     kind: str, tmp_path: Path, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_once_count, count = [0], [0]
-    format: Any = {"core": text._Core, "csv": text._Csv, "ndjson": text._Ndjson}[kind]
+    format: Any = {
+        "core": text_reader._Core,
+        "csv": text_reader._Csv,
+        "ndjson": text_reader._Ndjson,
+    }[kind]
     read_at_once = format.rows
 
     def counting(self: Any, data: bytes) -> Any:

@@ -16,7 +16,7 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.io import batches
-from cerlab.io.text import SHORT
+from cerlab.io.text_reader import SHORT
 
 ROWS: list[dict[str, Any]] = [{"kind": "AB"[n % 2], "v": n, "w": n / 2} for n in range(6)]
 KIND = cerlab.TypeColumn("kind")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cerlab import BadData
-from cerlab.io import Stream, batches, column_types, ndjson, text
+from cerlab.io import Stream, batches, column_types, ndjson, text_reader
 from proofs_tests.io.test_column_types import CASES, Case, check, csv_lines
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
@@ -100,8 +100,8 @@ def is_read(case: Text) -> bool:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         path = Path(folder) / f"e.{case.suffix}"
         path.write_text("\n".join(case.lines) + "\n")
-        for block in (text.BLOCK, 1):
-            patch.setattr(text, "BLOCK", block)
+        for block in (text_reader.BLOCK, 1):
+            patch.setattr(text_reader, "BLOCK", block)
             try:
                 events = list(Stream.read(path))
             except BadData as error:
@@ -145,7 +145,7 @@ def one_too_many(data: bytes) -> int:
     return _LINE_COUNT(data) + 1
 
 
-_LINE_COUNT = text._line_count
+_LINE_COUNT = text_reader._line_count
 
 
 def rounded(array: Any, key: str, lines: Any) -> Any:
@@ -166,8 +166,8 @@ MUTANTS += [
     for owner, name, wrong in [
         (column_types, "join", join_to_text),
         (column_types, "join", join_to_the_first),
-        (text, "_line_count", lines_from_the_first),
-        (text, "_line_count", one_too_many),
+        (text_reader, "_line_count", lines_from_the_first),
+        (text_reader, "_line_count", one_too_many),
         (ndjson, "_column", rounded),
     ]
 ]
