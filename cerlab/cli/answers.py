@@ -120,7 +120,7 @@ class TextWriter:
 
     def table(self, table: Any) -> None:
         """Write the lines of a table."""
-        from cerlab.io.texts import csv_rows, ndjson_rows
+        from cerlab.io.text_writer import csv_rows, ndjson_rows
 
         if self._in_csv:
             csv_rows([table], self._file, header=self._is_first)

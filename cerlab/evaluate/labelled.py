@@ -430,12 +430,12 @@ def event_texts(
     """The events of each answer as JSON objects, with what ``SELECT x[attr, ..]`` shows of them.
 
     `stream` holds the events from position `offset` on; they have those `attributes`, be they NULL,
-    or with None their own. Lists of large_binary, which is JSON already (`cerlab.io.texts`).
+    or with None their own. Lists of large_binary, which is JSON already (`cerlab.io.text_writer`).
     """
     import numpy as np
     import pyarrow as pa
 
-    from cerlab.io.texts import event_columns, event_lines
+    from cerlab.io.text_writer import event_columns, event_lines
 
     first, last = int(answers.offsets[0]), int(answers.offsets[-1])
     rows = answers.positions[first:last] - offset

@@ -14,7 +14,7 @@ from cerlab.io.conversion import Place, convert
 from cerlab.io.core_text import format_event
 from cerlab.io.output import whole_columns, whole_text
 from cerlab.io.read import events_table
-from cerlab.io.texts import csv_cell
+from cerlab.io.text_writer import csv_cell
 from cerlab.model.columns import values_of
 from cerlab.model.event import AttributeType, Duration, Event, Schema, Timestamp, Value
 from cerlab.model.stream import Stream

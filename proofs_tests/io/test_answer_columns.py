@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cerlab.engine.answers import AnswerBatch, BatchedAnswers, join_answers
-from cerlab.io import record, texts
+from cerlab.io import record, text_writer
 from cerlab.io.answers import line_of, table_of_batches
 from cerlab.model.answer import ComplexEvent, by_end, in_order
 from proofs_tests.suite import Suite
@@ -69,9 +69,9 @@ def test_lines_are_the_same_bytes(suite: Suite, monkeypatch: pytest.MonkeyPatch)
     def case(rng: Random) -> bool:
         answers = random_answers(rng)
         by_batch, by_one = io.StringIO(), io.StringIO()
-        monkeypatch.setattr(texts, "SOME_LINES", rng.choice((1, 3, 1 << 15)))
+        monkeypatch.setattr(text_writer, "SOME_LINES", rng.choice((1, 3, 1 << 15)))
         for batch in cut(answers, rng):
-            texts.ndjson_rows([table_of_batches([batch])], by_batch)
+            text_writer.ndjson_rows([table_of_batches([batch])], by_batch)
         for answer in answers:
             by_one.write(line_of(answer.start, answer.end, list(answer.positions)))
         expected = "".join(json.dumps(record(answer)) + "\n" for answer in answers)

@@ -36,7 +36,7 @@ from cerlab.io.answers import arrow_table, table_of_batches
 from cerlab.io.conversion import Reading
 from cerlab.io.files import text_events
 from cerlab.io.synthetic import stocks
-from cerlab.io.texts import ndjson_rows
+from cerlab.io.text_writer import ndjson_rows
 from cerlab.io.writers import write_text
 from cerlab.model.event import Event, Timestamp
 
