@@ -15,7 +15,7 @@ from lark.tree import Meta
 from sqlglot import exp
 
 from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span, nearest
-from cerlab.logic.reading import Language, build, place_at, read, value
+from cerlab.logic.parsing import Language, build, place_at, read, value
 from cerlab.model.event import UNITS, Duration, Timestamp, Value, is_in_calendar, moment_of_text
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span
 from cerlab.logic.ceql.parser import Source
-from cerlab.logic.reading import MAX_CHARACTERS
+from cerlab.logic.parsing import MAX_CHARACTERS
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.event import Duration
 from cerlab.rows import expressions as ex

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot.tokenizer_core import Token, TokenType
 
 from cerlab.errors import CerlabError, SourcePlace, Span, UsageError
-from cerlab.logic.reading import place_at
+from cerlab.logic.parsing import place_at
 from cerlab.rows.recognise import as_table, match_recognize, parse_rows
 from cerlab.rows.syntax import unsupported
 from cerlab.rows.tokens import is_name, tokens_of

@@ -17,7 +17,7 @@ from sqlglot.parser import IsPredicatePrecedence
 from sqlglot.tokenizer_core import Token, TokenType
 
 from cerlab.errors import IllFormed, QuerySyntaxError, ResourceLimit, SourcePlace
-from cerlab.logic.reading import place_at
+from cerlab.logic.parsing import place_at
 from cerlab.model.event import UNITS
 from cerlab.rows.syntax import unsupported
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from lark import lark as lark_module
 
-from cerlab.logic import reading
+from cerlab.logic import parsing
 from cerlab.logic.ceql.parser import parse_ceql
 
 TEXT = "SELECT S>A WHERE A ; B FILTER A[v > 1] LIMIT 0"
@@ -17,13 +17,13 @@ TEXT = "SELECT S>A WHERE A ; B FILTER A[v > 1] LIMIT 0"
 @pytest.fixture(autouse=True)
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    reading.lark_of.cache_clear()
+    parsing.lark_of.cache_clear()
     yield
-    reading.lark_of.cache_clear()
+    parsing.lark_of.cache_clear()
 
 
 def parsed_anew() -> object:
-    reading.lark_of.cache_clear()
+    parsing.lark_of.cache_clear()
     return parse_ceql(TEXT)[0]
 
 
@@ -52,4 +52,4 @@ def test_a_file_that_was_cut_off_or_is_another_is_replaced(size: int, tmp_path: 
 
 
 def test_another_grammar_has_another_file() -> None:
-    assert reading.table_file("p", "a: b") != reading.table_file("p", "a: c")
+    assert parsing.table_file("p", "a: b") != parsing.table_file("p", "a: c")

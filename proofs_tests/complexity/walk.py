@@ -3,7 +3,7 @@
 ``python -m proofs_tests.complexity.walk`` lists them for the tECS and for the compiled engine. A
 function counts once, however often it is called; comprehensions and lambdas belong to the function
 around them, what the import of a module runs and what Python writes for a class are no functions of
-ours. The walk is by data, from the tree of a text to the answer: the parser (`cerlab.logic.reading`
+ours. The walk is by data, from the tree of a text to the answer: the parser (`cerlab.logic.parsing`
 and the builders) is counted apart.
 """
 
@@ -25,7 +25,7 @@ from cerlab.evaluate import EvaluatorName
 ROOT = str(Path(cerlab.__file__).parent)
 QUERY = "SELECT * WHERE A ; B"
 EVENTS = [{"type": "A"}, {"type": "C"}, {"type": "B"}]
-PARSING = ("logic/ceql/parser.py", "logic/ceql/condition_builder.py", "logic/reading.py")
+PARSING = ("logic/ceql/parser.py", "logic/ceql/condition_builder.py", "logic/parsing.py")
 """Files in which text becomes a tree."""
 
 

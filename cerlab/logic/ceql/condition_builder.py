@@ -19,7 +19,7 @@ from cerlab.errors import (
     Span,
     nearest,
 )
-from cerlab.logic.reading import Rule, place_at, value
+from cerlab.logic.parsing import Rule, place_at, value
 from cerlab.model.event import UNITS, Duration, Timestamp, is_in_calendar, moment_of_text
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred

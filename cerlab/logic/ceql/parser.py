@@ -19,7 +19,7 @@ from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.condition_builder import MAX_DEPTH, ConditionBuilder, constant, node
 from cerlab.logic.ceql.hints_from_other_languages import habit_hint, two_names_hint
 from cerlab.logic.ceql.syntax import Aggregate, CeqlQuery, SelectItem
-from cerlab.logic.reading import Language, Rule, build, place_at, read, value
+from cerlab.logic.parsing import Language, Rule, build, place_at, read, value
 from cerlab.model.clauses import (
     AttributeWindow,
     Consume,

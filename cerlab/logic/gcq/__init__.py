@@ -23,7 +23,7 @@ from cerlab.display import drawable, short_repr
 from cerlab.errors import BadData, IllFormed, ResourceLimit, SourcePlace, nearest
 from cerlab.logic.ceql.condition_builder import node
 from cerlab.logic.ceql.parser import Builder
-from cerlab.logic.reading import Language, build, read, value
+from cerlab.logic.parsing import Language, build, read, value
 from cerlab.model.event import Value
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.syntax import Attribute, Comparison, Constant, Leaf, leaves_of

@@ -10,7 +10,7 @@ from lark.tree import Meta
 from cerlab import display
 from cerlab.logic.ceql.condition_builder import node
 from cerlab.logic.ceql.parser import MOMENTS, TIME_WORDS, Builder
-from cerlab.logic.reading import Language, build, read, value
+from cerlab.logic.parsing import Language, build, read, value
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import Sremo, check_sremo
 from cerlab.predicates import syntax as pred
