@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from cerlab.automata.automaton import Mark
 from cerlab.automata.deterministic import Deterministic, Moves, Node, moves_over
-from cerlab.automata.explore import along, reachable, strong_components
+from cerlab.automata.explore import reachable, strong_components, successors_by
 from cerlab.budget import spend, step_budget
 from cerlab.predicates.minterms import Minterm
 
@@ -286,7 +286,7 @@ def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
             return None
     final = [node for node in after if node[0] == "run" and machine.final[node[1]]]
     edges = ((r, n) for n, rows in after.items() for targets in rows.values() for r in targets)
-    useful = set(reachable(final, along(edges)))
+    useful = set(reachable(final, successors_by(edges)))
     useful_after = {
         n: {s: tuple(r for r in targets if r in useful) for s, targets in after[n].items()}
         for n in after

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from cerlab.automata.automaton import Automaton, EmptyMove, Mark, outgoing
 from cerlab.automata.compose import quotient, shift
-from cerlab.automata.explore import along, distinct, explore, reachable
+from cerlab.automata.explore import distinct, explore, reachable, successors_by
 from cerlab.automata.registers import (
     EpsilonSrt,
     Label,
@@ -114,7 +114,7 @@ def without_moves(A: Automaton[Any], kind: type[Plain]) -> Plain:
 
 def silent_closures(A: Automaton[Any]) -> list[tuple[int, ...]]:
     """Return, for each state, the states that empty moves reach from it, itself first."""
-    after = along(A.moves)
+    after = successors_by(A.moves)
     return [tuple(reachable((q,), after)) for q in range(A.states)]
 
 

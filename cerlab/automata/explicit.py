@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from cerlab.automata.automaton import Mark
 from cerlab.automata.deterministic import Deterministic, DeterministicCea
-from cerlab.automata.explore import along, coarsest, crawl, reachable
+from cerlab.automata.explore import coarsest, crawl, reachable, successors_by
 from cerlab.display import drawable
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
@@ -94,7 +94,7 @@ def minimise(A: ExplicitCea) -> ExplicitCea:
     the same answers if and only if this makes them equal.
     """
     edges = ((r, q) for q, row in enumerate(A.Delta) for r in row)
-    alive = {q: int(q in A.F) for q in sorted(reachable(A.F, along(edges)))}
+    alive = {q: int(q in A.F) for q in sorted(reachable(A.F, successors_by(edges)))}
     return _quotient(A, coarsest(alive, lambda q, block: tuple(map(block.get, A.Delta[q]))))
 
 

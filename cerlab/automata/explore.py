@@ -164,7 +164,7 @@ def strong_components(
                     yield Component(members, len(members) > 1 or state in loops)
 
 
-def along(edges: Iterable[tuple[State, State]]) -> Callable[[State], Iterable[State]]:
+def successors_by(edges: Iterable[tuple[State, State]]) -> Callable[[State], Iterable[State]]:
     """The steps of a graph that is given by its edges."""
     after: dict[State, list[State]] = {}
     for source, target in edges:
@@ -179,8 +179,8 @@ def trim(A: M) -> M:
     and are renumbered from 0; registers stay, so that they mean the same.
     """
     edges = [(t.source, t.target) for t in (*A.Delta, *A.moves)]
-    forward = reachable(A.I, along(edges))
-    backward = reachable(A.F, along((q, p) for p, q in edges))
+    forward = reachable(A.I, successors_by(edges))
+    backward = reachable(A.F, successors_by((q, p) for p, q in edges))
     useful = frozenset(forward).intersection(backward)
     number = {q: n for n, q in enumerate(sorted(useful | A.I if A.single else useful))}
     Delta, moves = (

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from cerlab.automata.automaton import Automaton, Mark, Vcea, outgoing
 from cerlab.automata.compose import quotient
 from cerlab.automata.deterministic import Moves, Numbering, States
-from cerlab.automata.explore import along, distinct, explore, reachable, trim
+from cerlab.automata.explore import distinct, explore, reachable, successors_by, trim
 from cerlab.automata.registers import NONE, RegisterTransition, Srt, backward_union
 from cerlab.automata.strategy import (
     Machine,
@@ -340,7 +340,7 @@ def repeated_labels(A: Vcea | LabelledSrt) -> frozenset[str]:
     ['b']
     """
     useful = trim(A)
-    forward = along((t.source, t.target) for t in useful.Delta)
+    forward = successors_by((t.source, t.target) for t in useful.Delta)
     steps = [t for t in useful.Delta if t.labels]
     after = {q: set(reachable((q,), forward)) for q in {t.target for t in steps}}
     return frozenset(

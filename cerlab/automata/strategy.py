@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.deterministic import DeterministicCea, Moves, Numbering, States, Successors
-from cerlab.automata.explore import along, reachable
+from cerlab.automata.explore import reachable, successors_by
 from cerlab.automata.plan import Plan
 from cerlab.display import Drawable
 from cerlab.errors import BadData
@@ -63,7 +63,7 @@ class StrategyCea(Drawable):
         self.strategy = strategy
         self._before_start = cea.states
         skips = ((t.target, t.source) for t in cea.Delta if t.mark is Mark.SKIP)
-        self._silent = frozenset(reachable(cea.F, along(skips)))
+        self._silent = frozenset(reachable(cea.F, successors_by(skips)))
         """The states that may still accept when nothing is marked any more."""
         waits = Transition(cea.states, EVERYTHING, Mark.SKIP, cea.states)
         starts = [t._replace(source=cea.states) for t in cea.Delta if t.source == cea.q0]

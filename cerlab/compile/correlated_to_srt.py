@@ -26,7 +26,7 @@ from typing import NamedTuple, TypeAlias, assert_never
 
 from cerlab.automata.automaton import Vcea
 from cerlab.automata.compose import both, in_any_order, quotient, remember, strict, unless
-from cerlab.automata.explore import along, reachable, trim
+from cerlab.automata.explore import reachable, successors_by, trim
 from cerlab.automata.labelled import (
     Label,
     LabelledSrt,
@@ -281,7 +281,7 @@ def why_unbounded(A: LabelledSrt, condition: Correlation) -> str | None:
 
 
 def _repeats(A: LabelledSrt, t: Step) -> bool:
-    return t.source in reachable({t.target}, along((s.source, s.target) for s in A.Delta))
+    return t.source in reachable({t.target}, successors_by((s.source, s.target) for s in A.Delta))
 
 
 Fresh = Callable[[str], str]

@@ -16,7 +16,7 @@ import numpy as np
 
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.explicit import DEAD, NOWHERE, Mealy, Move, Step, mealy_of
-from cerlab.automata.explore import along, reachable
+from cerlab.automata.explore import reachable, successors_by
 from cerlab.engine.kernels.arrays import (
     BEGINNING,
     NEVER,
@@ -194,7 +194,7 @@ def _is_chained(
     rows = {frozenset(op.target for op in ops) for ops in begins}
     for p in range(states):
         fresh = {q for row in rows if p not in row for q in row} - {DEAD}
-        later = set(reachable(fresh, along((s, t) for s, t in edges if t != p)))
+        later = set(reachable(fresh, successors_by((s, t) for s, t in edges if t != p)))
         if any((p, q) in edges for q in later):
             return False
     return True

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.automata.automaton import Vcea
-from cerlab.automata.explore import along, reachable
+from cerlab.automata.explore import reachable, successors_by
 from cerlab.automata.labelled import LabelledSrt, merged, of_vcea
 from cerlab.automata.plan import PlanClauses
 from cerlab.computed import cached_property
@@ -261,7 +261,7 @@ def _taken(
 
     The last column is for `MOST_TAKEN` events and more.
     """
-    after = along(
+    after = successors_by(
         ((p, n), (q, min(n + takes, MOST_TAKEN)))
         for p, takes, q in edges
         for n in range(MOST_TAKEN + 1)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cerlab.automata.explore import along, reachable
+from cerlab.automata.explore import reachable, successors_by
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves
 from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
@@ -727,7 +727,7 @@ def program_of(
     states = tuple(reachable([*states, *begun], after))
     edges = [(p, q) for q in states for moves in steps[q] for p in _targets(moves)]
     ending = [q for p, q in edges if machine.final[p]]
-    kept = states if more else reachable(ending, along(edges))
+    kept = states if more else reachable(ending, successors_by(edges))
     number = {q: n for n, q in enumerate(kept)}
 
     def ops(source: int, moves: LabelledMoves) -> list[_Op]:

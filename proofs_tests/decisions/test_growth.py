@@ -13,7 +13,7 @@ import pytest
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.decide import Growth, growth_of
 from cerlab.automata.deterministic import DeterministicCea, Node, moves_over
-from cerlab.automata.explore import along, reachable
+from cerlab.automata.explore import reachable, successors_by
 from cerlab.budget import step_budget
 from cerlab.compile.pattern import as_pattern
 from cerlab.logic.cel.semantics import valuations
@@ -121,10 +121,14 @@ def growth_by_definition(machine: DeterministicCea) -> Growth:
     nodes = set(reachable([start], lambda n: [r for _, r in follow(n)]))
     edges = [(n, symbol, r) for n in nodes for (symbol, _), r in follow(n)]
     final = [n for n in nodes if n[0] == "run" and machine.final[n[1]]]
-    nodes &= set(reachable(final, along((r, n) for n, _, r in edges)))
+    nodes &= set(reachable(final, successors_by((r, n) for n, _, r in edges)))
     edges = [(n, symbol, r) for n, symbol, r in edges if n in nodes and r in nodes]
     after = {
-        n: set(reachable([r for m, _, r in edges if m == n], along((m, r) for m, _, r in edges)))
+        n: set(
+            reachable(
+                [r for m, _, r in edges if m == n], successors_by((m, r) for m, _, r in edges)
+            )
+        )
         for n in nodes
     }
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.epsilon import smaller
-from cerlab.automata.explore import along, crawl, reachable
+from cerlab.automata.explore import crawl, reachable, successors_by
 from cerlab.automata.labelled import LabelledSrt
 from cerlab.automata.plan import CorrelatedPlan, RegisterPlan
 from cerlab.automata.registers import RegisterTransition, Srt, backward_union
@@ -227,7 +227,7 @@ def _of_intervals(T: Srt, first_writes: frozenset[str]) -> _Follow:
 def _useful(moves: Sequence[Move]) -> set[int]:
     """The states from which some way accepts."""
     ends = (m.source for m in moves if m.accepts)
-    return set(reachable(ends, along((m.target, m.source) for m in moves)))
+    return set(reachable(ends, successors_by((m.target, m.source) for m in moves)))
 
 
 def _slots_of(guard: Guard) -> Iterator[Slot]:
