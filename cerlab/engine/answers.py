@@ -19,10 +19,10 @@ from cerlab.model.answer import ComplexEvent, by_end, complex_events, without_co
 from cerlab.model.columns import (
     Column,
     Columns,
+    allocate,
     array_of,
     is_arrow,
     numbers_of,
-    room,
     take_columns,
     values_of,
 )
@@ -370,10 +370,10 @@ def _order(answers: AnswerBatch) -> list[int] | None:
 
 def buffer(answers: int, positions: int) -> Answers:
     """Room for so many answers, and for so many positions in all of them."""
-    offsets = room(answers + 1, np.int32)
+    offsets = allocate(answers + 1, np.int32)
     offsets[0] = 0
-    start, end = room(answers, np.int64), room(answers, np.int64)
-    return Answers(start, end, offsets, room(min(positions, MOST_POSITIONS), np.int64))
+    start, end = allocate(answers, np.int64), allocate(answers, np.int64)
+    return Answers(start, end, offsets, allocate(min(positions, MOST_POSITIONS), np.int64))
 
 
 class Buffer:

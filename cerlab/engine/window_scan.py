@@ -42,7 +42,7 @@ from cerlab.engine.windows import (
 )
 from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow, Strategy
-from cerlab.model.columns import room, take_columns, take_rows
+from cerlab.model.columns import allocate, take_columns, take_rows
 from cerlab.model.stream import Instant, Stream, TimeAxis
 from cerlab.predicates.columns.key_codes import KeyCodes
 
@@ -359,7 +359,7 @@ def _every(batch: Batch, codes: Int32s) -> RelevantPart:
 
 def _room(program: Program, batch: Batch) -> tuple[Int32s, Symbols]:
     size = len(batch.symbols) + 1
-    return room(size, np.int32), room(size, program.action.dtype)
+    return allocate(size, np.int32), allocate(size, program.action.dtype)
 
 
 def _relevant_part(program: Program, batch: Batch, keys: KeyCodes | None) -> RelevantPart:

@@ -278,7 +278,7 @@ def array_from(numbers: NDArray[Any], nulls: NDArray[Any] | None = None) -> Any:
     return pa.Array.from_buffers(kind, len(numbers), [validity, pa.py_buffer(data)])
 
 
-def room(size: int, dtype: Any) -> NDArray[Any]:
+def allocate(size: int, dtype: Any) -> NDArray[Any]:
     """An array of Arrow's memory, which is used again; NumPy's is zeroed by the system each time.
 
     That costs more than most of what is written into it.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.budget import poll
-from cerlab.model.columns import Column, room
+from cerlab.model.columns import Column, allocate
 from cerlab.model.event import Event
 from cerlab.predicates.columns.axes import Axis
 from cerlab.predicates.columns.lookup_tables import BLOCK, Cells, Codes
@@ -120,7 +120,7 @@ class SymbolStage:
         pending = np.empty(min(lut.size, length), np.int32)
         cells = Cells(np.array(strides, np.int32), base, lut)
         while True:
-            out = room(length, narrowest(len(self.vectors) - 1))
+            out = allocate(length, narrowest(len(self.vectors) - 1))
             count = operations().fuse(flat, cells, out, pending, np.empty(BLOCK, np.uint32))
             if not count:
                 return out

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.budget import poll
-from cerlab.model.columns import Column, is_text, room
+from cerlab.model.columns import Column, allocate, is_text
 from cerlab.model.event import Duration, Event, Timestamp, Value, value_of
 from cerlab.predicates.columns.pieces import (
     DictionaryCodes,
@@ -117,7 +117,7 @@ class KeyCodes:
             poll(12 * more)
             self._ids = np.concatenate((self._ids, np.full(more, -1, np.int64)))
             self._order = np.concatenate((self._order, np.zeros(more, np.uint32)))
-        out: NDArray[np.int64] = room(length, np.int64)
+        out: NDArray[np.int64] = allocate(length, np.int64)
         _kernels().number_by_place(numbers, self._ids, self._order, self._count, out)
         return out
 
@@ -153,7 +153,7 @@ class _HashTable:
 
     def number(self, words: NDArray[np.int64], kinds: NDArray[np.uint8]) -> NDArray[np.uint32]:
         """The numbers, 0 where the kind is 0."""
-        out: NDArray[np.uint32] = room(words.size, np.uint32)
+        out: NDArray[np.uint32] = allocate(words.size, np.uint32)
         done = 0
         with np.errstate(over="ignore"):  # where kernels are not compiled, products warn
             while True:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cerlab.model.columns import (
     Chunks,
     Column,
+    allocate,
     array_from,
     array_of,
     is_arrow,
@@ -20,7 +21,6 @@ from cerlab.model.columns import (
     is_moment,
     nanoseconds,
     numbers_of,
-    room,
     values_of,
 )
 from cerlab.model.event import Duration, Timestamp, Value
@@ -58,12 +58,12 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
         return parts[0]
     if not parts:
         return np.zeros(0, np.uint8)
-    return np.concatenate(parts, out=room(sum(map(len, parts)), np.result_type(*parts)))
+    return np.concatenate(parts, out=allocate(sum(map(len, parts)), np.result_type(*parts)))
 
 
 def look_up(codes: NDArray[np.uint32], table: NDArray[T]) -> NDArray[T]:
     """``table[codes]``, shape of `codes`, dtype of `table`."""
-    out: NDArray[T] = room(codes.size, table.dtype)
+    out: NDArray[T] = allocate(codes.size, table.dtype)
     operations().translate(codes, table, out)
     return out
 
