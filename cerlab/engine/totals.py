@@ -39,8 +39,8 @@ from cerlab.engine.kernels.arrays import (
     Moves,
     Ops,
     Symbols,
-    firsts,
     flat,
+    row_offsets,
 )
 from cerlab.engine.kernels.windowed import relevant
 from cerlab.engine.measures import (
@@ -751,7 +751,7 @@ def program_of(
         actions=len(vectors),
         begin=_ops(begin),
         move=_ops(move),
-        leave_first=firsts(leave),
+        leave_first=row_offsets(leave),
         leave=np.array([n for row in leave for n in row], np.int32),
         wait=wait.reshape(-1),
     )

@@ -49,7 +49,7 @@ Symbols: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """In the narrowest dtype that holds all of them."""
 
 
-def firsts(rows: Sequence[Sequence[object]]) -> Int32s:
+def row_offsets(rows: Sequence[Sequence[object]]) -> Int32s:
     """Return the offsets of rows laid end to end, and the end of the last row."""
     return np.cumsum([0, *map(len, rows)], dtype=np.int32)
 
@@ -64,7 +64,7 @@ def flat(rows: Sequence[Sequence[Sequence[Any]]], *types: Any) -> tuple[Any, ...
     """
     records = [record for row in rows for record in row]
     columns = zip(*records, strict=True) if records else ((),) * len(types)
-    return firsts(rows), *(np.array(c, t) for c, t in zip(columns, types, strict=True))
+    return row_offsets(rows), *(np.array(c, t) for c, t in zip(columns, types, strict=True))
 
 
 NO_LIMIT = np.iinfo(np.int64).max

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.engine.kernels.arrays import NONE, Int32s, firsts, flat
+from cerlab.engine.kernels.arrays import NONE, Int32s, flat, row_offsets
 from cerlab.engine.kernels.registers import BY_KEY, BY_STATE, EQ, GE, GT, LE, LT, NE, Rules
 from cerlab.engine.registers.program import (
     DEAD,
@@ -248,7 +248,7 @@ def _arrays(
         (
             *flat(of_jobs, ints, ints, ints, flags),
             *flat([[(rule.move,) for rule in job.rules] for job in jobs], ints),
-            firsts([rule.clauses for rule in rules]),
+            row_offsets([rule.clauses for rule in rules]),
             *flat(literals, flags, flags, ints, ints),
             *flat([moves], flags, flags, flags, ints)[1:],
             np.array(fill, np.int32).reshape(len(moves), len(names.slots)),
