@@ -373,6 +373,18 @@ def random_stream(rng: Random, n: int) -> list[Event]:
     return [Event(rng.choice(ALPHABET), {"t": t}) for t in random_times(rng, n)]
 
 
+@pytest.mark.parametrize("window", ["", " WITHIN 9 [t]"])
+def test_an_event_before_a_promise_is_not_read(window: str) -> None:
+    session = cerlab.parse_query(f"SELECT * WHERE A WAIT 2 [t]{window}").open()
+    session.push([{"type": "A", "t": 1}])
+    assert len(session.advance(10)) == 1
+    with pytest.raises(cerlab.BadData):
+        session.push([{"type": "A", "t": 8}])
+    assert session.advance(5) == [], "before the promise, and after the last event"
+    assert session.push([{"type": "A", "t": 10}]) == []
+    assert len(session.advance("end")) == 1
+
+
 def test_a_wait_ends_before_the_first_event_after_it(suite: Suite) -> None:
     """And the laws: over OR, after ; and :, f+ WAIT d, under AS."""
 

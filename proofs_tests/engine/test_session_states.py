@@ -234,6 +234,17 @@ def test_an_event_of_a_register_that_no_session_writes_is_refused(part: int, wro
         compared(text, state=with_digest(header, arrays))
 
 
+def test_an_end_that_waits_comes_after_all_that_its_body_has_read() -> None:
+    session = waiting(**TIME)
+    session.push(EVENTS[:9])
+    _, header, arrays = parts_of(session.state())
+    ((((_, _, ends, *_),),), *_) = header["values"]["stage"]
+    assert ends[0] > 1
+    ends[0] = 0
+    with pytest.raises(cerlab.BadData, match=r"CER0771.*the order of the ends"):
+        waiting(state=with_digest(header, arrays))
+
+
 TIMED = {
     "windowed": "SELECT * WHERE A ; B WITHIN 9 SECONDS",
     "general": "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 SECONDS",
