@@ -361,13 +361,12 @@ class RunningTotals:
         places = (*self._request.summands, *(m.place for m in self._request.extremes))
         for name in dict.fromkeys(attribute for _, attribute in places):
             column = one_array(stream, name).drop_null()
-            if pa.types.is_floating(column.type):
+            if pa.types.is_floating(column.type) and len(column):
+                doubles.add(name)  # NaN is one, too: with it a column of integers is of doubles
                 column = column.filter(pc.invert(pc.is_nan(column)))
             kind = kind_of(next(iter(values_of(column.slice(0, 1), name)), None))
             if kind is not None and kinds.setdefault(name, kind) != kind:
                 raise several_types(name)
-            if kind is not None and pa.types.is_floating(column.type):
-                doubles.add(name)
         return kinds, doubles
 
     def _check_columns(self, stream: Stream) -> bool:
@@ -393,6 +392,8 @@ class RunningTotals:
         for event in polled(events):
             for name in (*summands, *comparands):
                 value = value_of(event, name)
+                if isinstance(value, float):
+                    doubles.add(name)
                 kind = None if value != value else kind_of(value)
                 if kind is None:
                     continue
@@ -403,8 +404,6 @@ class RunningTotals:
                         raise infinite(name)
                 if kinds.setdefault(name, kind) != kind:
                     raise several_types(name)
-                if isinstance(value, float):
-                    doubles.add(name)
         self._kinds, self._doubles = kinds, doubles
 
     def _read_event(self, event: Event, rows: dict[Row, Total]) -> None:

@@ -268,7 +268,8 @@ class Numbering:
                 rests = (total.sums[3 * n + 2] for total in totals)
                 units = [_zeros(rest) - EXPONENT for rest in rests if rest]
                 unit = min(0, values.numbers(attribute).exponent, *units)
-                self._units[n] = unit // k.BITS * k.BITS
+                # a limb at once, so that few values need another unit; no double needs a lower one
+                self._units[n] = max(unit // k.BITS * k.BITS, -EXPONENT)
         self._orders = []
         for n, measure in enumerate(request.extremes):
             extremes = (total.least[n] for total in totals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import pairwise
@@ -198,3 +199,16 @@ def test_batches_of_any_size_give_the_rows_of_single_events(
         return any(tables[0])
 
     suite.run(case, deep_count=2_000)
+
+
+@pytest.mark.parametrize("size", [1, 200])
+def test_the_least_doubles_and_nan_in_a_push(size: int) -> None:
+    """All doubles are multiples of the least one; NaN counts for nothing, and is a double."""
+    session = cerlab.parse_query("SELECT * WHERE A").aggregating(sum="A.v")
+    (row,) = session.push([{"type": "A", "v": 1}] * size).to_pylist()
+    assert (row["sum(A.v)"], type(row["sum(A.v)"])) == (size, int)
+    (row,) = session.push([{"type": "A", "v": math.nan}] * size).to_pylist()
+    assert (row["sum(A.v)"], type(row["sum(A.v)"])) == (size, float)
+    tiny = cerlab.parse_query("SELECT * WHERE A").aggregating(sum="A.v")
+    (row,) = tiny.push([{"type": "A", "v": 5e-324}] * size).to_pylist()
+    assert row["sum(A.v)"] == size * 5e-324
