@@ -341,7 +341,7 @@ class CompiledWaits(Compiled):
         return WaitAccess(stages.plan, stages.tables, stream)
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """The evaluation of events that arrive, event by event."""
+        """Return the run of events that arrive, in batches of any size."""
         return OpenWaits(self.pattern, self._stages, time, state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:

@@ -1,7 +1,7 @@
 """The loops over events, compiled once for each combination of dtypes and never for a query.
 
 The bodies keep to flat arrays and to blocks of events whose counters stay in the nearest cache.
-`lookup_tables` has the same functions in NumPy.
+`lookup_tables` has the functions before `EMPTY` in NumPy; hash tables of keys have no twin.
 """
 
 from __future__ import annotations
