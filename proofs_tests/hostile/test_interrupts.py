@@ -19,6 +19,7 @@ import cerlab
 
 PLAIN = "SELECT * WHERE A AS a ; B+ AS b ; C AS c PARTITION BY [k] WITHIN 40 [t]"
 COMPARED = "SELECT * WHERE A AS a ; B AS b ; C AS c FILTER a.v <= c.v WITHIN 12 EVENTS"
+WAITS = "SELECT * WHERE (A AS a ; B AS b WAIT 5 [t]) UNLESS C PARTITION BY [k] WITHIN 60 [t]"
 BY_KEY = "SELECT * WHERE A AS a ; B AS b FILTER a.v < b.v PARTITION BY [k] WITHIN 60 [t]"
 
 EXPRESSION = "(<type = 'A'>^ -> r . <TRUE>* . <type = 'B' AND v > r.v>^)[within 30 t]"
@@ -34,21 +35,25 @@ def rows(text: str) -> Open:
     return lambda state: cerlab.parse_query(text).tabulating(["a.v", "b.v"], state=state)
 
 
-def totals(**aggregates: Any) -> Open:
-    return lambda state: cerlab.parse_query(PLAIN).aggregating(state=state, **aggregates)
+def totals(text: str, **aggregates: Any) -> Open:
+    return lambda state: cerlab.parse_query(text).aggregating(state=state, **aggregates)
 
 
 KINDS: dict[str, Open] = {
     "answers": opened(PLAIN),
     "answers of registers": opened(COMPARED),
     "answers of registers by key": opened(BY_KEY),
+    "answers that wait": opened(WAITS),
     "rows": rows(PLAIN),
     "rows of registers": rows(COMPARED),
     "rows of registers by key": rows(BY_KEY),
+    "rows that wait": rows(WAITS),
     "matches of an expression": lambda state: cerlab.session(EXPRESSION, state=state),
-    "totals": totals(sum="b.v", max="a.v"),
-    "totals by end": totals(sum="b.v", group_by="end"),
-    "totals of a sliding window": totals(sum="b.v", group_by=["end", "k"], sliding="30 EVENTS"),
+    "totals": totals(PLAIN, sum="b.v", max="a.v"),
+    "totals by end": totals(PLAIN, sum="b.v", group_by="end"),
+    "totals of a sliding window": totals(PLAIN, sum="b.v", group_by=["end", "k"], sliding="30 EVENTS"),
+    "totals of registers": totals(COMPARED, sum="a.v", group_by="end"),
+    "totals that wait": totals(WAITS, sum="b.v", group_by=["end", "k"]),
 }
 
 
