@@ -7,6 +7,7 @@ when terminated; 70 for an internal error.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import signal
 import sys
@@ -14,23 +15,33 @@ import threading
 import traceback
 import warnings
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from importlib import import_module
+from contextlib import contextmanager, redirect_stdout
 from typing import Any, NoReturn
 
 from cerlab import __version__
-from cerlab.cli.command import BAD, EXAMPLES, INTERNAL, INTERRUPTED, OK, add_limits, within_limits
+from cerlab.cli.arguments import COMMANDS
+from cerlab.cli.command import BAD, INTERNAL, INTERRUPTED, OK, within_limits
 from cerlab.cli.streams import standard_streams
 from cerlab.display import terminal
 from cerlab.errors import CerlabError, CerlabWarning, nearest, printable
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "main", "parser_of"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status and never lets a traceback out, but for bugs."""
+    if "_ARGCOMPLETE" in os.environ:
+        _complete(os.environ.get("COMP_LINE", ""))
     with standard_streams():
         return _status(sys.argv[1:] if argv is None else argv)
+
+
+def _complete(line: str) -> NoReturn:
+    """Tell a shell what the last word of a line may be, and end the process."""
+    from argcomplete import autocomplete  # a shell alone needs it
+
+    autocomplete(parser_of(line.split()))
+    raise SystemExit(BAD)
 
 
 def _parse_and_run(words: Sequence[str]) -> int:
@@ -81,8 +92,21 @@ def _run(arguments: argparse.Namespace) -> int:
     options = vars(arguments)
     with open_quarantine(options.get("quarantine"), options.get("events") or "-") as on_bad_row:
         arguments.quarantine = on_bad_row
-        status: int = arguments.command(arguments)
+        with _printed_to(options.get("output") if arguments.prints else None):
+            status: int = arguments.command(arguments)
     return status
+
+
+@contextmanager
+def _printed_to(path: str | None) -> Iterator[None]:
+    """Write what is printed to a file, if one is named."""
+    if path is None:
+        yield
+        return
+    from cerlab.io.output import whole_text
+
+    with whole_text(path) as file, redirect_stdout(file):
+        yield
 
 
 def _status(words: Sequence[str]) -> int:
@@ -113,58 +137,6 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"warning: {message}", file=sys.stderr)
 
 
-COMMANDS = {
-    "run": ("run", "add_options", "run", "evaluate a query on events"),
-    "check": ("decide", "check_options", "check", "what can be said of a query without events"),
-    "show": ("show", "add_options", "show", "draw a query and its automata"),
-    "equivalent": (
-        "decide",
-        "pair_options",
-        "compare",
-        "decide: have A and B the same answers on every stream",
-    ),
-    "contained": (
-        "decide",
-        "pair_options",
-        "compare",
-        "decide: is each answer of A one of B, on every stream",
-    ),
-    "why": ("why", "add_options", "run", "why positions are an answer, or why not"),
-    "fuzz": (
-        "comparisons",
-        "fuzz_options",
-        "run_fuzz",
-        "compare another engine with the reference",
-    ),
-    "conformance": (
-        "comparisons",
-        "conformance_options",
-        "run_conformance",
-        "judge an engine by cases whose answers are known",
-    ),
-    "trial": ("comparisons", "trial_options", "run_trial", "compare many engines side by side"),
-    "sql": ("rows", "sql_options", "run_sql", "evaluate SQL that has MATCH_RECOGNIZE on files"),
-    "spark": ("spark", "add_options", "run", "evaluate a query on files by Spark"),
-    "convert": ("tools", "convert_options", "convert", "events from one format to another"),
-    "explain": (
-        "tools",
-        "explain_options",
-        "explain",
-        "what an error code means, with an example and its mend",
-    ),
-    "lab": ("tools", "lab_options", "lab", "a page to try queries on, in the browser"),
-    "fmt": ("show", "fmt_options", "fmt", "print a query in its canonical form"),
-    "demo": ("tools", "no_options", "tour", "the tour that the README starts with"),
-    "completion": (
-        "tools",
-        "completion_options",
-        "completion",
-        "a script by which a shell completes what is typed",
-    ),
-}
-"""The commands: the module of each, what adds its options, what runs it, and its purpose."""
-
-
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors name the option or command nearest to an unknown one."""
 
@@ -180,17 +152,21 @@ class _Parser(argparse.ArgumentParser):
             hint = hint.replace("mean '", "mean '--")
             said = hint if hint.startswith("did you") else f"see {command.prog} --help"
             command.error(f"unrecognized arguments: {' '.join(unknown)}\nhint: {said}")
+        if getattr(arguments, "format", "") is None:
+            arguments.format = COMMANDS[arguments.called].format_of(arguments)
         return arguments
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and the message, and name the command nearest to an unknown one."""
+        """Print the message and a hint, which names the command nearest to an unknown one."""
         if (
             unknown := re.search(r"COMMAND: invalid choice: '(.*?)' \(choose", message)
         ) is not None:
             hint = nearest(unknown[1], COMMANDS)
             hint = hint if hint.startswith("did you") else "answers are: cerlab run QUERY EVENTS"
             message = f"there is no command '{unknown[1]}'\nhint: {hint}; see cerlab --help"
-        super().error(printable(message))
+        if "\nhint: " not in message:
+            message += f"\nhint: see {self.prog} --help"
+        self.exit(BAD, f"{self.prog}: error: {printable(message)}\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         super()._print_message(message, terminal(file))  # in colour from Python 3.14 on
@@ -206,19 +182,8 @@ def parser_of(names: Collection[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"cerlab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="called")
-    for name, (module, options, function, purpose) in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose)
+    for name, command in COMMANDS.items():
+        of_command = commands.add_parser(name, help=command.purpose)
         if name in names:
-            implementation = import_module(f"cerlab.cli.{module}")
-            getattr(implementation, options)(command)
-            add_limits(command)
-            add_examples(command, name)
-            command.set_defaults(command=getattr(implementation, function))
+            command.add_to(of_command)
     return parser
-
-
-def add_examples(command: argparse.ArgumentParser, name: str) -> None:
-    """Examples at the end of the help of a command."""
-    if name in EXAMPLES:
-        command.formatter_class = argparse.RawDescriptionHelpFormatter
-        command.epilog = f"examples:{EXAMPLES[name]}"

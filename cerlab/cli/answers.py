@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from cerlab.cli.options import comma_separated, in_columns, output
+from cerlab.cli.options import columns_of, in_columns, output
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.display import terminal
 from cerlab.errors import UsageError, printable
@@ -336,8 +336,8 @@ class Answers:
         self._labels, self._events = arguments.labels, arguments.show_events
         self._columns: list[str] | None = None
         self._with_columns = in_columns(arguments)
-        if arguments.columns is not None:
-            self._columns = comma_separated(arguments.columns)
+        if (columns := columns_of(arguments)) is not None:
+            self._columns = columns
         self._in_lines = arguments.format == "ndjson" and not self._with_columns
         self._by_columns = by_columns
         self._left = arguments.limit

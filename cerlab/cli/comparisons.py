@@ -32,13 +32,13 @@ from cerlab.trial import ADAPTERS, FAULTS, Trial, Verdict, adapter, conformance,
 from cerlab.trial.adapters import DEFAULT, PACKAGES, Absent, Adapter
 from cerlab.trial.report import cause_text, write_report
 
-_ABOUT_FUZZ = """
+ABOUT_FUZZ = """
 Compare an engine with the reference on random queries and streams, and show the smallest case on
 which they differ, with the reason that the semantics gives.
 """
 
 
-_HOW_FUZZ = f"""
+HOW_FUZZ = f"""
 COMMAND with {{query}} and {{events}} is started for each case: these become the paths of the query
 (CEQL) and of the events (a JSON object a line). It prints its answers as `cerlab run` does; one
 without "start" and "end" is compared by its positions. Exit status 2: it does not take the query.
@@ -53,34 +53,13 @@ Streams are short, with types A, B, C, and attributes v, w, k, and t: the time i
   of time        {" ".join(TIMED)}
   of queries     {"  ".join(CLAUSES)}
 
-Features that are always refused are drawn no more. Exit status: 0 no difference, 1 a difference, 3
+Without --with: those of formulas and of queries. Features that are always refused are drawn no
+more. Exit status: 0 no difference, 1 a difference, 3
 no difference, but too little was compared: most was refused, atomic or without answers.
 
   cerlab fuzz "cerlab run {{query}} {{events}} --time t:s --evaluator tecs" --cases 20
   cerlab fuzz ./my_engine --with ';,+,OR,AS,FILTER,EVENTS'
 """
-
-
-def fuzz_options(parser: argparse.ArgumentParser) -> None:
-    """COMMAND, and what it is asked."""
-    parser.description, parser.epilog = _ABOUT_FUZZ, _HOW_FUZZ
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("engine", metavar="COMMAND", help="how the engine is started")
-    parser.add_argument("--cases", type=int, default=1_000, help="how many (default: 1000)")
-    parser.add_argument("--seed", type=int, default=0, help="other cases (default: 0)")
-    parser.add_argument(
-        "--with",
-        dest="only",
-        metavar="F,G",
-        help="the features of queries that the engine takes (default: all of formulas and queries)",
-    )
-    parser.add_argument("--without", default="", metavar="F,G", help="features that it does not")
-    parser.add_argument("--depth", type=int, default=3, help="of formulas, at most (default: 3)")
-    parser.add_argument("--events", type=int, default=6, help="of streams, at most (default: 6)")
-    parser.add_argument(
-        "--values", choices=("few", "all"), default="few", help="0 and 1, or of every kind"
-    )
-    parser.add_argument("--timeout", type=float, default=60.0, help="seconds for a case")
 
 
 def run_fuzz(arguments: argparse.Namespace) -> int:
@@ -90,7 +69,7 @@ def run_fuzz(arguments: argparse.Namespace) -> int:
             raise UsageError(
                 "CER0853", f"--{name} takes a number from 1", hint="see cerlab fuzz --help"
             )
-    takes = frozenset((*CEL, *CLAUSES)) if arguments.only is None else wanted(arguments.only)
+    takes = frozenset((*CEL, *CLAUSES)) if arguments.takes is None else wanted(arguments.takes)
     values = ATTRIBUTES if arguments.values == "all" else SMALL
     shape = type(values)(arguments.depth, arguments.events, values.rich)
     with (
@@ -144,13 +123,13 @@ def _watch_fuzz(cases: int) -> Iterator[Progress]:
         yield lambda n: progress.update(task, completed=n)
 
 
-_ABOUT_CONFORMANCE = """
+ABOUT_CONFORMANCE = """
 Judge an engine by the conformance suite: cases whose answers were computed by hand from the
 definitions. Without COMMAND, the installed cerlab is judged.
 """
 
 
-_HOW_CONFORMANCE = f"""
+HOW_CONFORMANCE = f"""
 COMMAND is started once. For each case it reads a line
   {{"query": "..", "events": [..], "language": "ceql", "options": {{}}, "reply": "answers"}}
 and answers with a line
@@ -159,7 +138,8 @@ or another kind of reply, or {{"refused": "why"}}. A COMMAND with {{query}} and 
 started for each case, as by `cerlab fuzz`, and is asked the cases without options.
 
 Features are those of `cerlab fuzz`, LIMIT, moments (values of time in events), and these kinds of
-replies: {", ".join(ON_DEMAND)}. Languages: {", ".join(LANGUAGES)}.
+replies: {", ".join(ON_DEMAND)}.
+Without --with: all but these kinds of replies. Languages: {", ".join(LANGUAGES)}.
 An engine that reads ceql and not cel is asked a formula as a query. The file README.md of
 cerlab/conformance describes cases and replies.
 
@@ -169,29 +149,6 @@ Exit status: 0 nothing wrong, 1 something wrong, 3 nothing was compared.
   cerlab conformance ./my_engine --with ';,+,OR,AS,FILTER,EVENTS'
   cerlab conformance ./my_engine --only within/one-event-too-long
 """
-
-
-def conformance_options(parser: argparse.ArgumentParser) -> None:
-    """COMMAND, and which cases it is asked."""
-    parser.description, parser.epilog = _ABOUT_CONFORMANCE, _HOW_CONFORMANCE
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument(
-        "engine", metavar="COMMAND", nargs="?", help="how the engine is started (default: cerlab)"
-    )
-    parser.add_argument(
-        "--with",
-        dest="only_with",
-        metavar="F,G",
-        help=f"the features that the engine has (default: all but {', '.join(ON_DEMAND)})",
-    )
-    parser.add_argument("--without", default="", metavar="F,G", help="features that it lacks")
-    parser.add_argument(
-        "--language", default="ceql", metavar="L,M", help="the languages it reads (default: ceql)"
-    )
-    parser.add_argument(
-        "--only", metavar="NAME", help="a group, or one case, which is shown with the reply"
-    )
-    parser.add_argument("--timeout", type=float, default=60.0, help="seconds for a case")
 
 
 def run_conformance(arguments: argparse.Namespace) -> int:
@@ -206,10 +163,10 @@ def run_conformance(arguments: argparse.Namespace) -> int:
         judged = list(judge_cerlab(chosen))
     else:
         every = frozenset(FEATURES) - {*ON_DEMAND}
-        only = arguments.only_with
+        only = arguments.takes
         takes = every if only is None else wanted(only, FEATURES)
         takes -= wanted(arguments.without, FEATURES)
-        languages = wanted(arguments.language, LANGUAGES)
+        languages = wanted(arguments.languages, LANGUAGES)
         with engine(arguments.engine, arguments.timeout) as child:
             judged = list(judge_engine(chosen, child, takes, languages))
     words = ["cerlab", "conformance", *filter(None, [arguments.engine]), "--only"]
@@ -247,13 +204,13 @@ def _print_judged(judged: Sequence[Judged], command: Sequence[str] | None) -> No
                 print(f"  {shlex.join([*command, each.case.id])}")
 
 
-_ABOUT = """
+ABOUT_TRIAL = """
 Ask engines and the reference semantics the same random questions; make every fault small, and show
 one smallest case for each cause.
 """
 
 
-_HOW = f"""
+HOW_TRIAL = f"""
 An ENGINE is a name, or NAME=PLACE with the interpreter, program or command that runs it:
   {", ".join(ADAPTERS)}
 Those of Python packages run in an interpreter that has the package, of an environment of its own:
@@ -269,40 +226,8 @@ Verdicts: same; missing: answers are missing; extra: there are more; order; cras
 Exit status: 0 no fault, 1 a fault.
 
   cerlab trial --cases 200
-  cerlab trial --engine flink=flink-env/bin/python --minutes 5 -o report
+  cerlab trial --engine flink=flink-env/bin/python --minutes 5 --report report
 """
-
-
-def trial_options(parser: argparse.ArgumentParser) -> None:
-    """Which engines, how long, where to."""
-    parser.description, parser.epilog = _ABOUT, _HOW
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument(
-        "--engine",
-        action="append",
-        metavar="ENGINE",
-        help=f"may be given more than once (default: {', '.join(DEFAULT)})",
-    )
-    parser.add_argument("--cases", type=int, default=1_000, help="how many (default: 1000)")
-    parser.add_argument("--minutes", type=float, default=5.0, help="at most (default: 5)")
-    parser.add_argument("--seed", type=int, default=0, help="other cases (default: 0)")
-    parser.add_argument(
-        "--timeout", type=float, default=60.0, help="seconds for a case, or for a batch of them"
-    )
-    parser.add_argument("-o", "--output", metavar="FOLDER", help="a page, and files to run again")
-    parser.add_argument(
-        "--conformance",
-        action="store_true",
-        help="no random cases: judge each engine by the cases of `cerlab conformance`",
-    )
-    parser.add_argument(
-        "--sqllogictest",
-        metavar="DIR",
-        help="no trial: run an engine's test files, MATCH_RECOGNIZE by cerlab, the rest by DuckDB",
-    )
-    parser.add_argument(
-        "--settled", metavar="FILE", help="with it: records that differ by a clause, one a line"
-    )
 
 
 def run_trial(arguments: argparse.Namespace) -> int:
@@ -324,8 +249,8 @@ def run_trial(arguments: argparse.Namespace) -> int:
     )
     if sys.stderr.isatty():
         print(file=sys.stderr)
-    if arguments.output is not None:
-        write_report(outcome, Path(arguments.output))
+    if arguments.report is not None:
+        write_report(outcome, Path(arguments.report))
     _print(outcome)
     return NO if any(tally.causes or tally.unsorted_faults for tally in outcome.tallies) else OK
 

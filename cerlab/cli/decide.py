@@ -9,7 +9,7 @@ from cerlab import io
 from cerlab.automata.decide import growth_of
 from cerlab.budget import poll
 from cerlab.cli.command import NO, OK, UNDECIDED
-from cerlab.cli.options import add_query, read_query_or_rows
+from cerlab.cli.options import read_query_or_rows
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.decisions import Verdict, contained, dead_branches, equivalent, satisfiable
 from cerlab.errors import ResourceLimit, Unsupported
@@ -20,11 +20,6 @@ from cerlab.predicates.minterms import minterms
 
 if TYPE_CHECKING:
     from cerlab.rows.syntax import RowPattern
-
-
-def check_options(parser: argparse.ArgumentParser) -> None:
-    """QUERY, and how to read it."""
-    add_query(parser)
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -115,11 +110,6 @@ def _growth(query: Pattern) -> str:
     if plan.window is None or growth.degree == 0:
         return f"{growth} in the events before"
     return f"bounded by the window; {growth} in the events inside it"
-
-
-def pair_options(parser: argparse.ArgumentParser) -> None:
-    """A and B, and how to read them."""
-    add_query(parser, "a", "b")
 
 
 def compare(arguments: argparse.Namespace) -> int:

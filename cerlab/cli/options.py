@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they read."""
+"""What the options that several commands share say, and the events and queries that they name."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from cerlab import io
 from cerlab.compile.pattern import (
-    LANGUAGES,
     AnyPattern,
     Pattern,
     SremoPattern,
@@ -26,62 +25,13 @@ from cerlab.io.output import refuse_same, whole_text
 from cerlab.io.parts import Part, length
 from cerlab.io.sources import FORMATS, is_pipe
 from cerlab.logic.ceql.parser import parse_schema
-from cerlab.model.event import Event, Schema, TypeColumn
+from cerlab.model.event import Event, Schema
 from cerlab.model.stream import Stream, Until, name_and_unit
 
 if TYPE_CHECKING:
     from cerlab.rows.syntax import RowPattern
 
 _QUERY_SUFFIXES = (".ceql", ".cel", ".txt", ".query", ".sql")
-
-
-def add_query(
-    parser: argparse.ArgumentParser, *names: str, languages: Sequence[str] = LANGUAGES
-) -> None:
-    """QUERY, or several of them, and how to read them."""
-    for name in names or ("query",):
-        parser.add_argument(name, metavar=name.upper(), help="a file or the text itself")
-    parser.add_argument("--language", choices=languages, help="if the text does not tell")
-    parser.add_argument(
-        "--schema", metavar="FILE", help="CREATE STREAM declarations for the query and the data"
-    )
-
-
-def _text(argument: str) -> str:
-    """An argument that is text; argparse refuses other bytes, which Python has as surrogates."""
-    if not argument.isprintable() and any("\ud800" <= c <= "\udfff" for c in argument):
-        raise argparse.ArgumentTypeError("this is not text in UTF-8")
-    return argument
-
-
-def add_input(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how to read EVENTS."""
-    parser.add_argument(
-        "--type", type=_text, metavar="NAME", help="the event type, if no column has it"
-    )
-    parser.add_argument(
-        "--type-column",
-        dest="type",
-        type=TypeColumn,
-        metavar="COLUMN",
-        help="the column of event types, if it is not called type",
-    )
-    parser.add_argument(
-        "--time",
-        metavar="COLUMN[:UNIT]",
-        help="the time; of numbers their unit: ns, us, ms, s, min, h or d",
-    )
-    parser.add_argument("--sort", action="store_true", help="sort the events by time first")
-    parser.add_argument(
-        "--quarantine", metavar="FILE", help="write rows that cannot be read there, and go on"
-    )
-
-
-def add_until(parser: argparse.ArgumentParser) -> None:
-    """Add the time that the clock of answers that wait has come to."""
-    parser.add_argument(
-        "--until", metavar="TIME", help="all events before TIME have come; end: no more will come"
-    )
 
 
 def until_of(arguments: argparse.Namespace) -> Until | None:
@@ -95,12 +45,6 @@ def until_of(arguments: argparse.Namespace) -> Until | None:
     return text
 
 
-def add_result(parser: argparse.ArgumentParser) -> None:
-    """The form of the results, and the place they are written to."""
-    parser.add_argument("--format", default="ndjson", choices=("ndjson", "csv", "table", "parquet"))
-    parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
-
-
 def check_result(arguments: argparse.Namespace) -> None:
     """Raise `UsageError` for a format that needs a file, without one."""
     if arguments.format == "parquet" and arguments.output is None:
@@ -112,9 +56,14 @@ def in_columns(arguments: argparse.Namespace) -> bool:
     return arguments.columns is not None or arguments.format == "csv"
 
 
-def add_quiet(parser: argparse.ArgumentParser) -> None:
-    """Say nothing beside the answers."""
-    parser.add_argument("-q", "--quiet", action="store_true", help="no warnings")
+OF_SELECT = "*"
+"""The text of ``--columns`` that stands for the columns of SELECT."""
+
+
+def columns_of(arguments: argparse.Namespace) -> list[str] | None:
+    """Return the columns that ``--columns`` names; None where they are those of SELECT."""
+    text: str | None = arguments.columns
+    return None if text is None or text.strip() == OF_SELECT else comma_separated(text)
 
 
 def read_query(arguments: argparse.Namespace, argument: str | None = None) -> Pattern:

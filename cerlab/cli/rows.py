@@ -12,7 +12,7 @@ from warnings import warn
 
 from cerlab.cli.answers import write_tables
 from cerlab.cli.command import OK
-from cerlab.cli.options import add_result, check_result, query_text, refuse_options
+from cerlab.cli.options import check_result, query_text, refuse_options
 from cerlab.errors import AnswerWarning
 from cerlab.model.event import to_value
 from cerlab.rows.recognise import RowPattern, match_recognize
@@ -39,18 +39,6 @@ def run(query: RowPattern, arguments: argparse.Namespace) -> int:
         warn(AnswerWarning("CER0910: no answer"), stacklevel=2)
     write_tables([result], arguments, _lines)
     return OK
-
-
-def sql_options(parser: argparse.ArgumentParser) -> None:
-    """QUERY, the tables that it names, and how to write the result."""
-    parser.add_argument("query", metavar="QUERY", help="a file or the text itself")
-    parser.add_argument(
-        "tables",
-        nargs="*",
-        metavar="TABLE",
-        help="NAME=FILE for FROM NAME; without NAME= it is the file's name without its ending",
-    )
-    add_result(parser)
 
 
 def run_sql(arguments: argparse.Namespace) -> int:

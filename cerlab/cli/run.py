@@ -16,14 +16,9 @@ from cerlab.cli.command import OK
 from cerlab.cli.options import (
     WatchedStream,
     about,
-    add_input,
-    add_query,
-    add_quiet,
-    add_result,
-    add_until,
     bar,
     check_result,
-    comma_separated,
+    columns_of,
     in_columns,
     input_options,
     read_any,
@@ -32,7 +27,6 @@ from cerlab.cli.options import (
     whole_stream,
 )
 from cerlab.compile.pattern import (
-    LANGUAGES,
     AnyPattern,
     Pattern,
     SremoPattern,
@@ -40,7 +34,6 @@ from cerlab.compile.pattern import (
 from cerlab.errors import AnswerWarning, BadData, TypeMismatch, Unsupported, UsageError
 from cerlab.evaluate import (
     AUTO,
-    EVALUATORS,
     answers_of,
     choose,
     remark_on_waiting,
@@ -61,25 +54,6 @@ from cerlab.model.stream import Stream, TimeAxis, axis_of_options
 if TYPE_CHECKING:
     from cerlab.engine.run import Run
     from cerlab.evaluate.aggregates import Request
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """QUERY, EVENTS, how to evaluate and what to write."""
-    add_query(parser, languages=(*LANGUAGES, "rows"))
-    parser.add_argument("events", metavar="EVENTS", help="a file, or - for standard input")
-    parser.add_argument("--evaluator", default="auto", help=f"{', '.join(EVALUATORS)} or auto")
-    parser.add_argument("--limit", type=int, metavar="N", help="at most N answers in all")
-    add_until(parser)
-    parser.add_argument("--labels", action="store_true", help="valuations instead of positions")
-    parser.add_argument("--events", dest="show_events", action="store_true", help="with the events")
-    parser.add_argument(
-        "--columns",
-        metavar="A.PRICE,B.NAME",
-        help="rows with names; CSV has those of SELECT without",
-    )
-    add_result(parser)
-    add_input(parser)
-    add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -166,7 +140,7 @@ def _parts_vary(query: AnyPattern, arguments: argparse.Namespace) -> bool:
 
 def _names_columns(query: AnyPattern, arguments: argparse.Namespace) -> bool:
     """Whether the columns of rows are known before the events."""
-    if arguments.columns is not None or query.schema is not None:
+    if columns_of(arguments) is not None or query.schema is not None:
         return True
     items = query.ast.items if isinstance(query, Pattern) else None
     return bool(items) and all(item.attributes for item in items or ())
@@ -322,7 +296,7 @@ def _attributes(
     elif in_columns(arguments):
         if not _names_columns(query, arguments):
             return None
-        columns = None if arguments.columns is None else comma_separated(arguments.columns)
+        columns = columns_of(arguments)
         named = named_columns(query, columns, (), empty=True)
         names |= {column.attribute for column in named if column.attribute is not None}
     if axis is not None:

@@ -9,16 +9,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from cerlab.api.timelines import WHAT, stage
+from cerlab.api.timelines import stage
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, Ucea, Vcea
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
 from cerlab.cli.command import OK
 from cerlab.cli.options import (
-    add_input,
-    add_query,
-    add_until,
     output,
     read_any,
     read_query_or_rows,
@@ -34,7 +31,6 @@ from cerlab.rows.text import row_pattern_text
 from cerlab.viz.deterministic import MintermTable, as_cea, det_text, machine_text, table_grid
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS, sremo_tree_text, tree_text
-from cerlab.viz.graph import THEMES
 from cerlab.viz.html import grid_text
 from cerlab.viz.machines import MintermList, machine_tikz, minterms_grid
 from cerlab.viz.render import FORMS, drawing
@@ -77,24 +73,6 @@ _KINDS: list[tuple[tuple[type, ...], str, dict[str, Callable[[Any], str]]]] = [
     ((Timeline,), "a timeline", {"text": str}),
 ]
 """Kinds of values, their names, and their writers by format; most are drawn too."""
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """QUERY, EVENTS, and how to show what."""
-    add_query(parser)
-    parser.add_argument(
-        "events", nargs="?", metavar="EVENTS", help="a file, or - for standard input"
-    )
-    parser.add_argument(
-        "--what", choices=WHAT, help="timeline if there are EVENTS, else ast, if left out"
-    )
-    parser.add_argument("--format", default="text", choices=FORMATS)
-    parser.add_argument(
-        "--theme", choices=tuple(THEMES), help="colours of a drawing, and of DOT if given"
-    )
-    parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
-    add_until(parser)
-    add_input(parser)
 
 
 def show(arguments: argparse.Namespace) -> int:
@@ -160,11 +138,6 @@ def _write_bytes(data: bytes, arguments: argparse.Namespace) -> None:
     # The text layer has a buffer of its own, and what it holds was printed before.
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
-
-
-def fmt_options(parser: argparse.ArgumentParser) -> None:
-    """QUERY, and how to read it."""
-    add_query(parser)
 
 
 def fmt(arguments: argparse.Namespace) -> int:

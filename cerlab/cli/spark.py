@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from cerlab.cli.command import BAD, OK
-from cerlab.cli.options import add_quiet, comma_separated, read_query, time_option
+from cerlab.cli.options import OF_SELECT, columns_of, comma_separated, read_query, time_option
 from cerlab.display import terminal
 from cerlab.errors import BadData, CerlabError, CerlabWarning, DataPlace, UsageError
 from cerlab.model.stream import time_axis
@@ -48,55 +48,6 @@ EPILOG = """\
       --lateness "10 seconds" --lag "1 hour"        again for the files that are new
   cerlab spark --doctor                             what Spark needs, and what of it is here
 """
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
-    parser.description, parser.epilog = DESCRIPTION, EPILOG
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("query", metavar="QUERY", nargs="?", help="a file or the text itself")
-    parser.add_argument("--language", choices=("ceql", "cel"), help="if the text does not tell")
-    parser.add_argument("--schema", metavar="FILE", help="CREATE STREAM declarations")
-    parser.add_argument("--input", metavar="PATH", help="a file, or a folder of files")
-    parser.add_argument("--input-format", choices=("parquet", "csv", "ndjson"), metavar="FORMAT")
-    parser.add_argument("--output", metavar="PATH", help="a folder of Parquet, which is not there")
-    parser.add_argument("--overwrite", action="store_true", help="replace the output")
-    parser.add_argument("--order-by", metavar="C1,C2", default="", help="what orders the events")
-    parser.add_argument("--position", metavar="C", help="a column of positions")
-    parser.add_argument("--type", metavar="NAME", help="the event type, if no column has it")
-    parser.add_argument(
-        "--time",
-        metavar="C[:UNIT]",
-        help="the time; of numbers their unit: ns, us, ms, s, min, h or d",
-    )
-    parser.add_argument("--mode", choices=("keys", "ranges", "one"), help="not the first exact one")
-    parser.add_argument("--parts", type=int, metavar="N", help="how many parts to cut into")
-    parser.add_argument("--partition", action="store_true", help="with the key of each answer")
-    parser.add_argument(
-        "--columns",
-        metavar="A.PRICE,B.NAME",
-        help="rows with names instead of positions; '*' for what SELECT names",
-    )
-    parser.add_argument("--master", metavar="URL", help="of Spark (default: local[*])")
-    parser.add_argument("--explain", action="store_true", help="show the plan, do not run it")
-    stream = parser.add_argument_group("streams")
-    stream.add_argument("--stream", action="store_true", help="the input is files that arrive")
-    stream.add_argument("--lateness", metavar="T", help="how late rows may be: '10 seconds', 500")
-    stream.add_argument("--lag", metavar="T", help="how far a key may be behind all others")
-    stream.add_argument("--checkpoint", metavar="PATH", help="default: OUTPUT/_checkpoint")
-    stream.add_argument("--files", type=int, default=16, metavar="N", help="of a micro-batch")
-    stream.add_argument(
-        "--quarantine",
-        dest="with_quarantine",
-        action="store_true",
-        help="rows without position, time or type, and repeated ones, go to a column, not an error",
-    )
-    stream.add_argument("--buckets", type=int, metavar="N", help="of keys: N tasks at most (16)")
-    stream.add_argument("--follow", action="store_true", help="wait for files until interrupted")
-    add_quiet(parser)
-    parser.add_argument("--verbose", action="store_true", help="say at the end where the time went")
-    parser.add_argument("--debug", action="store_true", help="show all that Java says")
-    parser.add_argument("--doctor", action="store_true", help="show what Spark needs and finds")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -283,11 +234,8 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
 
 
 def _columns(arguments: argparse.Namespace) -> str | list[str] | None:
-    """The columns of rows with names, as `cerlab.spark.match` takes them."""
-    from cerlab.spark.request import OF_SELECT
-
-    text = arguments.columns
-    return text if text is None or text.strip() == OF_SELECT else comma_separated(text)
+    """Return the columns of rows with names, as `cerlab.spark.match` takes them."""
+    return columns_of(arguments) or (None if arguments.columns is None else OF_SELECT)
 
 
 _OF_STREAMS = ("lateness", "lag", "checkpoint", "follow", "buckets")

@@ -6,16 +6,14 @@ import argparse
 import sys
 import webbrowser
 from itertools import islice
-from pathlib import Path
 from typing import TextIO
 
 from cerlab.api import evaluate, parse_query
 from cerlab.catalogue import CLASSES, entries, entry_of, entry_text
 from cerlab.cli.command import OK
-from cerlab.cli.options import add_input, whole_stream
+from cerlab.cli.options import whole_stream
 from cerlab.errors import UsageError
 from cerlab.evaluate import EvaluatorName
-from cerlab.io.sources import FORMATS
 from cerlab.io.synthetic import STOCK_SCHEMA, stocks
 from cerlab.io.writers import write_events, write_text
 from cerlab.lab.serve import Lab, build
@@ -24,20 +22,11 @@ from cerlab.viz.deterministic import det_text
 from cerlab.viz.formulas import tree_text
 
 
-def convert_options(parser: argparse.ArgumentParser) -> None:
-    """IN, OUT, their formats, and how to read."""
-    parser.add_argument("events", metavar="IN", help="a file, or - for standard input")
-    parser.add_argument("output", metavar="OUT", help="a file, or - for standard output")
-    parser.add_argument("--to", choices=sorted({*FORMATS.values()}), help="if OUT does not tell")
-    parser.add_argument("--schema", metavar="FILE", help="CREATE STREAM declarations for the data")
-    add_input(parser)
-
-
 def convert(arguments: argparse.Namespace) -> int:
     """``cerlab convert``."""
-    kind = arguments.to or FORMATS.get(Path(arguments.output).suffix.lower())
+    kind = arguments.format
     if kind is None:
-        hint = "add --to csv, ndjson, core, parquet or arrow"
+        hint = "add --format csv, ndjson, core, parquet or arrow"
         raise UsageError("CER0867", f"'{arguments.output}' does not tell a format", hint=hint)
     stream = whole_stream(None, arguments)
     if arguments.output == "-":
@@ -45,11 +34,6 @@ def convert(arguments: argparse.Namespace) -> int:
     else:
         write_events(stream, arguments.output, kind)
     return OK
-
-
-def explain_options(parser: argparse.ArgumentParser) -> None:
-    """CODE, which may be left out."""
-    parser.add_argument("codes", metavar="CODE", nargs="*", help="as CER0802 (default: list all)")
 
 
 def explain(arguments: argparse.Namespace) -> int:
@@ -66,21 +50,6 @@ def explain(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def lab_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``cerlab lab``."""
-    parser.add_argument("--port", type=int, default=0, help="a free one by default")
-    parser.add_argument("--no-browser", action="store_true", help="only print the address")
-    parser.add_argument(
-        "--page", metavar="TEXT", default="", help='what "Copy link" copied: a query and events'
-    )
-    parser.add_argument(
-        "--build",
-        metavar="DIR",
-        type=Path,
-        help="write the lab as static files that run in any browser, without a server",
-    )
-
-
 def lab(arguments: argparse.Namespace) -> int:
     """Serve the lab until it is interrupted, or build it."""
     if arguments.build is not None:
@@ -94,10 +63,6 @@ def lab(arguments: argparse.Namespace) -> int:
             webbrowser.open(url)
         lab.serve_forever()
     return OK
-
-
-def no_options(parser: argparse.ArgumentParser) -> None:
-    """None."""
 
 
 QUERY = """\
@@ -149,30 +114,9 @@ def tour(_: argparse.Namespace) -> int:
     return OK
 
 
-FILES = ("query", "events", "a", "b", "schema", "output", "quarantine", "input", "data")
-"""The arguments that are files, or may be."""
-
-
-def completion_options(parser: argparse.ArgumentParser) -> None:
-    """SHELL."""
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
-
-
 def completion(arguments: argparse.Namespace) -> int:
     """``cerlab completion``: the script on standard output."""
-    import shtab
+    from argcomplete.shell_integration import shellcode  # a shell alone needs it
 
-    from cerlab.cli import COMMANDS, parser_of
-
-    parser = parser_of(COMMANDS)
-    for command in _commands(parser):
-        for action in command._actions:
-            if action.dest in FILES and action.choices is None and action.nargs != 0:
-                action.complete = shtab.FILE  # type: ignore[attr-defined]  # what shtab looks for
-    sys.stdout.write(shtab.complete(parser, arguments.shell))
+    print(shellcode(["cerlab"], shell=arguments.shell))
     return OK
-
-
-def _commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
-    action = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    return list(action.choices.values())

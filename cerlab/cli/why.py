@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cerlab.cli.command import NO, OK
 from cerlab.cli.options import (
-    add_input,
-    add_query,
-    add_until,
     read_any,
     refuse_options,
     whole_stream,
 )
-from cerlab.compile.pattern import LANGUAGES, AnyPattern, SremoPattern
+from cerlab.compile.pattern import AnyPattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
 from cerlab.model.stream import Stream
 from cerlab.rows.why import why_rows, why_rows_text, why_rows_to_json
@@ -27,22 +24,6 @@ if TYPE_CHECKING:
     from cerlab.rows.syntax import RowPattern
 
 T = TypeVar("T")
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """QUERY, EVENTS, the positions and how to say it."""
-    add_query(parser, languages=(*LANGUAGES, "rows"))
-    parser.add_argument("events", metavar="EVENTS", help="a file, or - for standard input")
-    parser.add_argument(
-        "--positions",
-        metavar="3,7,9",
-        help="of the events of the answer, from 0 (default: why is there no answer at all?)",
-    )
-    parser.add_argument("--start", type=int, metavar="I", help="where the answer's interval starts")
-    parser.add_argument("--end", type=int, metavar="J", help="where it ends")
-    parser.add_argument("--format", default="text", choices=("text", "json"))
-    add_until(parser)
-    add_input(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

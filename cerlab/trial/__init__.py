@@ -1,6 +1,6 @@
 """The trial of the engines: many side by side on random cases, and the causes of their faults.
 
-    cerlab trial --engine cerlab --engine flink=env/bin/python --minutes 5 -o report
+    cerlab trial --engine cerlab --engine flink=env/bin/python --minutes 5 --report report
 
 Reading order: `features` (what cases have), `languages` (how they are drawn, what is right),
 `verdicts`, `adapters` and `process` (how engines are started and asked), `causes` (faults made

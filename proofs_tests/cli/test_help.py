@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,14 +12,15 @@ from pathlib import Path
 import pytest
 
 from cerlab.cli import COMMANDS, main, parser_of
-from cerlab.cli.command import EXAMPLES
+from cerlab.cli.arguments import ARGUMENTS
 
 EVENTS = "type,name,price,t\nBUY,INTC,27,1\nSELL,INTC,28,3\nBUY,AMAT,5,4\n"
 LINES = [
     line
-    for text in EXAMPLES.values()
-    for line in text.replace("\\\n", " ").strip().split("\n")
-    if not any(word in line for word in ("tail ", "eval ", "zsh", " lab ", "demo"))
+    for command in COMMANDS.values()
+    if isinstance(command.examples, str)
+    for line in command.examples.replace("\\\n", " ").strip().split("\n")
+    if not any(word in line for word in ("tail ", "eval ", "zsh", "fish", " lab ", "demo"))
 ]
 
 
@@ -41,40 +44,103 @@ def test_examples_run_as_they_stand(
     assert out or list(tmp_path.glob("*.svg")) or list(tmp_path.glob("*.parquet"))
 
 
-def completions(script: str, *words: str) -> list[str]:
-    """Return the completions that bash offers for the last word."""
-    line = shlex.join(words)
-    program = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; "
-    program += 'COMP_LINE="${COMP_WORDS[*]}"; COMP_POINT=${#COMP_LINE}; _shtab_cerlab; '
-    program += 'printf "%s\\n" "${COMPREPLY[@]}"'
-    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False)
-    return done.stdout.split()
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_every_argument_is_of_some_command(name: str) -> None:
+    assert any(name in command.names for command in COMMANDS.values())
 
 
-def test_bash_completes_commands_options_choices_and_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["completion", "bash"]) == 0
-    script = tmp_path / "complete.bash"
-    script.write_text(capsys.readouterr().out)
+def completions(shell: str, folder: Path, line: str) -> set[str]:
+    """Return what cerlab tells a shell of the last word of a line."""
+    answer = folder / "answer"
+    shell_says = {"COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": ""}
+    program = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": shell, "_ARGCOMPLETE_IFS": "\n"}
+    told = {"_ARGCOMPLETE_STDOUT_FILENAME": str(answer), "_ARGCOMPLETE_SUPPRESS_SPACE": "1"}
+    subprocess.run(
+        [sys.executable, "-m", "cerlab"],
+        env={**os.environ, **shell_says, **program, **told},
+        cwd=folder,
+        check=True,
+    )
+    words = answer.read_text().split("\n")
+    return {word.replace(":", "\t").partition("\t")[0].strip() for word in words}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_options_values_and_files(shell: str, tmp_path: Path) -> None:
     (tmp_path / "trades.csv").touch()
-    monkeypatch.chdir(tmp_path)
-    assert set(completions(str(script), "cerlab", "")) >= {*COMMANDS}
-    assert completions(str(script), "cerlab", "equ") == ["equivalent"]
-    assert completions(str(script), "cerlab", "run", "--colu") == ["--columns"]
-    assert set(completions(str(script), "cerlab", "run", "--format", "")) == {
-        *("ndjson", "csv", "table", "parquet")
-    }
-    assert completions(str(script), "cerlab", "run", "tra") == ["trades.csv"]
+    assert completions(shell, tmp_path, "cerlab ") >= {*COMMANDS}
+    assert completions(shell, tmp_path, "cerlab equ") == {"equivalent"}
+    assert completions(shell, tmp_path, "cerlab run --colu") == {"--columns"}
+    formats = {"ndjson", "csv", "table", "parquet"}
+    assert completions(shell, tmp_path, "cerlab run A --format ") == formats
+    if shell != "fish":  # which completes files by itself
+        assert completions(shell, tmp_path, "cerlab run tra") == {"trades.csv"}
 
 
-@pytest.mark.parametrize("shell", ["zsh", "tcsh"])
-def test_other_shells_have_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", shell]) == 0
-    assert all(name in capsys.readouterr().out for name in ["cerlab"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_what_the_shell_reads(shell: str, tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    assert main(["completion", shell, "-o", str(script)]) == 0
+    assert "cerlab" in script.read_text()
+    if (program := shutil.which(shell)) is not None:
+        subprocess.run([program, "-n", str(script)], check=True)
 
 
 def test_what_completes_is_not_loaded_by_other_commands() -> None:
     code = "import sys; from cerlab.cli import main; main(['fmt', 'A']);"
-    code += "sys.exit('shtab' in sys.modules)"
+    code += "sys.exit('argcomplete' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("words", [["run", "A"], ["rum"], ["run", "A", "x", "--colums", "a"]])
+def test_a_usage_error_is_two_lines(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    message, hint = err.splitlines()
+    assert "error: " in message
+    assert hint.startswith("hint: ")
+    assert not out
+
+
+@pytest.mark.parametrize(
+    ("words", "begins"),
+    [
+        (["check", "A"], "text"),
+        (["equivalent", "A ; B", "A ; B"], "yes"),
+        (["fmt", "select * where A"], "SELECT *"),
+        (["explain", "CER0802"], "CER0802"),
+        (["why", "A", "e.csv"], "no answer"),
+    ],
+)
+def test_what_is_printed_goes_to_the_file_of_o(
+    words: list[str],
+    begins: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "e.csv").write_text("type\nB\n")
+    monkeypatch.chdir(tmp_path)
+    status = main(words)
+    printed = capsys.readouterr().out
+    assert main([*words, "-o", "out"]) == status
+    assert not capsys.readouterr().out
+    assert (tmp_path / "out").read_text() == printed
+    assert printed.startswith(begins), printed
+
+
+@pytest.mark.parametrize(
+    ("out", "begins"),
+    [("a.csv", b"start,end"), ("a.parquet", b"PAR1"), ("a.ndjson", b"{"), ("a.txt", b"{")],
+)
+def test_the_name_of_out_tells_the_format(
+    out: str, begins: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "e.csv").write_text(EVENTS)
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "BUY AS b ; SELL AS s", "e.csv", "-o", out]) == 0
+    assert (tmp_path / out).read_bytes().startswith(begins)
+    assert main(["run", "BUY AS b", "e.csv", "-o", out, "--format", "ndjson"]) == 0
+    assert (tmp_path / out).read_bytes().startswith(b"{")
+    assert main(["show", "A", "-o", "a.svg"]) == 0
+    assert b"<svg" in (tmp_path / "a.svg").read_bytes()

@@ -51,7 +51,9 @@ KINDS: dict[str, Open] = {
     "matches of an expression": lambda state: cerlab.session(EXPRESSION, state=state),
     "totals": totals(PLAIN, sum="b.v", max="a.v"),
     "totals by end": totals(PLAIN, sum="b.v", group_by="end"),
-    "totals of a sliding window": totals(PLAIN, sum="b.v", group_by=["end", "k"], sliding="30 EVENTS"),
+    "totals of a sliding window": totals(
+        PLAIN, sum="b.v", group_by=["end", "k"], sliding="30 EVENTS"
+    ),
     "totals of registers": totals(COMPARED, sum="a.v", group_by="end"),
     "totals that wait": totals(WAITS, sum="b.v", group_by=["end", "k"]),
 }

@@ -17,6 +17,7 @@ import pytest
 
 import cerlab
 from cerlab.automata.plan import plan_to_bytes
+from cerlab.cli import COMMANDS
 from cerlab.cli import spark as command
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.row_order import Labels
@@ -350,7 +351,7 @@ def test_the_java_machine_is_chosen_by_the_footers(
         columns = {"t": part, "p": range(500 * n, 500 * n + 500), "ts": moments}
         pq.write_table(pa.table({"type": ["A"] * 500, **columns}), tmp_path / f"{n}.parquet")
     parser = argparse.ArgumentParser()
-    command.add_options(parser)
+    COMMANDS["spark"].add_to(parser)
     query = as_pattern("SELECT * WHERE A ; B PARTITION BY [p] WITHIN 5 [t]")
     words = ["QUERY", "--input", str(tmp_path), "--order-by", "t", "--position", "p", *options]
     assert command._tasks_read(query, parser.parse_args(words)) is is_read_by_tasks
