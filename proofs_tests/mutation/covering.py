@@ -57,6 +57,12 @@ class Covering:
             cases[name] += 1
         return [test for _, test in sorted(ranks, key=lambda pair: pair[0])]
 
+    def tests_of(self, path: Path, lines: Iterable[int]) -> list[str]:
+        """The tests that run any of these lines, those that run the fewest lines in all first."""
+        by_line = self._lines.get(path, {})
+        tests = frozenset[str]().union(*(by_line.get(line, ()) for line in lines))
+        return sorted(tests, key=lambda test: (self._width[test], test))
+
     def runs_at_import(self, path: Path, line: int) -> bool:
         """Whether a line runs outside of tests, as imports and what lists their cases do."""
         return line not in self._lines.get(path, {}) or line in self._outside[path]
