@@ -9,7 +9,7 @@ A thread that comes while another one is in a session is refused.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
@@ -25,10 +25,9 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream, TimeAxis, Until, events_of_dicts
 
 if TYPE_CHECKING:
-    from cerlab.engine.answers import AnswerBatch
     from cerlab.engine.run import OpenRun
     from cerlab.evaluate.aggregates import Request
-    from cerlab.evaluate.kept_events import RunWithEvents
+    from cerlab.evaluate.recent import WithEvents
     from cerlab.evaluate.running import RunningTotals
 
 Result = TypeVar("Result")
@@ -42,7 +41,7 @@ _OVER = b"over\n"
 class _Session(ABC, Generic[Result]):
     """Common part of sessions; `Result` is the result of a push."""
 
-    _run: OpenRun | RunningTotals | RunWithEvents
+    _run: OpenRun
     _nothing: Callable[[], Any] = tuple
     """Result of a batch without events."""
     _before = 0
@@ -89,12 +88,20 @@ class _Session(ABC, Generic[Result]):
         return self._run.position - self._before
 
     @abstractmethod
-    def _read(self, stream: Stream) -> Result:
-        """Return the results of the events; `BadData` has those before a bad event."""
+    def _result(self, parts: Sequence[Any]) -> Result:
+        """Return the result of all that a call of the run gives."""
 
-    @abstractmethod
-    def _bytes(self) -> bytes:
-        """The state."""
+    def _read(self, stream: Stream) -> Result:
+        """Return the result of some events; `BadData` has that of the events before a bad one."""
+        parts: list[Any] = []
+        try:
+            for part in self._run.push(stream):
+                parts.append(part)
+        except BadData as error:
+            before: Any = self._result(parts)
+            error.matches = before
+            raise
+        return self._result(parts)
 
     def _push(self, batch: Any, how: io.HowToRead) -> Result:
         self._enter()
@@ -141,11 +148,11 @@ class _Session(ABC, Generic[Result]):
             if "thread" in self._user:
                 del self._user["thread"]
 
-    def _promise(self, until: Until, ask: Callable[[], T]) -> T:
+    def _promise(self, until: Until) -> Result:
         """Ask the run for what a promise makes known; "end" closes the session."""
 
-        def known() -> T:
-            result = ask()
+        def known() -> Result:
+            result = self._result([*self._run.advance(until)])
             self._over = self._over or (isinstance(until, str) and until == "end")
             return result
 
@@ -157,7 +164,7 @@ class _Session(ABC, Generic[Result]):
         A documented, versioned format that runs no code when it is read. A state from somebody else
         cannot do harm, but decides which answers come.
         """
-        return self._alone(lambda: _OVER * self._over + self._bytes())
+        return self._alone(lambda: _OVER * self._over + self._run.state())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.pushed:,} events pushed>"
@@ -252,33 +259,17 @@ class Session(_Session[list[ComplexEvent]]):
         [ComplexEvent(start=1, end=1, positions=(1,))]
         """
 
-        def known() -> list[ComplexEvent]:
-            return self._counted_answers([*chain.from_iterable(self._run.advance(until))])
+        return self._promise(until)
 
-        return self._promise(until, known)
-
-    def _counted_answers(self, answers: list[ComplexEvent]) -> list[ComplexEvent]:
+    def _result(self, parts: Sequence[Any]) -> list[ComplexEvent]:
+        answers: list[ComplexEvent] = [*chain.from_iterable(parts)]
         self.answered += len(answers)
         return answers
-
-    def _read(self, stream: Stream) -> list[ComplexEvent]:
-        matches: list[ComplexEvent] = []
-        try:
-            for answers in self._run.push(stream):
-                matches += answers
-        except BadData as error:
-            error.matches = matches
-            self._counted_answers(matches)
-            raise
-        return self._counted_answers(matches)
 
     @property
     def lowest(self) -> int:
         """Answers to come start at this position or later."""
         return self._run.lowest
-
-    def _bytes(self) -> bytes:
-        return self._run.state()
 
     def __repr__(self) -> str:
         return f"<Session: {self.pushed:,} events pushed, {self.answered:,} answers>"
@@ -299,7 +290,7 @@ class RowSession(_Session[Any]):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        from cerlab.evaluate.kept_events import RunWithEvents
+        from cerlab.evaluate.recent import WithEvents
 
         over, state = _opened(state)
         super().__init__(time, over=over)
@@ -312,7 +303,7 @@ class RowSession(_Session[Any]):
         self._query = query
         self._columns = None if columns is None else list(columns)
         self._schema: Any = None
-        self._run: RunWithEvents = RunWithEvents(query, time, state)
+        self._run: WithEvents = WithEvents(query, compiled(query).run, time, state)
         self._before = self._run.position
         answer_columns(query, Stream(()), self._columns)
 
@@ -336,22 +327,17 @@ class RowSession(_Session[Any]):
         """
         return self._push(batch, how)
 
-    def _read(self, stream: Stream) -> Any:
-        answers, error = self._run.push(stream)
-        table = self._rows(answers)
-        self._run.forget()
-        if error is not None:
-            error.matches = table
-            raise error
-        return table
+    def _result(self, parts: Sequence[Any]) -> Any:
+        from cerlab.engine.answers import join_answers  # NumPy loads here
 
-    def _rows(self, answers: AnswerBatch) -> Any:
+        answers, recent = join_answers(parts), self._run.recent
         if not len(answers) and self._schema is not None:
-            return self._schema.empty_table()  # its columns would be made of all events kept
-        recent = self._run.recent
-        part, offset = Stream(recent.events()), recent.offset
-        table = rows_of_part(self._query, part, offset, answers, self._columns)
-        self._schema = table.schema
+            table = self._schema.empty_table()  # its columns would be made of all events kept
+        else:
+            part, offset = Stream(recent.events()), recent.offset
+            table = rows_of_part(self._query, part, offset, answers, self._columns)
+            self._schema = table.schema
+        self._run.forget()
         return table
 
     def advance(self, until: Until) -> Any:
@@ -359,10 +345,7 @@ class RowSession(_Session[Any]):
 
         As ``Session.advance``; raises as it does.
         """
-        return self._promise(until, lambda: self._rows(self._run.advance(until)))
-
-    def _bytes(self) -> bytes:
-        return self._run.state()
+        return self._promise(until)
 
 
 class AggregateSession(_Session[Any]):
@@ -403,15 +386,13 @@ class AggregateSession(_Session[Any]):
         """
         return self._push(batch, how)
 
-    def _read(self, stream: Stream) -> Any:
-        return self._run.push(stream)
+    def _result(self, parts: Sequence[Any]) -> Any:
+        (table,) = parts
+        return table
 
     def advance(self, until: Until) -> Any:
         """Promise that all events before a time were pushed: the groups that this changes.
 
         As ``Session.advance``; raises as it does.
         """
-        return self._promise(until, lambda: self._run.advance(until))
-
-    def _bytes(self) -> bytes:
-        return self._run.state()
+        return self._promise(until)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TextIO
 from warnings import warn
 
-from cerlab.cli.answers import write_tables
 from cerlab.cli.command import OK
 from cerlab.cli.options import check_result, query_text, refuse_options
+from cerlab.cli.writers import write_tables
 from cerlab.errors import AnswerWarning
 from cerlab.model.event import to_value
 from cerlab.rows.recognise import RowPattern, match_recognize

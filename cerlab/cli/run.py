@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from cerlab import io
 from cerlab.cli.answer_warnings import AnswerWarnings
-from cerlab.cli.answers import Answers, Enough, Writer, write_tables, writer
+from cerlab.cli.answers import Answers, Enough, Sink, Totals
 from cerlab.cli.command import OK
 from cerlab.cli.options import (
     WatchedStream,
@@ -26,12 +26,13 @@ from cerlab.cli.options import (
     until_of,
     whole_stream,
 )
+from cerlab.cli.writers import write_tables, writer
 from cerlab.compile.pattern import (
     AnyPattern,
     Pattern,
     SremoPattern,
 )
-from cerlab.errors import AnswerWarning, BadData, TypeMismatch, Unsupported, UsageError
+from cerlab.errors import AnswerWarning, BadData, Unsupported, UsageError
 from cerlab.evaluate import (
     AUTO,
     answers_of,
@@ -53,7 +54,6 @@ from cerlab.model.stream import Stream, TimeAxis, axis_of_options
 
 if TYPE_CHECKING:
     from cerlab.engine.run import Run
-    from cerlab.evaluate.aggregates import Request
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -107,11 +107,13 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
             return OK
         answers = Answers(query, arguments, out, by_columns=by_columns, types_grow=vary)
         if is_pipe(arguments.events):
+            if answers.recent is not None:
+                answers.recent.time = _axis_of_pipe(query, arguments)
             _feed_pipe(query, arguments, run, answers, warnings)
         else:
             _feed_file(query, arguments, run, answers, warnings)
-        answers.finish()
-        warnings.finish(answers.count)
+            answers.finish()
+            warnings.finish(answers.count)
     return OK
 
 
@@ -192,10 +194,10 @@ def _finish(run: Run[Any], answers: Answers) -> None:
     answers.settle(final=True)
 
 
-def _push(run: Run[Any], part: Stream, answers: Answers) -> None:
-    answers.read(part)
-    for batch in run.push(part):
-        answers.take(batch)
+def _push(run: Run[Any], part: Stream, sink: Sink) -> None:
+    sink.read(part)
+    for results in run.push(part):
+        sink.take(results)
 
 
 LONGEST_BACKLOG = 1 << 14
@@ -235,42 +237,22 @@ def _feed_pipe(
     query: AnyPattern,
     arguments: argparse.Namespace,
     run: Run[Any],
-    answers: Answers,
+    sink: Sink,
     warnings: AnswerWarnings,
 ) -> None:
-    """Read a pipe as it comes: an answer is out before the event after its last is waited for."""
-    if answers.recent is not None:
-        answers.recent.time = _axis_of_pipe(query, arguments)
+    """Read a pipe as it comes: an answer is out before the event after its last is waited for.
+
+    At a bad event, too, before its error.
+    """
     backlog: list[Event] = []
 
     def give_out() -> None:
         if backlog:
             part = Stream(backlog)
             backlog.clear()
-            _push(run, part, answers)
-        answers.flush()
+            _push(run, part, sink)
+        sink.flush()
 
-    _read_pipe(query, arguments, backlog, give_out, warnings)
-    if (until := until_of(arguments)) is not None:
-        for batch in run.advance(until):
-            answers.take(batch)
-        answers.flush()
-    if until != "end":
-        for remark in remark_on_waiting(run.waiting()):
-            warn(AnswerWarning(remark), stacklevel=2)
-
-
-def _read_pipe(
-    query: AnyPattern,
-    arguments: argparse.Namespace,
-    backlog: list[Event],
-    give_out: Callable[[], None],
-    warnings: AnswerWarnings,
-) -> None:
-    """Put the events of a pipe into a backlog, which is given out before each wait, and at the end.
-
-    At a bad event, too, before its error.
-    """
     options: dict[str, Any] = {"path": arguments.events, **input_options(arguments, query)}
     try:
         for event in io.read_events(before_reading=give_out, watch=warnings.arriving, **options):
@@ -281,6 +263,15 @@ def _read_pipe(
         give_out()
         raise
     give_out()
+    if (until := until_of(arguments)) is not None:
+        for results in run.advance(until):
+            sink.take(results)
+        sink.flush()
+    if until != "end":
+        for remark in remark_on_waiting(run.waiting()):
+            warn(AnswerWarning(remark), stacklevel=2)
+    sink.finish()
+    warnings.finish(sink.count)
 
 
 def _attributes(
@@ -318,15 +309,14 @@ def _run_on_all(
         passing = WatchedStream(
             stream.events, time=stream.time, schema=stream.schema, until=stream.until
         )
-    some: Iterable[Any] = answers_of(query, passing, way)
     if arguments.labels and not labels_by_machine(query, evaluator):
-        some = valuations_of(query, passing, evaluator)
+        some: Iterable[Any] = ([V] for V in valuations_of(query, passing, evaluator))
     elif by_columns:
-        for batch in in_batches(some):
-            answers.batch(batch)
-        some = ()
-    for answer in some:
-        answers.one(answer)
+        some = in_batches(answers_of(query, passing, way))
+    else:
+        some = ([answer] for answer in answers_of(query, passing, way))
+    for results in some:
+        answers.take(results)
         if not answers.needs_events:
             answers.flush()
     answers.finish()
@@ -357,8 +347,13 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
     comes = comes and query.machine_kind in ("automaton", "registers")
     comes = comes and compiled(query).takes_batches
     if comes and arguments.format in ("ndjson", "csv"):
-        with writer(arguments) as out:
-            _totals_of_pipe(query, request, arguments, out, warnings)
+        from cerlab.evaluate.running import TotalsUpToBadValues
+
+        run = TotalsUpToBadValues(query, request, _axis_of_pipe(query, arguments))
+        with writer(arguments) as out, suppress(Enough):
+            sink = Totals(query, request, arguments.limit, out)
+            _push(run, Stream(()), sink)  # the head of the table
+            _feed_pipe(query, arguments, run, sink, warnings)
         return
     stream = whole_stream(query, arguments)
     warnings.read(stream)
@@ -366,56 +361,3 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
     write_tables([totals.table().slice(0, arguments.limit)], arguments)
     _say_what_waits(query, stream)
     warnings.finish(None if totals.some or arguments.limit == 0 else 0)
-
-
-def _totals_of_pipe(
-    query: Pattern,
-    request: Request,
-    arguments: argparse.Namespace,
-    out: Writer,
-    warnings: AnswerWarnings,
-) -> None:
-    """Write aggregates by end of a pipe: the row of an end is out before the next wait.
-
-    Raises `BadData` after the rows of what came before it. An attribute that no event has had is a
-    `UsageError` after all rows.
-    """
-    from cerlab.evaluate.aggregates import check_attributes
-    from cerlab.evaluate.running import RunningTotals
-
-    totals = RunningTotals(query, request, _axis_of_pipe(query, arguments))
-    backlog: list[Event] = []
-    names: set[str] = set()
-    left, count = arguments.limit, 0
-
-    def write(table: Any) -> None:
-        nonlocal left, count
-        table = table.slice(0, left)
-        out.table(table)
-        out.flush()
-        count += table.num_rows
-        if left is not None:
-            left -= table.num_rows
-            if not left:
-                raise Enough
-
-    def give_out() -> None:
-        events = list(backlog)
-        backlog.clear()
-        names.update(*(event.attributes for event in events))
-        before = totals.position
-        try:
-            write(totals.push(Stream(events)))
-        except (BadData, TypeMismatch) as error:
-            if isinstance(error, BadData) and totals.position != before:
-                write(error.matches)
-                raise
-            for event in events:  # up to the one that has no total, none was read
-                write(totals.push(Stream([event])))
-
-    with suppress(Enough):
-        write(totals.push(Stream(())))
-        _read_pipe(query, arguments, backlog, give_out, warnings)
-        if names:
-            check_attributes(request, query, names)
-        warnings.finish(count)

@@ -7,7 +7,7 @@ the whole stream.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from warnings import warn
 
 from cerlab.errors import AnswerWarning, stacklevel_of_caller
@@ -57,6 +57,24 @@ class OpenRun(Run[ComplexEvent], Protocol):
 
     def state(self) -> bytes:
         """All that has to be known to go on."""
+
+
+class Around:
+    """The common part of runs that stand around another run."""
+
+    _run: Any
+
+    @property
+    def position(self) -> int:
+        """The number of events read."""
+        position: int = self._run.position
+        return position
+
+    @property
+    def lowest(self) -> int:
+        """Least start of answers to come; 0 if unknown."""
+        lowest: int = self._run.lowest
+        return lowest
 
 
 class AtOnce(Generic[Batch]):

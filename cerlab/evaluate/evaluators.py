@@ -218,7 +218,8 @@ class Compiled(LabelsOfAnswers, Protocol):
 
     @property
     def takes_batches(self) -> bool:
-        """Whether events are read batch by batch."""
+        """Whether `run` reads events batch by batch."""
+        return True
 
     def explain(self, stream: Stream | None = None) -> Explanation:
         """Describe how the engine reads a stream."""
@@ -226,8 +227,6 @@ class Compiled(LabelsOfAnswers, Protocol):
 
 class CompiledTecs(Compiled):
     """The tECS of an automaton in kernels."""
-
-    takes_batches = True
 
     def __init__(self, pattern: AnyPattern) -> None:
         """Raises `Unsupported` without an automaton."""
@@ -317,8 +316,6 @@ def _time(by: RegisterRuns, stream: Stream) -> TimeAxis | None:
 
 class CompiledWaits(Compiled):
     """Stages that wait, over arrays of the events that end an answer."""
-
-    takes_batches = False
 
     def __init__(self, pattern: AnyPattern, *, on_registers: bool = False) -> None:
         """Raises `Unsupported` for what does not wait by machines."""

@@ -7,7 +7,6 @@ that are not asked for being one; so it has one row at least.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Protocol
@@ -40,9 +39,8 @@ from cerlab.logic.ceql.check import label_types
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import SelectItem, partition_attributes, selected_formula
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event, valuation_latest_first
-from cerlab.model.columns import Columns, array_from, concat_columns, values_of
-from cerlab.model.event import Event
-from cerlab.model.stream import Stream, TimeAxis, axis_of_windows
+from cerlab.model.columns import array_from, values_of
+from cerlab.model.stream import Stream, axis_of_windows
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
@@ -212,85 +210,6 @@ def answer_tables(
     layout, labels = answer_columns(pattern, stream, columns, positions=positions)
     some = chain(batches, map(join_answers, ((),)))
     return map(layout.table, labelled_answers(pattern, stream, some, labels))
-
-
-class Recent:
-    """The events of a stream that answers to come may have, and where they begin."""
-
-    def __init__(self, events: Sequence[Event] = (), offset: int = 0) -> None:
-        """With the `events` from position `offset` on."""
-        self._parts = [Stream(events)] if events else []
-        self.offset, self.length = offset, offset + len(events)
-        """The position of the first event that is kept, and how many events there were."""
-        self.time: TimeAxis | None = None
-        """The axis by which the events are read, where windows inside and waits need one."""
-
-    def append(self, part: Stream) -> None:
-        """Add the next events."""
-        self._parts.append(part)
-        self.length += len(part)
-
-    def forget(self, before: int) -> None:
-        """Drop the parts that end before a position."""
-        while self._parts and self.offset + len(self._parts[0]) <= before:
-            self.offset += len(self._parts.pop(0))
-
-    def events(self) -> list[Event]:
-        """Return all events that are kept."""
-        return [event for part in self._parts for event in part.events]
-
-    def part(self, first: int, until: int) -> tuple[Stream, int]:
-        """The events from position `first` to before `until`, perhaps more, and the first's."""
-        at, parts = self.offset, list[Stream]()
-        begin = at
-        for part in self._parts:
-            if at + len(part) > first and at < until:
-                begin = begin if parts else at
-                parts.append(part)
-            at += len(part)
-        return self.timed(joined(parts)), begin
-
-    def timed(self, part: Stream) -> Stream:
-        """A part with the axis, if there is one."""
-        if self.time is None:
-            return part
-        part = copy(part)
-        part.time = self.time
-        return part
-
-    def part_of(self, pattern: AnyPattern, answers: AnswerBatch) -> tuple[Stream, int]:
-        """The events of some answers; without a machine that labels them all before these too."""
-        has_machine = pattern.machine_kind in ("automaton", "registers")
-        first = int(answers.start.min()) if has_machine else 0
-        return self.part(first, int(answers.end.max()) + 1)
-
-
-def joined(parts: Sequence[Stream]) -> Stream:
-    """Streams one after the other: by columns where all of them have columns."""
-    if len(parts) == 1:
-        return parts[0]
-    if not all(part.is_columnar for part in parts):
-        return Stream([event for part in parts for event in part.events])
-
-    def column(name: str) -> Any:
-        import pyarrow as pa
-
-        columns = (p.columns[name] if name in p.columns else pa.nulls(len(p)) for p in parts)
-        return concat_columns([chunk for c in columns for chunk in getattr(c, "chunks", [c])])
-
-    names = dict.fromkeys(name for part in parts for name in part.columns)
-    length = sum(map(len, parts))
-    return Stream.from_columns(
-        Columns(names, column, _source(parts)),
-        length,
-        lambda: (t for part in parts for t in part.events),
-    )
-
-
-def _source(parts: Sequence[Stream]) -> Any:
-    """Return the schema of the table that all parts are of, None where they differ."""
-    first = parts[0].columns.source
-    return first if all(part.columns.source == first for part in parts) else None
 
 
 def rows_of_part(

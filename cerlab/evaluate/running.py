@@ -32,7 +32,7 @@ from cerlab.engine.reference.totals import (
     add_totals,
     sums,
 )
-from cerlab.engine.run import warn_of_no_wait
+from cerlab.engine.run import AtOnce
 from cerlab.engine.state_checks import (
     check_key,
     check_times,
@@ -42,6 +42,7 @@ from cerlab.engine.state_checks import (
     reading_state,
 )
 from cerlab.errors import BadData, TypeMismatch, Unsupported
+from cerlab.evaluate import thresholds
 from cerlab.evaluate.aggregates import (
     EXPONENT,
     PLACES,
@@ -53,6 +54,8 @@ from cerlab.evaluate.aggregates import (
     sum_column,
 )
 from cerlab.evaluate.labelled import has_labels
+from cerlab.evaluate.physical import compiled
+from cerlab.evaluate.recent import WithEvents
 from cerlab.evaluate.runs import pattern_digest
 from cerlab.io.named_columns import arrow_column, one_array, several_types
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
@@ -63,15 +66,10 @@ from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.truth import Key, kind_of, partition_key
 
 if TYPE_CHECKING:
-    from cerlab.evaluate.kept_events import ListedTotals
-    from cerlab.evaluate.running_batches import Batches, Ending
+    from cerlab.evaluate.running_batches import Batches, Ending, Listed
 
 _CODE = 64
 """A group is a number: so many bits for the value of each attribute, 0 for NULL."""
-
-
-FEWEST = 128
-"""Shorter batches are read event by event: reading columns would cost more."""
 
 
 class Row(NamedTuple):
@@ -96,8 +94,8 @@ def _one_nan(value: Value) -> Value:
 TOTALS = Layout("cerlab-totals", 3, {"time": AXIS, "body": tuple})
 
 
-class RunningTotals:
-    """The totals of the answers so far; made anew for each stream."""
+class RunningTotals(AtOnce[Any]):
+    """The totals of the answers to a query on a stream that arrives: a run of tables."""
 
     def __init__(
         self,
@@ -128,7 +126,8 @@ class RunningTotals:
         """The query and the request."""
         self._keys: dict[Key | None, tuple[Value, ...]] = {}
         self._ends = _Ends(request.window, pattern.ast.streams, time)
-        self._listed: ListedTotals | None = None
+        self._listed: Listed | None = None
+        self._batches: Batches | None = None
         if self._has_runs:
             self._begin_runs(pattern, request, time)
         self._codes: list[dict[Value, int]] = [{None: 0} for _ in request.labelled]
@@ -154,15 +153,14 @@ class RunningTotals:
         algebra = sums(self._gain, 3 * len(request.summands), len(request.extremes))
         reader = partial(RunTotals[Total], self._machine, self._symbol, algebra, by_start=by_start)
         self._driver = Driver[RunTotals[Total]](plan, reader, time)
-        self._batches: Batches | None = None
 
     def _list(self, state: bytes | None) -> None:
-        from cerlab.evaluate.kept_events import ListedTotals  # Numba loads here
-        from cerlab.evaluate.running_batches import GroupCodes
+        from cerlab.evaluate.running_batches import GroupCodes, Listed  # Numba loads here
 
-        codes = GroupCodes(self._values_of, self._group_of)
-        self._listed = ListedTotals(*self.asked, self._time, codes, state)
-        expect(self._listed.position == self.position, "how many events were read")
+        pattern, request = self.asked
+        run = WithEvents(pattern, compiled(pattern).run, self._time, state)
+        self._listed = Listed(pattern, request, GroupCodes(self._values_of, self._group_of), run)
+        expect(run.position == self.position, "how many events were read")
 
     def state(self) -> bytes:
         """All that has to be known to go on elsewhere (`cerlab.evaluate.running`)."""
@@ -170,7 +168,7 @@ class RunningTotals:
             self._leave_arrays()
         body = (
             self.position,
-            self._listed.state() if self._listed else self._driver.state(RunTotals.state),
+            self._listed.run.state() if self._listed else self._driver.state(RunTotals.state),
             [list(codes) for codes in self._codes],
             list(self._kinds.items()),
             sorted(self._doubles),
@@ -240,33 +238,32 @@ class RunningTotals:
         self._read_place(start or 0, group)
         return Row(end, start, key, group)
 
-    def push(self, stream: Stream) -> Any:
+    def push(self, events: Stream) -> Iterator[Any]:
         """Read more events: a pyarrow Table of the groups that these changed, as they are then.
 
         Raises `TypeMismatch` and `BadData` for values that have no total, before an event is read;
-        `BadData` for a time that is missing or goes back, with the rows up to there as
-        ``.matches``.
+        `BadData` for a time that is missing or goes back, after the table of the events before it.
         """
         rows: dict[Row, Total] = {}
+        try:
+            self._read(events, rows)
+        except BadData:
+            yield self._table(rows)
+            raise
+        yield self._table(rows)
+
+    def _read(self, stream: Stream, rows: dict[Row, Total]) -> None:
+        large = len(stream) >= thresholds.FEWEST
+        in_arrays = large if self._batches is None else self._batches.takes(large=large)
+        has_totals = (large or in_arrays) and self._check_columns(stream)
+        if not has_totals:
+            self._check(stream.events)  # event by event it is found which value has none
         if self._listed is not None:
             self._read_listed(self._listed, stream, rows)
-        elif not self._is_batch(len(stream)) or not self._read_batch(stream, rows):
-            self._check(stream.events)
-            try:
-                for event in stream.events:
-                    self._read_event(event, rows)
-            except BadData as error:
-                error.matches = self._table(rows)
-                raise
-        return self._table(rows)
-
-    def _is_batch(self, length: int) -> bool:
-        """Return whether a batch is read by the kernel."""
-        large = length >= FEWEST
-        if self._batches is None or self._batches.takes(large=large):
-            return large or self._batches is not None
-        self._leave_arrays()
-        return False
+        elif not (in_arrays and has_totals and self._read_batch(stream, rows)):
+            self._leave_arrays()
+            for event in stream.events:
+                self._read_event(event, rows)
 
     def _leave_arrays(self) -> None:
         """Have the totals in the substreams of the driver."""
@@ -279,21 +276,20 @@ class RunningTotals:
         from cerlab.engine.totals import TooLarge  # Numba loads here
 
         try:
-            kinds, doubles = self._kinds_in(stream)
             ends, lowest = self._ends.read_batch(stream, self.position)
-            endings = self._read_arrays(stream, doubles)
+            endings = self._read_arrays(stream)
         except (BadData, TypeMismatch, TooLarge):
-            self._leave_arrays()
             return False  # event by event it is found which event it is, or that there is none
-        self._ends, self._kinds, self._doubles = ends, kinds, doubles
+        self._ends = ends
         self._take(endings, lowest, rows)
         self.position += len(stream)
         return True
 
-    def _read_arrays(self, stream: Stream, doubles: set[str]) -> Iterator[Ending]:
+    def _read_arrays(self, stream: Stream) -> Iterator[Ending]:
         """Read events into arrays, others where they do not represent the values."""
         from cerlab.evaluate.running_batches import Batches, GroupCodes, Query, Unfit
 
+        doubles = self._doubles
         if self._batches is not None:
             try:
                 return self._batches.read(stream, self.position, doubles)
@@ -306,32 +302,23 @@ class RunningTotals:
         self._batches = batches
         return endings
 
-    def _read_listed(self, listed: ListedTotals, stream: Stream, rows: dict[Row, Total]) -> None:
-        """Read events whose answers are listed; raises as `push`."""
-        if len(stream) < FEWEST or not self._check_columns(stream):
-            self._check(stream.events)
+    def _read_listed(self, listed: Listed, stream: Stream, rows: dict[Row, Total]) -> None:
+        """Read events whose answers are listed."""
         parts = [stream]
         try:
             self._ends.read_batch(stream, self.position)
         except BadData:  # event by event it is found which one it is
             parts = [Stream([event]) for event in stream.events]
-        try:
-            for part in parts:
-                self._read_part(listed, part, rows)
-        except BadData as error:
-            error.matches = self._table(rows)
-            raise
-
-    def _read_part(self, listed: ListedTotals, part: Stream, rows: dict[Row, Total]) -> None:
-        ends, lowest = self._ends.read_batch(part, self.position)
-        endings, error = listed.read(part, self._doubles)
-        if error is not None:
-            read = part[: listed.position - self.position]
-            ends, lowest = self._ends.read_batch(read, self.position)
-        self._take(endings, lowest, rows)
-        self._ends, self.position = ends, listed.position
-        if error is not None:
-            raise error
+        for part in parts:
+            ends, lowest = self._ends.read_batch(part, self.position)
+            try:
+                self._take(listed.read(part, self._doubles), lowest, rows)
+            except BadData:
+                read = part[: listed.run.position - self.position]
+                ends, _ = self._ends.read_batch(read, self.position)
+                raise
+            finally:
+                self._ends, self.position = ends, listed.run.position
 
     def _take(
         self, endings: Iterable[Ending], lowest: Sequence[int] | None, rows: dict[Row, Total]
@@ -340,17 +327,21 @@ class RunningTotals:
             self._note_key(key, of_key)
             self._add(end, key, place, total, lowest[end - self.position] if lowest else None, rows)
 
-    def advance(self, until: Until) -> Any:
+    def advance(self, until: Until) -> Iterator[Any]:
         """Promise that all events before a time were pushed: the groups that this changes.
 
         Raises as `WaitRun.advance`; warns where nothing waits.
         """
         rows: dict[Row, Total] = {}
         if self._listed is None:
-            warn_of_no_wait()
+            super().advance(until)
         else:
             self._take(self._listed.advance(until, self._doubles), None, rows)
-        return self._table(rows)
+        yield self._table(rows)
+
+    def waiting(self) -> int:
+        """The number of answers that wait for the clock."""
+        return 0 if self._listed is None else self._listed.run.waiting()
 
     def _kinds_in(self, stream: Stream) -> tuple[dict[str, str], set[str]]:
         """The kinds of the attributes after a batch, and those with doubles; raises as `_check`."""
@@ -370,13 +361,13 @@ class RunningTotals:
         return kinds, doubles
 
     def _check_columns(self, stream: Stream) -> bool:
-        """Whether the columns of a batch show that its values have totals; else as before."""
+        """Return whether the columns of a batch show that its values have totals."""
         import pyarrow.compute as pc
 
         try:
             kinds, doubles = self._kinds_in(stream)
         except (BadData, TypeMismatch):
-            return False  # event by event it is found which value it is, or that there is none
+            return False
         for name in dict.fromkeys(attribute for _, attribute in self._request.summands):
             if kinds.get(name, "number") not in ("number", "duration"):
                 return False
@@ -526,6 +517,21 @@ class RunningTotals:
             return sum_column(measure, [(whole, n) for n, whole, _ in parts], 0, whole=True)
         exact = [((whole << EXPONENT) + rest, n) for n, whole, rest in parts]
         return sum_column(measure, exact, -EXPONENT, whole=False)
+
+
+class TotalsUpToBadValues(RunningTotals):
+    """The totals of a stream up to the first event that has none; no caller can send it again."""
+
+    def push(self, events: Stream) -> Iterator[Any]:
+        """Read more events; raises as `RunningTotals`, after the tables of the events before."""
+        before = self.position
+        try:
+            yield from super().push(events)
+        except (BadData, TypeMismatch):
+            if self.position != before:
+                raise
+            for event in events.events:
+                yield from super().push(Stream([event]))
 
 
 def _check_waits(pattern: Pattern, request: Request) -> None:

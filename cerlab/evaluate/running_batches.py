@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cerlab.automata.labelled import LabelledMachine
-from cerlab.engine.answers import events_of_streams
+from cerlab.compile.pattern import Pattern
+from cerlab.engine.answers import AnswerBatch, events_of_streams, join_answers
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.measures import (
@@ -31,6 +32,7 @@ from cerlab.engine.measures import (
     group_rows,
     integers,
     largest,
+    totals_of_rows,
 )
 from cerlab.engine.reference.driver import Driver, Substream
 from cerlab.engine.reference.totals import Greatest, Place, RunTotals, Total
@@ -38,13 +40,16 @@ from cerlab.engine.state_checks import MOST_EVENTS
 from cerlab.engine.tecs_run import CONSUMES
 from cerlab.engine.totals import ArrayTotals, OpenRuns, Places, Program, program_of, read_of
 from cerlab.engine.windows import Instants, TimeColumn
+from cerlab.errors import BadData
 from cerlab.evaluate.aggregates import EXPONENT, Request, numbers_in
+from cerlab.evaluate.labelled import labelled_answers
+from cerlab.evaluate.recent import WithEvents
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
-from cerlab.model.columns import values_of
+from cerlab.model.columns import take_rows, values_of
 from cerlab.model.event import Event, Value
-from cerlab.model.stream import Instant, Stream, TimeAxis
+from cerlab.model.stream import Instant, Stream, TimeAxis, Until
 from cerlab.predicates.columns import SymbolStage
-from cerlab.predicates.truth import Key, partition_key
+from cerlab.predicates.truth import Key, key_of, partition_key
 
 
 class GroupCodes(NamedTuple):
@@ -229,6 +234,57 @@ def endings_of(
         strict=True,
     )
     return (Ending(end, *owner, (start, group), total) for end, owner, start, group, total in rows)
+
+
+class Listed:
+    """The totals of the answers of a run, which lists them."""
+
+    def __init__(
+        self, pattern: Pattern, request: Request, codes: GroupCodes, run: WithEvents
+    ) -> None:
+        self.run = run
+        self._pattern, self._request, self._codes = pattern, request, codes
+
+    def read(self, stream: Stream, doubles: Collection[str]) -> Iterator[Ending]:
+        """Read events: the rows that they complete, in the order of their ends.
+
+        `doubles` are the attributes that have had some. Raises `BadData` after the rows of the
+        events before a bad one.
+        """
+        batches, error = list[AnswerBatch](), None
+        try:
+            batches.extend(self.run.push(stream))
+        except BadData as caught:
+            error = caught
+        yield from self._endings(batches, doubles)
+        self.run.forget()
+        if error is not None:
+            raise error
+
+    def advance(self, until: Until, doubles: Collection[str]) -> Iterator[Ending]:
+        """Yield the rows that a promise completes; raise as `WaitRun.advance`."""
+        return self._endings([*self.run.advance(until)], doubles)
+
+    def _endings(
+        self, batches: Sequence[AnswerBatch], doubles: Collection[str]
+    ) -> Iterator[Ending]:
+        """Yield the rows of some answers, of which one end may be in two batches."""
+        answers = join_answers(batches)
+        if not len(answers):
+            return
+        request, by_start = self._request, "start" in self._request.groups
+        part, offset = self.run.recent.part_of(self._pattern, answers)
+        numbering = Numbering(request, part, doubles, self._codes)
+        inputs = numbering.inputs(part, doubles)
+        near, labels = answers.shift_positions(-offset), inputs.labels
+        rows = labelled_answers(self._pattern, part, [near], labels)
+        totals = totals_of_rows(rows, inputs, by_start=by_start)
+        columns = [values_of(take_rows(part.columns[a], totals.end), a) for a in request.key]
+        keys = zip(*columns, strict=True) if columns else [()] * len(totals.end)
+        owners = [(key_of(values) or (), values) for values in keys]
+        start = totals.start + offset if by_start else totals.start
+        far = totals._replace(end=totals.end + offset, start=start)
+        yield from endings_of(far, owners, numbering)
 
 
 PAID = 16

@@ -13,7 +13,7 @@ from cerlab.engine.codec import axis_of_state
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.driver import Clauses, Recogniser, check_clock
 from cerlab.engine.reference.registers import SharedRuns
-from cerlab.engine.run import Answer, AtOnce, Run, warn_of_no_wait
+from cerlab.engine.run import Answer, Around, AtOnce, Run, warn_of_no_wait
 from cerlab.engine.state_checks import reading_state
 from cerlab.errors import Unsupported
 from cerlab.evaluate import thresholds
@@ -133,7 +133,7 @@ class Replay(Generic[Answer]):
         return self._count(stream.up_to("end")) - self._count(stream)
 
 
-class Growing(AtOnce[Iterable[ComplexEvent]]):
+class Growing(Around, AtOnce[Iterable[ComplexEvent]]):
     """A run in Python for the first `SHORT` events, then the compiled engine.
 
     A short or slow stream never wants what takes a second to load. If more events come the engine
@@ -145,19 +145,10 @@ class Growing(AtOnce[Iterable[ComplexEvent]]):
         self, short: Run[ComplexEvent], grow: Callable[[], Run[ComplexEvent] | None]
     ) -> None:
         """`grow` gives the run that goes on, None where there is no other one."""
-        self._run, self._long = short, grow
+        self._run: Run[ComplexEvent] = short
+        self._long = grow
         self._first: list[Event] | None = []
         """The events so far; None where the run stays as it is."""
-
-    @property
-    def position(self) -> int:
-        """The number of events read."""
-        return self._run.position
-
-    @property
-    def lowest(self) -> int:
-        """Least start of answers to come; 0 if unknown."""
-        return self._run.lowest
 
     def push(self, events: Stream) -> Iterator[Iterable[ComplexEvent]]:
         """Read more events: the answers that they complete."""
@@ -183,7 +174,7 @@ class Growing(AtOnce[Iterable[ComplexEvent]]):
         self._run = long
 
 
-class OpenRegisters(AtOnce["AnswerBatch"]):
+class OpenRegisters(Around, AtOnce["AnswerBatch"]):
     """The runs of a transducer on a stream that arrives; their state as bytes."""
 
     def __init__(self, pattern: AnyPattern, time: TimeAxis | None, state: bytes | None) -> None:
@@ -206,16 +197,6 @@ class OpenRegisters(AtOnce["AnswerBatch"]):
             with reading_state():
                 self._run.resume(*before)
 
-    @property
-    def position(self) -> int:
-        """The number of events read."""
-        return self._run.position
-
-    @property
-    def lowest(self) -> int:
-        """Answers to come start here or later."""
-        return self._run.lowest
-
     def push(self, events: Stream) -> Iterator[AnswerBatch]:
         """Read more events."""
         return _all_taken(self._run.push(events))
@@ -227,10 +208,8 @@ class OpenRegisters(AtOnce["AnswerBatch"]):
         return codec.write(self._layout, pattern_digest(self._pattern), values, arrays)
 
 
-class OpenWaits:
+class OpenWaits(Around):
     """Answers that wait, on a stream that arrives; their state as bytes."""
-
-    lowest = 0
 
     def __init__(
         self,
@@ -253,11 +232,6 @@ class OpenWaits:
         if before is not None:
             with reading_state():
                 self._run.resume(*before)
-
-    @property
-    def position(self) -> int:
-        """The number of events read."""
-        return self._run.position
 
     def push(self, events: Stream) -> Iterator[list[ComplexEvent]]:
         """Read more events: what they make known, by end."""

@@ -22,3 +22,6 @@ WORTH_A_KERNEL = 70
 
 WORTH_COLUMNS = 30
 """The same where the events are columns already (``--lengths`` of the benchmarks, 2026-11-22)."""
+
+FEWEST = 128
+"""From this many events on a session reads, and keeps, columns: these cost more to make before."""

@@ -30,7 +30,7 @@ from cerlab.engine.registers.evaluation import REGISTERS
 from cerlab.engine.state import ENGINE
 from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.engine.waits.session import WAITS
-from cerlab.evaluate.kept_events import ROWS
+from cerlab.evaluate.recent import ROWS
 from cerlab.evaluate.running import TOTALS
 from cerlab.model.stream import Stream
 from proofs_tests.hostile.mutators import mutated_bytes

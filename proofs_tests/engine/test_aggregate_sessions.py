@@ -13,7 +13,7 @@ import pytest
 
 import cerlab
 from cerlab.engine.reference import totals as reference
-from cerlab.evaluate import kept_events, running
+from cerlab.evaluate import thresholds
 from proofs_tests.engine.test_aggregates import TotalsCounter
 from proofs_tests.engine.test_aggregates_by_hand import RISES
 from proofs_tests.suite import Suite
@@ -76,7 +76,7 @@ def test_of_a_batch_with_a_value_that_has_no_total_nothing_is_read(
     few: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(running, "FEWEST", few)
+    monkeypatch.setattr(thresholds, "FEWEST", few)
     query = cerlab.parse_query(f"SELECT * WHERE A AS a ; A AS b{compared}")
     session = query.aggregating(sum="b.v", min="b.w")
     session.push([{"type": "A", "t": 1, "v": 1, "w": 5}])
@@ -94,8 +94,7 @@ def test_of_a_batch_with_a_value_that_has_no_total_nothing_is_read(
 def test_a_time_that_goes_back_comes_after_the_rows_before_it(
     compared: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running, "FEWEST", few)
-    monkeypatch.setattr(kept_events, "SHORT", few)
+    monkeypatch.setattr(thresholds, "FEWEST", few)
     query = cerlab.parse_query(f"SELECT * WHERE A AS a ; A AS b{compared} WITHIN 9 [t]")
     session = query.aggregating(group_by="end")
     with pytest.raises(cerlab.BadData, match="backwards") as caught:
@@ -120,7 +119,7 @@ def test_sums_of_doubles_of_any_size_are_exact_in_any_batches(
     window: str, few: int, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches, and totals by start, differ in the largest power of 2 that divides their values."""
-    monkeypatch.setattr(running, "FEWEST", few)
+    monkeypatch.setattr(thresholds, "FEWEST", few)
     query = cerlab.parse_query(f"SELECT * WHERE A AS a ; B{window}")
 
     def case(rng: Random) -> bool:
@@ -189,9 +188,9 @@ def test_batches_of_any_size_give_the_rows_of_single_events(
         while cuts[-1] < count:
             cuts.append(cuts[-1] + rng.choice(sizes))
         query, tables = cerlab.parse_query(f"SELECT * WHERE {text}"), []
-        for few in (10**9, rng.choice((running.FEWEST, 2))):
+        for few in (10**9, rng.choice((thresholds.FEWEST, 2))):
             with monkeypatch.context() as patch:
-                patch.setattr(running, "FEWEST", few)
+                patch.setattr(thresholds, "FEWEST", few)
                 session = query.aggregating(**how)
                 pushes = [session.push(events[a:b]).to_pylist() for a, b in pairwise(cuts)]
                 tables.append([sorted(map(repr, rows)) for rows in pushes])

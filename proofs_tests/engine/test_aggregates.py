@@ -18,7 +18,7 @@ import cerlab
 from cerlab.cli import main
 from cerlab.engine import totals
 from cerlab.engine.reference import totals as reference
-from cerlab.evaluate import kept_events, labelled, running
+from cerlab.evaluate import labelled, thresholds
 from cerlab.evaluate.labelled import repeatable_labels, selected_labels
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import Aggregate as Asked
@@ -195,7 +195,7 @@ def test_aggregates_of_a_session_are_those_of_the_listed_rows(
     fewest: int, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches of `fewest` events or more go to the kernel, others are read event by event."""
-    monkeypatch.setattr(running, "FEWEST", fewest)
+    monkeypatch.setattr(thresholds, "FEWEST", fewest)
 
     def case(rng: Random) -> bool:
         return agrees(with_doubles(next(cases(rng)), rng), rng, by_session(rng))
@@ -262,8 +262,7 @@ def test_aggregates_of_a_session_where_filters_compare_labels(
     short: int, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batches of `short` events or more are checked, and kept, as columns."""
-    monkeypatch.setattr(running, "FEWEST", short)
-    monkeypatch.setattr(kept_events, "SHORT", short)
+    monkeypatch.setattr(thresholds, "FEWEST", short)
     suite.run(compares_labels_in_a_session, deep_count=2_000)
 
 

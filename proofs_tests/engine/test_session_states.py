@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.evaluate import kept_events, running
+from cerlab.evaluate import thresholds
 from proofs_tests.engine.hostile_states import parts_of, states_before, with_digest
 
 TEXT = "SELECT * WHERE A AS a ; B+ AS b PARTITION BY [k] WITHIN 9 SECONDS"
@@ -264,8 +264,7 @@ def test_after_a_resume_time_goes_on_from_the_last_event(
     kind: str, door: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A time between the first and the last event of the window goes back, and is refused."""
-    monkeypatch.setattr(running, "FEWEST", few)
-    monkeypatch.setattr(kept_events, "SHORT", few)
+    monkeypatch.setattr(thresholds, "FEWEST", few)
     by_door: dict[str, Any] = {"aggregating": {"count": True}, "tabulating": {"columns": ["A.v"]}}
     arguments = by_door.get(door, {})
     axis = {} if "[t]" in TIMED[kind] else TIME

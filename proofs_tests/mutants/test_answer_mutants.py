@@ -24,7 +24,7 @@ from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sl
 from cerlab.engine.registers import program as program_of_registers
 from cerlab.engine.registers.program import Slot
 from cerlab.evaluate import aggregates as aggregated
-from cerlab.evaluate import kept_events, labelled, running, running_batches
+from cerlab.evaluate import recent, running, running_batches, thresholds
 from cerlab.evaluate.labelled import labelled_answers
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
@@ -211,7 +211,7 @@ def by_all_labels(pattern: Any, part: Stream, batches: Any, _: Any) -> Any:
     return labelled_answers(pattern, part, batches)
 
 
-_JOINED = labelled.joined
+_JOINED = recent.joined
 
 
 def first_two_change_places(parts: Sequence[Stream]) -> Stream:
@@ -251,7 +251,7 @@ def of_sessions(fewest: int) -> Callable[[Random], bool]:
 
     def case(rng: Random) -> bool:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(running, "FEWEST", fewest)
+            patch.setattr(thresholds, "FEWEST", fewest)
             sample = test_aggregates.with_doubles(next(test_aggregates.cases(rng)), rng)
             return test_aggregates.agrees(sample, rng, test_aggregates.by_session(rng))
 
@@ -272,8 +272,8 @@ SESSION, BATCHES = judge(of_sessions(1000)), judge(of_sessions(2))
 
 MUTANTS = [
     mutant(COMPARED, end_totals, "group_rows", apart),
-    mutant(LISTED, kept_events, "labelled_answers", by_all_labels),
-    mutant(LISTED, labelled, "joined", first_two_change_places),
+    mutant(LISTED, running_batches, "labelled_answers", by_all_labels),
+    mutant(LISTED, recent, "joined", first_two_change_places),
     mutant(BATCHES, running_batches, "program_of", of_symbols_so_far),
     mutant(BATCHES, totals.ArrayTotals, "read", lives_on),
     mutant(BATCHES, totals, "_starts_of", without_the_earliest),

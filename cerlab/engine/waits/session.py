@@ -59,6 +59,8 @@ answers given that may come again. The arrays are those of all automata, one aft
 class WaitRun:
     """The answers of a plan on a stream that arrives, each when the clock makes it known."""
 
+    lowest = 0
+
     def __init__(
         self, plan: WaitPlan, tables: Mapping[int, LearnedTables], time: TimeAxis | None
     ) -> None:

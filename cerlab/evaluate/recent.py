@@ -1,0 +1,185 @@
+"""The events that answers to come may have: what is kept of the batches that were read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.engine import codec
+from cerlab.engine.codec import Layout
+from cerlab.engine.run import Around, OpenRun
+from cerlab.engine.state_checks import expect, is_value, reading_state
+from cerlab.evaluate import thresholds
+from cerlab.evaluate.runs import OpenWaits, pattern_digest
+from cerlab.model.columns import Columns, concat_columns
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream, TimeAxis, Until
+
+if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
+
+
+class Recent:
+    """The events of a stream that answers to come may have, and where they begin."""
+
+    def __init__(self, events: Sequence[Event] = (), offset: int = 0) -> None:
+        """With the `events` from position `offset` on."""
+        self._parts = [Stream(events)] if events else []
+        self.offset, self.length = offset, offset + len(events)
+        """The position of the first event that is kept, and how many events there were."""
+        self.time: TimeAxis | None = None
+        """The axis by which the events are read, where windows inside and waits need one."""
+
+    def append(self, part: Stream) -> None:
+        """Add the next events."""
+        self._parts.append(part)
+        self.length += len(part)
+
+    def forget(self, before: int) -> None:
+        """Drop the parts that end before a position."""
+        while self._parts and self.offset + len(self._parts[0]) <= before:
+            self.offset += len(self._parts.pop(0))
+
+    def events(self) -> list[Event]:
+        """Return all events that are kept."""
+        return [event for part in self._parts for event in part.events]
+
+    def part(self, first: int, until: int) -> tuple[Stream, int]:
+        """The events from position `first` to before `until`, perhaps more, and the first's."""
+        at, parts = self.offset, list[Stream]()
+        begin = at
+        for part in self._parts:
+            if at + len(part) > first and at < until:
+                begin = begin if parts else at
+                parts.append(part)
+            at += len(part)
+        return self.timed(joined(parts)), begin
+
+    def timed(self, part: Stream) -> Stream:
+        """A part with the axis, if there is one."""
+        if self.time is None:
+            return part
+        part = copy(part)
+        part.time = self.time
+        return part
+
+    def part_of(self, pattern: AnyPattern, answers: AnswerBatch) -> tuple[Stream, int]:
+        """The events of some answers; without a machine that labels them all before these too."""
+        has_machine = pattern.machine_kind in ("automaton", "registers")
+        first = int(answers.start.min()) if has_machine else 0
+        return self.part(first, int(answers.end.max()) + 1)
+
+
+def joined(parts: Sequence[Stream]) -> Stream:
+    """Streams one after the other: by columns where all of them have columns."""
+    if len(parts) == 1:
+        return parts[0]
+    if not all(part.is_columnar for part in parts):
+        return Stream([event for part in parts for event in part.events])
+
+    def column(name: str) -> Any:
+        import pyarrow as pa
+
+        columns = (p.columns[name] if name in p.columns else pa.nulls(len(p)) for p in parts)
+        return concat_columns([chunk for c in columns for chunk in getattr(c, "chunks", [c])])
+
+    names = dict.fromkeys(name for part in parts for name in part.columns)
+    length = sum(map(len, parts))
+    return Stream.from_columns(
+        Columns(names, column, _source(parts)),
+        length,
+        lambda: (t for part in parts for t in part.events),
+    )
+
+
+def _source(parts: Sequence[Stream]) -> Any:
+    """Return the schema of the table that all parts are of, None where they differ."""
+    first = parts[0].columns.source
+    return first if all(part.columns.source == first for part in parts) else None
+
+
+ROWS = Layout("cerlab-rows", 3, {"first": int, "events": tuple}, {"run": "|u1 bytes"})
+
+
+class WithEvents(Around):
+    """A run of the compiled engine that keeps the events which answers to come may have.
+
+    These are the events of the window; without WITHIN, of a query that waits, and with WITHIN n
+    EVENTS under PARTITION BY or FROM, all of them.
+    """
+
+    def __init__(
+        self,
+        pattern: Pattern,
+        opened: Callable[[TimeAxis | None, bytes | None], OpenRun],
+        time: TimeAxis | None,
+        state: bytes | None,
+    ) -> None:
+        """Open a run with `opened`; raises as `Compiled.run`."""
+        self._pattern = pattern
+        self.recent = Recent()
+        inner = None if state is None else self._resume(state)
+        self._run: OpenRun = opened(time, inner)
+        if isinstance(self._run, OpenWaits):
+            self.recent.time = self._run.time
+        expect(self.recent.length == self._run.position, "how many events were read")
+
+    def push(self, events: Stream) -> Iterator[AnswerBatch]:
+        """Read more events, which are kept until `forget`: the answers that they complete."""
+        from cerlab.engine.answers import one_batch  # NumPy loads here
+
+        first = self._run.position
+        try:
+            yield from map(one_batch, self._run.push(events))
+        finally:
+            count = self._run.position - first
+            read = events if count == len(events) else events[:count]
+            # A short batch without the form it came in, which takes more memory than its events.
+            self.recent.append(read if count >= thresholds.FEWEST else Stream(read.events))
+
+    def advance(self, until: Until) -> Iterator[AnswerBatch]:
+        """Promise that all events before a time have come; raises as the run."""
+        from cerlab.engine.answers import one_batch  # NumPy loads here
+
+        return map(one_batch, self._run.advance(until))
+
+    def finish(self) -> Iterator[AnswerBatch]:
+        """Give nothing: what waits does so for a promise."""
+        return iter(())
+
+    def waiting(self) -> int:
+        """The number of answers that wait for the clock."""
+        return self._run.waiting()
+
+    def forget(self) -> None:
+        """Drop the batches before the events of all answers to come."""
+        self.recent.forget(self._run.lowest)
+
+    def state(self) -> bytes:
+        """Return the state of the run, and the events."""
+        from numpy import frombuffer, uint8  # NumPy loads here
+
+        offset = max(self.recent.offset, self._run.lowest)
+        events = self.recent.events()[offset - self.recent.offset :]
+        kept = [(e.type, e.stream, list(e.attributes.items())) for e in events]
+        values = {"first": offset, "events": kept}
+        arrays = {"run": frombuffer(self._run.state(), uint8)}
+        return codec.write(ROWS, pattern_digest(self._pattern), values, arrays)
+
+    def _resume(self, state: bytes) -> bytes:
+        """Take the events of a state, and return that of the run; raises `BadData` for others."""
+        values, arrays = codec.read(ROWS, pattern_digest(self._pattern), state)
+        with reading_state():
+            events = [_event(*row) for row in values["events"]]
+            self.recent = Recent(events, values["first"])
+            return arrays["run"].tobytes()
+
+
+def _event(kind: Any, stream: Any, attributes: Any) -> Event:
+    expect(isinstance(kind, str) and isinstance(stream, str | None), "an event")
+    pairs = dict(attributes)
+    expect(all(isinstance(name, str) for name in pairs), "an attribute")
+    expect(all(map(is_value, pairs.values())), "a value")
+    return Event(kind, pairs, stream)
