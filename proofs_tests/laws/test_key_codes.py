@@ -12,7 +12,7 @@ import pytest
 
 from cerlab import Duration, Timestamp
 from cerlab.model.event import Event
-from cerlab.predicates.columns import kernels
+from cerlab.predicates.columns import kernels, key_codes
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.truth import key_of, partition_key
 from proofs_tests.laws.random_columns import CONSTANTS, DEEP, NAN, random_batch
@@ -115,10 +115,22 @@ def test_many_keys_of_several_attributes(count: int) -> None:
     assert part.keys() == list(ids)[1::3] == keys.keys()[1::3]
 
 
-def test_texts_whose_hashes_are_equal_are_two_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_texts_whose_hashes_are_equal_are_two_keys(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By columns and one by one, where a text is new and where it is known."""
+
     def alike(offsets: Any, data: Any, out: Any) -> None:
         out[:] = 7
 
     monkeypatch.setattr(kernels, "hash_texts", alike)
-    texts = ["a", "b", "", "ab", "a", "ba", "b"]
-    assert KeyCodes(["k"]).codes({"k": texts}, 7).tolist() == [0, 1, 2, 3, 0, 4, 1]
+    monkeypatch.setattr(key_codes, "hash_of_text", lambda data: 7)
+    rng, keys, ids = Random(seed), KeyCodes(["k"]), dict[str, int]()
+    for _ in range(8):
+        texts = rng.choices(["a", "b", "", "ab", "ba", "aba"], k=3)
+        expected = [ids.setdefault(text, len(ids)) for text in texts]
+        if rng.random() < 0.5:
+            assert keys.codes({"k": pa.array(texts)}, 3).tolist() == expected
+        else:
+            assert [keys.code(Event("A", {"k": text})) for text in texts] == expected

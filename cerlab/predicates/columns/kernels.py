@@ -24,6 +24,11 @@ def kernel(function: Kernel) -> Kernel:
     return jit(function, nogil=True, _nrt=False)
 
 
+def inline(function: Kernel) -> Kernel:
+    """`function` as a part of kernels: an array is eight arguments, so a call would not be free."""
+    return jit(function, nogil=True, _nrt=False, forceinline=True)
+
+
 @kernel
 def translate(codes: NDArray[np.uint32], table: NDArray[T], out: NDArray[T]) -> None:
     """``out[i] = table[codes[i]]``; all of one dimension, `out` as long as `codes`."""
@@ -139,6 +144,19 @@ _MIX = -7046029254386353131
 """Odd, and without a pattern in its bits: 2^64 by the golden ratio (Knuth, TAOCP 6.4)."""
 
 
+def first_cell(word: int, mask: int) -> int:
+    """Return the cell where a word is looked for first, for a mask of 35 bits or fewer.
+
+    Integers of 64 bits that overflow and Python's give the same cell: it depends on the lowest 64
+    bits of the product alone.
+    """
+    mixed = (word ^ (word >> 32)) * _MIX
+    return (mixed ^ (mixed >> 29)) & mask
+
+
+_first_cell = inline(first_cell)
+
+
 @kernel
 def words_of_doubles(
     values: NDArray[np.float64],
@@ -182,8 +200,7 @@ def number_words(
             out[i] = 0
             continue
         kind, word = np.int64(kinds[i]), words[i]
-        mixed = (word ^ (word >> 32)) * _MIX
-        at = (mixed ^ (mixed >> 29)) & mask
+        at = _first_cell(word, mask)
         tag = cells[at, 1]
         while tag != EMPTY and (cells[at, 0] != word or (tag & 255) != kind):
             at = (at + 1) & mask
@@ -230,8 +247,7 @@ def number_texts(
     for i in range(begin, words.size):
         word, start = words[i], offsets[i]
         length = offsets[i + 1] - start
-        mixed = (word ^ (word >> 32)) * _MIX
-        at = (mixed ^ (mixed >> 29)) & mask
+        at = _first_cell(word, mask)
         tag = cells[at, 1]
         while tag != EMPTY:
             n = tag >> 8
@@ -267,8 +283,7 @@ def move_cells(cells: NDArray[np.int64], larger: NDArray[np.int64]) -> None:
     for i in range(cells.shape[0]):
         if cells[i, 1] != EMPTY:
             word = cells[i, 0]
-            mixed = (word ^ (word >> 32)) * _MIX
-            at = (mixed ^ (mixed >> 29)) & mask
+            at = _first_cell(word, mask)
             while larger[at, 1] != EMPTY:
                 at = (at + 1) & mask
             larger[at, 0], larger[at, 1] = word, cells[i, 1]

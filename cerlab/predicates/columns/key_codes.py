@@ -36,6 +36,9 @@ _WORD = struct.Struct("<q")
 _DOUBLE = struct.Struct("<d")
 _LEAST_CELLS = 16
 
+LONG_TEXT = 64
+"""A longer text in bytes is numbered by kernels: Python takes 0.1 us a byte (2026-11-28)."""
+
 
 class KeyCodes:
     """Partition ids: 0, 1, .. in order of the first event of each substream, over all batches."""
@@ -110,16 +113,20 @@ class KeyCodes:
         for pairs, part in zip(self._pairs, parts[1:], strict=True):
             words = (numbers.astype(np.int64) << 32) | part
             numbers = pairs.number(words, ((numbers > 0) & (part > 0)).view(np.uint8))
-        table = self._pairs[-1] if self._pairs else self._values[0].table if parts else None
-        count = 1 if table is None else table.count
+        self._make_room()
+        out: NDArray[np.int64] = allocate(length, np.int64)
+        _kernels().number_by_place(numbers, self._ids, self._order, self._count, out)
+        return out
+
+    def _make_room(self) -> None:
+        """Make room for an id of each number."""
+        tables = (*(values.table for values in self._values[:1]), *self._pairs)
+        count = tables[-1].count if tables else 1
         if len(self._ids) <= count:
             more = 2 * count + 1 - len(self._ids)
             poll(12 * more)
             self._ids = np.concatenate((self._ids, np.full(more, -1, np.int64)))
             self._order = np.concatenate((self._order, np.zeros(more, np.uint32)))
-        out: NDArray[np.int64] = allocate(length, np.int64)
-        _kernels().number_by_place(numbers, self._ids, self._order, self._count, out)
-        return out
 
     def code(self, event: Event) -> int:
         """The partition id of one event, -1 where it is in no partition; without columns."""
@@ -128,9 +135,21 @@ class KeyCodes:
             for name, values in zip(self.attributes, self._values, strict=True)
         )
         if (known := self._known.get(key)) is None:
-            known = int(self._codes([np.array([n], np.uint32) for n in key], 1)[0])
-            self._known[key] = known
+            known = self._known[key] = self._code(key)
         return known
+
+    def _code(self, key: Sequence[int]) -> int:
+        """Return the id of one row of numbers, in Python: a call of a kernel takes 10 us."""
+        number = key[0] if key else 1
+        for pairs, part in zip(self._pairs, key[1:], strict=True):
+            number = pairs.number_one(number << 32 | part, int(number > 0 and part > 0))
+        if number >= len(self._ids):
+            self._make_room()
+        if number and self._ids[number] < 0:
+            self._ids[number] = count = self.count
+            self._order[count] = number
+            self._count[0] = count + 1
+        return int(self._ids[number])
 
 
 def _kernels() -> Any:
@@ -163,6 +182,41 @@ class _HashTable:
                 if done == words.size:
                     return out
                 self._grow()
+
+    def number_one(self, word: int, kind: int) -> int:
+        """Return the number of one value, as `number`."""
+        if kind == 0:
+            return 0
+        cells, mask = self._cells, len(self._cells) - 1
+        at = _kernels().first_cell(word, mask)
+        while (tag := cells.item(at, 1)) and (tag & 255 != kind or cells.item(at, 0) != word):
+            at = at + 1 & mask
+        return tag >> 8 or self._add(at, word, kind)
+
+    def number_text(self, texts: _Texts, data: bytes) -> int:
+        """Return the number of one text, as `number_texts`."""
+        word = hash_of_text(data)
+        cells, mask = self._cells, len(self._cells) - 1
+        at = _kernels().first_cell(word, mask)
+        while tag := cells.item(at, 1):
+            if cells.item(at, 0) == word and texts.text(tag >> 8) == data:
+                return int(tag >> 8)
+            at = at + 1 & mask
+        texts.make_room(self.count, 1, len(data))
+        number = self._add(at, word, TEXT)
+        first = int(texts.ends[number - 1])
+        texts.ends[number] = first + len(data)
+        texts.bytes[first : first + len(data)] = np.frombuffer(data, np.uint8)
+        return number
+
+    def _add(self, at: int, word: int, kind: int) -> int:
+        """Put a value into the empty cell where it belongs, and return its number."""
+        number = self.count + 1
+        self._cells[at] = word, number << 8 | kind
+        self._count[0] = number
+        if number >= self._most:
+            self._grow()
+        return number
 
     def number_texts(self, texts: _Texts, offsets: Any, data: Any) -> NDArray[np.uint32]:
         """The numbers of texts, whose words are hashes: their bytes are compared in `texts`."""
@@ -217,6 +271,11 @@ class _Texts:
             poll(2 * least)
             more_bytes = np.zeros(2 * least - len(self.bytes), np.uint8)
             self.bytes = np.concatenate((self.bytes, more_bytes))
+
+    def text(self, number: int) -> bytes:
+        """Return the text with a number."""
+        first, end = self.ends[number - 1 : number + 1].tolist()
+        return self.bytes[first:end].tobytes()
 
     def of(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Some texts, as offsets and bytes."""
@@ -290,12 +349,16 @@ class _Values:
 
     def _of_new_value(self, value: Value) -> int:
         if isinstance(value, str):
-            data = np.frombuffer(value.encode("utf-8", "surrogatepass"), np.uint8)
-            return int(self._of_texts(np.array([0, len(data)], np.int64), data)[0])
+            data = value.encode("utf-8", "surrogatepass")
+            if len(data) > LONG_TEXT:
+                array = np.frombuffer(data, np.uint8)
+                return int(self._of_texts(np.array([0, len(data)], np.int64), array)[0])
+            number = self._text_table.number_text(self._texts, data)
+            return self.table.number_one(number, TEXT)
         kind, word = _word(value)
         if kind == OTHER:
             word = self._others.setdefault(value, len(self._others))
-        return int(self.table.number(np.array([word], np.int64), np.array([kind], np.uint8))[0])
+        return self.table.number_one(word, kind)
 
     def by_number(self) -> list[Value]:
         """The value of each number."""
@@ -383,6 +446,14 @@ def _words(piece: Numbers) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     if nulls is not None:
         kinds[nulls] = 0
     return np.ascontiguousarray(values), kinds
+
+
+def hash_of_text(data: bytes) -> int:
+    """Return the word of one text, as `kernels.hash_texts` (FNV-1a)."""
+    word = 14695981039346656037
+    for byte in data:
+        word = (word ^ byte) * 1099511628211 & 2**64 - 1
+    return word - (word >> 63 << 64)
 
 
 def _utf8(texts: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
