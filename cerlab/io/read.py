@@ -29,7 +29,7 @@ from cerlab.io.sources import (
 )
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.columns import is_arrow, is_moment, numbers_of, order_of, values_of
+from cerlab.model.columns import is_arrow, numbers_of, order_of, values_of
 from cerlab.model.event import Event, Schema, Timestamp, TypeColumn
 from cerlab.model.stream import (
     NAME_THE_TIME,
@@ -41,6 +41,7 @@ from cerlab.model.stream import (
     clock_for,
     events_at,
     events_of_dicts,
+    only_timestamp,
 )
 from cerlab.model.stream import Stream as Events
 
@@ -287,7 +288,7 @@ def sorted_by_time(stream: AnyStream) -> AnyStream:
     Raises `UsageError` where nothing says which attribute is the time, `BadData` for an event that
     has none.
     """
-    axis = stream.time or _only_moments(stream)
+    axis = stream.time or only_timestamp(stream)
     if axis is None:
         raise UsageError("CER0810", "sorting needs to know the time", hint=NAME_THE_TIME)
     return events_at(stream, _order(stream, axis))
@@ -312,22 +313,6 @@ def _order(stream: Events, axis: TimeAxis) -> NDArray[np.int64]:
             poll()
         times.append(clock(Event("?", {axis.attribute: value}), n))
     return np.array(sorted(range(len(times)), key=times.__getitem__), np.int64)
-
-
-def _only_moments(stream: Events) -> TimeAxis | None:
-    """Return the axis of the only attribute that holds moments, None for none or several."""
-    names = [
-        name
-        for name, column in stream.columns.items()
-        if name not in ("type", "stream") and _holds_moments(column)
-    ]
-    return TimeAxis(names[0]) if len(names) == 1 else None
-
-
-def _holds_moments(column: Any) -> bool:
-    if is_arrow(column):
-        return is_moment(column.type) and column.null_count < len(column)
-    return any(isinstance(value, Timestamp) for value in values_of(column, "?"))
 
 
 def _table_stream(table: Any, reading: Reading, axis: TimeAxis | None) -> Stream:

@@ -487,6 +487,21 @@ class Columns(Mapping[str, Column]):
             column = self._columns[name] = self._make_column(name)
         return column
 
+    def holds_moments(self, name: str) -> bool:
+        """Return whether some value is a moment; the type that a column was read with may tell."""
+        if name in ("type", "stream"):
+            return False
+        at = -1 if self.source is None else self.source.get_field_index(name)
+        if at >= 0 and not is_moment(self.source.field(at).type):
+            return False
+        try:
+            column = self[name]
+        except BadData:  # it holds no values of events
+            return False
+        if is_arrow(column):
+            return is_moment(column.type) and column.null_count < len(column)
+        return any(isinstance(value, Timestamp) for value in column)
+
     def keep(self, name: str, column: Column) -> None:
         """Keep a column for later uses, in place of an equal one in another form."""
         self._columns[name] = column

@@ -114,14 +114,26 @@ def axis_of_options(time: str | None, unit: str | TimeUnit | None) -> TimeAxis |
 
 
 def only_timestamp(events: Iterable[Event]) -> TimeAxis | None:
-    """Return the axis of the only attribute of moments, None unless there is exactly one."""
-    names = {
+    """Return the axis of the only attribute of moments, None unless there is exactly one.
+
+    A stream of columns is not turned into events for this.
+    """
+    names = _names_of_moments(events)
+    return TimeAxis(names.pop()) if len(names) == 1 else None
+
+
+def _names_of_moments(events: Iterable[Event]) -> set[str]:
+    if isinstance(events, Stream) and events.is_columnar:
+        return {name for name in events.columns if events.columns.holds_moments(name)}
+    if isinstance(events, Stream) and events._lists is not None:
+        lists = events._lists.items()
+        return {name for name, values in lists if Timestamp in set(map(type, values))}
+    return {
         name
         for event in events
         for name, value in readable(event).items()
         if isinstance(value, Timestamp)
     }
-    return TimeAxis(names.pop()) if len(names) == 1 else None
 
 
 def axis_for(

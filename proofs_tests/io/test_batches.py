@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Generator
+from datetime import date, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,12 +15,13 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
+from pyarrow import csv
 
 import cerlab
 from cerlab.io import Stream, batches, core_text, estimated_length, known_length, time_of_file
 from cerlab.model.columns import values_of
 from cerlab.model.event import Event, Schema, Timestamp
-from cerlab.model.stream import TimeAxis
+from cerlab.model.stream import TimeAxis, only_timestamp
 from proofs_tests.io.test_bad_data import BAD
 from proofs_tests.suite import Suite
 
@@ -349,6 +351,57 @@ def test_the_time_is_known_from_declarations(tmp_path: Path) -> None:
     assert time_of_file(tmp_path / "e.ndjson") is None, "without a schema it is text"
     for source in (tmp_path / "e.csv", "-", tmp_path / "two.parquet"):
         assert time_of_file(source, cerlab.parse_schema(SCHEMA)) == TimeAxis("t")
+
+
+def test_the_only_moments_are_found_in_columns(suite: Suite, tmp_path: Path) -> None:
+    """A stream tells the time attribute that its events tell, and makes none of them."""
+
+    def case(rng: Random) -> bool:
+        count = rng.randrange(1, 4)
+        kinds: dict[str, list[Any]] = {
+            "day": [date(2020, 1, 1)],
+            "moment": [datetime(2020, 1, 1), datetime(2020, 1, 2)],
+            "number": [1, 2],
+            "text": ["2020-01-01"],
+            "list": [[datetime(2020, 1, 1)]],
+        }
+        likely = ("day", "moment", "moment", "number", "text", "list")
+        drawn = {name: kinds[rng.choice(likely)] for name in rng.sample("tuv", 2)}
+        columns = {
+            name: [rng.choice([*values, None]) for _ in range(count)]
+            for name, values in drawn.items()
+        }
+        table = pa.table({"type": ["A"] * count, **columns})
+        path = tmp_path / f"e.{rng.choice(('parquet', 'arrow'))}"
+        if path.suffix == ".parquet":
+            parquet.write_table(table, path)
+        else:
+            feather.write_feather(table, path)
+        dicts = [{n: v for n, v in row.items() if type(v) is not list} for row in table.to_pylist()]
+        axes = set()
+        for stream in (Stream.read(path), Stream(table), Stream(dicts)):
+            made = stream._events
+            axes.add(only_timestamp(stream))
+            assert stream._events is made, columns
+            axes.add(only_timestamp(iter(stream)))
+        assert len(axes) == 1, columns
+        return axes != {None}
+
+    suite.run(case, deep_count=1_000)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_a_window_of_seconds_on_a_file_makes_no_events(form: str, tmp_path: Path) -> None:
+    moments = pa.array(range(10_000), pa.timestamp("s"))
+    table = pa.table({"type": ["A", "B"] * 5_000, "t": moments, "v": range(10_000)})
+    if form == "csv":
+        csv.write_csv(table, tmp_path / "e.csv")
+    else:
+        parquet.write_table(table, tmp_path / "e.parquet")
+    stream = Stream.read(tmp_path / f"e.{form}")
+    query = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 1 SECONDS")
+    assert query.run(stream).count() == cerlab.count(query, stream) == 5_000
+    assert stream._events is None
 
 
 # -- columns that nobody needs -------------------------------------------------------------------
