@@ -67,21 +67,7 @@ ALLOWED = (
     Skip("mount", "this system lets nobody mount .*", _in("io/test_output.py")),
 )
 
-EXPECTED_FAILURES: frozenset[str] = frozenset(
-    f"proofs_tests/rows/test_one_reader.py::test_a_file_has_the_same_rows[{name}]"
-    for name in (
-        # until "One of each, part 2" removes the reader of row patterns
-        "semicolons",
-        "an open quote",
-        "a key twice",
-        "beyond doubles",
-        "integers beside doubles",
-        "compressed",
-        "an array",
-        "blank lines",
-        "comments",
-    )
-)
+EXPECTED_FAILURES: frozenset[str] = frozenset()
 """Node ids of the tests marked ``xfail``."""
 
 

@@ -8,12 +8,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from warnings import warn
 
-from cerlab import io
-from cerlab.cli.options import time_option
+from cerlab.cli.options import source_of, time_option
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.errors import AnswerWarning, CerlabError
+from cerlab.errors import AnswerWarning
 from cerlab.evaluate.missing_names import requirements_of
-from cerlab.io.sources import is_pipe
 from cerlab.model.event import Event, TypeColumn
 from cerlab.model.stream import Stream, axis_of_options
 
@@ -72,10 +70,10 @@ class AnswerWarnings:
     def finish(self, answers: int | None) -> None:
         """Say what there is to say; all events were read. None for answers that nobody counted."""
         arguments = self._arguments
-        if (self._requirements.attributes or self._requirements.types) and not is_pipe(
-            arguments.events
-        ):
-            self._all_names(arguments.events)
+        source = source_of(arguments)
+        if source.holds_columns:  # of which the needed ones alone may have been read
+            names, kind = source.column_names, arguments.type
+            self._requirements.note(kind.renamed(names) if isinstance(kind, TypeColumn) else names)
         values = {name: value for name in _WHY_OPTIONS if (value := getattr(arguments, name))}
         if isinstance(values.get("type"), TypeColumn):
             values["type-column"] = values.pop("type")
@@ -85,16 +83,6 @@ class AnswerWarnings:
         if not isinstance(self._query, Pattern):
             command += " --positions .."
         self._requirements.warn(self._some, answers, f"{command} says why")
-
-    def _all_names(self, path: str) -> None:
-        """Note the names of all columns, of which the needed ones alone may have been read."""
-        try:
-            # One row tells the columns of a table; of NDJSON it tells its own names.
-            first = next(io.batches(path, type=self._arguments.type, size=1), None)
-        except CerlabError:
-            return  # the rows that could be read were
-        if first is not None:
-            self._requirements.note(first.columns)
 
 
 def _holds_events(query: AnyPattern) -> bool:

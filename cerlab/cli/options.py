@@ -23,7 +23,7 @@ from cerlab.display import terminal
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
 from cerlab.io.output import refuse_same, whole_text
 from cerlab.io.parts import Part, length
-from cerlab.io.sources import FORMATS, is_pipe
+from cerlab.io.sources import FORMATS
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.event import Event, Schema
 from cerlab.model.stream import Stream, Until, name_and_unit
@@ -168,6 +168,14 @@ def input_options(arguments: argparse.Namespace, query: AnyPattern | None) -> di
     }
 
 
+def source_of(arguments: argparse.Namespace) -> io.Source:
+    """Return the events that the command line names: one source, whatever is asked of it."""
+    source: io.Source | None = getattr(arguments, "source", None)
+    if source is None:
+        source = arguments.source = io.Source(arguments.events)
+    return source
+
+
 def comma_separated(text: str) -> list[str]:
     """The parts of a text between commas."""
     return [part.strip() for part in text.split(",") if part.strip()]
@@ -219,21 +227,20 @@ def whole_stream(query: AnyPattern | None, arguments: argparse.Namespace) -> Str
     """The events that the command line names, read to their end, for a query if there is one."""
 
     def watch(parts: Iterable[Part]) -> Iterator[Part]:
-        return bar(parts, "reading", about(arguments.events), length)
+        return bar(parts, "reading", about(source_of(arguments)), length)
 
     column, unit = time_option(arguments)
     options = input_options(arguments, query)
     stream = io.read(
-        arguments.events, time=column, unit=unit, sort=arguments.sort, watch=watch, **options
+        source_of(arguments), time=column, unit=unit, sort=arguments.sort, watch=watch, **options
     )
     return stream.up_to(until_of(arguments))
 
 
-def about(path: str) -> int | None:
-    """About how many events a file has; None where nobody knows, as of a pipe."""
-    if not sys.stderr.isatty() or is_pipe(path):
-        return None
-    return io.estimated_length(path)
+def about(source: io.Source) -> int | None:
+    """Return about how many events there are, for a terminal; None where nobody knows."""
+    is_known = sys.stderr.isatty() and not any(file.is_pipe for file in source.files)
+    return source.estimated_length if is_known else None
 
 
 def bar(

@@ -22,6 +22,7 @@ from cerlab.cli.options import (
     in_columns,
     input_options,
     read_any,
+    source_of,
     time_option,
     until_of,
     whole_stream,
@@ -46,7 +47,7 @@ from cerlab.evaluate.evaluators import Compiled, CompiledRuns
 from cerlab.evaluate.labelled import has_labels, in_batches, named_columns
 from cerlab.evaluate.missing_names import requirements_of
 from cerlab.evaluate.physical import compiled, gives_when_known, labels_by_machine
-from cerlab.io.sources import is_pipe
+from cerlab.io.sources import FileOptions
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.event import Event
@@ -99,14 +100,15 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
         whole = not _names_columns(query, arguments)
     of_positions = not with_columns
     with writer(arguments, types_grow=vary, of_positions=of_positions) as out, suppress(Enough):
-        open_run = _run_of_pipe if is_pipe(arguments.events) else _run_of_file
+        source = source_of(arguments)
+        open_run = _run_of_pipe if source.is_pipe else _run_of_file
         run = None if whole else open_run(query, arguments)
-        by_columns = not is_pipe(arguments.events) and io.known_length(arguments.events) is not None
         if run is None:
             _run_on_all(query, arguments, Answers(query, arguments, out), warnings)
             return OK
+        by_columns = source.holds_columns
         answers = Answers(query, arguments, out, by_columns=by_columns, types_grow=vary)
-        if is_pipe(arguments.events):
+        if source.is_pipe:
             if answers.recent is not None:
                 answers.recent.time = _axis_of_pipe(query, arguments)
             _feed_pipe(query, arguments, run, answers, warnings)
@@ -135,9 +137,10 @@ def _parts_vary(query: AnyPattern, arguments: argparse.Namespace) -> bool:
 
     Not of a file with columns. Declarations name those of CORE's CSV by event type.
     """
-    if is_pipe(arguments.events) or not io.has_whole_columns(arguments.events):
+    source = source_of(arguments)
+    if source.is_pipe or not source.has_whole_columns:
         return True
-    return query.schema is not None and io.known_length(arguments.events) is None
+    return query.schema is not None and not source.holds_columns
 
 
 def _names_columns(query: AnyPattern, arguments: argparse.Namespace) -> bool:
@@ -158,11 +161,15 @@ def _run_of_file(query: AnyPattern, arguments: argparse.Namespace) -> Run[Any] |
         return None
     if query.machine_kind not in ("automaton", "registers"):
         return None
-    if arguments.evaluator == "auto" and io.estimated_length(arguments.events) <= thresholds.SHORT:
+    source = source_of(arguments)
+    if arguments.evaluator == "auto" and source.estimated_length <= thresholds.SHORT:
         return None
-    options = input_options(arguments, query)
-    axis = _axis(arguments) or io.time_of_file(arguments.events, options["schema"])
-    return compiled(query).run_of_file(axis)
+    return compiled(query).run_of_file(_axis_of_file(query, arguments))
+
+
+def _axis_of_file(query: AnyPattern, arguments: argparse.Namespace) -> TimeAxis | None:
+    options = FileOptions(**input_options(arguments, query))
+    return _axis(arguments) or source_of(arguments).time_axis(options)
 
 
 def _feed_file(
@@ -173,11 +180,10 @@ def _feed_file(
     warnings: AnswerWarnings,
 ) -> None:
     """Read a file in batches: one of them, and the window, is in memory."""
-    options = input_options(arguments, query)
-    axis = _axis(arguments) or io.time_of_file(arguments.events, options["schema"])
-    attributes = _attributes(query, arguments, axis)
-    parts = io.batches(arguments.events, attributes=attributes, **options)
-    watched = warnings.batches(bar(parts, "evaluating", about(arguments.events), len))
+    source, options = source_of(arguments), input_options(arguments, query)
+    attributes = _attributes(query, arguments, _axis_of_file(query, arguments))
+    parts = io.batches(source, attributes=attributes, **options)
+    watched = warnings.batches(bar(parts, "evaluating", about(source), len))
     try:
         for part in watched:
             _push(run, part, answers)
@@ -253,7 +259,7 @@ def _feed_pipe(
             _push(run, part, sink)
         sink.flush()
 
-    options: dict[str, Any] = {"path": arguments.events, **input_options(arguments, query)}
+    options: dict[str, Any] = {"path": source_of(arguments), **input_options(arguments, query)}
     try:
         for event in io.read_events(before_reading=give_out, watch=warnings.arriving, **options):
             backlog.append(event)
@@ -342,7 +348,7 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
         message = f"{option} does not go with SELECT COUNT(*) and sums"
         raise UsageError("CER0865", message, hint=f"leave {option} out")
     request, warnings = selected_request(query), AnswerWarnings(query, arguments)
-    comes = is_pipe(arguments.events) and not arguments.sort and "end" in request.groups
+    comes = source_of(arguments).is_pipe and not arguments.sort and "end" in request.groups
     # without a machine answers are listed, of the whole stream
     comes = comes and query.machine_kind in ("automaton", "registers")
     comes = comes and compiled(query).takes_batches

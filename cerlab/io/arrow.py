@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
-import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from cerlab.budget import bytes_left, poll
+from cerlab.budget import poll
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.conversion import (
     Reading,
@@ -23,7 +20,6 @@ from cerlab.io.conversion import (
     no_type_column,
     warn_of_column,
 )
-from cerlab.io.sources import FEATHER_1, STREAM_MAGIC
 from cerlab.model.columns import (
     Columns,
     constant_text,
@@ -32,8 +28,6 @@ from cerlab.model.columns import (
     engine_moments,
     is_moment,
     is_text,
-    nanoseconds,
-    numbers_of,
     values_of,
     without_views,
 )
@@ -216,81 +210,6 @@ def _is_plain(kind: Any) -> bool:
     )
 
 
-def read_file(path: Path, kind: str, *, coded: bool = True) -> Any:
-    """Return the table of a Parquet or Arrow IPC file, text of Parquet `coded` in dictionaries.
-
-    Raises `BadData` if it cannot be read, `ResourceLimit` where a limit is reached.
-    """
-    import pyarrow as pa
-
-    batches = []
-    with reading(path, kind):
-        fields = _arrow_schema(path, kind)
-        texts = [field.name for field in fields if coded and is_text(field.type)]
-        read = (
-            _parquet_batches(path, _ROWS, None, texts) if kind == "parquet" else _ipc_batches(path)
-        )
-        for batch in read:
-            poll(batch.get_total_buffer_size())  # `nbytes` lacks views before pyarrow 26
-            batches.append(batch)
-        table = pa.Table.from_batches(batches, None if batches else fields)
-        return sound_table(table, str(path))
-
-
-def parquet_file(path: Path, **options: Any) -> Any:
-    """Return an open file of Parquet; `options` are those of pyarrow."""
-    from pyarrow import parquet  # loads when used
-
-    file = parquet.ParquetFile(path, **options)
-    columns = map(file.schema.column, range(len(file.schema)))
-    old = tuple(column.name for column in columns if column.physical_type == "INT96")
-    if not old or not _are_far(path, os.stat(path).st_mtime_ns, old):
-        return file
-    file.close()
-    return parquet.ParquetFile(path, coerce_int96_timestamp_unit="us", **options)
-
-
-@lru_cache(maxsize=256)
-def _are_far(path: Path, _: int, names: tuple[str, ...]) -> bool:
-    """Return whether moments in INT96 are outside 64 bits of nanoseconds.
-
-    pyarrow reads these 96 bits as nanoseconds in 64 bits, and does not say which overflow. So they
-    are read as microseconds first, as Spark and Hive write them. Raises `BadData` where they are
-    far away and finer than microseconds.
-    """
-    from pyarrow import parquet
-
-    def batches(unit: str) -> Iterator[Any]:
-        with parquet.ParquetFile(path, coerce_int96_timestamp_unit=unit) as file:
-            for batch in file.iter_batches(columns=list(names)):
-                poll()
-                yield batch
-
-    if all(nanoseconds(column) is not None for batch in batches("us") for column in batch):
-        return False
-    for coarse, fine in zip(batches("us"), batches("ns"), strict=True):
-        for name, one, other in zip(coarse.schema.names, coarse, fine, strict=True):
-            micros, nanos = (numbers_of(e.view("int64").drop_null()) for e in (one, other))
-            if (micros * 1000 != nanos).any():  # both modulo 64 bits
-                message = f"column '{name}' of INT96 has moments that 64 bits of no unit hold"
-                hint = "they are far away, or finer than microseconds: write it as TIMESTAMP"
-                raise BadData("CER0740", message, place=DataPlace(str(path), None, name), hint=hint)
-    return True
-
-
-@contextmanager
-def reading(path: Path, kind: str) -> Iterator[None]:
-    """Return pyarrow's error about an unreadable file as `BadData` with the file."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
-        raise unreadable(path, kind, error) from None
-
-
 _MAX_SCALE = {32: 9, 64: 18, 128: 38, 256: 76}
 """Largest scale of decimals by their bits; pyarrow converts no others."""
 
@@ -322,29 +241,12 @@ def sound_table(table: Any, file: str) -> Any:
     return table
 
 
-def is_streamed(path: Path) -> bool:
-    """Whether a file of Arrow IPC has its streaming format, batch after batch.
-
-    Raises `BadData` for version 1 of Feather.
-    """
-    with path.open("rb") as raw:
-        magic = raw.read(4)
-    if magic == FEATHER_1:
-        raise BadData(
-            "CER0742",
-            "version 1 of Feather is not read",
-            place=DataPlace(str(path)),
-            hint="write it again by pyarrow.feather.write_feather, which writes version 2",
-        )
-    return magic == STREAM_MAGIC
-
-
-def unreadable(path: Path | str, kind: str, error: Exception) -> BadData:
+def unreadable(file: str, kind: str, error: Exception) -> BadData:
     """Return the error that a file is not of its kind."""
     return BadData(
         "CER0742",
         f"this is no {kind} file: {' '.join(str(error).split())}",
-        place=DataPlace(str(path)),
+        place=DataPlace(file),
         hint="write or copy a damaged file again; another format needs its own suffix, or format=",
     )
 
@@ -449,86 +351,6 @@ def index_of_values(frame: Any) -> Any | None:
     return None if None in names or not names.isdisjoint(frame.columns) else index
 
 
-_PAGES = 1 << 20
-"""Bytes of a column of Parquet that are read ahead, however long its row groups are."""
-
-
-def record_batches(
-    path: Path, kind: str, size: int, names: Sequence[str] | None = None
-) -> Iterator[Any]:
-    """The rows of a file as pyarrow RecordBatches of at most `size`, or those columns of them.
-
-    Parquet is read by pages; of Arrow IPC one of its own batches is in memory at a time. Raises
-    `BadData` for what cannot be read.
-    """
-    with reading(path, kind):
-        if kind == "parquet":
-            fields = _arrow_schema(path, kind)
-            texts = [f.name for f in fields if is_text(f.type)] if names is not None else None
-            yield from _parquet_batches(path, size, names, texts)
-            return
-        for batch in _ipc_batches(path, names):
-            for start in range(0, batch.num_rows, size):
-                yield batch.slice(start, size)
-
-
-def _parquet_batches(
-    path: Path, size: int, names: Sequence[str] | None, texts: Sequence[str] | None
-) -> Iterator[Any]:
-    """Yield batches of a file of Parquet, those `texts` as codes of a dictionary."""
-    # with pre_buffer pyarrow would hold whole row groups
-    options = {"pre_buffer": False, "buffer_size": _PAGES, "read_dictionary": texts}
-    with parquet_file(path, **options) as file:
-        rows = _rows_at_once(file.metadata, size, names)
-        yield from file.iter_batches(batch_size=rows, columns=names)
-
-
-_PAGE_ROWS = 1_024
-"""Rows that writers put into a page before they look how large it is."""
-
-_SHARE = 16
-"""A batch takes this part of the memory that a limit leaves: Arrow holds several as it reads."""
-
-
-def _rows_at_once(footer: Any, size: int, names: Sequence[str] | None) -> int:
-    """Return `size`, or fewer rows where a limit of memory leaves no room for so many.
-
-    By the sizes that the footer of a Parquet file states. Raises `ResourceLimit` where the rows
-    that a writer puts into a page at least are too large.
-    """
-    room = bytes_left()
-    if room == math.inf:
-        return size
-    row, page = 1.0, 0.0
-    for group in map(footer.row_group, range(footer.num_row_groups)):
-        columns = map(group.column, range(group.num_columns))
-        read = (c for c in columns if names is None or c.path_in_schema.split(".")[0] in names)
-        whole = sum(c.total_uncompressed_size for c in read)
-        row = max(row, whole / max(group.num_rows, 1))
-        page = max(page, min(whole, row * _PAGE_ROWS))
-    # pages are decompressed whole, however few rows are asked for
-    poll(int(page))
-    return max(1, min(size, int(room / row / _SHARE)))
-
-
-def _ipc_batches(path: Path, names: Sequence[str] | None = None) -> Iterator[Any]:
-    """Yield the batches of a file; with `names` perhaps those columns alone."""
-    import pyarrow as pa
-
-    if is_streamed(path):
-        with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
-            yield from reader
-        return
-    with pa.OSFile(str(path)) as raw:
-        with pa.ipc.open_file(raw) as file:
-            fields = file.schema
-        read = [n for n, field in enumerate(fields) if names is None or field.name in names]
-        options = pa.ipc.IpcReadOptions(included_fields=read)
-        with pa.ipc.open_file(raw, options=options) as file:
-            for n in range(file.num_record_batches):
-                yield file.get_batch(n)
-
-
 def no_rows(fields: Any) -> Any:
     """The table without rows that has these columns; pyarrow's `empty_table` loads pandas."""
     import pyarrow as pa
@@ -543,37 +365,75 @@ def columns_to_read(fields: Any, names: Collection[str]) -> list[str] | None:
     return [field.name for field in fields if field.name in names]
 
 
-def arrow_schema(path: Path, kind: str) -> Any:
-    """The columns of a file as a pyarrow Schema; raises as `record_batches`."""
-    import pyarrow as pa
+class ColumnFile(ABC):
+    """A file of columns, opened once; raises `BadData` for what cannot be read.
 
-    with reading(path, kind):
-        fields = _arrow_schema(path, kind)
-        return pa.schema([(field.name, field.type) for field in fields])  # names that are text
-
-
-def _arrow_schema(path: Path, kind: str) -> Any:
-    import pyarrow as pa
-
-    if kind == "parquet":
-        with parquet_file(path) as file:
-            return file.schema_arrow
-    if is_streamed(path):
-        with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
-            return reader.schema
-    with pa.OSFile(str(path)) as raw, pa.ipc.open_file(raw) as file:
-        return file.schema
-
-
-def row_count(path: Path, kind: str) -> int:
-    """Return the number of rows in a file's footer; raises as `record_batches`.
-
-    Arrow IPC says it batch by batch, so that all of them are passed, with one column.
+    `open_raw` opens the file by pyarrow, `file` is its name in errors.
     """
-    with reading(path, kind):
-        if kind == "parquet":
-            with parquet_file(path) as file:
-                return int(file.metadata.num_rows)
-        return sum(
-            batch.num_rows for batch in _ipc_batches(path, arrow_schema(path, kind).names[:1])
-        )
+
+    format: str
+
+    def __init__(self, open_raw: Callable[[Any], Any], file: str) -> None:
+        import pyarrow as pa
+
+        self.file = file
+        with self._reading():
+            self._raw = open_raw(pa)
+            self._schema = self._open()
+            # names that are text
+            self.fields = pa.schema([(field.name, field.type) for field in self._schema])
+
+    @abstractmethod
+    def _open(self) -> Any:
+        """Return the schema of the file."""
+
+    @property
+    @abstractmethod
+    def length(self) -> int:
+        """The number of rows."""
+
+    @abstractmethod
+    def _batches(
+        self, size: int, names: Sequence[str] | None, texts: Sequence[str] | None
+    ) -> Iterator[Any]:
+        """Yield the rows as record batches; those `texts` may be codes of a dictionary."""
+
+    def batches(self, size: int, names: Sequence[str] | None = None) -> Iterator[Any]:
+        """Yield the rows as record batches of at most `size`, or those columns of them.
+
+        Parquet is read by pages; of Arrow IPC one of its own batches is in memory at a time.
+        """
+        texts = None if names is None else self._texts
+        with self._reading():
+            for batch in self._batches(size, names, texts):
+                for start in range(0, batch.num_rows, size):
+                    yield batch.slice(start, size)
+
+    def table(self, *, coded: bool = True) -> Any:
+        """Return all rows, text of Parquet `coded` in dictionaries.
+
+        Raises `ResourceLimit` where a limit is reached.
+        """
+        import pyarrow as pa
+
+        batches = []
+        with self._reading():
+            for batch in self._batches(_ROWS, None, self._texts if coded else []):
+                poll(batch.get_total_buffer_size())  # `nbytes` lacks views before pyarrow 26
+                batches.append(batch)
+            table = pa.Table.from_batches(batches, None if batches else self._schema)
+            return sound_table(table, self.file)
+
+    @property
+    def _texts(self) -> list[str]:
+        return [field.name for field in self._schema if is_text(field.type)]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raise pyarrow's error about an unreadable file as `BadData` with the file."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
+            raise unreadable(self.file, self.format, error) from None

@@ -19,7 +19,6 @@ from warnings import warn
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv
 
 from cerlab.errors import BadData, CerlabWarning, DataPlace, stacklevel_of_caller
 from cerlab.io.conversion import INTEGER_CELL, is_double
@@ -64,6 +63,8 @@ class ColumnTypes:
 
     def __init__(self) -> None:
         self.kinds: dict[str, Any] = {}
+        self.header: dict[str, None] = {}
+        """The columns that the headers of CSV name, in order."""
         self.settled = False
         self.read_again = False
         """Whether earlier blocks hold values of a column that is text by now."""
@@ -347,20 +348,7 @@ def _all_match(texts: Any, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())
 
 
-def typed_table(data: bytes) -> Any:
-    r"""Return a CSV with a header as an Arrow table; raises pyarrow's errors.
-
-    >>> typed_table(b"v,w\n007,NA\n1,2\n").to_pylist()
-    [{'v': 7, 'w': 'NA'}, {'v': 1, 'w': '2'}]
-    """
-    names = csv.open_csv(pa.py_buffer(data)).schema.names
-    options = csv.ConvertOptions(
-        column_types=dict.fromkeys(names, TEXT), null_values=[""], strings_can_be_null=True
-    )
-    texts = csv.read_csv(pa.py_buffer(data), convert_options=options)
-    columns = [_settled(typed(column.combine_chunks())) for column in texts.columns]
-    return pa.Table.from_arrays(columns, names=names)
-
-
-def _settled(values: Any) -> Any:
-    return encode_text(values.cast(TEXT)) if values.type == LARGE else values
+def typed_rows(texts: Any) -> Any:
+    """Return a whole column of text as values of the first type that fits, text without codes."""
+    values = typed(texts)
+    return texts if kind_of(values) in (TEXT, LARGE) else values

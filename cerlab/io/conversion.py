@@ -82,15 +82,6 @@ def check_text(text: str, place: DataPlace) -> None:
         raise _not_utf_8("bytes that are not a character", place)
 
 
-def utf_8(data: bytes, file: str) -> str:
-    """Return bytes as text, without a mark of the byte order; raises `BadData` with the row."""
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        row = data.count(b"\n", 0, error.start) + 1
-        raise _not_utf_8(error.reason, DataPlace(file, row)) from None
-
-
 def _not_utf_8(reason: str, place: DataPlace) -> BadData:
     return BadData(
         "CER0745",

@@ -12,19 +12,15 @@ from cerlab.errors import UsageError, keywords_by_name, needed, refuse_misspelt
 from cerlab.io import arrow
 from cerlab.io.conversion import Reading, conform_event, warn_of_column
 from cerlab.io.declared import table_columns
-from cerlab.io.files import SIZE, Sources, Watch, paths_of, read_parts, short_events, short_streams
 from cerlab.io.named_columns import arrow_column
-from cerlab.io.parts import POLLED, Rows, stream_of
+from cerlab.io.parts import POLLED, Part, Rows, stream_of
+from cerlab.io.source import SIZE, Named, Source, Watch, as_source, short_events, short_streams
 from cerlab.io.sources import (
-    COLUMNAR,
     FileOptions,
     HowToRead,
     HowToReadFile,
     HowToReadTable,
     TableOptions,
-    existing,
-    format_of,
-    is_pipe,
     type_option,
 )
 from cerlab.logic.ceql.parser import as_schema
@@ -121,7 +117,7 @@ class Stream(Events):
     @classmethod
     def read(
         cls,
-        path: Sources,
+        path: Source | Named,
         *,
         type: str | None = None,
         type_column: str | None = None,
@@ -226,7 +222,7 @@ def events_table(stream: Events) -> Any:
 
 
 def read(
-    path: Sources,
+    path: Source | Named,
     *,
     watch: Watch = iter,
     **how: Unpack[HowToReadFile],
@@ -240,23 +236,24 @@ def read(
     if not how.keys() <= HowToReadFile.__optional_keys__:
         refuse_misspelt(how, HowToReadFile.__optional_keys__)
     options = FileOptions(**how)
-    axis, schema, sort = options.axis, as_schema(options.schema), options.sort
-    paths = paths_of(path)
-    if len(paths) == 1 and options.quarantine is None and not is_pipe(paths[0]):
-        file = existing(paths[0])
-        if (kind := format_of(file, options.format)) in COLUMNAR:
-            assert kind is not None
-            stream = _table_stream(arrow.read_file(file, kind), options.reading(str(file)), axis)
-            return (sorted_by_time(stream) if sort else stream).up_to(options.until)
-        if schema is None and (events := short_events(file, kind, options)) is not None:
-            stream = stream_of(list(watch(iter([events]))), axis, schema, Stream)
-            return (sorted_by_time(stream) if sort else stream).up_to(options.until)
-    stream = stream_of(list(read_parts(paths, options, watch=watch)), axis, schema, Stream)
-    return (sorted_by_time(stream) if sort else stream).up_to(options.until)
+    stream = _read(as_source(path, options.format), options, watch)
+    return (sorted_by_time(stream) if options.sort else stream).up_to(options.until)
+
+
+def _read(source: Source, options: FileOptions, watch: Watch) -> Stream:
+    axis, schema = options.axis, as_schema(options.schema)
+    parts: Iterable[Part] | None = None
+    if len(source.files) == 1 and options.quarantine is None and not source.is_pipe:
+        (file,) = source.files
+        if file.holds_columns:
+            return _table_stream(file.columns.table(), options.reading(file.name), axis)
+        if schema is None and (events := short_events(file, options)) is not None:
+            parts = watch(iter([events]))
+    return stream_of(list(parts or source.parts(options, watch=watch)), axis, schema, Stream)
 
 
 def batches(
-    path: Sources,
+    path: Source | Named,
     *,
     size: int = SIZE,
     attributes: Collection[str] | None = None,

@@ -8,9 +8,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from os import PathLike
-from os.path import exists, isdir, isfile
-from pathlib import Path
 from typing import TypeAlias, TypedDict
 
 from cerlab.errors import BadData, DataPlace, UsageError
@@ -37,8 +34,8 @@ FORMATS = {
 """The format of a file by its suffix; other files have one by their first line."""
 
 
-COMPRESSED = (".gz", ".zst")
-"""The suffixes of compressed text, after the one of its format."""
+COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
+"""The codecs of compressed text by its suffix, after the one of its format."""
 
 
 STREAM_MAGIC = b"\xff\xff\xff\xff"
@@ -57,32 +54,6 @@ _CORE_LINE = re.compile(r"\s*(?:#|--|(?:\w+\s*>\s*)?\w+\s*\()")
 _COMMENTS = ("#", "--")
 
 
-def is_pipe(path: str | PathLike[str]) -> bool:
-    """Whether a path is standard input (``-``), a FIFO or a device: read once, as it comes."""
-    there = exists(path) and not isfile(path) and not isdir(path)
-    return there or str(path) == "-"
-
-
-def name_of(path: str | PathLike[str]) -> str:
-    """The name of a file in errors."""
-    return "standard input" if str(path) == "-" else str(path)
-
-
-def existing(path: str | PathLike[str]) -> Path:
-    """The path of a file that is there and holds something; raises `BadData` for others."""
-    file = Path(path)
-    if not isfile(path):
-        raise BadData(
-            "CER0743",
-            "there is no such file",
-            place=DataPlace(str(path)),
-            hint="check the path",
-        )
-    if file.stat().st_size == 0:
-        raise empty(str(path))
-    return file
-
-
 def empty(file: str) -> BadData:
     """The error that a source holds nothing at all."""
     return BadData(
@@ -93,33 +64,11 @@ def empty(file: str) -> BadData:
     )
 
 
-def format_of(file: Path, format: str | None = None) -> str | None:
-    """Return the format of a file; None if the first line of its text has to tell.
-
-    Raises `BadData` for columns in a compressed file.
-
-    >>> format_of(Path("events.parquet"))
-    'parquet'
-    """
-    if file.suffix.lower() not in COMPRESSED:
-        return format or FORMATS.get(file.suffix.lower()) or _magic(file)
-    kind = format or FORMATS.get(file.with_suffix("").suffix.lower())
-    if kind in COLUMNAR:
-        raise BadData(
-            "CER0742",
-            f"a {kind} file is not read from inside {file.suffix}",
-            place=DataPlace(str(file)),
-            hint="decompress it: these formats compress their own columns",
-        )
-    return kind
-
-
-def _magic(file: Path) -> str | None:
-    with file.open("rb") as raw:
-        head = raw.read(6)
+def format_by_magic(head: bytes) -> str | None:
+    """Return the format of columns that the first bytes of a file tell; None for text."""
     if head.startswith(b"PAR1"):
         return "parquet"
-    is_arrow = head == b"ARROW1" or head.startswith((STREAM_MAGIC, FEATHER_1))
+    is_arrow = head.startswith((b"ARROW1", STREAM_MAGIC, FEATHER_1))
     return "arrow" if is_arrow else None
 
 

@@ -139,6 +139,7 @@ def text_parts(
         case "csv":
             header, data = _header(data, blocks, reading, before)
             before = header.lines
+            types.header.update(dict.fromkeys(header.names))
             format: _Format = _Csv(header, reading, types)
         case "core":
             format = _Core(reading, types)

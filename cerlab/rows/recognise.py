@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from cerlab.display import Explanation
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError, keywords_by_name, nearest
 from cerlab.io import arrow
-from cerlab.io.column_types import typed_table
-from cerlab.io.conversion import duplicate_column, utf_8
-from cerlab.io.files import whole_pipe
-from cerlab.io.sources import COLUMNAR, existing, format_of, is_pipe, looks_like, name_of
+from cerlab.io.conversion import duplicate_column
+from cerlab.io.source import Source, as_source
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.columns import array_of, is_moment, is_text, nanoseconds, values_of, without_views
+from cerlab.model.columns import (
+    array_of,
+    is_arrow,
+    is_moment,
+    is_text,
+    nanoseconds,
+    values_of,
+    without_views,
+)
 from cerlab.model.event import Duration, Event, Timestamp, Value, check_names, to_value
 from cerlab.model.stream import Stream, far_time, is_far
 from cerlab.rows.compile import Machine, failures, machine, result_positions
@@ -69,9 +73,9 @@ def match_recognize(
     """Return the result of a MATCH_RECOGNIZE clause on a table, as a pyarrow Table.
 
     `table` is a pyarrow Table, a pandas or polars data frame, a list of dicts, a `Stream`, or the
-    path of a CSV, NDJSON, Parquet or Arrow file. Raises as `parse_rows`, and `IllFormed`,
-    `TypeMismatch` for columns that the table does not have so, `BadData` where the skip clause
-    cannot go on, `ResourceLimit` where the search is too long.
+    path of a file of events of any format, whose rows need no event type. Raises as `parse_rows`,
+    and `IllFormed`, `TypeMismatch` for columns that the table does not have so, `BadData` where the
+    skip clause cannot go on, `ResourceLimit` where the search is too long.
 
     >>> clause = '''MATCH_RECOGNIZE (
     ...     MEASURES FIRST(UP.x) AS low, LAST(TOP.x) AS high
@@ -188,8 +192,8 @@ def as_table(rows: Any) -> Any:
     columns are in order of first appearance. Raises `BadData`, `TypeMismatch` for a column of
     values that do not compare, and `UsageError`.
     """
-    if isinstance(rows, str | PathLike):
-        return _read(rows)
+    if isinstance(rows, str | PathLike | Source):
+        return _read(as_source(rows))
     table = arrow.as_table(rows)
     if table is not None:
         return _distinct(table)
@@ -245,7 +249,7 @@ def _column(name: str, values: list[Value]) -> Any:
                 return times
         # beside floats pyarrow refuses an integer that a double does not hold exactly
         if any(isinstance(value, float) for value in values):
-            return pa.array([_float(value) for value in values])
+            return pa.array([_exact_float(value, name) for value in values])
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         hint = "a column holds numbers, or texts, or booleans, or moments, or durations"
@@ -256,37 +260,30 @@ def _float(value: Value) -> Value:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _read(path: str | PathLike[str]) -> Any:
-    """The table of a file of any format, or of standard input as ``-``."""
-    name = name_of(path)
-    if is_pipe(path):
-        return _of_text(utf_8(whole_pipe(path), name), name, None)
-    file = existing(path)
-    if (kind := format_of(file)) in COLUMNAR:
-        return _distinct(arrow.read_file(file, kind, coded=False))
-    return _of_text(utf_8(file.read_bytes(), name), name, kind)
+def _exact_float(value: Value, name: str) -> Value:
+    """Return an integer as a double; raises `TypeMismatch` for one that would be rounded."""
+    number = _float(value)
+    if number != value and isinstance(value, int):
+        hint = "a column of a table has one type: write the other numbers as integers, or as text"
+        raise mismatch(f"column '{name}' of doubles: {value} would be rounded", hint=hint)
+    return number
 
 
-def _of_text(text: str, file: str, kind: str | None) -> Any:
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    match kind or looks_like(first):
-        case "ndjson":
-            return _of_dicts([_line(line, file, i) for i, line in enumerate(text.splitlines(), 1)])
-        case "csv":
-            with arrow.reading(Path(file), "csv"):
-                return _distinct(typed_table(text.encode()))
-        case other:
-            hint = "CSV, NDJSON, Parquet and Arrow do"
-            raise UsageError("CER0812", f"a file of format {other} holds no rows", hint=hint)
+def _read(source: Source) -> Any:
+    """Return the table of files of any format, or of standard input."""
+    if source.holds_columns:
+        (file,) = source.files
+        return _distinct(file.columns.table(coded=False))
+    columns, count = source.rows()
+    return _of_values(columns, count)
 
 
-def _line(line: str, file: str, i: int) -> Mapping[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        place, hint = DataPlace(file, i), "a file of rows has one JSON object on each line"
-        raise BadData("CER0733", f"no JSON: {error}", place=place, hint=hint) from None
-    return _as_dict(row, i)
+def _of_values(columns: Mapping[str, Any], count: int) -> Any:
+    """Return columns of Arrow, or of values that have one type, as a table."""
+    import pyarrow as pa
+
+    arrays = {n: c if is_arrow(c) else _column(n, list(c)) for n, c in columns.items()}
+    return pa.table(arrays) if arrays else pa.table({})
 
 
 def column_kinds(table: Any) -> dict[str, Kind]:

@@ -23,7 +23,7 @@ from docutils.parsers.rst import Directive, directives
 import cerlab
 from cerlab.compile.pattern import any_pattern
 from cerlab.evaluate import names_that_take
-from cerlab.io.files import text_events
+from cerlab.io.source import text_events
 
 LISTED = 8
 """So many answers are written out."""

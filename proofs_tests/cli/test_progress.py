@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cerlab.cli import options as progress
+from cerlab.io import Source
 from cerlab.model.event import Event
 
 EVENTS = [Event("A", {"n": n}) for n in range(3_000)]
@@ -52,7 +53,7 @@ def test_where_a_size_is_known_the_bar_has_a_percentage(
     monkeypatch.setenv("TERM", "xterm")
     path = tmp_path / "e.csv"
     path.write_text("type,n\n" + "A,10\n" * 3_000)
-    assert 2_700 < (progress.about(str(path)) or 0) < 3_300
-    assert progress.about("-") is None
+    assert 2_700 < (progress.about(Source(path)) or 0) < 3_300
+    assert progress.about(Source("-")) is None
     list(bar(6_000))
     assert "34%" in terminal.getvalue()

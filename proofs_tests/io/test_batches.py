@@ -18,7 +18,8 @@ import pytest
 from pyarrow import csv
 
 import cerlab
-from cerlab.io import Stream, batches, core_text, estimated_length, known_length, time_of_file
+from cerlab.io import Source, Stream, batches, core_text
+from cerlab.io.sources import FileOptions
 from cerlab.model.columns import values_of
 from cerlab.model.event import Event, Schema, Timestamp
 from cerlab.model.stream import TimeAxis, only_timestamp
@@ -35,6 +36,18 @@ def in_batches(path: Path, size: int, **options: Any) -> list[Event]:
         assert isinstance(batch, Stream)
         events += batch.events
     return events
+
+
+def length_of(path: Path) -> int | None:
+    return Source(path).length
+
+
+def estimate_of(path: Path) -> int:
+    return Source(path).estimated_length
+
+
+def time_of(path: Path | str, schema: str | None = None) -> TimeAxis | None:
+    return Source(path).time_axis(FileOptions(type="?", schema=schema))
 
 
 def event_texts(events: list[Event] | Stream) -> list[str]:
@@ -142,7 +155,7 @@ def test_the_batches_of_a_file_are_the_file(suite: Suite, tmp_path: Path) -> Non
         whole = Stream.read(path, **options)
         events = in_batches(path, rng.choice((1, 2, 3, 7, 100)), **options)
         assert event_texts(events) == event_texts(whole), (suffix, path.read_bytes())
-        length = known_length(path)
+        length = Source(path).length
         assert length == (len(events) if suffix in ("parquet", "arrow") else None)
         return bool(events)
 
@@ -175,7 +188,7 @@ def test_files_without_rows(tmp_path: Path) -> None:
 def test_the_first_version_of_feather_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "e.feather"
     feather.write_feather(pa.table({"type": ["A", "B", "A"]}), path, version=1)
-    for ask in (Stream.read, known_length, time_of_file, lambda path: list(batches(path))):
+    for ask in (Stream.read, length_of, time_of, lambda path: list(batches(path))):
         with pytest.raises(cerlab.BadData, match="version 1 of Feather"):
             ask(path)
 
@@ -264,7 +277,7 @@ def test_a_parquet_file_that_is_cut_short_is_bad_data(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    for ask in (known_length, estimated_length, time_of_file, lambda path: list(batches(path))):
+    for ask in (length_of, estimate_of, time_of, lambda path: list(batches(path))):
         with pytest.raises(cerlab.BadData, match="no such file"):
             ask(tmp_path / "no.csv")
 
@@ -316,9 +329,9 @@ def test_lengths(tmp_path: Path) -> None:
     feather.write_feather(table, tmp_path / "e.arrow", chunksize=100)
     (tmp_path / "e.core").write_text("BUY(id=8,name='INTC',price=27.8500,volume=300)\n" * 1234)
     for name in ("e.parquet", "e.arrow"):
-        assert known_length(tmp_path / name) == estimated_length(tmp_path / name) == 1234
-    assert known_length(tmp_path / "e.core") is None
-    assert 600 < estimated_length(tmp_path / "e.core") < 2500
+        assert length_of(tmp_path / name) == estimate_of(tmp_path / name) == 1234
+    assert length_of(tmp_path / "e.core") is None
+    assert 600 < estimate_of(tmp_path / "e.core") < 2500
 
 
 def test_the_time_is_known_from_declarations(tmp_path: Path) -> None:
@@ -337,7 +350,7 @@ def test_the_time_is_known_from_declarations(tmp_path: Path) -> None:
                 parquet.write_table(table, path)
             else:
                 feather.write_feather(table, path)
-            time = time_of_file(path)
+            time = time_of(path)
             assert time == (TimeAxis("t") if name in ("one", "day", "coded") else None), name
             has_moments = any(
                 isinstance(value, Timestamp)
@@ -346,11 +359,11 @@ def test_the_time_is_known_from_declarations(tmp_path: Path) -> None:
             )
             assert has_moments == (name != "none")
     (tmp_path / "e.csv").write_text("type,t\nA,2020-01-01\n")
-    assert time_of_file(tmp_path / "e.csv") == TimeAxis("t")
+    assert time_of(tmp_path / "e.csv") == TimeAxis("t")
     (tmp_path / "e.ndjson").write_text('{"type": "A", "t": "2020-01-01"}\n')
-    assert time_of_file(tmp_path / "e.ndjson") is None, "without a schema it is text"
+    assert time_of(tmp_path / "e.ndjson") is None, "without a schema it is text"
     for source in (tmp_path / "e.csv", "-", tmp_path / "two.parquet"):
-        assert time_of_file(source, cerlab.parse_schema(SCHEMA)) == TimeAxis("t")
+        assert time_of(source, SCHEMA) == TimeAxis("t")
 
 
 def test_the_only_moments_are_found_in_columns(suite: Suite, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from cerlab.evaluate.labelled import event_texts
 from cerlab.io import Stream, core_text
 from cerlab.io.answers import arrow_table, table_of_batches
 from cerlab.io.conversion import Reading
-from cerlab.io.files import text_events
+from cerlab.io.source import text_events
 from cerlab.io.synthetic import stocks
 from cerlab.io.text_writer import ndjson_rows
 from cerlab.io.writers import write_text
@@ -151,7 +151,7 @@ def test_every_format_by_suffix_and_by_content(
     write(path)
     assert list(Stream.read(path)) == EXPECTED
     assert [event for batch in cerlab.io.batches(path) for event in batch] == EXPECTED
-    assert cerlab.io.known_length(path) in (2, None)
+    assert cerlab.io.Source(path).length in (2, None)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.io import Stream, batches, core_text, delimited, files, ndjson, text_reader
+from cerlab.io import Stream, batches, core_text, delimited, ndjson, source, text_reader
 from cerlab.io.parts import Refused
 from cerlab.model.columns import values_of
 from cerlab.model.event import Event, value_of
@@ -196,7 +196,7 @@ def reading(rng: Random, *, at_once: bool) -> Iterator[None]:
         patch.setattr(text_reader, "BLOCK", rng.choice((8, 64, 1 << 22)))
         patch.setattr(text_reader, "SHORT", rng.choice((1, 20, 1 << 16)))
         patch.setattr(text_reader, "LINES", rng.choice((1, 3, 1 << 16)))
-        patch.setattr(files, "KEPT", rng.choice((0, 1 << 22)))
+        patch.setattr(source, "KEPT", rng.choice((0, 1 << 22)))
         if not at_once:
             patch.setattr(delimited, "text_columns", refuse)
             patch.setattr(core_text, "line_columns", refuse)

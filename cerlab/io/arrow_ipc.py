@@ -1,0 +1,57 @@
+"""Arrow IPC, which Feather is too: record batches, in a file with a footer or one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cerlab.computed import cached_property
+from cerlab.errors import BadData, DataPlace
+from cerlab.io.arrow import ColumnFile
+from cerlab.io.sources import FEATHER_1, STREAM_MAGIC
+
+
+class IpcColumns(ColumnFile):
+    """An open file of Arrow IPC."""
+
+    format = "arrow"
+
+    def _open(self) -> Any:
+        magic = self._raw.read(4)
+        if magic == FEATHER_1:
+            raise BadData(
+                "CER0742",
+                "version 1 of Feather is not read",
+                place=DataPlace(self.file),
+                hint="write it again by pyarrow.feather.write_feather, which writes version 2",
+            )
+        self._is_streamed = magic == STREAM_MAGIC
+        return self._reader().schema
+
+    def _reader(self, names: Sequence[str] | None = None) -> Any:
+        """Return a reader from the beginning; of a file with a footer perhaps of some columns."""
+        import pyarrow as pa
+
+        self._raw.seek(0)
+        if self._is_streamed:
+            return pa.ipc.open_stream(self._raw)
+        if names is None:
+            return pa.ipc.open_file(self._raw)
+        read = [n for n, field in enumerate(self._schema) if field.name in names]
+        return pa.ipc.open_file(self._raw, options=pa.ipc.IpcReadOptions(included_fields=read))
+
+    @cached_property
+    def length(self) -> int:
+        """The number of rows: batches state it one by one, so they are passed, with one column."""
+        with self._reading():
+            return sum(batch.num_rows for batch in self._batches(0, self.fields.names[:1], None))
+
+    def _batches(
+        self, size: int, names: Sequence[str] | None, texts: Sequence[str] | None
+    ) -> Iterator[Any]:
+        reader = self._reader(names)
+        if self._is_streamed:
+            yield from reader
+            return
+        for n in range(reader.num_record_batches):
+            yield reader.get_batch(n)

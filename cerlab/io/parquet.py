@@ -1,0 +1,102 @@
+"""Parquet: columns in row groups, and a footer that states their lengths."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cerlab.budget import bytes_left, poll
+from cerlab.errors import BadData, DataPlace
+from cerlab.io.arrow import ColumnFile
+from cerlab.model.columns import nanoseconds, numbers_of
+
+_PAGES = 1 << 20
+"""Bytes of a column that are read ahead, however long its row groups are."""
+
+_PAGE_ROWS = 1_024
+"""Rows that writers put into a page before they look how large it is."""
+
+_SHARE = 16
+"""A batch takes this part of the memory that a limit leaves: Arrow holds several as it reads."""
+
+
+class ParquetColumns(ColumnFile):
+    """An open file of Parquet."""
+
+    format = "parquet"
+
+    def _open(self) -> Any:
+        self._options: dict[str, Any] = {}
+        file = self._file()
+        self._options["metadata"] = file.metadata
+        columns = map(file.schema.column, range(len(file.schema)))
+        old = [column.name for column in columns if column.physical_type == "INT96"]
+        if old and self._are_far(old):
+            self._options["coerce_int96_timestamp_unit"] = "us"
+            file = self._file()
+        return file.schema_arrow
+
+    def _file(self, **options: Any) -> Any:
+        from pyarrow import parquet  # loads when used
+
+        return parquet.ParquetFile(self._raw, **{**self._options, **options})
+
+    def _are_far(self, names: list[str]) -> bool:
+        """Return whether moments in INT96 are outside 64 bits of nanoseconds.
+
+        pyarrow reads these 96 bits as nanoseconds in 64 bits, and does not say which overflow. So
+        they are read as microseconds first, as Spark and Hive write them. Raises `BadData` where
+        they are far away and finer than microseconds.
+        """
+
+        def batches(unit: str) -> Iterator[Any]:
+            for batch in self._file(coerce_int96_timestamp_unit=unit).iter_batches(columns=names):
+                poll()
+                yield batch
+
+        if all(nanoseconds(column) is not None for batch in batches("us") for column in batch):
+            return False
+        for coarse, fine in zip(batches("us"), batches("ns"), strict=True):
+            for name, one, other in zip(coarse.schema.names, coarse, fine, strict=True):
+                micros, nanos = (numbers_of(e.view("int64").drop_null()) for e in (one, other))
+                if (micros * 1000 != nanos).any():  # both modulo 64 bits
+                    message = f"column '{name}' of INT96 has moments that 64 bits of no unit hold"
+                    hint = "they are far away, or finer than microseconds: write it as TIMESTAMP"
+                    place = DataPlace(self.file, None, name)
+                    raise BadData("CER0740", message, place=place, hint=hint)
+        return True
+
+    @property
+    def length(self) -> int:
+        """The number of rows."""
+        return int(self._options["metadata"].num_rows)
+
+    def _batches(
+        self, size: int, names: Sequence[str] | None, texts: Sequence[str] | None
+    ) -> Iterator[Any]:
+        # with pre_buffer pyarrow would hold whole row groups
+        file = self._file(pre_buffer=False, buffer_size=_PAGES, read_dictionary=texts)
+        rows = _rows_at_once(file.metadata, size, names)
+        yield from file.iter_batches(batch_size=rows, columns=names)
+
+
+def _rows_at_once(footer: Any, size: int, names: Sequence[str] | None) -> int:
+    """Return `size`, or fewer rows where a limit of memory leaves no room for so many.
+
+    By the sizes that the footer of a Parquet file states. Raises `ResourceLimit` where the rows
+    that a writer puts into a page at least are too large.
+    """
+    room = bytes_left()
+    if room == math.inf:
+        return size
+    row, page = 1.0, 0.0
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        columns = map(group.column, range(group.num_columns))
+        read = (c for c in columns if names is None or c.path_in_schema.split(".")[0] in names)
+        whole = sum(c.total_uncompressed_size for c in read)
+        row = max(row, whole / max(group.num_rows, 1))
+        page = max(page, min(whole, row * _PAGE_ROWS))
+    # pages are decompressed whole, however few rows are asked for
+    poll(int(page))
+    return max(1, min(size, int(room / row / _SHARE)))
