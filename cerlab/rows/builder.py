@@ -19,6 +19,7 @@ from cerlab.logic.parsing import Language, build, place_at, read, value
 from cerlab.model.event import UNITS, Duration, Timestamp, Value, is_in_calendar, moment_of_text
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
+from cerlab.rows.library import ALIASES, FUNCTIONS
 from cerlab.rows.syntax import ill_formed, unsupported
 from cerlab.rows.tokens import CALL, LITERAL, MODE, canonical
 
@@ -56,25 +57,6 @@ _NAVIGATION: dict[str, type[ex.First | ex.Last | ex.Prev | ex.Next]] = {
 }
 
 _AGGREGATES = {function.value: function for function in ex.AggregateFunction}
-
-_FUNCTIONS = {
-    **{f.value: f for f in ex.Function if f is not ex.Function.EPOCH},
-    "CHARACTER_LENGTH": ex.Function.CHAR_LENGTH,
-    "LENGTH": ex.Function.CHAR_LENGTH,
-}
-
-_ARGUMENTS = {
-    ex.Function.ABS: (1, 1),
-    ex.Function.CHAR_LENGTH: (1, 1),
-    ex.Function.COALESCE: (1, None),
-    ex.Function.LOWER: (1, 1),
-    ex.Function.UPPER: (1, 1),
-    ex.Function.MOD: (2, 2),
-    ex.Function.NULLIF: (2, 2),
-    ex.Function.ROUND: (1, 2),
-    ex.Function.EPOCH: (1, 1),
-}
-"""Least and greatest number of arguments of each function; None: no greatest."""
 
 _OF_MOMENTS = (
     exp.DataType.Type.TIMESTAMP,
@@ -149,7 +131,7 @@ def _of_fields(text: str, first: str, last: str) -> int | None:
     return -total if match[1] == "-" else total
 
 
-_CALLS = (*_NAVIGATION, *_AGGREGATES, *_FUNCTIONS, "CLASSIFIER", "MATCH_NUMBER")
+_CALLS = (*_NAVIGATION, *_AGGREGATES, *FUNCTIONS, *ALIASES, "CLASSIFIER", "MATCH_NUMBER")
 
 Node = TypeVar("Node")
 
@@ -261,7 +243,7 @@ class ExpressionBuilder:
                 raise unsupported(f"a cast to {node.to.sql()}", self._place(node), _CAST_HINT)
             case exp.Extract(this=exp.Var(this="EPOCH")):
                 argument = self._build(node.args["expression"])
-                return ex.Call(ex.Function.EPOCH, (argument,))
+                return ex.Call("EPOCH", (argument,))
             case exp.Extract():
                 hint = "EXTRACT(EPOCH FROM d) has seconds"
                 raise unsupported(f"EXTRACT({node.name} ..)", self._place(node), hint)
@@ -382,10 +364,9 @@ class ExpressionBuilder:
             return self._navigation(node, _NAVIGATION[name], final)
         if name in _AGGREGATES:
             return self._aggregate(node, _AGGREGATES[name], final)
-        if name in _FUNCTIONS:
-            least, most = _ARGUMENTS[_FUNCTIONS[name]]
-            self._count(node, least, most)
-            return ex.Call(_FUNCTIONS[name], tuple(map(self._build, arguments)))
+        if function := FUNCTIONS.get(known := ALIASES.get(name, name)):
+            self._count(node, function.least, function.most)
+            return ex.Call(known, tuple(map(self._build, arguments)))
         if name == "MATCH_NUMBER":
             self._count(node, 0, 0)
             return ex.MatchNumber()

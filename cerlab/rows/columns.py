@@ -1,8 +1,9 @@
 """Expressions of row patterns as Arrow columns.
 
-`at_rows` has the value of an expression at every row at once. What Arrow has no exact form of
-(numbers that are none, integers beyond 64 bits, lower case, labels of a match) raises `NotColumnar`
-or an error of Arrow, and is computed value by value instead.
+`at_rows` has the value of an expression at every row at once, by the column forms of
+`cerlab.rows.library`. Results that no column holds (integers beyond 64 bits, doubles beside
+integers, moments) and labels of a match raise `NotColumnar` or an error of Arrow, and the whole
+expression is computed value by value instead.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, assert_never
+from functools import reduce
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,20 +24,18 @@ from cerlab.model.clauses import TimeWindow
 from cerlab.model.columns import decoded, is_duration, is_moment, is_text, nanoseconds, order_of
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
+from cerlab.rows.library import (
+    WHOLE,
+    Kind,
+    NotColumnar,
+    Values,
+    application,
+    same_type,
+    values_over,
+)
 from cerlab.rows.search_kernels import admitted_ends
 from cerlab.rows.syntax import RowPattern
-from cerlab.rows.types import Binding, Kind, kinds_of
-
-Values: TypeAlias = Any
-"""A pyarrow Array, or a Scalar for a value that all rows share."""
-
-WHOLE = 1 << 53
-"""Integers up to here are doubles exactly."""
-
-
-class NotColumnar(Exception):
-    """Arrow has no exact form of an expression on these columns."""
-
+from cerlab.rows.types import Binding, kinds_of
 
 REFUSALS = (
     NotColumnar,
@@ -92,6 +92,10 @@ class OrderedRows:
             self.read[name] = values
         return self.read[name]
 
+    def key(self, name: str) -> Values:
+        """Return a column that orders or groups rows."""
+        return without_nan(self.column(name))
+
 
 def _plain(column: Values, name: str) -> Values:
     if pa.types.is_dictionary(column.type):
@@ -102,7 +106,7 @@ def _plain(column: Values, name: str) -> Values:
     if pa.types.is_integer(kind):
         return column.cast(pa.int64())
     if pa.types.is_floating(kind):
-        return _numbers(column.cast(pa.float64()))
+        return column.cast(pa.float64())
     if is_text(kind):
         return column.cast(pa.large_string())
     if (is_moment(kind) or is_duration(kind)) and (whole := nanoseconds(column)) is not None:
@@ -110,9 +114,9 @@ def _plain(column: Values, name: str) -> Values:
     raise NotColumnar
 
 
-def _numbers(values: Values) -> Values:
-    """Doubles; NaN, which SQL orders and Arrow does not, is refused."""
-    if pc.any(pc.is_nan(values)).as_py():
+def without_nan(values: Values) -> Values:
+    """Return the values; raise `NotColumnar` for NaN, which SQL orders and Arrow does not."""
+    if pa.types.is_float64(values.type) and pc.any(pc.is_nan(values)).as_py():
         raise NotColumnar
     return values
 
@@ -141,7 +145,7 @@ def literal(constant: object) -> Values:
         case int():
             return pa.scalar(constant, pa.int64())
         case float():
-            return _numbers(pa.scalar(constant, pa.float64()))
+            return pa.scalar(constant, pa.float64())
         case str():
             return pa.scalar(constant, pa.large_string())
         case None:
@@ -182,150 +186,38 @@ def ranks(values: Values) -> Values:
     return order.cast(pa.int64()).take(codes.indices)
 
 
-_COMPARISONS: dict[ex.ComparisonOperator, Callable[[Values, Values], Values]] = {
-    ex.ComparisonOperator.EQ: pc.equal,
-    ex.ComparisonOperator.NE: pc.not_equal,
-    ex.ComparisonOperator.LT: pc.less,
-    ex.ComparisonOperator.LE: pc.less_equal,
-    ex.ComparisonOperator.GT: pc.greater,
-    ex.ComparisonOperator.GE: pc.greater_equal,
-}
-
-
 def operation(e: ex.Operation, part: Callable[[ex.Expression], Values]) -> Values:
     """Return an operator on columns, whatever its operands are."""
     match e:
-        case ex.And(left, right):
-            return pc.and_kleene(part(left), part(right))
-        case ex.Or(left, right):
-            return pc.or_kleene(part(left), part(right))
-        case ex.Not(body):
-            return pc.invert(part(body))
         case ex.Is(body, None):
             return pc.is_null(part(body))
         case ex.Is(body, truth):
             operand = part(body)
             return pc.fill_null(operand if truth else pc.invert(operand), False)
-        case ex.Like() | ex.Cast():  # Arrow's signs and casts are not quite DuckDB's
-            raise NotColumnar
         case ex.In(body, members):
             operand = part(body)
-            tests = [comparison(ex.ComparisonOperator.EQ, operand, part(m)) for m in members]
-            return _any_of(tests)
+            return reduce(pc.or_kleene, (values_over("=", operand, part(m)) for m in members))
         case ex.Between(body, low, high):
             operand = part(body)
-            return pc.and_kleene(
-                comparison(ex.ComparisonOperator.GE, operand, part(low)),
-                comparison(ex.ComparisonOperator.LE, operand, part(high)),
+            at_least, at_most = (
+                values_over(">=", operand, part(low)),
+                values_over("<=", operand, part(high)),
             )
-        case ex.Comparison(sign, left, right):
-            return comparison(sign, part(left), part(right))
-        case ex.Negative(body):
-            return pc.negate_checked(part(body))
-        case ex.Arithmetic(sign, left, right):
-            return _arithmetic(sign, part(left), part(right))
-        case ex.Concatenation(left, right):
-            return pc.binary_join_element_wise(part(left), part(right), _NOTHING)
-        case ex.Call(function, arguments):
-            return _function_values(function, [part(each) for each in arguments])
+            return pc.and_kleene(at_least, at_most)
         case ex.Case():
             return _case(e, part)
         case _:
-            assert_never(e)
-
-
-_NOTHING = pa.scalar("", pa.large_string())
-
-
-def _any_of(tests: list[Values]) -> Values:
-    either = tests[0]
-    for each in tests[1:]:
-        either = pc.or_kleene(either, each)
-    return either
-
-
-def comparison(sign: ex.ComparisonOperator, left: Values, right: Values) -> Values:
-    """Return a comparison; of an integer and a double, only where both are exact."""
-    if left.type != right.type:
-        left, right = _exact(left), _exact(right)
-    return _COMPARISONS[sign](left, right)
-
-
-def _exact(values: Values) -> Values:
-    """Numbers as doubles, where that is exact."""
-    if not pa.types.is_int64(values.type):
-        return values
-    ends = pc.min_max(values) if isinstance(values, pa.Array) else {"min": values, "max": values}
-    least, most = ends["min"].as_py(), ends["max"].as_py()
-    if least is not None and not -WHOLE <= least <= most <= WHOLE:
-        raise NotColumnar
-    return values.cast(pa.float64())
-
-
-def _arithmetic(sign: ex.ArithmeticOperator, left: Values, right: Values) -> Values:
-    division = sign is ex.ArithmeticOperator.DIV
-    # an integer beyond 2**53 would be rounded as a double, and equal its neighbour
-    if division or left.type != right.type:
-        left, right = _exact(left), _exact(right)
-    match sign:
-        case ex.ArithmeticOperator.ADD:
-            result = pc.add_checked(left, right)
-        case ex.ArithmeticOperator.SUB:
-            result = pc.subtract_checked(left, right)
-        case ex.ArithmeticOperator.MUL:
-            result = pc.multiply_checked(left, right)
-        case ex.ArithmeticOperator.DIV:
-            result = pc.divide(left, _not_zero(right))
-        case ex.ArithmeticOperator.MOD:
-            if not pa.types.is_int64(left.type):
-                raise NotColumnar
-            divisor = _not_zero(right)
-            # Arrow's integer division truncates toward zero, as SQL's remainder wants
-            whole = pc.multiply_checked(pc.divide_checked(left, divisor), divisor)
-            result = pc.subtract_checked(left, whole)
-        case _:
-            assert_never(sign)
-    return _numbers(result) if pa.types.is_float64(result.type) else result
-
-
-def _not_zero(values: Values) -> Values:
-    return pc.if_else(pc.equal(values, 0), pa.scalar(None, values.type), values)
-
-
-def _function_values(function: ex.Function, arguments: list[Values]) -> Values:
-    if len({each.type for each in arguments}) > 1:
-        raise NotColumnar
-    match function:
-        case ex.Function.COALESCE:
-            return pc.coalesce(*arguments)
-        case ex.Function.NULLIF:
-            left, right = arguments
-            equal = pc.fill_null(comparison(ex.ComparisonOperator.EQ, left, right), False)
-            return pc.if_else(equal, pa.scalar(None, left.type), left)
-        case ex.Function.ABS:
-            return pc.abs_checked(*arguments)
-        case ex.Function.CHAR_LENGTH:
-            return pc.utf8_length(*arguments).cast(pa.int64())
-        case ex.Function.MOD:
-            return _arithmetic(ex.ArithmeticOperator.MOD, *arguments)
-        case ex.Function.LOWER | ex.Function.UPPER:  # Arrow's letters are not quite Python's
-            raise NotColumnar
-        case ex.Function.ROUND | ex.Function.EPOCH:
-            raise NotColumnar
-        case _:
-            assert_never(function)
+            name, arguments = application(e)
+            return values_over(name, *map(part, arguments))
 
 
 def _case(e: ex.Case, part: Callable[[ex.Expression], Values]) -> Values:
     operand = None if e.operand is None else part(e.operand)
     results = [part(result) for _, result in e.branches]
     result = pa.scalar(None, results[0].type) if e.otherwise is None else part(e.otherwise)
-    if len({each.type for each in (*results, result)}) > 1:
-        raise NotColumnar
+    same_type([*results, result])
     for (test, _), value in zip(reversed(e.branches), reversed(results), strict=True):
-        condition = part(test)
-        if operand is not None:
-            condition = comparison(ex.ComparisonOperator.EQ, operand, condition)
+        condition = part(test) if operand is None else values_over("=", operand, part(test))
         result = pc.if_else(pc.fill_null(condition, False), value, result)
     return result
 
@@ -352,7 +244,7 @@ def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
     """Return the number of each row's partition, None without PARTITION BY; NULL equals NULL."""
     number: Int64s | None = None
     for column in query.partition_by:
-        codes = pc.dictionary_encode(R.column(column.name), null_encoding="encode").indices
+        codes = pc.dictionary_encode(R.key(column.name), null_encoding="encode").indices
         code = codes.to_numpy(zero_copy_only=False).astype(np.int64)
         if number is None:
             number = code
@@ -365,7 +257,7 @@ def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
 
 def sort_keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
     """Return the sort keys of an ORDER BY column: first whether it is NULL, then its value."""
-    column = R.column(item.column.name)
+    column = R.key(item.column.name)
     if pa.types.is_large_string(column.type):
         column = ranks(column)
     if pa.types.is_boolean(column.type):
@@ -401,7 +293,7 @@ def window_ends(query: RowPattern, R: OrderedRows) -> Int64s:
     """
     if query.within is None:
         return np.zeros(0, np.int64)
-    column = R.column(query.order_by[0].column.name)
+    column = R.key(query.order_by[0].column.name)
     null = pc.is_null(column).to_numpy(zero_copy_only=False).astype(np.uint8)
     times = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
     d = query.within

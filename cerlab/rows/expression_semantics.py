@@ -318,31 +318,27 @@ def _case(e: ex.Case, operand: Operand) -> Value:
     return None if e.otherwise is None else operand(e.otherwise)
 
 
-def _function_value(function: ex.Function, arguments: Sequence[Any]) -> Value:
-    if function is ex.Function.COALESCE:
+def _function_value(function: str, arguments: Sequence[Any]) -> Value:
+    if function == "COALESCE":
         return next((value for value in arguments if value is not None), None)
-    if function is ex.Function.NULLIF:
+    if function == "NULLIF":
         return None if equal(*arguments) is True else arguments[0]
     if None in arguments:
         return None
-    value = arguments[0]
-    match function:
-        case ex.Function.ABS:
-            return abs(value)  # type: ignore[no-any-return]
-        case ex.Function.CHAR_LENGTH:
-            return len(value)
-        case ex.Function.LOWER:
-            return str(value).lower()
-        case ex.Function.UPPER:
-            return str(value).upper()
-        case ex.Function.MOD:
-            return arithmetic(ex.ArithmeticOperator.MOD, *arguments)
-        case ex.Function.ROUND:
-            return rounded(*arguments)
-        case ex.Function.EPOCH:
-            return epoch(value)
-        case _:
-            assert_never(function)
+    value: Any = arguments[0]
+    values: Mapping[str, Callable[[], Value]] = {
+        "ABS": lambda: abs(value),
+        "CHAR_LENGTH": lambda: len(value),
+        "CONCAT": lambda: "".join(arguments),
+        "EPOCH": lambda: epoch(value),
+        "GREATEST": lambda: max(arguments, key=order_key),
+        "LEAST": lambda: min(arguments, key=order_key),
+        "LOWER": lambda: str(value).lower(),
+        "MOD": lambda: arithmetic(ex.ArithmeticOperator.MOD, *arguments),
+        "ROUND": lambda: rounded(*arguments),
+        "UPPER": lambda: str(value).upper(),
+    }
+    return values[function]()
 
 
 def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
@@ -422,7 +418,7 @@ def _whole(value: bool | float | str) -> int | None:
             return None
         number = Decimal(text)
         # Far beyond 64 bits, and `int` would write out as many digits as the exponent says.
-        if number.adjusted() > 40:
+        if number and number.adjusted() > 40:
             return None
         return int(number.to_integral_value(ROUND_HALF_UP))  # away from 0
     return round(value) if math.isfinite(value) else None

@@ -35,20 +35,6 @@ class ComparisonOperator(Enum):
     GE = ">="
 
 
-class Function(Enum):
-    """The scalar functions."""
-
-    ABS = "ABS"
-    CHAR_LENGTH = "CHAR_LENGTH"
-    COALESCE = "COALESCE"
-    LOWER = "LOWER"
-    UPPER = "UPPER"
-    MOD = "MOD"
-    NULLIF = "NULLIF"
-    ROUND = "ROUND"
-    EPOCH = "EPOCH"
-
-
 class CastType(Enum):
     """The types of CAST; the value is how one is written."""
 
@@ -279,9 +265,9 @@ class Case:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Call:
-    """``ABS(e)``, ``COALESCE(e, ..)``, and so on."""
+    """``ABS(e)``, ``COALESCE(e, ..)``, and so on: functions by their names in `library`."""
 
-    function: Function
+    function: str
     arguments: tuple[Expression, ...]
 
 
@@ -293,22 +279,12 @@ Step: TypeAlias = Prev | Next
 
 Navigation: TypeAlias = Edge | Step
 
-Operation: TypeAlias = (
-    Negative
-    | Arithmetic
-    | Concatenation
-    | Comparison
-    | And
-    | Or
-    | Not
-    | Like
-    | Cast
-    | In
-    | Between
-    | Is
-    | Case
-    | Call
+Application: TypeAlias = (
+    Negative | Arithmetic | Concatenation | Comparison | And | Or | Not | Like | Cast | Call
 )
+"""The operations that `library` has a row for."""
+
+Operation: TypeAlias = Application | In | Between | Is | Case
 
 Expression: TypeAlias = Leaf | Navigation | Aggregate | Operation
 

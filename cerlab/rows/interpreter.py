@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import math
 import operator
-import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache
 from itertools import count
-from typing import Any, Literal, NamedTuple, TypeAlias, assert_never
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cerlab.model.event import Duration
-from cerlab.predicates import syntax as pred
-from cerlab.predicates.truth import compute, negate
 from cerlab.rows import expressions as ex
-from cerlab.rows.expression_semantics import cast, epoch, rounded
+from cerlab.rows.library import (
+    LIBRARY,
+    Scalar,
+    above,
+    application,
+    at_least,
+    at_most,
+    below,
+    conjunction,
+    equal,
+)
 from cerlab.rows.machine import GrowingMapping
 
 OfMapping: TypeAlias = Callable[[GrowingMapping], Any]
@@ -129,40 +135,21 @@ def _operation(
 ) -> Callable[..., Any]:
     """Return an operator applied to its operands, whatever these are functions of."""
     match e:
-        case ex.And(left, right):
-            return _apply(conjunction, (left, right), part)
-        case ex.Or(left, right):
-            return _apply(disjunction, (left, right), part)
-        case ex.Not(body):
-            return _apply(negation, (body,), part)
         case ex.Is(body, truth):
             return _apply(lambda a: a is truth, (body,), part)
-        case ex.Like(body, pattern):
-            return _apply(strict(_is_like), (body, pattern), part)
-        case ex.Cast(body, to):
-            return _apply(strict(lambda value: cast(value, to)), (body,), part)
         case ex.In(body, members):
-            return _apply(member, (body, *members), part)
+            return _apply(_member, (body, *members), part)
         case ex.Between(body, low, high):
-            return _apply(between, (body, low, high), part)
-        case ex.Comparison(sign, left, right):
-            return _apply(comparison(sign), (left, right), part)
-        case ex.Negative(body):
-            return _apply(_negative, (body,), part)
-        case ex.Arithmetic(sign, left, right):
-            return _apply(ARITHMETIC[sign], (left, right), part)
-        case ex.Concatenation(left, right):
-            return _apply(strict(operator.add), (left, right), part)
-        case ex.Call(function, arguments):
-            return _apply(FUNCTIONS[function], arguments, part)
+            return _apply(_between, (body, low, high), part)
         case ex.Case():
             return _case(e, part)
         case _:
-            assert_never(e)
+            name, arguments = application(e)
+            return _apply(LIBRARY[name].scalar, arguments, part)
 
 
 def _apply(
-    function: Function,
+    function: Scalar,
     operands: Sequence[ex.Expression],
     part: Callable[[ex.Expression], Callable[..., Any]],
 ) -> Callable[..., Any]:
@@ -264,169 +251,24 @@ def register_value(r: Register, m: GrowingMapping) -> Hashable:
     return (*rows, *(m.labels[p - m.s] for p in rows)) if r.labels else tuple(rows)
 
 
-Function: TypeAlias = Callable[..., Any]
-
-_OPERATORS: dict[ex.ComparisonOperator, Callable[[Any, Any], bool]] = {
-    ex.ComparisonOperator.EQ: operator.eq,
-    ex.ComparisonOperator.NE: operator.ne,
-    ex.ComparisonOperator.LT: operator.lt,
-    ex.ComparisonOperator.LE: operator.le,
-    ex.ComparisonOperator.GT: operator.gt,
-    ex.ComparisonOperator.GE: operator.ge,
-}
-
-
-def comparison(sign: ex.ComparisonOperator) -> Function:
-    """``a sign b``; NaN equals itself and is greater than every number."""
-    compare = _OPERATORS[sign]
-
-    def test(a: Any, b: Any) -> bool | None:
-        if a is None or b is None:
-            return None
-        if a != a or b != b:  # a NaN
-            return compare(a != a, b != b)
-        return compare(a, b)
-
-    return test
-
-
-equal = comparison(ex.ComparisonOperator.EQ)
-
-
-def conjunction(a: Any, b: Any) -> bool | None:
-    """AND."""
-    if a is False or b is False:
-        return False
-    return None if a is None or b is None else True
-
-
-def disjunction(a: Any, b: Any) -> bool | None:
-    """OR."""
-    if a is True or b is True:
-        return True
-    return None if a is None or b is None else False
-
-
-def negation(a: Any) -> bool | None:
-    """NOT."""
-    return None if a is None else not a
-
-
-def member(a: Any, *values: Any) -> bool | None:
-    """``a IN (..)``."""
+def _member(a: Any, *values: Any) -> bool | None:
+    """Return ``a IN (..)``."""
     answers = [equal(a, b) for b in values]
     # any TRUE decides IN; a NULL among the others leaves it open
     return True if True in answers else (None if None in answers else False)
 
 
-def between(a: Any, low: Any, high: Any) -> bool | None:
-    """``a BETWEEN low AND high``."""
-    return conjunction(_at_least(a, low), _at_most(a, high))
-
-
-_at_least = comparison(ex.ComparisonOperator.GE)
-
-_at_most = comparison(ex.ComparisonOperator.LE)
-
-
-def strict(function: Function) -> Function:
-    """Return the function where no argument is NULL, else NULL.
-
-    NULL too for what no number is near.
-    """
-
-    def of_values(*arguments: Any) -> Any:
-        if None in arguments:
-            return None
-        try:
-            return function(*arguments)
-        except (OverflowError, ZeroDivisionError):
-            return None
-
-    return of_values
-
-
-def remainder(a: Any, b: Any) -> Any:
-    """``a % b``, with the sign of a."""
-    if b == 0:
-        raise ZeroDivisionError
-    if isinstance(a, int) and isinstance(b, int):
-        rest = abs(a) % abs(b)
-        return -rest if a < 0 else rest
-    return math.nan if math.isinf(a) else math.fmod(a, b)
-
-
-def _arithmetic(sign: ex.ArithmeticOperator, function: Function) -> Function:
-    """Return an operator of numbers, which also takes moments and durations."""
-    of_numbers, of_times = strict(function), pred.Arithmetic(sign.value)
-
-    def of_values(a: Any, b: Any) -> Any:
-        try:
-            return of_numbers(a, b)
-        except TypeError:  # moments and durations have no operators of Python
-            return compute(of_times, a, b)
-
-    return of_values
-
-
-_NUMBERS = {
-    ex.ArithmeticOperator.ADD: operator.add,
-    ex.ArithmeticOperator.SUB: operator.sub,
-    ex.ArithmeticOperator.MUL: operator.mul,
-    ex.ArithmeticOperator.DIV: operator.truediv,
-    ex.ArithmeticOperator.MOD: remainder,
-}
-
-
-def _is_like(text: str, pattern: str) -> bool:
-    return _like_regex(pattern).fullmatch(text) is not None
-
-
-@lru_cache(maxsize=1024)
-def _like_regex(pattern: str) -> re.Pattern[str]:
-    signs = {"%": ".*", "_": "."}
-    return re.compile("".join(signs.get(c) or re.escape(c) for c in pattern), re.DOTALL)
-
-
-ARITHMETIC = {sign: _arithmetic(sign, function) for sign, function in _NUMBERS.items()}
-
-
-def _negative(a: Any) -> Any:
-    return negate(a) if isinstance(a, Duration) else strict(operator.neg)(a)
-
-
-def coalesce(*values: Any) -> Any:
-    """Return the first that is not NULL."""
-    for value in values:
-        if value is not None:
-            return value
-    return None
-
-
-def nullif(a: Any, b: Any) -> Any:
-    """NULL if they are equal, else the first."""
-    return None if equal(a, b) else a
-
-
-FUNCTIONS: dict[ex.Function, Function] = {
-    ex.Function.ABS: strict(abs),
-    ex.Function.CHAR_LENGTH: strict(len),
-    ex.Function.COALESCE: coalesce,
-    ex.Function.LOWER: strict(str.lower),
-    ex.Function.UPPER: strict(str.upper),
-    ex.Function.MOD: ARITHMETIC[ex.ArithmeticOperator.MOD],
-    ex.Function.NULLIF: nullif,
-    ex.Function.ROUND: strict(rounded),
-    ex.Function.EPOCH: strict(epoch),
-}
+def _between(a: Any, low: Any, high: Any) -> bool | None:
+    """Return ``a BETWEEN low AND high``."""
+    return conjunction(at_least(a, low), at_most(a, high))
 
 
 class Fold(NamedTuple):
     """An aggregate as a fold over values: `step` passes over NULL, states are immutable."""
 
     empty: Any
-    step: Function
-    result: Function
+    step: Scalar
+    result: Scalar
 
 
 class Total(NamedTuple):
@@ -476,7 +318,7 @@ def _sum(total: Total) -> Any:
     return whole if n else None
 
 
-def _best(takes: Function) -> Fold:
+def _best(takes: Scalar) -> Fold:
     def step(best: Any, value: Any) -> Any:
         if value is None:
             return best
@@ -485,19 +327,16 @@ def _best(takes: Function) -> Fold:
     return Fold(None, step, lambda best: best)
 
 
-_division = strict(operator.truediv)
-
-
 def _mean(total: Total) -> Any:
     if total.of_time:
         return Duration(round(Fraction(total.whole, total.numbers)))
-    return _division(_sum(total), total.numbers) if total.numbers else None
+    return LIBRARY["/"].scalar(_sum(total), total.numbers) if total.numbers else None
 
 
 FOLDS: dict[ex.AggregateFunction, Fold] = {
     ex.AggregateFunction.COUNT: Fold(0, lambda n, value: n + (value is not None), lambda n: n),
     ex.AggregateFunction.SUM: Fold(Total(), _add, _sum),
     ex.AggregateFunction.AVG: Fold(Total(), _add, _mean),
-    ex.AggregateFunction.MIN: _best(comparison(ex.ComparisonOperator.LT)),
-    ex.AggregateFunction.MAX: _best(comparison(ex.ComparisonOperator.GT)),
+    ex.AggregateFunction.MIN: _best(below),
+    ex.AggregateFunction.MAX: _best(above),
 }

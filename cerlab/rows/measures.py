@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.rows import expressions as ex
 from cerlab.rows.columns import (
-    NotColumnar,
     OrderedRows,
-    Values,
     at_rows,
     in_same_partition,
     literal,
     operation,
     spread,
     take_rows,
+    without_nan,
 )
 from cerlab.rows.engine import Matches
+from cerlab.rows.library import NotColumnar, Values
 from cerlab.rows.value_kernels import running_best
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -207,7 +207,7 @@ def _best(
     if not (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
         raise NotColumnar
     places, counts = S.places_of(x)
-    numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).copy()
+    numbers = pc.fill_null(without_nan(values), 0).to_numpy(zero_copy_only=False).copy()
     there = present.astype(np.uint8)
     begins = np.zeros(len(places) + 1, np.uint8)
     # where the members of each match begin, counted in members of all matches

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, Literal, NamedTuple, TypeAlias, assert_never
+from functools import reduce
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,11 @@ from cerlab.engine.kernels.arrays import Int32s
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows import value_kernels as do
-from cerlab.rows.columns import WHOLE, NotColumnar, OrderedRows, Values, at_rows, ranks, spread
+from cerlab.rows.columns import OrderedRows, at_rows, ranks, spread, without_nan
 from cerlab.rows.compile import Machine
 from cerlab.rows.engine import MatchConditions, longest_of
 from cerlab.rows.interpreter import of_row
+from cerlab.rows.library import LIBRARY, WHOLE, NotColumnar, Values, application, values_over
 from cerlab.rows.machine import Memory
 from cerlab.rows.times import over_integers, scaled
 
@@ -125,10 +126,6 @@ def by_rank(left: Values, right: Values) -> bool:
     return bool(pa.types.is_large_string(left.type))
 
 
-_SIGNS = (*ex.ComparisonOperator, *ex.ArithmeticOperator, *ex.AggregateFunction)
-_CODES: dict[Enum, int] = {sign: getattr(do, sign.name) for sign in _SIGNS}
-"""The code of each operator and aggregate: the kernel's constant has its name."""
-
 _LABEL = {do.FIRST: do.FIRST_LABEL, do.LAST: do.LAST_LABEL}
 
 MOST_REGISTERS = 64
@@ -163,8 +160,7 @@ class Compiler:
 
     def code(self, e: ex.Expression) -> Code:
         """Return the operators that leave the value of an expression on the stack."""
-        operand = self._operand(e)
-        return operand if isinstance(operand, Code) else self._number(operand)
+        return self._number(self._operand(e))
 
     def _operand(self, e: ex.Expression) -> Code | Read | Label:
         if of_row(e, self.own):
@@ -197,11 +193,15 @@ class Compiler:
         where = do.FIRST if isinstance(e, ex.First) else do.LAST
         return Landing(where, ex.variable_of(e.body), min(e.offset, self.longest))
 
-    def _number(self, read: Read | Label) -> Code:
+    def _number(self, read: Code | Read | Label) -> Code:
         """Return a column, constant or label as numbers."""
+        if isinstance(read, Code):
+            return read
         kind, most = kind_of(read.values)
-        if isinstance(read.values, pa.Scalar) and read.landing == OWN:
+        if _is_constant(read):
             value = read.values.as_py()
+            if value != value:  # the kernel's NULL
+                raise NotColumnar
             self.constants.append(float("nan") if value is None else float(value))
             return Code(((do.CONSTANT, len(self.constants) - 1),), kind, most)
         return self._column(read, kind, most)
@@ -209,6 +209,8 @@ class Compiler:
     def _column(self, read: Read | Label, kind: Kind, most: int = 0) -> Code:
         where, name, offset = read.landing
         if isinstance(read, Label):
+            if read.values.null_count:
+                raise NotColumnar
             self.labels.append(read.values.cast(pa.float64()).to_numpy())
             where, table = _LABEL[where], len(self.labels) - 1
             return self._load(where, self.name(name), offset, table, kind, most, read.step)
@@ -243,13 +245,15 @@ class Compiler:
             return self._load(do.SIZE, x, 0, 0, "integer", self.longest)
         values = at_rows(e.body, self.R)
         kind, most = kind_of(values)
-        which = _CODES[e.function]
+        which = getattr(do, e.function.name)
         # a sum may be as large as its greatest value in every row of the longest match
         if which in (do.SUM, do.AVG):
             if kind == "double":
                 raise NotColumnar  # sums of doubles are rounded once
             most *= self.longest
         within(most)
+        if which in (do.MIN, do.MAX):
+            without_nan(values)
         self.folds.append((which, x, self._column_number(values)))
         if which == do.COUNT:
             kind, most = "integer", self.longest
@@ -257,75 +261,57 @@ class Compiler:
             kind = "double"
         return self._load(which, x, len(self.folds) - 1, 0, kind, most)
 
-    def _operation(self, e: ex.Operation) -> Code:
+    def _operation(self, e: ex.Operation) -> Code | Read | Label:
         match e:
-            case ex.And(left, right):
-                return self._apply(do.AND, left, right)
-            case ex.Or(left, right):
-                return self._apply(do.OR, left, right)
-            case ex.Not(body):
-                return self._apply(do.NOT, body)
             case ex.Is(body, None):
                 return self._is_null(self._operand(body))
             case ex.Is(body, truth):
                 return operator_code("boolean", self.code(body), op=(do.IS, int(bool(truth))))
             case ex.In(body, members):
-                tests = [self._comparison(do.EQ, body, member) for member in members]
-                either = tests[0]
-                for test in tests[1:]:
-                    either = operator_code("boolean", either, test, op=(do.OR, 0))
-                return either
+                tests = [self._comparison(do.EQ, *self._operands(body, m)) for m in members]
+                return reduce(lambda a, b: operator_code("boolean", a, b, op=(do.OR, 0)), tests)
             case ex.Between(body, low, high):
-                tests = [self._comparison(do.GE, body, low), self._comparison(do.LE, body, high)]
-                return operator_code("boolean", *tests, op=(do.AND, 0))
-            case ex.Comparison(sign, left, right):
-                return self._comparison(_CODES[sign], left, right)
-            case ex.Negative(body):
-                return self._arithmetic(do.NEGATE, body)
-            case ex.Arithmetic(sign, left, right):
-                return self._arithmetic(_CODES[sign], left, right)
-            case ex.Call(ex.Function.MOD, arguments):
-                return self._arithmetic(do.MOD, *arguments)
-            case ex.Call(ex.Function.ABS, arguments):
-                return self._arithmetic(do.ABSOLUTE, *arguments)
-            case ex.Call(ex.Function.CHAR_LENGTH, (text,)):
-                return self._length(self._operand(text))
-            case ex.Call(ex.Function.COALESCE, arguments):
-                return self._coalesce([self.code(each) for each in arguments])
-            case ex.Call(ex.Function.NULLIF, (left, right)):
-                return operator_code(
-                    *common([self.code(left), self.code(right)]), op=(do.NULL_IF, 0)
-                )
+                at_least = self._comparison(do.GE, *self._operands(body, low))
+                at_most = self._comparison(do.LE, *self._operands(body, high))
+                return operator_code("boolean", at_least, at_most, op=(do.AND, 0))
             case ex.Case():
                 return self._case(e)
-            case ex.Concatenation() | ex.Call() | ex.Like() | ex.Cast():  # texts of several rows
-                raise NotColumnar
             case _:
-                assert_never(e)
+                name, arguments = application(e)
+                return self._application(name, self._operands(*arguments))
 
-    def _apply(self, op: int, *parts: ex.Expression) -> Code:
-        return operator_code("boolean", *(self.code(part) for part in parts), op=(op, 0))
+    def _operands(self, *parts: ex.Expression) -> list[Code | Read | Label]:
+        return [self._operand(part) for part in parts]
+
+    def _application(self, name: str, operands: list[Code | Read | Label]) -> Code | Read | Label:
+        function = LIBRARY[name]
+        # arithmetic in larger units than nanoseconds has a bound, which `_arithmetic` checks
+        at_one_place = function.is_strict and (function.opcode is None or self.R.unit == 1)
+        if at_one_place and (read := _at_one_place(name, operands)) is not None:
+            return read
+        if function.opcode is None:
+            raise NotColumnar
+        op = getattr(do, function.opcode)
+        if do.EQ <= op <= do.GE:
+            return self._comparison(op, *operands)
+        codes = list(map(self._number, operands))
+        if op in (do.AND, do.OR, do.NOT):
+            return operator_code("boolean", *codes, op=(op, 0))
+        if op in (do.COALESCE, do.NULL_IF):
+            return _choice(op, codes)
+        return self._arithmetic(op, codes)
 
     def _is_null(self, operand: Code | Read | Label) -> Code:
         """Return the test of a value of any kind."""
         if not isinstance(operand, Code):
             there = pc.if_else(pc.is_null(operand.values), pa.scalar(None, pa.bool_()), True)
-            operand = self._number(operand._replace(values=there))
-        return operator_code("boolean", operand, op=(do.IS_NULL, 0))
+            operand = operand._replace(values=there)
+        return operator_code("boolean", self._number(operand), op=(do.IS_NULL, 0))
 
-    def _length(self, operand: Code | Read | Label) -> Code:
-        """Return the length of a text, as that of a column of texts."""
-        if isinstance(operand, Code):
-            raise NotColumnar
-        lengths = pc.utf8_length(operand.values).cast(pa.int64())
-        return self._number(operand._replace(values=lengths))
-
-    def _comparison(self, op: int, left: ex.Expression, right: ex.Expression) -> Code:
-        a, b = self._operand(left), self._operand(right)
+    def _comparison(self, op: int, a: Code | Read | Label, b: Code | Read | Label) -> Code:
         if not isinstance(a, Code) and not isinstance(b, Code) and by_rank(a.values, b.values):
             a, b = (self._column(each, "ranked") for each in self._joint_ranks(a, b))
-        codes = [each if isinstance(each, Code) else self._number(each) for each in (a, b)]
-        return operator_code("boolean", *codes, op=(op, 0))
+        return operator_code("boolean", self._number(a), self._number(b), op=(op, 0))
 
     def _joint_ranks(self, a: Read | Label, b: Read | Label) -> tuple[Read | Label, Read | Label]:
         """Two columns, of rows or labels, by the ranks of their values among those of both."""
@@ -336,8 +322,7 @@ class Compiler:
         cut = len(both[0])
         return a._replace(values=joint.slice(0, cut)), b._replace(values=joint.slice(cut))
 
-    def _arithmetic(self, op: int, *parts: ex.Expression) -> Code:
-        codes = [self.code(part) for part in parts]
+    def _arithmetic(self, op: int, codes: list[Code]) -> Code:
         double = op == do.DIV or any(code.kind == "double" for code in codes)
         most = 0
         if not double:
@@ -349,25 +334,39 @@ class Compiler:
                 raise NotColumnar
         return operator_code("double" if double else "integer", *codes, op=(op, 0), most=most)
 
-    def _coalesce(self, codes: list[Code]) -> Code:
-        kind, *_ = common(codes)
-        result = codes[-1]
-        for code in reversed(codes[:-1]):
-            result = operator_code(kind, code, result, op=(do.COALESCE, 0))
-        return result._replace(kind=kind, most=max(code.most for code in codes))
-
     def _case(self, e: ex.Case) -> Code:
         results = [self.code(result) for _, result in e.branches]
         otherwise = self.code(ex.Literal(None) if e.otherwise is None else e.otherwise)
         kind, *_ = common([*results, otherwise])
         value = otherwise
         for (test, _), result in zip(reversed(e.branches), reversed(results), strict=True):
-            operand = e.operand
-            condition = (
-                self.code(test) if operand is None else self._comparison(do.EQ, operand, test)
-            )
+            if e.operand is None:
+                condition = self.code(test)
+            else:
+                condition = self._comparison(do.EQ, *self._operands(e.operand, test))
             value = operator_code(kind, condition, result, value, op=(do.CHOOSE, 0))
         return value._replace(most=max(code.most for code in (*results, otherwise)))
+
+
+def _at_one_place(name: str, operands: list[Code | Read | Label]) -> Read | Label | None:
+    """Return a function of operands that are read at one place, which is read there itself."""
+    read = [each for each in operands if not isinstance(each, Code)]
+    places = {each._replace(values=None) for each in read if not _is_constant(each)}
+    if len(read) < len(operands) or len(places) != 1:
+        return None
+    return places.pop()._replace(values=values_over(name, *(each.values for each in read)))
+
+
+def _is_constant(read: Read | Label) -> bool:
+    return isinstance(read.values, pa.Scalar) and read.landing == OWN
+
+
+def _choice(op: int, codes: list[Code]) -> Code:
+    kind, *_ = common(codes)
+    result = codes[-1]
+    for code in reversed(codes[:-1]):
+        result = operator_code(kind, code, result, op=(op, 0))
+    return result._replace(kind=kind, most=max(code.most for code in codes))
 
 
 def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:

@@ -159,10 +159,10 @@ def _call_text(
             return " ".join(filter(None, parts))
         case ex.Cast(body, type):
             return f"CAST({expression_text(body)} AS {type.value})"
-        case ex.Call(ex.Function.EPOCH, (argument,)):
+        case ex.Call("EPOCH", (argument,)):
             return f"EXTRACT(EPOCH FROM {expression_text(argument)})"
         case ex.Call(function, arguments):
-            return f"{function.value}({_comma_list(arguments)})"
+            return f"{function}({_comma_list(arguments)})"
         case _:
             assert_never(e)
 

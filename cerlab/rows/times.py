@@ -18,10 +18,8 @@ import pyarrow.compute as pc
 
 from cerlab.model.event import Duration, Timestamp
 from cerlab.rows import expressions as ex
-from cerlab.rows.columns import NotColumnar, OrderedRows
-from cerlab.rows.types import Kind
-
-_TIMES = (Kind.MOMENT, Kind.DURATION)
+from cerlab.rows.columns import OrderedRows
+from cerlab.rows.library import TIMES, Kind, NotColumnar
 
 
 def over_integers(e: ex.Expression, R: OrderedRows) -> ex.Expression:
@@ -39,7 +37,7 @@ def over_integers(e: ex.Expression, R: OrderedRows) -> ex.Expression:
 def _times(e: ex.Expression, R: OrderedRows) -> Iterator[ex.Column | ex.Literal]:
     """Yield the columns and literals of moments and durations."""
     leaves = (part for part in ex.subexpressions(e) if isinstance(part, ex.Column | ex.Literal))
-    yield from (leaf for leaf in leaves if R.kind_of(leaf) in _TIMES)
+    yield from (leaf for leaf in leaves if R.kind_of(leaf) in TIMES)
 
 
 def _integers(e: Any, R: OrderedRows) -> Any:
@@ -50,9 +48,10 @@ def _integers(e: Any, R: OrderedRows) -> Any:
             return ex.Literal(_whole(n, R))
         case ex.Arithmetic(operator, left, right):
             _check(operator, R.kind_of(left), R.kind_of(right))
-        case ex.Call(ex.Function.EPOCH, (part,)) if (R.base, R.unit) == (0, 1):
-            return ex.Arithmetic(ex.ArithmeticOperator.DIV, _integers(part, R), ex.Literal(1e9))
-        case ex.Aggregate(ex.AggregateFunction.AVG) if R.kind_of(e) in _TIMES:
+        case ex.Call("EPOCH", (part,)) if (R.base, R.unit) == (0, 1):
+            seconds = ex.Literal(10**9)
+            return ex.Arithmetic(ex.ArithmeticOperator.DIV, _integers(part, R), seconds)
+        case ex.Aggregate(ex.AggregateFunction.AVG) if R.kind_of(e) in TIMES:
             raise NotColumnar  # a mean is rounded to a nanosecond
         case _:
             pass
@@ -68,7 +67,7 @@ def _whole(nanoseconds: int, R: OrderedRows) -> int:
 
 def _check(operator: ex.ArithmeticOperator, left: Kind, right: Kind) -> None:
     """Raise `NotColumnar` for arithmetic that integers do not do exactly."""
-    if not {left, right} & set(_TIMES):
+    if not {left, right} & set(TIMES):
         return
     rounds = operator is ex.ArithmeticOperator.DIV and right is not Kind.DURATION
     if rounds or {left, right} & {Kind.DOUBLE, Kind.NULL}:

@@ -5,49 +5,29 @@ Everything here is found before a row is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import Any, NamedTuple, TypeAlias, assert_never
 
 from cerlab.errors import nearest
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.event import Duration
-from cerlab.predicates import syntax as pred
-from cerlab.predicates.truth import kind_of_result
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
+from cerlab.rows.library import (
+    LIBRARY,
+    NUMBERS,
+    Kind,
+    TypeRule,
+    WrongKind,
+    application,
+    common,
+    comparable,
+)
 from cerlab.rows.syntax import RowPattern, duplicate, ill_formed, mismatch, place_of
-
-
-class Kind(Enum):
-    """The kind of an expression's values; `OTHER` columns are passed through and never read."""
-
-    BOOLEAN = "boolean"
-    INTEGER = "integer"
-    DOUBLE = "double"
-    TEXT = "text"
-    MOMENT = "moment"
-    DURATION = "duration"
-    NULL = "NULL"
-    OTHER = "no scalar"
-
 
 Columns: TypeAlias = Mapping[str, Kind]
 """The columns of a table, in order."""
-
-_NUMBERS = (Kind.INTEGER, Kind.DOUBLE, Kind.NULL)
-
-_TIMES = (Kind.MOMENT, Kind.DURATION)
-
-_NAMES = {Kind.MOMENT: "timestamp", Kind.DURATION: "duration"}
-_NAMES |= {Kind.INTEGER: "number", Kind.DOUBLE: "number"}
-"""Kinds as `cerlab.predicates.truth` names them."""
-
-_LITERALS = {Kind.MOMENT: "TIMESTAMP '2024-01-31 10:00'", Kind.DURATION: "INTERVAL '5' SECOND"}
-"""A literal of each kind, for hints."""
-
-_KINDS = {"timestamp": Kind.MOMENT, "duration": Kind.DURATION, "number": Kind.DOUBLE, None: None}
 
 
 class StaticType(NamedTuple):
@@ -105,7 +85,7 @@ def bind(query: RowPattern, columns: Columns) -> Binding:
         )
     if query.within is not None:
         moments = isinstance(query.within, TimeWindow)
-        kinds = (Kind.MOMENT, Kind.NULL) if moments else _NUMBERS
+        kinds = (Kind.MOMENT, Kind.NULL) if moments else NUMBERS
         message = "an interval measures moments, a number measures numbers"
         scope.need(query.order_by[0].column, kinds, message)
     types = [scope.type_of(measure.expression) for measure in query.measures]
@@ -204,27 +184,6 @@ class _Scope:
             raise mismatch(f"{message}, got {kind.value}", place_of(self.query, e))
         return kind
 
-    def comparable(self, e: ex.Expression, *others: ex.Expression) -> None:
-        """Numbers compare with numbers, any other kind with itself."""
-        for other in others:
-            kinds = {self.type_of(e).kind, self.type_of(other).kind} - {Kind.NULL}
-            if len(kinds) > 1 and kinds != {Kind.INTEGER, Kind.DOUBLE}:
-                kind_names = " and ".join(sorted(kind.value for kind in kinds))
-                hint = next((_LITERALS[k] for k in kinds if k in _LITERALS), "")
-                hint = f"write {hint}" if hint else "compare values of one kind"
-                raise mismatch(f"{kind_names} do not compare", place_of(self.query, other), hint)
-
-    def common_type(self, parts: Iterable[ex.Expression]) -> StaticType:
-        """Return the common kind of several expressions; numbers of both kinds are doubles."""
-        operands = list(parts)
-        for part in operands[1:]:
-            self.comparable(operands[0], part)
-        kinds = {self.type_of(part).kind for part in operands} - {Kind.NULL}
-        if not kinds:
-            return StaticType(Kind.NULL)
-        self.comparable(*operands)
-        return StaticType(Kind.DOUBLE if Kind.DOUBLE in kinds else next(iter(kinds)))
-
     def type_of(self, e: ex.Expression) -> StaticType:
         """Return the static type of an expression."""
         match e:
@@ -260,7 +219,7 @@ class _Scope:
                 return operand_type
             case ex.AggregateFunction.SUM | ex.AggregateFunction.AVG:
                 message = f"{function.value} expects numbers or durations"
-                if self.need(body, (*_NUMBERS, Kind.DURATION), message) is Kind.DURATION:
+                if self.need(body, (*NUMBERS, Kind.DURATION), message) is Kind.DURATION:
                     return StaticType(Kind.DURATION)
                 exact = (
                     function is ex.AggregateFunction.SUM and operand_type.kind is not Kind.DOUBLE
@@ -271,134 +230,41 @@ class _Scope:
 
     def _operation(self, e: ex.Operation) -> StaticType:
         match e:
-            case ex.Negative(body):
-                kinds = (*_NUMBERS, Kind.DURATION)
-                return StaticType(self.need(body, kinds, "- expects a number or a duration"))
-            case ex.Arithmetic(operator, left, right):
-                return self._arithmetic(e, operator, left, right)
-            case ex.Concatenation(left, right):
-                for side in (left, right):
-                    self.need(side, (Kind.TEXT, Kind.NULL), "|| expects texts")
-                return StaticType(Kind.TEXT)
-            case ex.Comparison(_, left, right):
-                self.comparable(left, right)
-            case ex.And(left, right) | ex.Or(left, right):
-                self._booleans(left, right)
-            case ex.Not(body):
-                self._booleans(body)
-            case ex.Like(body, pattern):
-                for side in (body, pattern):
-                    self.need(side, (Kind.TEXT, Kind.NULL), "LIKE expects texts")
-            case ex.Cast(body, type):
-                return self._cast(body, type)
-            case ex.In(body, members):
-                self.comparable(body, *members)
-            case ex.Between(body, low, high):
-                self.comparable(body, low, high)
-            case ex.Is(body, truth):
+            case ex.In() | ex.Between():
+                kind = self._by_rule(comparable, "", ex.children(e), e)
+            case ex.Is(body, None):
                 self.type_of(body)
-                if truth is not None:
-                    self._booleans(body)
+                kind = Kind.BOOLEAN
+            case ex.Is(body):
+                kind = self._truths(body)
             case ex.Case(operand, branches, otherwise):
-                return self._case(operand, branches, otherwise)
-            case ex.Call(function, arguments):
-                return self._call(function, arguments)
+                tests = [test for test, _ in branches]
+                if operand is None:
+                    self._truths(*tests)
+                else:
+                    self._by_rule(comparable, "", [operand, *tests], e)
+                results = [result for _, result in branches]
+                results += [otherwise] if otherwise is not None else []
+                kind = self._by_rule(common, "", results, e)
             case _:
-                assert_never(e)
-        return StaticType(Kind.BOOLEAN)
+                name, arguments = application(e)
+                kind = self._by_rule(LIBRARY[name].type, name, arguments, e)
+        return StaticType(kind)
 
-    def _booleans(self, *operands: ex.Expression) -> None:
+    def _truths(self, *operands: ex.Expression) -> Kind:
         for operand in operands:
             self.need(operand, (Kind.BOOLEAN, Kind.NULL), "expected a truth value")
+        return Kind.BOOLEAN
 
-    def _arithmetic(
-        self,
-        e: ex.Expression,
-        operator: ex.ArithmeticOperator,
-        left: ex.Expression,
-        right: ex.Expression,
-    ) -> StaticType:
-        kinds = self.type_of(left).kind, self.type_of(right).kind
-        if not set(kinds) & set(_TIMES):
-            return self._number((left, right), operator)
-        if Kind.NULL in kinds:
-            return StaticType(Kind.NULL)
-        names = [_NAMES.get(kind) for kind in kinds]
-        result = _KINDS[kind_of_result(pred.Arithmetic(operator.value), *names)]
-        if result is None:
-            what = " and ".join(kind.value for kind in kinds)
-            message = f"{operator.value} does not take {what}"
-            hint = "a moment and a duration, INTERVAL '30' MINUTE, give a moment"
-            raise mismatch(message, place_of(self.query, e), hint)
-        return StaticType(result)
-
-    def _number(
-        self, operands: tuple[ex.Expression, ...], operator: ex.ArithmeticOperator
-    ) -> StaticType:
-        kinds = {
-            self.need(each, _NUMBERS, f"{operator.value} expects numbers") for each in operands
-        }
-        exact = operator is not ex.ArithmeticOperator.DIV and Kind.DOUBLE not in kinds
-        return StaticType(Kind.INTEGER if exact else Kind.DOUBLE)
-
-    def _case(
-        self,
-        operand: ex.Expression | None,
-        branches: tuple[tuple[ex.Expression, ex.Expression], ...],
-        otherwise: ex.Expression | None,
-    ) -> StaticType:
-        tests = [test for test, _ in branches]
-        if operand is None:
-            self._booleans(*tests)
-        else:
-            self.comparable(operand, *tests)
-        results = [result for _, result in branches]
-        return self.common_type([*results, *([otherwise] if otherwise is not None else [])])
-
-    def _cast(self, body: ex.Expression, type: ex.CastType) -> StaticType:
-        plain: tuple[Kind, ...] = (*_NUMBERS, Kind.BOOLEAN, Kind.TEXT)
-        match type:
-            case ex.CastType.TIMESTAMP | ex.CastType.DATE:
-                result, plain = Kind.MOMENT, (Kind.TEXT, Kind.MOMENT, Kind.NULL)
-            case ex.CastType.INTEGER | ex.CastType.BIGINT:
-                result = Kind.INTEGER
-            case ex.CastType.DOUBLE:
-                result = Kind.DOUBLE
-            case ex.CastType.VARCHAR:
-                result = Kind.TEXT
-            case _:
-                assert_never(type)
-        self.need(body, plain, f"CAST AS {type.value} does not take this")
-        return StaticType(result)
-
-    def _call(self, function: ex.Function, arguments: tuple[ex.Expression, ...]) -> StaticType:
-        match function:
-            case ex.Function.COALESCE:
-                return self.common_type(arguments)
-            case ex.Function.LOWER | ex.Function.UPPER:
-                self.need(arguments[0], (Kind.TEXT, Kind.NULL), f"{function.value} expects a text")
-                return StaticType(Kind.TEXT)
-            case ex.Function.CHAR_LENGTH:
-                self.need(arguments[0], (Kind.TEXT, Kind.NULL), "CHAR_LENGTH expects a text")
-                return StaticType(Kind.INTEGER)
-            case ex.Function.ABS:
-                return StaticType(self.need(arguments[0], _NUMBERS, "ABS expects a number"))
-            case ex.Function.MOD:
-                return self._number(arguments, ex.ArithmeticOperator.MOD)
-            case ex.Function.ROUND:
-                for places in arguments[1:]:
-                    integers = (Kind.INTEGER, Kind.NULL)
-                    self.need(places, integers, "ROUND expects a number of places")
-                return StaticType(self.need(arguments[0], _NUMBERS, "ROUND expects a number"))
-            case ex.Function.EPOCH:
-                message = "EXTRACT(EPOCH ..) expects a moment or a duration"
-                self.need(arguments[0], (*_TIMES, Kind.NULL), message)
-                return StaticType(Kind.DOUBLE)
-            case ex.Function.NULLIF:
-                self.comparable(*arguments)
-                return StaticType(self.type_of(arguments[0]).kind)
-            case _:
-                assert_never(function)
+    def _by_rule(
+        self, rule: TypeRule, name: str, arguments: Sequence[Any], e: ex.Expression
+    ) -> Kind:
+        """Return the kind of a result; raise `TypeMismatch` at the argument that is refused."""
+        try:
+            return rule(name, [self.type_of(each).kind for each in arguments])
+        except WrongKind as error:
+            place = place_of(self.query, e if error.at is None else arguments[error.at])
+            raise mismatch(error.message, place, error.hint) from None
 
 
 def kind_of(value: object) -> Kind:

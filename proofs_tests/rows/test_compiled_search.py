@@ -222,7 +222,9 @@ def test_the_explanation_says_what_runs() -> None:
     assert "in the search of one match" in str(explain_rows(within, [{"x": 1}]))
     text = str(explain_rows(clause.format("CLASSIFIER(A) = 'A'"), [{"x": 1}]))
     assert "by programs: the conditions of B, C\n" in text
-    for condition in ("LOWER(CLASSIFIER(A)) = 'a'", "LAST(x, 99) > 3"):
+    text = str(explain_rows(clause.format("LOWER(CLASSIFIER(A)) = 'a'"), [{"x": 1}] * 200))
+    assert "by programs: the conditions of B, C\n" in text
+    for condition in ("CLASSIFIER(A) || CLASSIFIER() = 'AC'", "LAST(x, 99) > 3"):
         text = str(explain_rows(clause.format(condition), [{"x": 1}] * 200))
         assert "has no form over columns" in text
 

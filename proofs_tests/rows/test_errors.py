@@ -144,7 +144,16 @@ def test_a_column_of_mixed_values_is_named() -> None:
 WRONG_COUNTS = [
     *((name, n) for name in ("ABS", "CHAR_LENGTH", "LENGTH", "LOWER", "UPPER") for n in (0, 2)),
     *((name, n) for name in ("MOD", "NULLIF") for n in (0, 1, 3)),
-    *(("ROUND", 0), ("ROUND", 3), ("COALESCE", 0), ("MATCH_NUMBER", 1), ("CLASSIFIER", 2)),
+    *(
+        ("ROUND", 0),
+        ("ROUND", 3),
+        ("GREATEST", 0),
+        ("LEAST", 0),
+        ("CONCAT", 0),
+        ("COALESCE", 0),
+        ("MATCH_NUMBER", 1),
+        ("CLASSIFIER", 2),
+    ),
     *((name, n) for name in ("PREV", "NEXT", "FIRST", "LAST") for n in (0, 3)),
     *((name, n) for name in ("SUM", "AVG", "MIN", "MAX", "COUNT") for n in (0, 2)),
 ]

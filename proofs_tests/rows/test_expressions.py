@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from cerlab.rows.columns import NotColumnar
-from cerlab.rows.interpreter import remainder
+from cerlab.rows.library import NotColumnar, remainder
 from cerlab.rows.stack_compiler import Code, common
 
 

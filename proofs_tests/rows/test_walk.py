@@ -200,7 +200,7 @@ def test_long_results_come_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_it_does_not_take_is_refused_by_name() -> None:
     wide = "{".join(["A", "400}"])
     for clauses, why in (
-        ("PATTERN (A B) DEFINE B AS CLASSIFIER(A) || 'z' = 'Az'", "no form over columns"),
+        ("PATTERN (A B) DEFINE B AS CLASSIFIER(A) || CLASSIFIER() = 'AB'", "no form over columns"),
         (f"PATTERN ({wide} {wide} {wide})", "too many states"),
     ):
         query = f"MATCH_RECOGNIZE (MEASURES 1 AS m {clauses})"
@@ -216,7 +216,9 @@ def test_the_explanation_says_what_runs() -> None:
     assert "compiled scan" in columns
     assert "3 states" in columns
     assert "by value: the measure t" in columns
-    assert "by value: the condition of A" in str(explain_rows(clause.format("x < 3"), table))
+    assert "by value: the measure t" in str(explain_rows(clause.format("x < 3"), table))
+    of_moments = "CAST(s AS DATE) IS NULL"
+    assert "by value: the condition of A" in str(explain_rows(clause.format(of_moments), table))
     for condition, text in (
         ("FIRST(A.x) > 1", "registers"),
         ("PREV(CLASSIFIER()) = 'A'", "backtracks"),
