@@ -71,7 +71,7 @@ COQ = tuple(
     f"proofs_tests/mechanised/{name}"
     for name in (
         "*/*.v",
-        "extraction/reader.ml",
+        "extraction/judge.ml",
         "Makefile",
         "_CoqProject",
         "wrong_definitions.txt",

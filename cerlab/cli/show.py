@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from cerlab.cli.options import (
     refuse_options,
     whole_stream,
 )
+from cerlab.compile.pattern import Pattern
+from cerlab.conformance.syntax import document
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import Unsupported, UsageError
 from cerlab.io.machines import machine_to_json, machine_to_mata
@@ -81,6 +84,10 @@ def show(arguments: argparse.Namespace) -> int:
     if isinstance(pattern, RowPattern):
         return _show_rows(pattern, arguments)
     read = None if arguments.events is None else partial(whole_stream, pattern, arguments)
+    is_tree = arguments.what == "ast" or (arguments.what is None and read is None)
+    if is_tree and arguments.format == "json" and isinstance(pattern, Pattern):
+        text = json.dumps(document(pattern.ast, None if read is None else read()))
+        return _write_text(text, arguments)
     value = stage(pattern, arguments.what, read)
     return _write(value, arguments)
 
@@ -101,6 +108,10 @@ def _write(value: Any, arguments: argparse.Namespace) -> int:
     if isinstance(content, bytes):
         _write_bytes(content, arguments)
         return OK
+    return _write_text(content, arguments)
+
+
+def _write_text(content: str, arguments: argparse.Namespace) -> int:
     with output(arguments.output) as file:
         file.write(content if content.endswith("\n") else content + "\n")
     return OK

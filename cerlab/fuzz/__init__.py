@@ -246,13 +246,7 @@ def _case(
     rng: Random, takes: frozenset[str], shape: Shape
 ) -> tuple[CeqlQuery, tuple[Event, ...], list[ComplexEvent]]:
     """A query that the reference takes, a stream that can be written as JSON, and the answers."""
-    shape = Shape(
-        shape.depth,
-        shape.events,
-        shape.rich,
-        family=bool(takes & set(FAMILY)),
-        timed=bool(takes & set(TIMED)),
-    )
+    shape = replace(shape, family=bool(takes & set(FAMILY)), timed=bool(takes & set(TIMED)))
     atomic = not takes & COMPOSITE or rng.random() < _ATOMIC
     for _ in range(_DRAWS):
         query = random_query(rng, shape)

@@ -458,12 +458,13 @@ def random_events(
             for k, word in enumerate(words)
         )
         pairs = _interleave(rng, zero, one)
-    time = 0
+    time: int | float = 0
+    steps = (0, 0.1, 0.5, 1, 1.1) if shape.fractions else (0, 1, 1, 2)
     events = []
     for event, key in pairs:
         attributes = dict(event.attributes)
         if "t" in columns:
-            time += rng.choice((0, 1, 1, 2))
+            time += rng.choice(steps)
             attributes["t"] = time
         stream = event.stream
         if stream is None and "stream" in columns and likely(rng, 0.3):

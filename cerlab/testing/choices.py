@@ -65,6 +65,8 @@ class Shape:
     """Whether formulas have windows inside, and WAIT; both may read the attribute t."""
     temporal: bool = False
     """Whether values are moments and durations too, and predicates compute with them."""
+    fractions: bool = False
+    """Whether times have fractions, which doubles round."""
 
 
 SMALL = Shape(rich=False)

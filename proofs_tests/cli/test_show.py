@@ -5,16 +5,23 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from xml.etree import ElementTree
 
 import pytest
 
 import cerlab
 from cerlab.cli import main
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql import syntax as ceql
+from cerlab.model import clauses
+from cerlab.predicates import condition
+from cerlab.predicates import syntax as pred
 from cerlab.viz import svg
 from cerlab.viz.graph import DARK, LIGHT
 
@@ -154,6 +161,52 @@ def test_the_tecs_as_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert "+ t10 output 6 -> t9" in capsys.readouterr().out
     assert main([*arguments("tecs"), "--format", "json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["nodes"]) == 11
+
+
+def test_the_syntax_tree_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["show", QUERY, "--format", "json"]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert (tree["format"], tree["version"], tree["events"]) == ("cerlab-ast", 1, None)
+    assert tree["query"]["node"] == "CeqlQuery"
+    events = tmp_path / "events.csv"
+    events.write_text("type,v,ts\nA,0.5,1\nB,2.0,9\n")
+    options = ["--time", "ts:ms", "--what", "ast", "--format", "json"]
+    assert main(["show", "A ; B", str(events), *options]) == 0
+    tree = json.loads(capsys.readouterr().out)
+    assert tree["time"] == {"attribute": "ts", "unit": "ms"}
+    values = [{"v": 0.5, "ts": 1}, {"v": {"double": "2.0"}, "ts": 9}]
+    assert tree["events"] == [
+        {"type": kind, "stream": None, "attributes": each}
+        for kind, each in zip("AB", values, strict=True)
+    ]
+
+
+def test_the_page_of_the_syntax_tree_has_each_node() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/ast.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \| (.*) \|$", page, flags=re.M)
+    documented = {
+        name: set(re.findall(r"`([a-z_]+)`", re.sub(r"\(.*?\)", "", keys)))
+        for names, keys in rows
+        for name in re.findall(r"`([A-Z]\w+)`", names)
+    }
+    kinds = [
+        *(cel.Seq, *get_args(cel.Formula)),
+        *(condition.On, condition.Correlation, condition.Application, condition.SetOf),
+        *(pred.Everything, *get_args(pred.Atom), pred.And, pred.Or, pred.Not),
+        *(pred.Constant, pred.Attribute, pred.LabelAttribute, pred.Computed, pred.Negated),
+        *(
+            ceql.CeqlQuery,
+            ceql.SelectItem,
+            ceql.Aggregate,
+            clauses.Limit,
+            *get_args(clauses.Window),
+        ),
+    ]
+    nodes = {kind.__name__: {field.name for field in fields(kind)} for kind in kinds}
+    # "Not" is a formula and a predicate
+    documented["Not"] = {"operand"}
+    nodes["Not"] = {"operand"}
+    assert documented == nodes
 
 
 def test_the_tecs_of_events_on_standard_input(

@@ -4,63 +4,180 @@ from __future__ import annotations
 
 import json
 import subprocess
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 
-from cerlab.fuzz import CEL, FEATURES, engine, fuzz
-from cerlab.testing import ATTRIBUTES, SMALL, Shape
+import cerlab
+from cerlab.conformance import cases
+from cerlab.conformance.replies import answer_json
+from cerlab.conformance.run import FEATURES as OF_SUITE
+from cerlab.conformance.run import ON_DEMAND, Mark, judge_engine
+from cerlab.conformance.syntax import document
+from cerlab.conformance.values import decode_row
+from cerlab.errors import CerlabWarning
+from cerlab.fuzz import CEL, FEATURES, fuzz
+from cerlab.logic.ceql.semantics import query_answers
+from cerlab.model.stream import Stream
+from cerlab.testing import ATTRIBUTES, SMALL, Shape, random_events, random_query
 from proofs_tests.mechanised.build import build, needs_coq
+from proofs_tests.mechanised.hostile import hostile, random_document, read_document
+from proofs_tests.mechanised.judge import OF_FUZZ, Judge
 from proofs_tests.suite import Suite
 
-pytestmark = [needs_coq, pytest.mark.services]
+LEAST = 200
+"""The fewest cases of a run: the first ones show what the judge refuses."""
+
+
+def test_a_document_has_the_whole_query_and_all_events(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        query = random_query(rng, replace(ATTRIBUTES, family=True, timed=True, temporal=True))
+        stream = Stream.from_events(
+            [{"type": e.type, **e.attributes} for e in random_events(rng, query.formula)], **OF_FUZZ
+        )
+        again, events = read_document(json.dumps(document(query, stream)))
+        # by text, since NaN is not equal to itself
+        found = (again, list(events), events.time)
+        assert repr(found) == repr((query, list(stream), stream.time))
+        return True
+
+    suite.run(case, deep_count=2_000)
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::cerlab.errors.CerlabWarning")
+of_judge = pytest.mark.services
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Extract the judge, which needs no proof."""
-    return build(tmp_path_factory.mktemp("judge"), "judge")
+    return build(tmp_path_factory.mktemp("judge"), "judge") / "judge"
 
 
+@contextmanager
+def judge(program: Path, *mode: str) -> Iterator[Judge]:
+    process = Judge(program, *mode, seconds=600)
+    try:
+        yield process
+    finally:
+        process.stop()
+
+
+@needs_coq
+@of_judge
 @pytest.mark.parametrize(
     ("query", "word"),
     [
-        ("SELECT * WHERE A WAIT 5 SECONDS", "WAIT"),
-        ("SELECT * WHERE (A WITHIN 5 SECONDS) ; B", "WITHIN"),
-        ("SELECT * WHERE A{2}", "{"),
-        ("SELECT * WHERE A FILTER A[t > 5 SECONDS]", "SECONDS"),
-        ("SELECT * WHERE A LIMIT 1", "LIMIT"),
-        ("SELECT * WHERE A AS a ; B AS b FILTER 2 * a.v < b.v", "a number"),
+        ("SELECT * WHERE A WAIT 5 SECONDS", "the operator Wait"),
+        ("SELECT * WHERE A FILTER A[t LIKE 'a']", "the predicate Like"),
+        ("SELECT S>x WHERE A AS x", "labels of a stream"),
+        ("SELECT COUNT(*) WHERE A", "aggregates"),
+        ("SELECT * WHERE A{3000}", "a count from 0, or one that is too large"),
+        ("SELECT * WHERE A ; B WITHIN 1 [v]", "an event without its time"),
+        ("SELECT * WHERE A FILTER A[t - t > 5 SECONDS]", ""),
     ],
 )
 def test_what_the_judge_does_not_read_is_refused_by_name(
     query: str, word: str, built: Path
 ) -> None:
-    question = json.dumps({"query": query, "events": [{"type": "A", "t": 1}]}) + "\n"
-    judge = [f"{built}/judge"]
-    said = subprocess.run(judge, input=question, capture_output=True, text=True, check=True)
-    assert json.loads(said.stdout)["refused"].startswith(f"{word} ")
+    event = {"type": "A", "t": 1}
+    if not word:
+        event["t"] = {"moment": "2024-01-31T10:00:00Z"}  # type: ignore[assignment]
+        word = "arithmetic with times"
+    with judge(built) as child:
+        assert child.request({"query": query, "events": [event]}) == {"refused": word}
+
+
+@needs_coq
+@of_judge
+@pytest.mark.parametrize(
+    ("query", "events"),
+    [
+        ("A+ FILTER A.v < A.w", [{"type": "A", "v": v, "w": 2} for v in (1, 3, 0)]),
+        ("SELECT * WHERE A -- no B\n", [{"type": "A"}]),
+        ("SELECT * WHERE A ; B WITHIN 1 [t]", [{"type": "A", "t": 0.1}, {"type": "B", "t": 1.1}]),
+        ("SELECT * WHERE A ; B WITHIN 1 [t]", [{"type": "A", "t": 0.5}, {"type": "B", "t": 1.5}]),
+        ("SELECT * WHERE A PARTITION BY [type, stream]", [{"type": "A", "stream": "S"}]),
+        ("A FILTER A[type = 'A' AND NOT stream = 'T']", [{"type": "A", "stream": "S"}]),
+        ("A FILTER A[v > 9007199254740992.0]", [{"type": "A", "v": {"int": str(2**53 + 1)}}]),
+        ("A FILTER A[v = 9007199254740992.0]", [{"type": "A", "v": {"int": str(2**53 + 1)}}]),
+        ("A FILTER A[v + 1 > v]", [{"type": "A", "v": {"int": str(2**63 - 1)}}]),
+        ("A FILTER A[-(v % -3) = 1]", [{"type": "A", "v": v} for v in (-7, -7.0, 5)]),
+    ],
+)
+def test_the_judge_is_right_where_reading_is_delicate(
+    query: str, events: list[dict[str, Any]], built: Path
+) -> None:
+    rows = [decode_row(event) for event in events]
+    expected = cerlab.evaluate(query, rows, evaluator="reference")
+    with judge(built) as child:
+        reply = child.request({"query": query, "events": events})
+    assert reply == {"answers": list(map(answer_json, expected))}
+
+
+@needs_coq
+@of_judge
+@pytest.mark.parametrize(
+    ("mode", "least"), [((), 900), (("tecs",), 450), (("strategies",), 380)], ids=str
+)
+def test_the_judge_is_right_in_each_case_of_the_suite_that_it_answers(
+    mode: tuple[str, ...], least: int, built: Path
+) -> None:
+    takes = frozenset(OF_SUITE) - set(ON_DEMAND)
+    with judge(built, *mode) as child:
+        judged = list(judge_engine(list(cases()), child, takes, frozenset(("cel", "ceql"))))
+    assert [(each.case.id, each.how) for each in judged if each.mark is Mark.WRONG] == []
+    assert Counter(each.mark for each in judged)[Mark.PASSED] >= least
+
+
+@needs_coq
+@of_judge
+def test_hostile_documents_are_refused_or_answered_rightly(built: Path, suite: Suite) -> None:
+    count = max(LEAST, suite.profile.cases(2_000))
+    texts = [(hostile if n % 20 else random_document)(Random(n)) for n in range(count)]
+    lines = "".join(f"{text}\n" for text in texts)
+    process = subprocess.run([built], input=lines, capture_output=True, text=True, check=True)
+    replies = [json.loads(line) for line in process.stdout.splitlines()]
+    rights = 0
+    for text, reply in zip(texts, replies, strict=True):
+        assert reply.keys() in ({"answers"}, {"refused"}), text
+        if "answers" in reply:
+            query, stream = read_document(text)
+            answers = list(map(answer_json, query_answers(query, stream)))
+            assert sorted(reply["answers"], key=str) == sorted(answers, key=str), text
+            rights += 1
+    assert rights >= count // 20
 
 
 TAKING = (";", ":", "+", ":+", "OR", "AND", "AS", "FILTER", "RENAME", ">")
 """Operators whose answers take their first and their last event."""
 
 
+@needs_coq
+@of_judge
 @pytest.mark.parametrize(
-    ("judge", "takes", "shape"),
+    ("mode", "takes", "shape"),
     [
-        ("judge", FEATURES, SMALL),
-        ("judge", FEATURES, ATTRIBUTES),
-        ("judge tecs", (*CEL, "SELECT"), SMALL),
-        ("judge strategies", (*TAKING, "STRICT", "NEXT", "LAST", "MAX"), SMALL),
+        ((), FEATURES, SMALL),
+        ((), FEATURES, replace(ATTRIBUTES, fractions=True)),
+        (("tecs",), (*CEL, "SELECT", "EVENTS"), SMALL),
+        (("strategies",), (*TAKING, "STRICT", "NEXT", "LAST", "MAX"), SMALL),
     ],
     ids=["few values", "all values", "tecs", "strategies"],
 )
 def test_the_extracted_judge_agrees_with_the_reference(
-    judge: str, takes: tuple[str, ...], shape: Shape, built: Path, suite: Suite
+    mode: tuple[str, ...], takes: tuple[str, ...], shape: Shape, built: Path, suite: Suite
 ) -> None:
-    cases = max(200, suite.profile.cases(50_000))  # the first ones show what the judge refuses
-    with engine(f"{built}/{judge}", seconds=600) as child:
+    cases = max(LEAST, suite.profile.cases(50_000))
+    with judge(built, *mode) as child, warnings.catch_warnings():
+        warnings.simplefilter("ignore", CerlabWarning)
         summary = fuzz(child, cases=cases, seed=7, takes=frozenset(takes), shape=shape)
     assert summary.difference is None, summary.difference
     assert not summary.doubt, summary.doubt

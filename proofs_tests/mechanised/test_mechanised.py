@@ -31,8 +31,8 @@ def test_definitions_and_statements_are_short_and_apart_from_proofs() -> None:
     """A reader has to agree with definitions; constructions are proved right."""
     definitions = [p.read_text() for p in sources("definitions")]
     statements = (HERE / "theorems" / "Statements.v").read_text()
-    assert sum(text.count("\n") for text in definitions) < 400
-    assert statements.count("\n") < 100
+    assert sum(text.count("\n") for text in definitions) < 600
+    assert statements.count("\n") < 200
     for text in [*definitions, statements]:
         assert not re.search(r"^ *(Theorem|Lemma|Proof)", text, flags=re.M)
 

@@ -19,13 +19,13 @@ Definition relabelled {D} (f : labels -> labels) (A : vcea D) : vcea D :=
 (** Conditions on one label at a time, as a test of an event and its labels. *)
 Fixpoint unary {D} (c : condition D) : bool :=
   match c with
-  | On _ _ => true
+  | Relates (Every _) [_] => true
   | AndAlso c d => unary c && unary d
   | _ => false
   end.
 Fixpoint permits {D} (c : condition D) (L : labels) (t : event D) : bool :=
   match c with
-  | On X P => implb (has X L) (P t)
+  | Relates (Every P) [X] => implb (has X L) (P [t])
   | AndAlso c d => permits c L t && permits d L t
   | _ => false
   end.
@@ -103,16 +103,6 @@ Fixpoint compile {D} (phi : formula D) : vcea D :=
   | Plus phi => iterated true (compile phi)
   | ConcatPlus phi => iterated false (compile phi)
   | And _ _ | All _ _ | Unless _ _ | Select _ _ | Within _ _ => nothing
-  end.
-
-(** The number of operators and atoms. *)
-Fixpoint size {D} (phi : formula D) : nat :=
-  match phi with
-  | Atom _ | Not _ => 1
-  | As phi _ | Plus phi | ConcatPlus phi | Project _ phi | Rename _ _ phi | Filter phi _
-  | Select _ phi | Within phi _ => 1 + size phi
-  | Or phi psi | Seq phi psi | Concat phi psi | And phi psi | All phi psi | Unless phi psi =>
-      1 + size phi + size psi
   end.
 
 (** Marks instead of labels, and one initial state that no run enters again. *)

@@ -32,7 +32,10 @@ Definition subsets {D} (A : cea D) (dec : decidable_states A) : deterministic D 
 Definition tecs_outputs {D} (phi : formula D) : nat -> stream D -> list open_event :=
   outputs (subsets (marked (compile phi)) (marked_dec phi)).
 
-(** The complex events of a whole stream: those that end at each event. *)
-Definition tecs_answers {D} (S : stream D) (phi : formula D) : list complex_event :=
-  flat_map (fun j => map (fun '(i, P) => (i, j, rev P)) (tecs_outputs phi 0 (rev (firstn (1 + j) S))))
+(** The complex events of a whole stream, those that end at each event; under WITHIN n EVENTS if there is an n:
+    then Algorithm 2 lists those that start late enough. *)
+Definition tecs_answers {D} (width : option nat) (S : stream D) (phi : formula D) : list complex_event :=
+  flat_map (fun j =>
+      let lowest := match width with Some n => j - n | None => 0 end in
+      map (fun '(i, P) => (i, j, rev P)) (tecs_outputs phi lowest (rev (firstn (1 + j) S))))
     (seq 0 (length S)).

@@ -64,16 +64,17 @@ Fixpoint iterate (precedes : valuation -> valuation -> bool) (n : nat) (once : l
 Definition all_positions {A} (S : list A) (test : nat -> bool) := forallb test (seq 0 (length S)).
 Definition some_position {A} (S : list A) (test : nat -> bool) := existsb test (seq 0 (length S)).
 
-Definition at_all {D} (S : stream D) (test : event D -> bool) (i : nat) : bool :=
-  match nth_error S i with Some t => test t | None => true end.
+(** One member of each set, in all ways. *)
+Fixpoint choices {A} (sets : list (list A)) : list (list A) :=
+  match sets with
+  | [] => [[]]
+  | set :: sets => flat_map (fun x => map (cons x) (choices sets)) set
+  end.
 
 Fixpoint holds_b {D} (S : stream D) (V : valuation) (c : condition D) : bool :=
   match c with
-  | On X P => all_positions S (fun i => implb (at_label V X i) (at_all S P i))
-  | Compare X Y R => all_positions S (fun i => implb (at_label V X i)
-      (at_all S (fun t => all_positions S (fun j => implb (at_label V Y j)
-        (at_all S (R t) j))) i))
-  | Among X P => P (events_at S V X)
+  | Relates (Every P) Xs => forallb P (choices (map (events_at S V) Xs))
+  | Relates (Sets P) Xs => P (map (events_at S V) Xs)
   | AndAlso c d => holds_b S V c && holds_b S V d
   | OrElse c d => holds_b S V c || holds_b S V d
   end.
@@ -137,6 +138,22 @@ Fixpoint evaluate {D} (S : stream D) (phi : formula D) {struct phi} : list valua
       filter (fun V => admissible_b S s (taken V) &&
         negb (existsb (fun W => (last W =? last V) && beats_b S s (taken W) (taken V)) Vs)) Vs
   | Within phi w => filter (fits_b S w) (evaluate S phi)
+  end.
+
+(** Counts: [times gap phi k] is phi 1 + k times, [count] from 1 + least to 1 + least + extra times. *)
+Definition joined {D} (gap : bool) (phi psi : formula D) : formula D :=
+  if gap then Seq phi psi else Concat phi psi.
+Fixpoint times {D} (gap : bool) (phi : formula D) (k : nat) : formula D :=
+  match k with 0 => phi | S k => joined gap phi (times gap phi k) end.
+Fixpoint count {D} (gap : bool) (phi : formula D) (least extra : nat) : formula D :=
+  match extra with
+  | 0 => times gap phi least
+  | S extra => Or (times gap phi least) (count gap phi (S least) extra)
+  end.
+Fixpoint count_up {D} (gap : bool) (phi : formula D) (least : nat) : formula D :=
+  match least with
+  | 0 => if gap then Plus phi else ConcatPlus phi
+  | S least => joined gap phi (count_up gap phi least)
   end.
 
 (** The complex events, each once. *)

@@ -24,7 +24,7 @@ Fixpoint consumed (from : nat -> list complex_event) (rounds n i : nat) : list c
     end
   end.
 
-Definition query_answers {D} (q : query D) (S : stream D) : list complex_event :=
+Definition unlimited_answers {D} (q : query D) (S : stream D) : list complex_event :=
   let n := length S in
   nodup complex_event_dec
     match consume q with
@@ -33,3 +33,9 @@ Definition query_answers {D} (q : query D) (S : stream D) : list complex_event :
     | ConsumeAny =>
         consumed (fun i => flat_map (fun k => answers_of q S k i) (keys q S)) n n 0
     end.
+
+Definition first_ones (n : nat) (Cs : list complex_event) : list complex_event :=
+  filter (fun C => length (filter (fun C' => (end_ C' =? end_ C) && ahead (order C') (order C)) Cs) <? n) Cs.
+
+Definition query_answers {D} (q : query D) (S : stream D) : list complex_event :=
+  optional first_ones (limit q) (unlimited_answers q S).

@@ -8,11 +8,15 @@ Inductive window (D : Type) :=
 | Events (n : nat)
 | Between (fits : event D -> event D -> bool).
 
-(** The condition of a FILTER. A predicate on events is for all events of its label. *)
+(** A relation between sets of events, in the order of the stream (SOCEL Sec. 2).
+    [Every P] is the universal extension of a relation between events (SOCEL Sec. 4). *)
+Inductive relation (D : Type) :=
+| Every (P : list (event D) -> bool)
+| Sets (P : list (list (event D)) -> bool).
+
+(** The condition of a FILTER: P(X1, .., Xk), AND and OR. *)
 Inductive condition (D : Type) :=
-| On (X : label) (P : predicate D)
-| Compare (X Y : label) (R : event D -> event D -> bool)
-| Among (X : label) (P : list (event D) -> bool)
+| Relates (P : relation D) (Xs : list label)
 | AndAlso (c d : condition D)
 | OrElse (c d : condition D).
 
@@ -37,9 +41,24 @@ Inductive formula (D : Type) :=
 | Within (phi : formula D) (w : window D).
 
 Arguments Events {D}. Arguments Between {D}.
-Arguments On {D}. Arguments Compare {D}. Arguments Among {D}.
+Arguments Every {D}. Arguments Sets {D}. Arguments Relates {D}.
 Arguments AndAlso {D}. Arguments OrElse {D}.
 Arguments Atom {D}. Arguments As {D}. Arguments Filter {D}. Arguments Or {D}.
 Arguments And {D}. Arguments Seq {D}. Arguments Concat {D}. Arguments Plus {D}.
 Arguments ConcatPlus {D}. Arguments Project {D}. Arguments Rename {D}. Arguments All {D}.
 Arguments Unless {D}. Arguments Not {D}. Arguments Select {D}. Arguments Within {D}.
+
+(** A clause that may be absent. *)
+Definition optional {A B} (f : A -> B -> B) (x : option A) (y : B) : B :=
+  match x with Some a => f a y | None => y end.
+Definition within_events {D} (n : nat) (phi : formula D) : formula D := Within phi (Events n).
+
+(** The number of operators and atoms. *)
+Fixpoint size {D} (phi : formula D) : nat :=
+  match phi with
+  | Atom _ | Not _ => 1
+  | As phi _ | Plus phi | ConcatPlus phi | Project _ phi | Rename _ _ phi | Filter phi _
+  | Select _ phi | Within phi _ => 1 + size phi
+  | Or phi psi | Seq phi psi | Concat phi psi | And phi psi | All phi psi | Unless phi psi =>
+      1 + size phi + size psi
+  end.

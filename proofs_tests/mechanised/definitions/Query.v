@@ -1,5 +1,4 @@
-(** Clauses around a formula: FROM, PARTITION BY, CONSUME BY (CORE Sec. 2.2).
-    SELECT, a strategy and WITHIN are [Project], [Select] and [Within] on the outside of the formula. *)
+(** Whole queries: SELECT, FROM, WHERE, PARTITION BY, WITHIN, CONSUME BY, LIMIT (CORE Sec. 2.2). *)
 
 Require Import List NArith Arith Bool.
 Import ListNotations.
@@ -10,10 +9,19 @@ Inductive policy := KeepAll | ConsumeAny | ConsumePartition.
 Record query D := Query {
   reads : event D -> bool;        (* FROM *)
   key : event D -> option N;      (* PARTITION BY: None is in no substream *)
-  pattern : formula D;
-  consume : policy }.
-Arguments Query {D}. Arguments reads {D}. Arguments key {D}.
-Arguments pattern {D}. Arguments consume {D}.
+  body : formula D;               (* WHERE *)
+  kept : option labels;           (* SELECT: None is SELECT * *)
+  selects : option strategy;      (* SELECT STRICT, NEXT, LAST, MAX *)
+  width : option (window D);      (* WITHIN *)
+  consume : policy;               (* CONSUME BY *)
+  limit : option nat }.           (* LIMIT *)
+Arguments Query {D}. Arguments reads {D}. Arguments key {D}. Arguments body {D}. Arguments kept {D}.
+Arguments selects {D}. Arguments width {D}. Arguments consume {D}. Arguments limit {D}.
+
+(** The clauses of one substream in their order: WHERE, SELECT (projection, then strategy), WITHIN. *)
+Definition pattern {D} (q : query D) : formula D :=
+  optional (fun w phi => Within phi w) (width q)
+    (optional Select (selects q) (optional Project (kept q) (body q))).
 
 Definition end_ (C : complex_event) : nat := snd (fst C).
 
@@ -40,9 +48,27 @@ Inductive consuming (from : nat -> complex_event -> Prop) : nat -> complex_event
 | later i C C' : from i C -> (forall C', from i C' -> end_ C <= end_ C') ->
     consuming from (S (end_ C)) C' -> consuming from i C'.
 
-Definition query_answer {D} (q : query D) (S : stream D) (C : complex_event) : Prop :=
+Definition unlimited_answer {D} (q : query D) (S : stream D) (C : complex_event) : Prop :=
   match consume q with
   | KeepAll => exists k, answer_of q S k 0 C
   | ConsumePartition => exists k, consuming (answer_of q S k) 0 C
   | ConsumeAny => consuming (fun i C => exists k, answer_of q S k i C) 0 C
   end.
+
+(** The order of the answers of one end: by position, the last first, later ones first; then by start. *)
+Definition order (C : complex_event) : list nat := let '(i, _, P) := C in rev P ++ [i].
+Fixpoint ahead (K L : list nat) : bool :=
+  match K, L with
+  | [], _ :: _ => true
+  | x :: K, y :: L => (y <? x) || (x =? y) && ahead K L
+  | _, [] => false
+  end.
+
+(** LIMIT n: of each end the first n. So fewer than n answers of its end are ahead of an answer. *)
+Definition among_first (n : nat) (all : complex_event -> Prop) (C : complex_event) : Prop :=
+  all C /\ forall Cs, NoDup Cs ->
+    (forall C', In C' Cs -> all C' /\ end_ C' = end_ C /\ ahead (order C') (order C) = true) ->
+    length Cs < n.
+
+Definition query_answer {D} (q : query D) (S : stream D) : complex_event -> Prop :=
+  optional among_first (limit q) (unlimited_answer q S).

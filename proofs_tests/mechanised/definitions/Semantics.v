@@ -21,17 +21,27 @@ Inductive iteration (once : valuation -> Prop) (precedes : valuation -> valuatio
 | more V W : once V -> iteration once precedes W -> precedes V W ->
     iteration once precedes (union V W).
 
+(** [phi] exactly n times. *)
+Inductive repeated (once : valuation -> Prop) (precedes : valuation -> valuation -> Prop)
+  : nat -> valuation -> Prop :=
+| first_time V : once V -> repeated once precedes 1 V
+| next_time n V W : once V -> repeated once precedes n W -> precedes V W ->
+    repeated once precedes (1 + n) (union V W).
+
 (** Events of a label, in order. *)
 Definition events_at {D} (S : stream D) (V : valuation) (X : label) : list (event D) :=
   flat_map (fun i => match nth_error S i with Some t => [t] | None => [] end)
            (where_ V (at_label V X)).
 
+Definition related {D} (P : relation D) (sets : list (list (event D))) : Prop :=
+  match P with
+  | Every P => forall ts, Forall2 (@In (event D)) ts sets -> P ts = true
+  | Sets P => P sets = true
+  end.
+
 Fixpoint holds {D} (S : stream D) (V : valuation) (c : condition D) : Prop :=
   match c with
-  | On X P => forall i t, at_label V X i = true -> nth_error S i = Some t -> P t = true
-  | Compare X Y R => forall i j t u, at_label V X i = true -> at_label V Y j = true ->
-      nth_error S i = Some t -> nth_error S j = Some u -> R t u = true
-  | Among X P => P (events_at S V X) = true
+  | Relates P Xs => related P (map (events_at S V) Xs)
   | AndAlso c d => holds S V c /\ holds S V d
   | OrElse c d => holds S V c \/ holds S V d
   end.
@@ -91,6 +101,11 @@ Fixpoint sat {D} (S : stream D) (phi : formula D) (V : valuation) {struct phi} :
   | Within phi w => V |=[S] phi /\ fits S w V
   end
 where "V |=[ S ] phi" := (sat S phi V).
+
+(** [phi{least,most}] with gaps, [phi:{least,most}] without; None is any number. *)
+Definition counted {D} (S : stream D) (gap : bool) (phi : formula D) least most V : Prop :=
+  exists n, least <= n /\ match most with Some m => n <= m | None => True end /\
+    repeated (fun W => W |=[S] phi) (if gap then before else adjacent) n V.
 
 (** The complex events of a formula (CORE Sec. 2.2). *)
 Definition answer {D} (S : stream D) (phi : formula D) (C : complex_event) : Prop :=

@@ -191,16 +191,29 @@ Proof.
   rewrite nth_overflow in H by auto. unfold has, none in H. now rewrite N.bits_0 in H.
 Qed.
 
+Lemma in_events_at {D} (S : stream D) V X t : In t (events_at S V X) <->
+  exists i, at_label V X i = true /\ nth_error S i = Some t.
+Proof.
+  unfold events_at, where_. rewrite in_flat_map. split.
+  - intros (i & I & H). apply filter_In in I as [_ I]. exists i. split; auto.
+    destruct (nth_error S i); [|easy]. destruct H as [->|[]]. reflexivity.
+  - intros (i & HX & E). exists i. rewrite E. split; [|now left]. apply filter_In. split; auto.
+    apply at_label_row in HX as (k & L & -> & HL & _). apply in_seq.
+    apply nth_error_length in HL. lia.
+Qed.
+
 Lemma permitted_holds {D} (c : condition D) S V : unary c = true ->
   holds S V c <-> permitted c S (first V) (row V).
 Proof.
-  unfold permitted. induction c; cbn; intros U; try discriminate.
+  unfold permitted. induction c as [[P|P] [|X [|Y Xs]] | c IHc d IHd | c IHc d IHd]; cbn; intros U; try discriminate.
   - split.
-    + intros H k t L HL Ht. rewrite implb_true. intros HX.
-      apply (H (first V + k) t); auto. unfold at_label. now rewrite (at_position_row _ _ _ HL).
-    + intros H i t HX Ht. apply at_label_row in HX as (k & L & -> & HL & HX).
+    + intros H k t L HL Ht. rewrite implb_true. intros HX. apply H. repeat constructor.
+      apply in_events_at. exists (first V + k). split; auto.
+      unfold at_label. now rewrite (at_position_row _ _ _ HL).
+    + intros H ts F. inversion F as [|t ? us ? I N]; subst. inversion N; subst.
+      apply in_events_at in I as (i & HX & Ht). apply at_label_row in HX as (k & L & -> & HL & HX).
       specialize (H k t L HL Ht). rewrite implb_true in H. auto.
-  - reflect. destruct U as [U1 U2]. rewrite IHc1, IHc2 by auto. split.
+  - reflect. destruct U as [U1 U2]. rewrite IHc, IHd by auto. split.
     + intros [H1 H2] k t L HL Ht. rewrite (H1 k t L), (H2 k t L); auto.
     + intros H. split; intros k t L HL Ht; specialize (H k t L HL Ht); now reflect.
 Qed.

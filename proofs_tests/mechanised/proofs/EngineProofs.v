@@ -117,8 +117,19 @@ Section Subsets.
   Qed.
 End Subsets.
 
-Theorem tecs_answers_correct {D} (S : stream D) phi C : regular phi = true ->
-  In C (tecs_answers S phi) <-> answer S phi C.
+Definition narrow (width : option nat) (C : complex_event) : Prop :=
+  match width with Some n => snd (fst C) - fst (fst C) <= n | None => True end.
+
+Lemma answer_within {D} (S : stream D) width phi C :
+  answer S (optional within_events width phi) C <-> answer S phi C /\ narrow width C.
+Proof.
+  unfold answer. destruct width as [n|]; cbn; [|tauto]. split.
+  - intros (V & (sat & F) & ->). eauto.
+  - intros ((V & sat & ->) & F). exists V. auto.
+Qed.
+
+Lemma tecs_narrow {D} width (S : stream D) phi C : regular phi = true ->
+  In C (tecs_answers width S phi) <-> answer S phi C /\ narrow width C.
 Proof.
   intros reg. rewrite (marked_correct S phi C reg). unfold tecs_answers, tecs_outputs.
   set (A := marked (compile phi)). set (dec := marked_dec phi).
@@ -126,18 +137,19 @@ Proof.
   { intros [q|] I; [easy | now left]. }
   rewrite in_flat_map. split.
   - intros (j & J & H). apply in_seq in J. apply in_map_iff in H as ([i P] & <- & H).
-    apply AlgorithmProofs.outputs_correct in H as (_ & U & F & O).
+    apply AlgorithmProofs.outputs_correct in H as (lowest & U & F & O).
     destruct (open_sound A dec listed _ _ _ _ O) as (ms & N & L & -> & HU).
     rewrite rev_length, firstn_length_le in L by lia. cbn in F. apply existsb_exists in F as (q & I & F).
-    apply HU in I as (p & I & R). rewrite rev_involutive in R. exists i, ms. split.
+    apply HU in I as (p & I & R). rewrite rev_involutive in R. split; [|destruct width; cbn in *; [lia | auto]].
+    exists i, ms. split.
     + split; auto. exists p, q. repeat split; auto. rewrite <- (firstn_skipn (1 + j) S). now apply path_later.
     + unfold of_marks. rewrite rev_involutive. f_equal. f_equal. lia.
-  - intros (i & ms & (N & p & q & I & F & R) & ->). exists (i + length ms - 1).
+  - intros ((i & ms & (N & p & q & I & F & R) & ->) & narrow). exists (i + length ms - 1).
     pose proof R as R'. apply path_stop in R' as [|L]; [easy|].
     assert (0 < length ms) by (destruct ms; [easy | cbn; lia]).
     split; [apply in_seq; lia|]. apply in_map_iff. exists (i, rev (taken_from i ms)).
     split; [unfold of_marks; now rewrite rev_involutive|].
-    apply AlgorithmProofs.outputs_correct. split; [lia|].
+    apply AlgorithmProofs.outputs_correct. split; [destruct width; cbn in *; lia|].
     replace (1 + (i + length ms - 1)) with (i + length ms) by lia.
     destruct (open_complete A dec listed (rev (firstn (i + length ms) S)) i ms p q) as (U & O & K); auto.
     + rewrite rev_length, firstn_length_le; lia.
@@ -147,7 +159,26 @@ Proof.
     + exists U. split; auto. cbn. apply existsb_exists. eauto.
 Qed.
 
-Theorem tecs_answers_once {D} (S : stream D) phi : NoDup (tecs_answers S phi).
+Theorem tecs_answers_correct {D} width (S : stream D) phi C : regular phi = true ->
+  In C (tecs_answers width S phi) <-> answer S (optional within_events width phi) C.
+Proof. intros reg. now rewrite answer_within, tecs_narrow. Qed.
+
+(** CORE Thm. 2 with WITHIN in events. *)
+Theorem marked_within {D} width (S : stream D) phi C : regular phi = true ->
+  answer S (optional within_events width phi) C <-> exists i ms,
+    accepted (marked (compile phi)) S i ms /\ match width with Some n => length ms - 1 <= n | None => True end /\
+    C = of_marks i ms.
+Proof.
+  intros reg. rewrite answer_within, marked_correct by auto.
+  assert (E : forall i ms, accepted (marked (compile phi)) S i ms ->
+    (narrow width (of_marks i ms) <-> match width with Some n => length ms - 1 <= n | None => True end)).
+  { intros i ms (N & _). destruct width as [n|]; cbn; [|tauto]. destruct ms; [easy | cbn; lia]. }
+  split.
+  - intros ((i & ms & A & ->) & F). exists i, ms. rewrite <- (E i ms A). auto.
+  - intros (i & ms & A & F & ->). rewrite (E i ms A). eauto.
+Qed.
+
+Theorem tecs_answers_once {D} width (S : stream D) phi : NoDup (tecs_answers width S phi).
 Proof.
   apply AlgorithmProofs.NoDup_flat_map; [apply seq_NoDup | |].
   - intros j _. apply FinFun.Injective_map_NoDup; [|apply AlgorithmProofs.outputs_once].

@@ -75,27 +75,22 @@ Proof.
   - rewrite in_seq. intros []. apply H. lia.
 Qed.
 
-Lemma at_all_true {D} (S : stream D) test i :
-  at_all S test i = true <-> forall t, nth_error S i = Some t -> test t = true.
-Proof. unfold at_all. destruct (nth_error S i); split; intros; try congruence; eauto. Qed.
+Lemma in_choices {A} (sets : list (list A)) : forall ts, In ts (choices sets) <-> Forall2 (@In A) ts sets.
+Proof.
+  induction sets as [|set sets IH]; intros ts; cbn.
+  - split; [intros [<-|[]]; constructor | intros F; inversion F; now left].
+  - rewrite in_flat_map. split.
+    + intros (x & Ix & J). apply in_map_iff in J as (us & <- & J). constructor; auto. now apply IH.
+    + intros F. inversion F as [|x us ? ? Ix J]; subst. exists x. split; auto. apply in_map, IH, J.
+Qed.
 
 Lemma implb_true a b : implb a b = true <-> (a = true -> b = true).
 Proof. destruct a, b; cbn; intuition. Qed.
 
 Lemma holds_b_correct {D} (S : stream D) V c : holds_b S V c = true <-> holds S V c.
 Proof.
-  induction c; cbn.
-  - rewrite all_positions_true. split; intros H i.
-    + intros t Hx Ht. specialize (H i (nth_error_length _ _ _ Ht)).
-      rewrite implb_true, at_all_true in H. eauto.
-    + intros _. rewrite implb_true, at_all_true. eauto.
-  - rewrite all_positions_true. split.
-    + intros H i j t u Hx Hy Ht Hu. specialize (H i (nth_error_length _ _ _ Ht)).
-      rewrite implb_true, at_all_true in H. specialize (H Hx t Ht).
-      rewrite all_positions_true in H. specialize (H j (nth_error_length _ _ _ Hu)).
-      rewrite implb_true, at_all_true in H. eauto.
-    + intros H i _. rewrite implb_true, at_all_true. intros Hx t Ht.
-      rewrite all_positions_true. intros j _. rewrite implb_true, at_all_true. eauto.
+  induction c as [[P|P] Xs | c IHc d IHd | c IHc d IHd]; cbn.
+  - rewrite forallb_forall. now setoid_rewrite in_choices.
   - reflexivity.
   - rewrite andb_true_iff. tauto.
   - rewrite orb_true_iff. tauto.
@@ -298,6 +293,55 @@ Qed.
 Theorem answers_correct {D} (S : stream D) phi C : In C (answers S phi) <-> answer S phi C.
 Proof.
   unfold answers, answer. members. apply exists_iff; intro. rewrite evaluate_correct. intuition.
+Qed.
+
+(** Counts are formulas. *)
+Lemma joined_correct {D} (S : stream D) gap phi psi V : V |=[S] joined gap phi psi <->
+  exists W1 W2, W1 |=[S] phi /\ W2 |=[S] psi /\ (if gap then before else adjacent) W1 W2 /\ V = union W1 W2.
+Proof. now destruct gap. Qed.
+
+Lemma times_correct {D} (S : stream D) gap phi k : forall V, V |=[S] times gap phi k <->
+  repeated (fun W => W |=[S] phi) (if gap then before else adjacent) (1 + k) V.
+Proof.
+  induction k as [|k IH]; intros V; cbn [times].
+  - split; [intros sat; now constructor|]. intros R. inversion R as [? sat|? ? ? ? R']; subst; auto. inversion R'.
+  - rewrite joined_correct. split.
+    + intros (W1 & W2 & sat1 & sat2 & P & ->). apply IH in sat2. now apply next_time.
+    + intros R. inversion R as [|? W1 W2 sat1 R' P]; subst. exists W1, W2. rewrite IH. auto.
+Qed.
+
+Theorem count_correct {D} (S : stream D) gap phi least extra V : V |=[S] count gap phi least extra <->
+  counted S gap phi (1 + least) (Some (1 + least + extra)) V.
+Proof.
+  revert least; induction extra as [|extra IH]; intros least; cbn [count]; unfold counted in *.
+  - rewrite times_correct. split.
+    + intros R. exists (1 + least). repeat split; auto; lia.
+    + intros (n & L & U & R). now replace n with (1 + least) in R by lia.
+  - cbn [sat]. rewrite times_correct, IH. split.
+    + intros [R|(n & L & U & R)]; [exists (1 + least) | exists n]; repeat split; auto; lia.
+    + intros (n & L & U & R). destruct (Nat.eq_dec n (1 + least)) as [->|N]; [now left | right].
+      exists n. repeat split; auto; lia.
+Qed.
+
+Lemma iteration_repeated (once : valuation -> Prop) precedes V :
+  iteration once precedes V <-> exists n, 1 <= n /\ repeated once precedes n V.
+Proof.
+  split.
+  - induction 1 as [V H|V W H _ (n & L & R) P]; [exists 1 | exists (1 + n)]; (split; [lia|]); now constructor.
+  - intros (n & _ & R). induction R as [V H|n V W H _ IH P]; now constructor.
+Qed.
+
+Theorem count_up_correct {D} (S : stream D) gap phi least : forall V, V |=[S] count_up gap phi least <->
+  counted S gap phi (1 + least) None V.
+Proof.
+  unfold counted. induction least as [|least IH]; intros V; cbn [count_up].
+  - transitivity (iteration (fun W => W |=[S] phi) (if gap then before else adjacent) V); [now destruct gap|].
+    rewrite iteration_repeated. split; intros (n & H); exists n; tauto.
+  - rewrite joined_correct. split.
+    + intros (W1 & W2 & sat1 & sat2 & P & ->). apply IH in sat2 as (n & L & _ & R).
+      exists (1 + n). repeat split; [lia | now apply next_time].
+    + intros (n & L & _ & R). inversion R as [|m W1 W2 sat1 R' P]; subst; [lia|].
+      exists W1, W2. rewrite IH. repeat split; auto. exists m. repeat split; auto; lia.
 Qed.
 
 Theorem answers_once {D} (S : stream D) phi : NoDup (answers S phi).

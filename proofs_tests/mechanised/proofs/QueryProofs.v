@@ -99,15 +99,15 @@ Section Consumed.
   Qed.
 End Consumed.
 
-Theorem query_answers_correct {D} (q : query D) S C :
-  In C (query_answers q S) <-> query_answer q S C.
+Lemma unlimited_answers_correct {D} (q : query D) S C :
+  In C (unlimited_answers q S) <-> unlimited_answer q S C.
 Proof.
   assert (A : forall i C, In C (flat_map (fun k => answers_of q S k i) (keys q S)) <->
     exists k, answer_of q S k i C).
   { intros i C0. members. split.
     - intros (k & _ & H). exists k. now apply answers_of_correct.
     - intros (k & H). exists k. rewrite answers_of_correct. split; auto. now apply answer_of_end in H. }
-  unfold query_answers, query_answer. rewrite nodup_In. destruct (consume q).
+  unfold unlimited_answers, unlimited_answer. rewrite nodup_In. destruct (consume q).
   - apply A.
   - split; intros H.
     + eapply consumed_sound in H; [exact H | exact A | intros i C0 [k K]; now apply answer_of_end in K].
@@ -121,5 +121,32 @@ Proof.
         intros i C0 K. now apply answer_of_end in K.
 Qed.
 
-Theorem query_answers_once {D} (q : query D) S : NoDup (query_answers q S).
+Lemma first_ones_correct n Cs all C : NoDup Cs -> (forall C, In C Cs <-> all C) ->
+  In C (first_ones n Cs) <-> among_first n all C.
+Proof.
+  intros N same. unfold first_ones, among_first. rewrite filter_In, Nat.ltb_lt, same.
+  set (before_it := fun C' => _). apply and_iff_compat_l. split.
+  - intros L Ds ND H. eapply Nat.le_lt_trans; [|exact L]. apply NoDup_incl_length; auto.
+    intros C' I. destruct (H C' I) as (H1 & H2 & H3). apply filter_In. rewrite same. split; auto.
+    unfold before_it. now rewrite H2, Nat.eqb_refl, H3.
+  - intros H. apply H; [now apply nodup_filter|]. intros C' I. apply filter_In in I as [I B].
+    unfold before_it in B. apply andb_prop in B as [B1 B2]. apply Nat.eqb_eq in B1.
+    apply same in I. auto.
+Qed.
+
+Lemma unlimited_answers_once {D} (q : query D) S : NoDup (unlimited_answers q S).
 Proof. apply NoDup_nodup. Qed.
+
+Theorem query_answers_correct {D} (q : query D) S C :
+  In C (query_answers q S) <-> query_answer q S C.
+Proof.
+  unfold query_answers, query_answer. destruct (limit q) as [n|]; cbn.
+  - apply first_ones_correct; [apply unlimited_answers_once | apply unlimited_answers_correct].
+  - apply unlimited_answers_correct.
+Qed.
+
+Theorem query_answers_once {D} (q : query D) S : NoDup (query_answers q S).
+Proof.
+  unfold query_answers. destruct (limit q); cbn; auto using nodup_filter, unlimited_answers_once.
+  apply nodup_filter, unlimited_answers_once.
+Qed.

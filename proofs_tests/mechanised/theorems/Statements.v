@@ -15,7 +15,13 @@ Definition Answers_correct : Prop := forall D (S : stream D) phi C,
   In C (answers S phi) <-> answer S phi C.
 Definition Answers_once : Prop := forall D (S : stream D) phi, NoDup (answers S phi).
 
-(** The clauses FROM, PARTITION BY and CONSUME BY around it (CORE Sec. 2.2). *)
+(** Counts are formulas: at least 1 + least times, and at most 1 + least + extra times. *)
+Definition Count_correct : Prop := forall D (S : stream D) gap phi least extra V,
+  V |=[S] count gap phi least extra <-> counted S gap phi (1 + least) (Some (1 + least + extra)) V.
+Definition Count_up_correct : Prop := forall D (S : stream D) gap phi least V,
+  V |=[S] count_up gap phi least <-> counted S gap phi (1 + least) None V.
+
+(** Whole queries, with all clauses but GROUP BY (CORE Sec. 2.2). *)
 Definition Query_correct : Prop := forall D (q : query D) S C,
   In C (query_answers q S) <-> query_answer q S C.
 Definition Query_once : Prop := forall D (q : query D) S, NoDup (query_answers q S).
@@ -26,9 +32,11 @@ Definition Compile_correct : Prop := forall D (S : stream D) phi i Ls, regular p
 Definition Compile_linear : Prop := forall D (phi : formula D),
   length (states (compile phi)) <= 2 * size phi.
 
-(** With marks instead of labels it has the complex events (CORE App. A). *)
-Definition Marked_correct : Prop := forall D (S : stream D) phi C, regular phi = true ->
-  answer S phi C <-> exists i ms, accepted (marked (compile phi)) S i ms /\ C = of_marks i ms.
+(** With marks instead of labels it has the complex events, WITHIN n EVENTS those of short runs
+    (CORE Thm. 2 and App. A). *)
+Definition Marked_correct : Prop := forall D width (S : stream D) phi C, regular phi = true ->
+  answer S (optional within_events width phi) C <-> exists i ms, accepted (marked (compile phi)) S i ms /\
+    match width with Some n => length ms - 1 <= n | None => True end /\ C = of_marks i ms.
 
 (** <=next and <=last are total (FOUND Lemma 1); words of marks stand for sets of positions. *)
 Definition Orders_total : Prop := forall s v w, s = Nxt \/ s = Last -> length v = length w ->
@@ -76,7 +84,8 @@ Definition Algorithm1_correct : Prop := forall D (A : deterministic D) lowest s 
   In C (outputs A lowest s) <-> lowest <= fst C /\ exists q, OpenEvents.final A q = true /\ open A s C q.
 Definition Algorithm1_once : Prop := forall D (A : deterministic D) lowest s, NoDup (outputs A lowest s).
 
-(** Both algorithms on the CEA of a formula list its complex events, each once (CORE Thm. 2 to 4). *)
-Definition Tecs_answers_correct : Prop := forall D (S : stream D) phi C, regular phi = true ->
-  In C (tecs_answers S phi) <-> answer S phi C.
-Definition Tecs_answers_once : Prop := forall D (S : stream D) phi, NoDup (tecs_answers S phi).
+(** Both algorithms on the CEA of a formula list its complex events, also WITHIN n EVENTS, each once
+    (CORE Thm. 2 to 4). *)
+Definition Tecs_answers_correct : Prop := forall D width (S : stream D) phi C, regular phi = true ->
+  In C (tecs_answers width S phi) <-> answer S (optional within_events width phi) C.
+Definition Tecs_answers_once : Prop := forall D width (S : stream D) phi, NoDup (tecs_answers width S phi).

@@ -18,6 +18,14 @@ Theorem answers_once : Answers_once.
 Proof. exact @EvaluateProofs.answers_once. Qed.
 Print Assumptions answers_once.
 
+Theorem count_correct : Count_correct.
+Proof. exact @EvaluateProofs.count_correct. Qed.
+Print Assumptions count_correct.
+
+Theorem count_up_correct : Count_up_correct.
+Proof. exact @EvaluateProofs.count_up_correct. Qed.
+Print Assumptions count_up_correct.
+
 Theorem query_correct : Query_correct.
 Proof. exact @QueryProofs.query_answers_correct. Qed.
 Print Assumptions query_correct.
@@ -35,7 +43,7 @@ Proof. exact @CompileProofs.compile_linear. Qed.
 Print Assumptions compile_linear.
 
 Theorem marked_correct : Marked_correct.
-Proof. exact @CeaProofs.marked_correct. Qed.
+Proof. exact @EngineProofs.marked_within. Qed.
 Print Assumptions marked_correct.
 
 Theorem orders_total : Orders_total.
