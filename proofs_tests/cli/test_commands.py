@@ -215,7 +215,7 @@ def test_what_a_format_cannot_say_is_refused_by_name(capsys: pytest.CaptureFixtu
     query = "SELECT A WHERE A ; B"
     assert main(["show", query, "--what", "nxt", "--format", "json"]) == 2
     assert "CER0411" in capsys.readouterr().err
-    assert main(["show", "A", "--what", "ast", "--format", "json"]) == 2
+    assert main(["show", "A", "--what", "ast", "--format", "tikz"]) == 2
     assert "CER0410" in capsys.readouterr().err
 
 

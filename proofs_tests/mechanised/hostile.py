@@ -173,7 +173,23 @@ def _places(part: Any) -> list[tuple[Any, Any]]:
 
 
 def _replace(rng: Random, part: Any, key: Any) -> None:
-    values = (None, True, -1, 0, 2, 0.5, 10**17, "", "A", "x", "<", [], {}, [[]], {"int": "5"})
+    values: tuple[Any, ...] = (
+        None,
+        True,
+        -1,
+        0,
+        2,
+        0.5,
+        10**17,
+        "",
+        "A",
+        "x",
+        "<",
+        [],
+        {},
+        [[]],
+        {"int": "5"},
+    )
     part[key] = rng.choice(values)
 
 

@@ -87,9 +87,9 @@ def judge(program: Path, *mode: str) -> Iterator[Judge]:
 def test_what_the_judge_does_not_read_is_refused_by_name(
     query: str, word: str, built: Path
 ) -> None:
-    event = {"type": "A", "t": 1}
+    event: dict[str, Any] = {"type": "A", "t": 1}
     if not word:
-        event["t"] = {"moment": "2024-01-31T10:00:00Z"}  # type: ignore[assignment]
+        event["t"] = {"moment": "2024-01-31T10:00:00Z"}
         word = "arithmetic with times"
     with judge(built) as child:
         assert child.request({"query": query, "events": [event]}) == {"refused": word}
