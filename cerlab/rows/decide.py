@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from cerlab.budget import poll
+from cerlab.automata.explore import reachable
 from cerlab.errors import ResourceLimit, UsageError, keywords_by_name, nearest
 from cerlab.rows import syntax as rp
 from cerlab.rows.compile import machine, partitions, prioritised_automaton, search_of
@@ -396,44 +396,31 @@ class Rest(NamedTuple):
     """A node with the live sets of both sides: all there is to know of the rows from it on."""
 
     node: int
-    live: tuple[int, int]
+    live: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class Future:
-    """The successors of each `Rest`, None for the table's end, and its least number of rows."""
-
-    following: dict[Rest, list[Rest | None]] = field(default_factory=dict)
-    length: dict[Rest, int] = field(default_factory=dict)
-
-
-def _future(G: RowGraph, sides: tuple[Side, Side]) -> Future:
-    """All that tables may end with, from the last row backwards."""
-    F, pending = Future(), deque[Rest]()
+def _futures(G: RowGraph, sides: Sides) -> dict[Rest, list[Rest | None]]:
+    """Return what may follow each row, from the last row backwards; None is the table's end."""
     preceding: list[list[int]] = [[] for _ in G.letters]
     for n, nexts in enumerate(G.following):
         for m in nexts:
             preceding[m].append(n)
+    following: dict[Rest, list[Rest | None]] = {}
 
-    def reach(n: int, following: Rest | None) -> None:
-        live = following.live if following else (0, 0)
-        left, right = (side.before(b, n) for side, b in zip(sides, live, strict=True))
-        rest = Rest(n, (left, right))
-        # breadth first from the last rows: the first length is the least
-        if rest not in F.following:
-            F.following[rest] = []
-            F.length[rest] = 1 + (F.length[following] if following else 0)
-            pending.append(rest)
-        F.following[rest].append(following)
+    def before(after: Rest | None) -> Iterator[Rest]:
+        _limit(len(following))
+        for n in preceding[after.node] if after else sorted(G.last):
+            live = (side.before(b, n) for side, b in zip(sides, _live(after), strict=True))
+            rest = Rest(n, tuple(live))
+            following.setdefault(rest, []).append(after)
+            yield rest
 
-    for n in sorted(G.last):
-        reach(n, None)
-    while pending:
-        _limit(len(F.following))
-        rest = pending.popleft()
-        for n in preceding[rest.node]:
-            reach(n, rest)
-    return F
+    deque(reachable([None], before), maxlen=0)
+    return following
+
+
+def _live(rest: Rest | None) -> tuple[int, ...]:
+    return rest.live if rest else (0, 0)
 
 
 class SearchRow(NamedTuple):
@@ -441,56 +428,52 @@ class SearchRow(NamedTuple):
 
     first: bool
     config: Hashable
-    rest: Rest
+    rest: Rest | None
+
+
+_DIFFERENT = "different"
+"""The configuration after a difference: any end of the table will do."""
+
+_FOUND = SearchRow(False, _DIFFERENT, None)
 
 
 def shortest_path(G: RowGraph, sides: Sides, is_bad: Bad, joint: Joint) -> list[int] | None:
     """Return the nodes of a shortest table with a difference; None without a difference."""
-    F, first = _future(G, sides), frozenset(G.first)
-    level = [SearchRow(True, joint.initial, rest) for rest in F.following if rest.node in first]
-    parents: dict[SearchRow, SearchRow | None] = dict.fromkeys(level)
-    depth, best = 1, None
-    end: tuple[SearchRow, Rest | None] | None = None
-    # A late difference in a short table may come after an early one in a long table.
-    while level and (best is None or depth < best):
+    following, first = _futures(G, sides), frozenset(G.first)
+    parents: dict[SearchRow, SearchRow] = {}
+
+    def after(row: SearchRow) -> Iterator[SearchRow]:
         _limit(len(parents))
-        after = []
-        for row in level:
-            for following in F.following[row.rest]:
-                live = following.live if following else (0, 0)
-                left, right = (SideRow(row.rest.node, b, row.first) for b in live)
-                for bad, target in joint.moves(sides, is_bad, row.config, (left, right)):
-                    length = depth + (F.length[following] if following else 0)
-                    if bad and (best is None or length < best):
-                        best, end = length, (row, following)
-                    if bad or following is None:
-                        continue
-                    if (next_row := SearchRow(False, target, following)) not in parents:
-                        parents[next_row] = row
-                        after.append(next_row)
-        level, depth = after, depth + 1
-    return None if end is None else _path(F, parents, *end)
+        assert row.rest is not None  # the end of the table ends the search
+        for rest in following[row.rest]:
+            if row.config is _DIFFERENT:
+                moves: Iterable[tuple[bool, Hashable]] = [(True, None)]
+            else:
+                left, right = (SideRow(row.rest.node, b, row.first) for b in _live(rest))
+                moves = joint.moves(sides, is_bad, row.config, (left, right))
+            for bad, target in moves:
+                if bad or rest is not None:
+                    next_row = SearchRow(False, _DIFFERENT if bad else target, rest)
+                    parents.setdefault(next_row, row)
+                    yield next_row
+
+    start = [SearchRow(True, joint.initial, rest) for rest in following if rest.node in first]
+    for _ in reachable(start, after):
+        if _FOUND in parents:
+            return _path(parents)
+    return None
 
 
-def _path(
-    F: Future, parents: dict[SearchRow, SearchRow | None], row: SearchRow, following: Rest | None
-) -> list[int]:
-    """Return the nodes up to a row, and the shortest rest."""
-    path: list[int] = []
-    at: SearchRow | None = row
-    while at is not None:
-        path.append(at.rest.node)
-        at = parents[at]
-    path.reverse()
-    while following is not None:
-        path.append(following.node)
-        shorter = F.length[following] - 1
-        following = next(f for f in F.following[following] if (F.length[f] if f else 0) == shorter)
-    return path
+def _path(parents: Mapping[SearchRow, SearchRow]) -> list[int]:
+    path, row = list[int](), _FOUND
+    while not row.first:
+        row = parents[row]
+        assert row.rest is not None
+        path.append(row.rest.node)
+    return path[::-1]
 
 
 def _limit(count: int) -> None:
-    poll()
     if count > MAX_NODES:
         message = f"the question has more than {MAX_NODES:,} configurations"
         raise ResourceLimit("CER0694", message, hint="give fewer rows, or smaller bounds")
