@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from cerlab.automata.plan import PlanClauses
 from cerlab.budget import polled
 from cerlab.engine.answers import events_of_streams
-from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import Int64s
+from cerlab.engine.kernels.blocks import NOTHING as NO_LEAST
 from cerlab.engine.reference.totals import ANY_START, Place, Sliding, Total
 from cerlab.engine.windows import WindowStarts
 from cerlab.errors import BadData, TypeMismatch
@@ -221,7 +221,7 @@ MOST_INTEGER = (1 << 62) - 1
 """Integers up to this size are kept in 64 bits: so is the sum of any two of them."""
 
 
-NOTHING: int = k.NOTHING
+NOTHING: int = NO_LEAST
 """The least of no values."""
 
 

@@ -27,6 +27,7 @@ from cerlab.engine.answers import (
     join_arrays,
     paces,
 )
+from cerlab.engine.kernels import blocks as b
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import (
     DONE,
@@ -42,6 +43,7 @@ from cerlab.engine.kernels.arrays import (
     flat,
     row_offsets,
 )
+from cerlab.engine.kernels.limbs import BITS
 from cerlab.engine.kernels.windowed import relevant
 from cerlab.engine.measures import (
     MOST_INTEGER,
@@ -81,6 +83,9 @@ SHORT = 256
 
 BUDGET = 1 << 16
 """The maximum number of cells of a machine for the kernel: states times symbols."""
+
+FEW_STARTS = 64
+"""Up to so many open starts, a cell for each is cheaper than two stacks (2026-11-28)."""
 
 FIRST_CELLS = 1 << 10
 """The kernel has room for so many integers from the beginning."""
@@ -193,54 +198,72 @@ class ArrayTotals:
         self._wide = 1
         """The number of limbs of the number of runs."""
         at = np.arange(sums + 2, dtype=np.int64)
-        self._layout = k.Layout(1, 1, least, at)
+        self._layout = b.Layout(1, 1, least, at)
         self._cells = _empty(0)
-        self._reg = np.zeros(k.REGISTERS, np.int64)
+        self._stacks = _no_stacks(0, 0)
+        self._scratch = np.zeros(1 << 10, np.int64)
+        self._reg = np.zeros(b.REGISTERS, np.int64)
 
     def read(
         self,
         moves: Moves,
-        read: k.Read,
+        read: b.Read,
         *,
         partitions: int,
         groups: int = 1,
+        more: bool = False,
     ) -> EndTotals:
         """Read events; the totals of the ends, with indices of events.
 
-        Raises `TooLarge` where there are too many totals, and then this cannot go on.
+        Say whether `more` will come. Raises `TooLarge` where there are too many totals, and then
+        this cannot go on.
         """
         for ops in (moves.begin, moves.move):
             if np.diff(ops.first).max(initial=0) > k.MOST_OPS:
                 raise TooLarge("a symbol moves too many runs")
-        self._limbs = [max(a, b) for a, b in zip(self._limbs, np.diff(read.limbs), strict=True)]
+        self._limbs = [max(x, y) for x, y in zip(self._limbs, np.diff(read.limbs), strict=True)]
         self._make_room(partitions)
+        events = len(read.actions) if self.options.separate else 0
+        self._stacks = _no_stacks(len(self._cells.base), events)
         self._follow(max(1, moves.states), groups)
         one_each = groups == 1 and not self.options.by_start
         rows = self._rows(max(1 << 10, len(read.actions) if one_each else 0))
-        parts = list[EndTotals]()
-        scratch, reg = np.zeros(1 << 10, np.int64), self._reg
-        reg[k.AT] = 0
+        parts, reg = list[EndTotals](), self._reg
+        reg[b.FEW] = FEW_STARTS
+        reg[b.AT] = reg[b.STACKED] = reg[b.SETTLES] = 0
         for part in paces(len(read.actions), careful=True):
-            some = read._replace(actions=read.actions[: part.stop])
-            while True:
-                cells, state = self._cells, (scratch, rows, reg, self.options)
-                status = k.total_ends(moves, some, self._layout, cells, *state)
-                if status == DONE:
-                    break
-                if status == FULL:
-                    rows = double_room(rows)
-                elif status == NEED_SCRATCH:
-                    (scratch,) = double_room(_Scratch(scratch))
-                elif status == NEED_ARENA:
-                    self._move(self._layout)
-                else:
-                    parts.append(self._listed(rows))
-                    self._wide, reg[k.WIDER], reg[k.ROWS] = self._wide + 1, 0, 0
-                    self._follow(self._layout.states, self._layout.groups)
-                    rows = self._rows(len(rows.event))
+            rows = self._total(moves, read._replace(actions=read.actions[: part.stop]), rows, parts)
+        if more and reg[b.STACKED]:
+            reg[b.AT], reg[b.SETTLES] = 0, 1
+            rows = self._total(moves, read, rows, parts)
         parts.append(self._listed(rows))
-        reg[k.ROWS] = 0
+        reg[b.ROWS] = 0
         return join_totals(parts)
+
+    def _total(self, moves: Moves, read: b.Read, rows: k.Rows, parts: list[EndTotals]) -> k.Rows:
+        """Read on until the last event; return the rows since the last of `parts`."""
+        reg = self._reg
+        while True:
+            cells, state = self._cells, (self._scratch, rows, reg, self.options)
+            status = k.total_ends(moves, read, self._layout, cells, self._stacks, *state)
+            if status == DONE:
+                return rows
+            if status == FULL:
+                rows = double_room(rows)
+            elif status == NEED_SCRATCH:
+                (self._scratch,) = double_room(_Scratch(self._scratch))
+            elif status == NEED_ARENA:
+                self._move(self._layout)
+            else:
+                parts.append(self._listed(rows))
+                self._wide, reg[b.WIDER], reg[b.ROWS] = self._wide + 1, 0, 0
+                self._follow(self._layout.states, self._layout.groups)
+                rows = self._rows(len(rows.event))
+
+    @property
+    def steps(self) -> int:
+        """The number of cells that events have read so far."""
+        return int(self._reg[b.STEPS])
 
     def _make_room(self, partitions: int) -> None:
         """Make room for partitions."""
@@ -249,10 +272,10 @@ class ArrayTotals:
             poll(100 * max(partitions - have, have))
             self._cells = join_arrays(self._cells, _empty(max(partitions - have, have)))
 
-    def _layout_of(self, states: int, groups: int) -> k.Layout:
+    def _layout_of(self, states: int, groups: int) -> b.Layout:
         widths = [self._wide, *(n + self._wide - 1 for n in self._limbs)]
         at = np.concatenate(([0], np.cumsum(widths)))
-        return k.Layout(states, groups, self._layout.least, at)
+        return b.Layout(states, groups, self._layout.least, at)
 
     def _follow(self, states: int, groups: int) -> None:
         """Have the layout for so many states and groups, and numbers as wide as they are now."""
@@ -261,11 +284,11 @@ class ArrayTotals:
         if not alike or not len(self._cells.pool):
             self._move(layout)
 
-    def _move(self, layout: k.Layout) -> None:
+    def _move(self, layout: b.Layout) -> None:
         """Move the open starts into a pool with room for as many again; raises `TooLarge`."""
         cells, before = self._cells, self._layout
         height = 2 + layout.states * layout.groups * (int(layout.at[-1]) + layout.least)
-        open_starts = np.diff(cells.live)[:, 0] * (cells.epoch == self._reg[k.EPOCH])
+        open_starts = np.diff(cells.live)[:, 0] * (cells.epoch == self._reg[b.EPOCH])
         used = cells.size.copy()
         while (large := used > 4 * open_starts).any():
             used[large] //= 2
@@ -273,10 +296,21 @@ class ArrayTotals:
         size = max(FIRST_CELLS, height * (2 * total + 2 * most + len(used)))
         if size > MOST_CELLS:
             raise TooLarge("there are too many starts in the window, partitions and groups")
+        size += (height - 2) * self._cells_of_stacks(most, layout.states)
         poll(8 * size)
-        pool, epoch = np.zeros(size, np.int64), self._reg[k.EPOCH]
-        self._reg[k.END] = k.move_cells(cells, before, pool, layout, epoch)
+        pool, epoch = np.zeros(size, np.int64), self._reg[b.EPOCH]
+        self._reg[b.END] = b.move_cells(cells, self._stacks, before, pool, layout, epoch)
         self._cells, self._layout = cells._replace(pool=pool), layout
+
+    def _cells_of_stacks(self, most: int, states: int) -> int:
+        """Return the cells for all stacks, and for new ones of the largest partition twice."""
+        if not self.options.separate or self.options.by_start:
+            return 0
+        parts, here = self._stacks.parts, 0
+        if self._reg[b.STACKED]:
+            stacked = parts[:, b.FIRST] > 0
+            here = int((parts[:, b.LAST] - parts[:, b.FIRST] + states + 1)[stacked].sum())
+        return here + (2 * (most + states + 1) if most > FEW_STARTS else 0)
 
     def copy(self) -> ArrayTotals:
         """Return another one that goes on from here."""
@@ -288,12 +322,12 @@ class ArrayTotals:
     def begin(self, runs: OpenRuns, idle: Sequence[int], states: int, groups: int) -> None:
         """Begin with some runs, of partitions with these idle states; raises `TooLarge`."""
         totals = runs.totals
-        width = [limbs(x, k.BITS) for x in (totals.runs, *totals.sums)]
+        width = [limbs(x, BITS) for x in (totals.runs, *totals.sums)]
         self._wide = len(width[0])
         self._limbs = [max(1, len(of) - self._wide + 1) for of in width[1:]]
         self._make_room(len(idle))
         cells, reg = self._cells, self._reg
-        cells.idle[: len(idle)], cells.epoch[: len(idle)] = idle, reg[k.EPOCH]
+        cells.idle[: len(idle)], cells.epoch[: len(idle)] = idle, reg[b.EPOCH]
         first, place = _starts_of(totals.end, totals.start)
         of = totals.end[first]
         cells.live[:, 1] = counts = np.bincount(of, minlength=len(cells.base))
@@ -301,7 +335,7 @@ class ArrayTotals:
         layout = self._layout = self._layout_of(states, groups)
         columns, size = int(layout.at[-1]) + layout.least, cells.size
         height = 2 + states * groups * columns
-        end = reg[k.END] = height * int(size.sum())
+        end = reg[b.END] = height * int(size.sum())
         cells.base[:] = height * (np.cumsum(size) - size)
         if 2 * end + height > MOST_CELLS:
             raise TooLarge("there are too many starts in the window, partitions and groups")
@@ -318,7 +352,7 @@ class ArrayTotals:
     def runs(self) -> OpenRuns:
         """Return all open runs."""
         cells, layout = self._cells, self._layout
-        count = np.diff(cells.live)[:, 0] * (cells.epoch == self._reg[k.EPOCH])
+        count = np.diff(cells.live)[:, 0] * (cells.epoch == self._reg[b.EPOCH])
         of = np.repeat(np.arange(len(count)), count)
         slot = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count) + cells.live[of, 0]
         at, size = cells.base[of] + slot, cells.size[of]
@@ -344,7 +378,7 @@ class ArrayTotals:
         """Return the idle state of each partition."""
         self._make_room(partitions)
         cells = self._cells
-        idles: list[int] = np.where(cells.epoch == self._reg[k.EPOCH], cells.idle, 0).tolist()
+        idles: list[int] = np.where(cells.epoch == self._reg[b.EPOCH], cells.idle, 0).tolist()
         return idles[:partitions]
 
     def _rows(self, count: int) -> k.Rows:
@@ -355,7 +389,7 @@ class ArrayTotals:
 
     def _listed(self, rows: k.Rows) -> EndTotals:
         """The rows that the kernel listed."""
-        count = int(self._reg[k.ROWS])
+        count = int(self._reg[b.ROWS])
         event, start, group, columns = (each[:count] for each in rows)
         start = start if self.options.by_start else np.full(count, ANY_START, np.int64)
         at = self._layout.at + np.arange(len(self._layout.at))
@@ -368,6 +402,12 @@ class ArrayTotals:
         parts = (columns[:, first:last] for first, last in pairwise(at.tolist()))
         runs, *sums = map(numbers_of_limbs, parts)
         return EndTotals(end, start, group, runs, tuple(sums), tuple(columns[:, at[-1] :].T))
+
+
+def _no_stacks(partitions: int, events: int) -> b.Stacks:
+    """Return no stacks of some partitions, with room for some events."""
+    earlier, opened, occupied = (np.empty(events, np.int64) for _ in range(3))
+    return b.Stacks(np.zeros((partitions, b.PARTS), np.int64), earlier, opened, occupied)
 
 
 class OpenRuns(NamedTuple):
@@ -394,12 +434,12 @@ class _Scratch(NamedTuple):
     cells: Int64s
 
 
-def _empty(partitions: int) -> k.Cells:
+def _empty(partitions: int) -> b.Cells:
     """No runs of so many partitions."""
     base, size = (np.zeros(partitions, np.int64) for _ in range(2))
     live, epoch = np.zeros((partitions, 2), np.int64), np.full(partitions, NONE, np.int64)
     nothing = np.zeros(0, np.int64)
-    return k.Cells(nothing, base, size, live, epoch, np.zeros(partitions, np.int32))
+    return b.Cells(nothing, base, size, live, epoch, np.zeros(partitions, np.int32))
 
 
 def numbers_of_limbs(limbs: Int64s) -> Any:
@@ -407,9 +447,9 @@ def numbers_of_limbs(limbs: Int64s) -> Any:
     parts = [limbs[:, n] for n in range(limbs.shape[1])]
     while len(parts) > 1 and not parts[-1].any():
         parts.pop()
-    if sum(largest(part) << k.BITS * n for n, part in enumerate(parts)) > MOST_INTEGER:
+    if sum(largest(part) << BITS * n for n, part in enumerate(parts)) > MOST_INTEGER:
         parts = [part.astype(object) for part in parts]
-    return sum(part << k.BITS * n for n, part in enumerate(parts))
+    return sum(part << BITS * n for n, part in enumerate(parts))
 
 
 def read_of(
@@ -417,16 +457,16 @@ def read_of(
     marks: Sequence[frozenset[str]],
     inputs: AggregateInputs,
     positions: Int64s,
-) -> k.Read:
-    """What the kernel reads: fields of `k.Read`, and the gains by the events at some positions."""
+) -> b.Read:
+    """What the kernel reads: fields of `b.Read`, and the gains by the events at some positions."""
     length, groups = len(positions), zip(inputs.groups, inputs.strides, strict=True)
-    digits = [limbs(x[positions], k.BITS) for _, x in inputs.sums]
+    digits = [limbs(x[positions], BITS) for _, x in inputs.sums]
     least = [x[positions] for _, x in inputs.least]
-    return k.Read(
+    return b.Read(
         **events,
         sums=_rows([digit for of in digits for digit in of], length),
         limbs=np.concatenate(([0], np.cumsum([*map(len, digits)], dtype=np.int64))),
-        least=_rows([np.where(x < 0, k.NOTHING, x) for x in least], length),
+        least=_rows([np.where(x < 0, b.NOTHING, x) for x in least], length),
         groups=_rows([x[positions] * stride for (_, x, _), stride in groups], length),
         adds=_has(marks, [label for label, _ in inputs.sums]),
         lessens=_has(marks, [label for label, _ in inputs.least]),
@@ -513,7 +553,7 @@ class Places:
         action: Symbols,
         matters: Bytes,
     ) -> dict[str, Int64s]:
-        """The events that matter and are in a partition, as fields of `k.Read`.
+        """The events that matter and are in a partition, as fields of `b.Read`.
 
         The columns and `symbols` are of all events of a batch, `positions` those in the stream;
         `action` and `matters` are by symbol. Raises `BadData` for a time that is missing or goes

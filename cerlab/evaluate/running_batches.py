@@ -22,6 +22,7 @@ from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch, events_of_streams, join_answers
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import Int64s
+from cerlab.engine.kernels.limbs import BITS
 from cerlab.engine.measures import (
     MOST_INTEGER,
     NOTHING,
@@ -160,7 +161,8 @@ class Batches:
         events = places.read(columns, inside + first, symbols, program.action, program.matters)
         read = read_of(events, machine.marks, inputs, events["positions"] - first)
         partitions, groups = places.partitions, numbering.groups
-        ends = totals.read(program.moves, read, partitions=partitions, groups=groups)
+        room = {"partitions": partitions, "groups": groups}
+        ends = totals.read(program.moves, read, **room, more=True)
         # From here on nothing is refused.
         self._numbering, self._places, self._totals = numbering, places, totals
         self._program = program
@@ -325,7 +327,7 @@ class Numbering:
                 units = [_zeros(rest) - EXPONENT for rest in rests if rest]
                 unit = min(0, values.numbers(attribute).exponent, *units)
                 # a limb at once, so that few values need another unit; no double needs a lower one
-                self._units[n] = max(unit // k.BITS * k.BITS, -EXPONENT)
+                self._units[n] = max(unit // BITS * BITS, -EXPONENT)
         self._orders = []
         for n, measure in enumerate(request.extremes):
             extremes = (total.least[n] for total in totals)

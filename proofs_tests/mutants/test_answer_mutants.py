@@ -15,7 +15,7 @@ from cerlab.automata.labelled import LabelledMachine, LabelledMoves, LabelledSta
 from cerlab.engine import labels as registers
 from cerlab.engine import measures as end_totals
 from cerlab.engine import totals
-from cerlab.engine.kernels import totals as kernel
+from cerlab.engine.kernels import blocks as kernel
 from cerlab.engine.kernels.labels import SEVERAL
 from cerlab.engine.labels import Places
 from cerlab.engine.reference import driver

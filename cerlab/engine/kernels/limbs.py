@@ -1,0 +1,187 @@
+"""Numbers of any size as limbs of `BITS` bits, and loops over rows of cells.
+
+A number is one cell or several, a fixed step apart: the lowest limb first, the last one signed and
+larger. After an event no last limb is near 64 bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cerlab.engine.kernels.arrays import Int64s, inline
+
+BITS = 24
+"""The size of a limb."""
+
+MASK = (1 << BITS) - 1
+
+# a limb of a gain is below 2^24, so a product is below 2^51, and 2^10 of both sizes below 2^62
+MOST_RUNS = 1 << 27
+"""The largest last limb of the number of runs before an event, where sums are multiples of it."""
+
+MOST = 1 << 51
+"""The largest last limb of other numbers before an event."""
+
+TOGETHER = 1 << 10
+"""So many numbers are added up before their sum is cut into limbs."""
+
+SMALL = 1 << 31
+"""The product of two numbers below this fits 62 bits."""
+
+MOST_ABOVE = 1 << 30
+"""So large what is above the last limb may be: 2^7 of such products together fit 62 bits."""
+
+# Unsigned indices: for others Numba asks whether they count from the end, and LLVM does not
+# compile the loop to vector instructions.
+
+
+@inline
+def copy(target: Int64s, to: int, source: Int64s, of: int, m: int) -> None:
+    """Copy `m` cells."""
+    t, s = np.uintp(to), np.uintp(of)
+    for n in range(np.uintp(m)):
+        target[t + n] = source[s + n]
+
+
+@inline
+def fill(target: Int64s, to: int, value: int, m: int) -> None:
+    """Write a value into `m` cells."""
+    t = np.uintp(to)
+    for n in range(np.uintp(m)):
+        target[t + n] = value
+
+
+@inline
+def plus(target: Int64s, to: int, source: Int64s, of: int, m: int, times: int) -> None:
+    """Add a multiple of `m` cells to others."""
+    t, s = np.uintp(to), np.uintp(of)
+    for n in range(np.uintp(m)):
+        target[t + n] += source[s + n] * times
+
+
+@inline
+def add_counts(target: Int64s, to: int, source: Int64s, of: int, m: int) -> Any:
+    """Add `m` numbers of runs to others; return a number with as many bits as the largest."""
+    t, s, bits = np.uintp(to), np.uintp(of), np.int64(0)
+    for n in range(np.uintp(m)):
+        there = target[t + n] + source[s + n]
+        target[t + n] = there
+        bits |= there
+    return bits
+
+
+@inline
+def carry(target: Int64s, to: int, size: int, m: int) -> None:
+    """Move what is above a limb in `m` cells to the next row, `size` cells on."""
+    t, above = np.uintp(to), np.uintp(to + size)
+    for n in range(np.uintp(m)):
+        target[above + n] += target[t + n] >> BITS
+        target[t + n] &= MASK
+
+
+@inline
+def sum_of(source: Int64s, of: int, m: int) -> Any:
+    """Add up `m` cells."""
+    s, total = np.uintp(of), np.int64(0)
+    for n in range(np.uintp(m)):
+        total += source[s + n]
+    return total
+
+
+@inline
+def largest_of(source: Int64s, of: int, m: int) -> Any:
+    """Return the largest size in `m` cells."""
+    s, largest = np.uintp(of), np.int64(0)
+    for n in range(np.uintp(m)):
+        largest = max(largest, abs(source[s + n]))
+    return largest
+
+
+@inline
+def any_of(source: Int64s, at: int, rows: int, size: int, m: int) -> bool:
+    """Return whether any of `m` cells in some rows is not zero."""
+    some = np.int64(0)
+    for r in range(rows):
+        s = np.uintp(at + r * size)
+        for n in range(np.uintp(m)):
+            some |= source[s + n]
+    return some != 0
+
+
+@inline
+def occupied(source: Int64s, at: int, count: int, step: int) -> bool:
+    """Return whether a number is not zero in any of its limbs."""
+    some = np.int64(0)
+    for n in range(count):
+        some |= source[at + n * step]
+    return some != 0
+
+
+@inline
+def add_up(pool: Int64s, row: int, m: int, out: Int64s, into: int) -> None:
+    """Add up `m` limbs into two."""
+    for n in range(0, m, TOGETHER):
+        part = out[into] + sum_of(pool, row + n, min(m - n, TOGETHER))
+        out[into] = part & MASK
+        out[into + 1] += part >> BITS
+
+
+@inline
+def digit(pool: Int64s, at: int, step: int, count: int, d: int) -> Any:
+    """Return digit `d` of a number of `count` limbs, whose last limb is digits of three."""
+    if d < count - 1:
+        return pool[at + d * step]
+    top = pool[at + (count - 1) * step]
+    if d == count - 1:
+        return top & MASK
+    if d == count:
+        return (top >> BITS) & MASK
+    return top >> (2 * BITS)
+
+
+@inline
+def add_product(
+    pool: Int64s,
+    first: int,
+    first_step: int,
+    first_count: int,
+    second: int,
+    second_step: int,
+    second_count: int,
+    out: Int64s,
+    to: int,
+    count: int,
+    work: int,
+) -> bool:
+    """Add the product of two numbers to `count` limbs, which are two or more, side by side.
+
+    Returns whether it fits. The cells of `out` from `work` on are written, as many as both numbers
+    have limbs and four more.
+    """
+    x, y = pool[first], pool[second]
+    if first_count == 1 and second_count == 1 and abs(x) < SMALL and abs(y) < SMALL:
+        out[to] += (x * y) & MASK
+        out[to + 1] += (x * y) >> BITS
+        return True
+    last = first_count + second_count + 3
+    fill(out, work, 0, last + 1)
+    for d in range(first_count + 2):
+        x = digit(pool, first, first_step, first_count, d)
+        if x != 0:
+            for e in range(second_count + 2):
+                y = digit(pool, second, second_step, second_count, e)
+                out[work + d + e] += x * y
+    for d in range(last):
+        out[work + d + 1] += out[work + d] >> BITS
+        out[work + d] &= MASK
+    for d in range(count - 1):
+        out[to + d] += out[work + d]
+    above = out[work + last]
+    for d in range(last - 1, count - 2, -1):
+        if abs(above) > MOST_ABOVE:
+            return False
+        above = (above << BITS) + out[work + d]
+    out[to + count - 1] += above
+    return True
