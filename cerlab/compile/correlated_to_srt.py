@@ -24,7 +24,7 @@ from functools import cache, partial
 from itertools import product
 from typing import NamedTuple, TypeAlias, assert_never
 
-from cerlab.automata.automaton import Vcea
+from cerlab.automata.automaton import Mark, Vcea
 from cerlab.automata.compose import both, in_any_order, quotient, remember, strict, unless
 from cerlab.automata.explore import reachable, successors_by, trim
 from cerlab.automata.labelled import (
@@ -293,11 +293,40 @@ def correlated_plan(query: CeqlQuery, vcea: Vcea | None = None) -> CorrelatedPla
 
     Raises as `correlated_to_srt`.
     """
+    clauses = plan_clauses(query)
     if vcea is None:
-        srt = correlated_to_srt(strategy_and_body(query)[1])
+        strategy, body = strategy_and_body(query)
+        if strategy is Strategy.STRICT:
+            body, clauses["strategy"] = cel.Select(strategy, body), None
+        srt = correlated_to_srt(body)
     else:
         srt = _transducer(of_vcea(vcea))
-    return CorrelatedPlan(srt=srt, **plan_clauses(query))
+    if clauses["strategy"] is Strategy.MAX and _marks_a_fixed_number(srt):
+        clauses["strategy"] = None
+    return CorrelatedPlan(srt=srt, **clauses)
+
+
+def _marks_a_fixed_number(T: Srt) -> bool:
+    """Whether all answers have the same number of positions, so that none contains another.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> texts = "A ; B", "A+ ; B", "A OR (A ; B)"
+    >>> [_marks_a_fixed_number(correlated_to_srt(parse_cel(text)[0])) for text in texts]
+    [True, False, False]
+    """
+    useful = set(reachable(T.F, successors_by((t.target, t.source) for t in T.Delta)))
+    marked, pending = {T.q0: 0}, [T.q0]
+    while pending:
+        q = pending.pop()
+        for t in T.Delta:
+            if t.source != q or t.target not in useful:
+                continue
+            after = marked[q] + (t.mark is Mark.TAKE)
+            if t.target not in marked:
+                pending.append(t.target)
+            if marked.setdefault(t.target, after) != after:
+                return False
+    return len({marked[q] for q in T.F if q in marked}) <= 1
 
 
 def correlated_to_srt(phi: cel.Formula, *, timed: bool = False) -> Srt:

@@ -32,6 +32,7 @@ from cerlab.model.columns import (
     without_views,
 )
 from cerlab.model.event import Event, PartlyReadable, TypeColumn, Value, type_of_all
+from cerlab.model.stream import Between
 
 _ROWS = 1 << 16
 """Rows that are read at once."""
@@ -73,6 +74,13 @@ def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[E
                 yield conform_event(event, reading, row)
             except BadData as error:
                 reading.reject(_row_text(batch, row - first), error)
+
+
+def events_between(table: Any, reading: Reading, *, before: int = 0) -> Between:
+    """Return a function that makes events of the rows between two places, as `table_events`."""
+    return lambda start, stop: table_events(
+        table.slice(start, stop - start), reading, before=before + start
+    )
 
 
 def _row_text(batch: Any, row: int) -> str:

@@ -125,16 +125,22 @@ class Rows:
                 poll()
             yield Event(types[n], {name: values[name][n] for name in self.names[s]}, streams[n])
 
+    def events_between(self, start: int, stop: int) -> Iterator[Event]:
+        """Yield the events from `start` on, before `stop`; raises as `events`."""
+        return self.between(start, stop).events()
+
+    def between(self, start: int, stop: int) -> Rows:
+        """Return the rows from `start` on, before `stop`, which are at most as many as these."""
+        if start == 0 and stop == self.count:
+            return self
+        columns = {name: column[start:stop] for name, column in self.columns.items()}
+        shape = None if self.shape is None else self.shape[start:stop]
+        return Rows(columns, stop - start, self.names, shape)
+
     def slices(self, size: int) -> Iterator[Rows]:
         """Yield the same rows in parts of at most `size`."""
-        if self.count <= size:
-            yield self
-            return
-        for begin in range(0, self.count, size):
-            end = min(begin + size, self.count)
-            columns = {name: column[begin:end] for name, column in self.columns.items()}
-            shape = None if self.shape is None else self.shape[begin:end]
-            yield Rows(columns, end - begin, self.names, shape)
+        for begin in range(0, max(self.count, 1), size):
+            yield self.between(begin, min(begin + size, self.count))
 
 
 Part: TypeAlias = Rows | list[Event]
@@ -217,9 +223,19 @@ def stream_of(
         for part in parts:
             yield from events_of(part)
 
+    def between(start: int, stop: int) -> Iterator[Event]:
+        before = 0
+        for part in parts:
+            first, last = max(start - before, 0), min(stop - before, length(part))
+            if first < last:
+                rows = part.between(first, last) if isinstance(part, Rows) else part[first:last]
+                yield from events_of(rows)
+            before += length(part)
+
     names = dict.fromkeys(name for part in parts for name in column_names(part))
     columns = {name: concat_columns([column_of(part, name) for part in parts]) for name in names}
-    return kind.from_columns(columns, sum(map(length, parts)), load, time=axis, schema=schema)
+    count = sum(map(length, parts))
+    return kind.from_columns(columns, count, load, time=axis, schema=schema, between=between)
 
 
 def column_names(part: Part) -> Iterable[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -105,6 +106,7 @@ class Stream(Events):
             super().__init__((), time=axis, until=until)
             self._events, self._length = None, rows.count
             self._lists, self._load = rows.columns, rows.events
+            self._between = rows.events_between
             return
         own = tuple(each for each in records if isinstance(each, Event))
         if len(own) < len(records):
@@ -315,13 +317,14 @@ def _order(stream: Events, axis: TimeAxis) -> NDArray[np.int64]:
 def _table_stream(table: Any, reading: Reading, axis: TimeAxis | None) -> Stream:
     """Column by column where that is safe, else row by row."""
 
-    def load() -> Iterator[Event]:
-        return arrow.table_events(table, reading)
-
+    load = partial(arrow.table_events, table, reading)
     columns = table_columns(table, reading)
     if columns is None:
         return Stream(load(), time=axis, schema=reading.schema)
-    return Stream.from_columns(columns, table.num_rows, load, time=axis, schema=reading.schema)
+    between = arrow.events_between(table, reading)
+    return Stream.from_columns(
+        columns, table.num_rows, load, time=axis, schema=reading.schema, between=between
+    )
 
 
 def from_arrow(table: Any, **how: Unpack[HowToReadTable]) -> Stream:

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from io import BytesIO
 from os import PathLike
 from os.path import exists, isdir, isfile
@@ -624,14 +625,15 @@ def _of_columns(
         poll()
         table = arrow.as_table(batch, reading.file)
 
-        def load(table: Any = table, before: int = before) -> Iterator[Event]:
-            return arrow.table_events(table, reading, before=before)
-
+        load = partial(arrow.table_events, table, reading, before=before)
+        between = arrow.events_between(table, reading, before=before)
         before += batch.num_rows
         columns = table_columns(table, reading)
         if columns is not None:
             length, schema = batch.num_rows, reading.schema
-            yield kind.from_columns(columns, length, load, time=axis, schema=schema)
+            yield kind.from_columns(
+                columns, length, load, time=axis, schema=schema, between=between
+            )
             continue
         for part in batched(load(), size):
             yield kind(part, time=axis, schema=reading.schema)

@@ -22,7 +22,11 @@ from cerlab.budget import polled
 from cerlab.display import drawable
 from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
-from cerlab.model.columns import Columns, as_arrow, take_columns
+from cerlab.model.columns import (
+    Columns,
+    as_arrow,
+    take_columns,
+)
 from cerlab.model.event import (
     Duration,
     Event,
@@ -300,6 +304,35 @@ def _show(instant: Instant) -> str:
     return str(float(instant) if is_float else int(instant))
 
 
+Between: TypeAlias = Callable[[int, int], Iterable[Event]]
+"""Makes the events of a stream from a position on, before another one."""
+
+
+class _Loaded:
+    """The first events of a source, as many as were asked for."""
+
+    def __init__(self, load: Callable[[], Iterable[Event]]) -> None:
+        self._load = load
+        self._rest: Iterator[Event] | None = None
+        self._events: list[Event] = []
+
+    def between(self, start: int, stop: int) -> list[Event]:
+        """Return the events from `start` on, before `stop`."""
+        if self._rest is None:
+            self._rest = iter(self._load())
+        try:
+            self._events += islice(self._rest, max(0, stop - len(self._events)))
+        except BaseException:
+            # a generator that has raised is over: the next look begins anew
+            self._rest, self._events = None, []
+            raise
+        return self._events[start:stop]
+
+
+_BLOCK = 1 << 8
+"""Events of columns that are made together: a block takes 1 ms, a slice of a table 0.1 ms."""
+
+
 @drawable
 class Stream:
     """An immutable finite stream ``t_0 t_1 ..``; positions count from 0.
@@ -309,7 +342,7 @@ class Stream:
     """
 
     __slots__ = (
-        *("_columns", "_events", "_length", "_lists", "_load"),
+        *("_between", "_blocks", "_columns", "_events", "_length", "_lists", "_load"),
         *("schema", "time", "until", "__weakref__"),
     )
 
@@ -325,6 +358,8 @@ class Stream:
         self._columns: Columns | None = None
         self._lists: Mapping[str, Sequence[Value]] | None = None  # no columns before they are used
         self._load: Callable[[], Iterable[Event]] | None = None
+        self._between: Between | None = None
+        self._blocks: dict[int, tuple[Event, ...]] = {}
         self._length = len(self._events)
         self.time = time
         self.schema = schema
@@ -352,7 +387,8 @@ class Stream:
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self._events, columns, source, self.time, self.schema, self.until = state
-        self._lists = self._load = self._columns = None
+        self._lists = self._load = self._between = self._columns = None
+        self._blocks = {}
         self._length = len(self.events)
         if columns is not None:
             self._columns = Columns(columns, lambda name: as_arrow(columns[name]), source)
@@ -367,12 +403,18 @@ class Stream:
         *,
         time: TimeAxis | None = None,
         schema: Schema | None = None,
+        between: Between | None = None,
     ) -> Self:
-        """A stream of columns that are known to hold events; `load` makes the events of them."""
+        """Return a stream of columns that are known to hold events.
+
+        ``load()`` makes the events, ``between(start, stop)`` those from `start` on before `stop`.
+        Without `between`, a look at one event makes those before it, too.
+        """
         stream = cls((), time=time, schema=schema)
         source = getattr(columns, "source", None)
         made_of = Columns(columns, lambda name: as_arrow(columns[name]), source)
-        stream._events, stream._columns, stream._load, stream._length = None, made_of, load, length
+        stream._events, stream._columns, stream._length = None, made_of, length
+        stream._load, stream._between = load, between or _Loaded(load).between
         return stream
 
     @property
@@ -381,6 +423,7 @@ class Stream:
         if self._events is None:
             assert self._load is not None
             self._events = tuple(polled(self._load()))
+            self._blocks = {}
         return self._events
 
     @property
@@ -390,10 +433,25 @@ class Stream:
 
     def head(self, n: int) -> tuple[Event, ...]:
         """The first n events, or all if there are fewer; of columns no more are made."""
-        if self._events is None:
-            assert self._load is not None
-            return tuple(islice(self._load(), n))
-        return self._events[:n]
+        return self.events_between(0, n)
+
+    def events_between(self, start: int, stop: int) -> tuple[Event, ...]:
+        """Return the events from `start` on, before `stop`; of columns no others are made."""
+        if self._events is not None:
+            return self._events[start:stop]
+        assert self._between is not None
+        start, stop, _ = slice(start, stop).indices(self._length)
+        return tuple(polled(self._between(start, max(start, stop))))
+
+    def _event(self, position: int) -> Event:
+        """Return one event; of columns a block of events is made, and kept for the next one."""
+        if self._events is not None:
+            return self._events[position]
+        number, place = divmod(range(self._length)[position], _BLOCK)
+        if (block := self._blocks.get(number)) is None:
+            block = self.events_between(number * _BLOCK, (number + 1) * _BLOCK)
+            self._blocks[number] = block
+        return block[place]
 
     @property
     def columns(self) -> Columns:
@@ -458,7 +516,7 @@ class Stream:
             if self._columns is not None:
                 return events_at(self, range(*index.indices(len(self))))
             return type(self)(self.events[index], time=self.time, schema=self.schema)
-        return self.events[index]
+        return self._event(index)
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self.events)
@@ -480,12 +538,16 @@ def events_at(stream: AnyStream, positions: Any) -> AnyStream:
     """
     columns = take_columns(stream.columns, positions)
 
+    def between(start: int, stop: int) -> Iterator[Event]:
+        return (stream[n] for n in positions[start:stop])
+
     def load() -> Iterator[Event]:
-        events = stream.head(max(positions, default=-1) + 1)  # none after the last one is made
-        return (events[n] for n in positions)
+        return between(0, len(positions))
 
     axis, schema = stream.time, stream.schema
-    return type(stream).from_columns(columns, len(positions), load, time=axis, schema=schema)
+    return type(stream).from_columns(
+        columns, len(positions), load, time=axis, schema=schema, between=between
+    )
 
 
 def events_of_dicts(

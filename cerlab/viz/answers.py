@@ -110,8 +110,7 @@ def answers_html(answers: LazyAnswers) -> str:
     if not excerpt.first:
         return block(note(f"{head}: {showing(excerpt)}"))
     picture = within_page(_timeline(answers, excerpt))
-    last = max(answer.end for answer in excerpt.first)
-    rows = _rows(excerpt.first, answers.stream.head(last + 1))
+    rows = _rows(excerpt.first, answers.stream)
     columns = ("start", "end", "positions", "events")
     return block(picture, table(f"{head}: {showing(excerpt)}", columns, rows))
 
@@ -125,14 +124,14 @@ def _timeline(answers: LazyAnswers, excerpt: Listing) -> Timeline:
     return timeline([Row("answers", excerpt.first, excerpt.total)], answers.stream)
 
 
-def _rows(answers: Sequence[ComplexEvent], events: Sequence[Event]) -> list[list[object]]:
+def _rows(answers: Sequence[ComplexEvent], events: Stream) -> list[list[object]]:
     return [
         [a.start, a.end, positions_text(a.positions, SOME), _events(a.positions, events)]
         for a in answers
     ]
 
 
-def _events(positions: Sequence[int], events: Sequence[Event]) -> str:
+def _events(positions: Sequence[int], events: Stream) -> str:
     return cut(" · ".join(event_text(events[p], 40) for p in positions[:4]), 160)
 
 

@@ -202,8 +202,7 @@ def _with_neighbours(positions: set[int], length: int, room: int, reach: int) ->
 def _ticks(
     stream: Stream, positions: Sequence[int], axis: str | None, names: tuple[str, str]
 ) -> tuple[Tick, ...]:
-    first = stream.head(positions[-1] + 1) if positions else ()
-    events = [first[position] for position in positions]
+    events = [stream[position] for position in positions]
     places = _steps(positions) if axis is None else _times(events, positions, axis)
     kinds, labels = ([_word(value_of(event, name)) for event in events] for name in names)
     return tuple(map(Tick, positions, events, places, kinds, labels))

@@ -206,7 +206,7 @@ def explain_sremo(question: SremoQuestion) -> Why:
     Raises as `cerlab.evaluate` with the reference does, except for the length of the stream.
     """
     check_sremo(question.e)
-    check_times(question.e, question.stream.events)
+    check_times(question.e, question.events)
     positions = question.positions
     if not positions:
         raise UsageError(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import NamedTuple, TypeAlias, assert_never, cast
 
-from cerlab.logic.ceql.semantics import Substream
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import Sremo, reads
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import AttributeWindow, Strategy, TimeWindow
-from cerlab.model.stream import Stream
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream, clock_for, width_of
 from cerlab.predicates.syntax import Guard, all_of
 from cerlab.why import failure as mend
 from cerlab.why.cel import Part, derivations
@@ -106,9 +106,10 @@ def _out_of_window(question: Question) -> Callable[[int, int], bool]:
     window, stream = question.ast.window, question.stream
     if not isinstance(window, AttributeWindow | TimeWindow):
         return lambda first, last: False
-    meter = Meter(window, question.time, Substream(stream.events, tuple(range(len(stream)))))
+    clock, width = clock_for(window, question.time), width_of(window)
     return lambda first, last: (
-        all(question.passes(stream[p]) for p in (first, last)) and not meter.fits(first, last)
+        all(question.passes(stream[p]) for p in (first, last))
+        and clock(stream[last], last) - clock(stream[first], first) > width
     )
 
 
@@ -211,9 +212,14 @@ class SremoQuestion:
     start: int | None = None
     end: int | None = None
 
+    @property
+    def events(self) -> Sequence[Event]:
+        """The events of the stream, each made of columns when it is looked at."""
+        return cast("Sequence[Event]", self.stream)
+
     def root(self, allowance: int, start: int) -> SremoPart:
         """The whole expression, from an event up to the last position."""
-        S, first, last = self.stream.events, self.positions[0], self.positions[-1]
+        S, first, last = self.events, self.positions[0], self.positions[-1]
         goal = MarkGoal(
             S, range(len(S)), self.positions, first, last, allowance=allowance, read=reads(self.e)
         )

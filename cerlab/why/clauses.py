@@ -354,7 +354,7 @@ def confirm_sremo(question: SremoQuestion, lo: int, *, holds: bool) -> None:
     """Check what the deduction says, where the expression has a transducer of reasonable size."""
     if (plan := _plan(question.e)) is None:
         return
-    shows = _shows(plan, question.stream.events, question.positions, lo)
+    shows = _shows(plan, question.events, question.positions, lo)
     assert shows in (None, holds), f"the transducer says {shows}, the search {holds}"
 
 

@@ -198,7 +198,7 @@ def places(question: Question, lo: int, hi: int) -> Iterator[Place]:
             failures += _key_failures(stream[p], p, attributes, own, key)
         rows = (
             (i, t)
-            for i, t in enumerate(stream.events[lo : hi + 1], lo)
+            for i, t in enumerate(stream.events_between(lo, hi + 1), lo)
             if i in keys or (question.passes(t) and partition_key(t, attributes) == key)
         )
         nowhere = frozenset(p for p, own in keys.items() if own is None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -290,10 +291,19 @@ def test_a_time_that_goes_back_where_filters_compare_labels() -> None:
         assert row == {"end": 2, "count": 3 if sliding else 2}
 
 
-def test_a_session_where_filters_compare_labels_under_a_strategy_is_refused_by_name() -> None:
-    query = cerlab.parse_query("SELECT MAX * WHERE A AS a ; B AS b FILTER a.v < b.v")
-    with pytest.raises(cerlab.Unsupported, match="MAX compares the answers of one end"):
-        query.aggregating()
+def test_a_session_where_filters_compare_labels_under_a_strategy() -> None:
+    text = "SELECT MAX * WHERE A{1,2} AS a ; B AS b FILTER a.v < b.v WITHIN 5 EVENTS"
+    query = cerlab.parse_query(text)
+    events = [{"type": "AAB"[n % 3], "v": n * 7 % 5} for n in range(15)]
+    session = query.aggregating(group_by="end")
+    counts = [row for event in events for row in session.push([event]).to_pylist()]
+    answers = cerlab.evaluate(text, events, evaluator="reference")
+    assert counts == [
+        {"end": end, "count": n} for end, n in Counter(a.end for a in answers).items()
+    ]
+    assert len(answers) == 2
+    with pytest.raises(cerlab.Unsupported, match="which answers MAX leaves inside the window"):
+        cerlab.parse_query(f"{text} CONSUME BY ANY").aggregating()
 
 
 def test_integers_that_are_no_doubles_beside_doubles_have_exact_sums() -> None:

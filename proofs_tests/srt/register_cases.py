@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from random import Random
 from typing import TypeVar
 
@@ -12,11 +13,11 @@ from cerlab.automata.registers import NONE, RegisterTransition, Srt
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.registers import IntervalRuns, answers
-from cerlab.engine.registers.evaluation import RegisterEvaluation, RegisterRun
+from cerlab.engine.registers.evaluation import RegisterEvaluation, RegisterRun, why_not
 from cerlab.engine.registers.program import AnyPlan
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.clauses import AttributeWindow, Consume, EventWindow
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import EVERYTHING
@@ -133,8 +134,16 @@ def of_intervals(rng: Random) -> Case:
         window = window if isinstance(window, AttributeWindow) else None
         consume = Consume.NONE if consume is Consume.PARTITION else consume
     streams = rng.choice(((), (), ("S",)))
-    plan = CorrelatedPlan(T, streams=streams, partition=partition, window=window, consume=consume)
-    return plan, words(rng, T)
+    strategy = rng.choice((None, None, Strategy.MAX, Strategy.NXT, Strategy.LAST))
+    plan = CorrelatedPlan(
+        T,
+        streams=streams,
+        partition=partition,
+        strategy=strategy,
+        window=window,
+        consume=consume,
+    )
+    return plan if why_not(plan) is None else replace(plan, strategy=None), words(rng, T)
 
 
 def words(rng: Random, T: Srt, most: int = 9) -> Stream:

@@ -318,12 +318,19 @@ def test_what_the_engine_leaves_to_the_reference() -> None:
     for plan in (
         CorrelatedPlan(T, partition=("k",), window=EventWindow(2)),
         CorrelatedPlan(T, partition=("k",), consume=Consume.PARTITION),
-        CorrelatedPlan(T, strategy=Strategy.MAX),
+        CorrelatedPlan(T, strategy=Strategy.STRICT),
+        CorrelatedPlan(T, strategy=Strategy.MAX, window=EventWindow(2), streams=("S",)),
+        CorrelatedPlan(T, strategy=Strategy.LAST, window=EventWindow(2), consume=Consume.ANY),
     ):
         assert why_not(plan)
         with pytest.raises(NotTaken):
             RegisterEvaluation(plan, Stream([]))
-    assert why_not(CorrelatedPlan(T, partition=("k",), consume=Consume.ANY)) is None
+    for plan in (
+        CorrelatedPlan(T, partition=("k",), consume=Consume.ANY),
+        CorrelatedPlan(T, strategy=Strategy.MAX, window=EventWindow(2)),
+        CorrelatedPlan(T, strategy=Strategy.NXT, partition=("k",), consume=Consume.ANY),
+    ):
+        assert why_not(plan) is None
 
 
 def test_ambiguity_does_not_pile_up() -> None:

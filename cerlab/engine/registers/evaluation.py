@@ -7,6 +7,8 @@ are the configurations with their matches, the values that they hold, and the wi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,13 +19,16 @@ from cerlab.engine.answers import (
     BATCH,
     AnswerBatch,
     BatchedAnswers,
+    batched_answers,
     events_of_streams,
+    join_answers,
     slice_columns,
     until_bad,
     whole,
 )
 from cerlab.engine.codec import AXIS, Layout
 from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels import selection as s
 from cerlab.engine.kernels.registers import KIND, Events
 from cerlab.engine.registers.codes import NOTHING, ValueCodes
 from cerlab.engine.registers.configurations import Configurations
@@ -34,8 +39,8 @@ from cerlab.engine.state_checks import expect, is_inside, is_whole
 from cerlab.engine.tecs_run import CONSUMES, KEYS_KEPT, MOST
 from cerlab.engine.windows import Windows
 from cerlab.errors import ResourceLimit
-from cerlab.model.answer import ComplexEvent
-from cerlab.model.clauses import Consume, EventWindow, Window
+from cerlab.model.answer import ComplexEvent, latest_first
+from cerlab.model.clauses import Consume, EventWindow, Strategy, Window
 from cerlab.model.columns import take_rows
 from cerlab.model.event import Event, is_of_streams
 from cerlab.model.stream import Stream, TimeAxis
@@ -119,10 +124,14 @@ class RegisterRun:
         self._streams: Sequence[str] = ()
         self._keys: KeyCodes | None = None
         self._limit, consume = None, k.KEEP
+        self._selection: Selection | None = None
         if isinstance(plan, CorrelatedPlan):
             self._streams, consume = plan.streams, CONSUMES[plan.consume]
             self._keys = KeyCodes(plan.partition) if plan.partition else None
             self._limit = min(plan.limit.per_end, MOST) if plan.limit else None
+            if plan.strategy is not None:
+                self._selection = Selection(plan.strategy, self._limit)
+                self._limit = None  # the answers that are left count
         self._windows = Windows(_windows(plan), self._streams, time, bounds)
         self._learn()
         self.configurations = Configurations(
@@ -141,6 +150,11 @@ class RegisterRun:
         self.tables = tables(self._program, self._names, self._atoms, vectors)
         self._symbols = len(vectors)
 
+    @property
+    def selects(self) -> bool:
+        """Whether a strategy selects among the answers of an end."""
+        return self._selection is not None
+
     def learn(self, columns: Mapping[str, Any], length: int) -> None:
         """Learn the kinds of events of columns before they are read; raises `NotTaken`."""
         self._known = columns, self._stage.symbols(columns, length)
@@ -158,6 +172,10 @@ class RegisterRun:
             self._learn()
             self.configurations.list_by(self.tables.key_slot)
 
+    def _lowest_order(self) -> int:
+        """Return the lowest order that a run may have begun at: rivals begin before the window."""
+        return self._windows.lowest_order(self.position) if self._selection is None else 0
+
     @property
     def lowest(self) -> int:
         """The lowest start of answers to come; 0 where it is unknown."""
@@ -168,7 +186,7 @@ class RegisterRun:
 
         Ask for them between batches, when their answers have been taken.
         """
-        arrays = self.configurations.arrays(self._windows.lowest_order(self.position))
+        arrays = self.configurations.arrays(self._lowest_order())
         contents = arrays["slots"].copy()
         of_values = [n for n, slot in enumerate(self._names.slots) if slot != PARTITION]
         cells = contents[:, of_values]
@@ -314,10 +332,16 @@ class RegisterRun:
         return self._read(fresh._replace(constants=constants), None)
 
     def _read(self, events: Events, total: Any) -> Iterator[AnswerBatch]:
-        batches = self.configurations.read(self.tables.rules, events, total)
-        each_once = self.tables.unambiguous or self._limit is not None
+        every = events
+        if self._selection is not None:
+            every = events._replace(lowest=np.zeros(len(events.lowest), np.int64))
+        batches = self.configurations.read(self.tables.rules, every, total)
         # under LIMIT the enumeration itself lists each answer once
-        return batches if each_once else distinct(batches)
+        if not self.tables.unambiguous and self._limit is None:
+            batches = distinct(batches)
+        if self._selection is None:
+            return batches
+        return self._selection.of(batches, events.position, events.lowest)
 
     def _with_new_codes(self) -> k.Int64s:
         """The codes of the constants, after the values that runs hold have got their new codes."""
@@ -342,7 +366,7 @@ class RegisterRun:
     def _forget(self) -> None:
         """Forget the keys and values that no run holds any more."""
         keys, codes = self._keys, self._codes
-        self.configurations.collect(self._windows.lowest_order(self.position))
+        self.configurations.collect(self._lowest_order())
         contents = self.configurations.slots()
         codes.keep(np.unique(contents))
         # forgetting sorts all contents, so it waits until there are twice as many again
@@ -405,7 +429,7 @@ class RegisterEvaluation:
 
         Raises `ResourceLimit` for 2^53 answers and more.
         """
-        if not self.is_unambiguous:
+        if not self.is_unambiguous or self._run.selects:
             return sum(map(len, self.answers()))
         total = self.estimate()
         # above 2^53 a float skips integers
@@ -463,10 +487,20 @@ def why_not(plan: AnyPlan) -> str | None:
             return "WITHIN n EVENTS counts the events of each partition"
         if plan.partition and plan.consume is Consume.PARTITION:
             return "CONSUME BY PARTITION ends the partial matches of one partition"
-        if plan.strategy is not None:
-            return f"{plan.strategy.value} compares the answers of one end"
+        if plan.strategy is not None and (reason := _why_not_select(plan, plan.strategy)):
+            return reason
     if any(mixes(t.guard) for t in plan.srt.Delta):
         return "one side of a comparison computes with values of two events"
+    return None
+
+
+def _why_not_select(plan: CorrelatedPlan, strategy: Strategy) -> str | None:
+    if strategy is Strategy.STRICT:
+        return "STRICT counts the events of each partition"
+    if plan.window is not None and plan.consume is not Consume.NONE:
+        return f"CONSUME BY asks which answers {strategy.value} leaves inside the window"
+    if plan.streams and isinstance(plan.window, EventWindow):
+        return f"{strategy.value} compares answers outside a window in events of FROM"
     return None
 
 
@@ -481,6 +515,56 @@ def _room(events: int, values: int, constants: int = 0) -> Events:
     position, order, lowest = np.zeros((3, events), np.int64)
     cells, codes = np.zeros((events, values), np.int64), np.zeros(constants, np.int64)
     return Events(np.zeros(events, np.int32), cells, position, order, lowest, codes)
+
+
+class Selection:
+    """What a strategy, and then a LIMIT, leave of the answers of each end (FOUND Sec. 4)."""
+
+    def __init__(self, strategy: Strategy, limit: int | None) -> None:
+        self._strategy, self._limit = s.NUMBERS[strategy], limit
+
+    def of(
+        self, batches: Iterable[AnswerBatch], positions: k.Int64s, lowest: k.Int64s
+    ) -> Iterator[AnswerBatch]:
+        """Yield the answers that are left; `batches` are by end, and an end may span several.
+
+        An answer that ends at ``positions[n]`` is inside the window if it begins at ``lowest[n]``
+        or later.
+        """
+        held: list[AnswerBatch] = []
+        for batch in filter(len, batches):
+            cut = int(np.searchsorted(batch.end, batch.end[-1]))
+            if held and held[-1].end[-1] == batch.end[-1]:
+                held.append(batch)  # more of one end
+                continue
+            if cut or held:
+                whole_ends = join_answers([*held, batch.first(cut)])
+                yield from self._selected(whole_ends, positions, lowest)
+            held = [batch.after(cut)]
+        if held:
+            yield from self._selected(join_answers(held), positions, lowest)
+
+    def _selected(
+        self, answers: AnswerBatch, positions: k.Int64s, lowest: k.Int64s
+    ) -> Iterator[AnswerBatch]:
+        keep, order = np.zeros(len(answers), np.bool_), np.empty(len(answers), np.int64)
+        offsets, begin = answers.offsets.astype(np.int64), 0
+        while begin < len(answers):
+            poll()
+            begin = s.select(
+                self._strategy, answers.end, offsets, answers.positions, begin, order, keep
+            )
+        at = np.searchsorted(positions, answers.end)
+        kept = answers.take(np.flatnonzero(keep & (answers.start >= lowest[at])))
+        if self._limit is None:
+            yield kept
+            return
+        first = (
+            answer
+            for _, some in groupby(kept, key=attrgetter("end"))
+            for answer in sorted(some, key=latest_first)[: self._limit]
+        )
+        yield from batched_answers(first, BATCH)
 
 
 MAX_ANSWERS = 1_000_000
