@@ -464,7 +464,11 @@ def nearest(total: int, divisor: int, exponent: int) -> float:
 
 
 def integer_column(values: Sequence[int | None], name: str) -> Any:
-    """Return integers as int64, or decimals; raises `ResourceLimit` beyond 76 digits."""
+    """Return integers as int64, or decimals; raises `ResourceLimit` beyond 76 digits.
+
+    More digits are never text: a column has one type for computing, whatever its values are, and
+    what comes after it would meet the text later, far from the query.
+    """
     if (array := integers_of(values)) is None:
         raise too_large(name)
     return array

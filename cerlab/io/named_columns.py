@@ -236,6 +236,8 @@ def arrow_column(column: Column, name: str) -> Any:
             return pa.array(values, pa.uint64())
         if (array := integers_of(values)) is not None:
             return array
+        message = f"column '{name}' holds an integer of more than 76 digits"
+        raise BadData("CER0747", message, hint="no column of Arrow holds it: cast it to text")
     numbers = {type(value) for value in values} <= {int, float, NoneType}
     if numbers and all(type(v) is not int or _is_double(v) for v in values):
         doubles = [float(v) if isinstance(v, int | float) else None for v in values]

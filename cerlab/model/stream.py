@@ -329,8 +329,8 @@ class _Loaded:
         return self._events[start:stop]
 
 
-_BLOCK = 1 << 8
-"""Events of columns that are made together: a block takes 1 ms, a slice of a table 0.1 ms."""
+_BLOCK = 1 << 6
+"""Events of columns that are made together: a block takes 0.3 ms, a slice of a table 0.1 ms."""
 
 
 @drawable
@@ -538,10 +538,13 @@ def events_at(stream: AnyStream, positions: Any) -> AnyStream:
     """
     columns = take_columns(stream.columns, positions)
 
-    def between(start: int, stop: int) -> Iterator[Event]:
-        return (stream[n] for n in positions[start:stop])
+    def between(start: int, stop: int) -> Iterable[Event]:
+        some = positions[start:stop]
+        if isinstance(some, range) and some.step == 1:
+            return stream.events_between(some.start, some.stop)
+        return (stream[n] for n in some)
 
-    def load() -> Iterator[Event]:
+    def load() -> Iterable[Event]:
         return between(0, len(positions))
 
     axis, schema = stream.time, stream.schema

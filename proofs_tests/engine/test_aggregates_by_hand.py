@@ -430,3 +430,31 @@ def test_a_schema_knows_what_is_aggregated() -> None:
     for wrong in ("SELECT SUM(x.w) WHERE A AS x", "SELECT SUM(x.v) WHERE A AS x GROUP BY x.w"):
         with pytest.raises(cerlab.TypeMismatch, match="w"):
             cerlab.parse_query(schema + wrong)
+
+
+def test_totals_of_more_than_76_digits_are_refused_by_every_door() -> None:
+    # 2^252 - 1 has 76 digits, 2^253 has 77
+    events = [{"type": "A", "v": 1}] * 254
+    query = cerlab.parse_query("SELECT COUNT(*) WHERE A+")
+    fits = query.run(events[:252]).aggregate()
+    assert str(fits.schema.field("count").type) == "decimal256(76, 0)"
+    assert fits.to_pylist() == [{"count": Decimal(2**252 - 1)}]
+    refused: list[Callable[[], Any]] = [
+        lambda: query.run(events).aggregate(),
+        lambda: query.run(events).aggregate(count=True, group_by="end"),
+        lambda: query.run(events).aggregate(count=False, sum="A.v"),
+        lambda: query.aggregating(group_by="end").push(events),
+        lambda: query.aggregating().push(events),
+    ]
+    for ask in refused:
+        with pytest.raises(cerlab.ResourceLimit, match="CER0619"):
+            ask()
+    assert query.run(events).count() == 2**254 - 1
+    large = [{"type": "A", "v": 10**76 + n} for n in range(2)]
+    single = cerlab.parse_query("SELECT * WHERE A")
+    with pytest.raises(cerlab.ResourceLimit, match="CER0619"):
+        single.run(large).aggregate(sum="A.v")
+    others: tuple[dict[str, Any], ...] = ({"max": "A.v"}, {"group_by": "A.v"})
+    for asked in others:
+        with pytest.raises(cerlab.BadData, match="an integer of more than 76 digits"):
+            single.run(large).aggregate(**asked)

@@ -77,7 +77,8 @@ def _node(part: Any, *modules: Any) -> Any:
             kind = next(found for m in modules if is_dataclass(found := getattr(m, name, None)))
             assert isinstance(kind, type)
             names = [field.name for field in fields(kind)]
-            parts = zip(names, _exactly(rest, *names), strict=True)
+            values = _exactly({str(key): rest[key] for key in rest}, *names)
+            parts = zip(names, values, strict=True)
             return kind(*(_field(kind, field, part, modules) for field, part in parts))
         case _:
             return decode(part)
