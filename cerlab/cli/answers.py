@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.cli.options import columns_of, in_columns
 from cerlab.cli.writers import Writer, one_table
@@ -47,30 +47,11 @@ class Enough(Exception):
     """There are as many answers as were asked for."""
 
 
-class Sink(Protocol):
-    """Takes what a run gives.
+class Totals:
+    """The tables of totals by end, which are written as they come.
 
     Raises `Enough` as soon as there are as many rows as ``--limit`` says.
     """
-
-    count: int
-    """The number of rows so far."""
-
-    def read(self, part: Stream) -> None:
-        """Take note of the next events."""
-
-    def take(self, results: Any) -> None:
-        """Take what a run gives of them."""
-
-    def flush(self) -> None:
-        """Let readers see what there is so far."""
-
-    def finish(self) -> None:
-        """Give out the rest; raises `UsageError` for a column that no event has had."""
-
-
-class Totals:
-    """The tables of totals by end."""
 
     def __init__(self, query: Pattern, request: Request, limit: int | None, out: Writer) -> None:
         self._query, self._request, self._left, self._out = query, request, limit, out
@@ -104,7 +85,10 @@ class Totals:
 
 
 class Answers:
-    """Answers by end, one by one or in batches, put into the form that is asked for and written."""
+    """Answers by end, one by one or in batches, put into the form that is asked for and written.
+
+    Raises `Enough` as soon as there are as many as ``--limit`` says.
+    """
 
     def __init__(
         self,
@@ -343,6 +327,10 @@ class Answers:
             self._left -= count
             if not self._left:
                 raise Enough
+
+
+Sink: TypeAlias = Answers | Totals
+"""What takes all that a run gives."""
 
 
 def _answers(table: Any) -> AnswerBatch:

@@ -53,6 +53,7 @@ from cerlab.evaluate.aggregates import (
     integer_column,
     sum_column,
 )
+from cerlab.evaluate.groups import Groups
 from cerlab.evaluate.labelled import has_labels
 from cerlab.evaluate.physical import compiled
 from cerlab.evaluate.recent import WithEvents
@@ -68,8 +69,8 @@ from cerlab.predicates.truth import Key, kind_of, partition_key
 if TYPE_CHECKING:
     from cerlab.evaluate.running_batches import Batches, Ending, Listed
 
-_CODE = 64
-"""A group is a number: so many bits for the value of each attribute, 0 for NULL."""
+SUMMED = ("number", "duration")
+"""The kinds of values that have a sum."""
 
 
 class Row(NamedTuple):
@@ -79,16 +80,6 @@ class Row(NamedTuple):
     start: int | None
     key: Key | None
     group: int
-
-
-def _code_at(group: int, n: int) -> int:
-    """The code of the value of an attribute in a group."""
-    return group >> _CODE * n & (1 << _CODE) - 1
-
-
-def _one_nan(value: Value) -> Value:
-    """A value as a key of a dict, which finds NaN only as the same object."""
-    return math.nan if value != value else value
 
 
 TOTALS = Layout("cerlab-totals", 3, {"time": AXIS, "body": tuple})
@@ -122,6 +113,11 @@ class RunningTotals(AtOnce[Any]):
             time, body = axis_of_state(time, values["time"]), values["body"]
         self._time = time
         self._request = request
+        self._summands, self._extremes = request.summands, request.extremes
+        self._summed = [attribute for _, attribute in self._summands]
+        compared = (measure.place[1] for measure in self._extremes)
+        self._attributes = tuple(dict.fromkeys((*self._summed, *compared)))
+        """The attributes that are summed or compared."""
         self.asked = pattern, request
         """The query and the request."""
         self._keys: dict[Key | None, tuple[Value, ...]] = {}
@@ -130,7 +126,7 @@ class RunningTotals(AtOnce[Any]):
         self._batches: Batches | None = None
         if self._has_runs:
             self._begin_runs(pattern, request, time)
-        self._codes: list[dict[Value, int]] = [{None: 0} for _ in request.labelled]
+        self._groups = Groups([None] for _ in request.labelled)
         self._kinds: dict[str, str] = {}
         self._doubles: set[str] = set()
         self._rows: dict[Row, Total] = {}
@@ -150,16 +146,16 @@ class RunningTotals(AtOnce[Any]):
         )
         self._stage = SymbolStage(self._machine.predicates)
         by_start = plan.window is not None or "start" in request.groups
-        algebra = sums(self._gain, 3 * len(request.summands), len(request.extremes))
+        algebra = sums(self._gain, 3 * len(self._summands), len(self._extremes))
         reader = partial(RunTotals[Total], self._machine, self._symbol, algebra, by_start=by_start)
         self._driver = Driver[RunTotals[Total]](plan, reader, time)
 
     def _list(self, state: bytes | None) -> None:
-        from cerlab.evaluate.running_batches import GroupCodes, Listed  # Numba loads here
+        from cerlab.evaluate.running_batches import Listed  # Numba loads here
 
         pattern, request = self.asked
         run = WithEvents(pattern, compiled(pattern).run, self._time, state)
-        self._listed = Listed(pattern, request, GroupCodes(self._values_of, self._group_of), run)
+        self._listed = Listed(pattern, request, self._groups, run)
         expect(run.position == self.position, "how many events were read")
 
     def state(self) -> bytes:
@@ -169,7 +165,7 @@ class RunningTotals(AtOnce[Any]):
         body = (
             self.position,
             self._listed.run.state() if self._listed else self._driver.state(RunTotals.state),
-            [list(codes) for codes in self._codes],
+            self._groups.state(),
             list(self._kinds.items()),
             sorted(self._doubles),
             list(self._keys.items()),
@@ -180,13 +176,10 @@ class RunningTotals(AtOnce[Any]):
         return codec.write(TOTALS, self._of, {"time": self._time, "body": body}, {})
 
     def _resume(self, body: Any) -> None:
-        self.position, driver, codes, kinds, doubles, keys, rows, queues, ends = body
+        self.position, driver, columns, kinds, doubles, keys, rows, queues, ends = body
         expect(is_whole(self.position), "how many events were read")
-        self._codes = [{_one_nan(value): n for n, value in enumerate(each)} for each in codes]
-        expect([*map(len, codes)] == [*map(len, self._codes)], "equal values of a group")
-        expect(len(self._codes) == len(self._request.labelled), "the groups")
-        for values in self._codes:
-            expect(values.get(None) == 0 and all(map(is_value, values)), "the groups")
+        self._groups = Groups(columns)
+        self._groups.check(len(self._request.labelled))
         expect(all(isinstance(name, str) for name in doubles), "an attribute with doubles")
         self._kinds, self._doubles, self._keys = dict(kinds), set(doubles), dict(keys)
         for key, names in self._keys.items():
@@ -208,14 +201,12 @@ class RunningTotals(AtOnce[Any]):
     def _read_place(self, start: Any, group: Any) -> tuple[int, int]:
         """The start and the group of runs in a state; raises `BadData` for others."""
         expect(is_whole(start, 0, max(1, self.position)), "the start of runs")
-        expect(is_whole(group, 0, 1 << _CODE * len(self._codes)), "a group")
-        for n, values in enumerate(self._codes):
-            expect(_code_at(group, n) < len(values), "a group")
+        self._groups.check_group(group)
         return start, group
 
     def _read_total(self, runs: Any, sums: Any, least: Any) -> Total:
         """The total of runs in a state; raises `BadData` for others."""
-        extremes, summands = self._request.extremes, self._request.summands
+        extremes, summands = self._extremes, self._summands
         expect(type(runs) is int and runs > 0, "a number of runs")
         expect(len(sums) == 3 * len(summands) and len(least) == len(extremes), "a total")
         expect(all(type(part) is int for part in sums), "a sum")
@@ -287,7 +278,7 @@ class RunningTotals(AtOnce[Any]):
 
     def _read_arrays(self, stream: Stream) -> Iterator[Ending]:
         """Read events into arrays, others where they do not represent the values."""
-        from cerlab.evaluate.running_batches import Batches, GroupCodes, Query, Unfit
+        from cerlab.evaluate.running_batches import Batches, Query, Unfit
 
         doubles = self._doubles
         if self._batches is not None:
@@ -295,8 +286,7 @@ class RunningTotals(AtOnce[Any]):
                 return self._batches.read(stream, self.position, doubles)
             except Unfit:
                 self._leave_arrays()
-        codes = GroupCodes(self._values_of, self._group_of)
-        query = Query(self._machine, self._stage, self._request, codes, self._time)
+        query = Query(self._machine, self._stage, self._request, self._groups, self._time)
         batches = Batches(self._driver, query, stream, doubles)
         endings = batches.read(stream, self.position, doubles)
         self._batches = batches
@@ -343,53 +333,44 @@ class RunningTotals(AtOnce[Any]):
         """The number of answers that wait for the clock."""
         return 0 if self._listed is None else self._listed.run.waiting()
 
-    def _kinds_in(self, stream: Stream) -> tuple[dict[str, str], set[str]]:
-        """The kinds of the attributes after a batch, and those with doubles; raises as `_check`."""
+    def _check_columns(self, stream: Stream) -> bool:
+        """Return whether the columns of a batch show that its values have totals; note kinds."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         kinds, doubles = dict(self._kinds), set(self._doubles)
-        places = (*self._request.summands, *(m.place for m in self._request.extremes))
-        for name in dict.fromkeys(attribute for _, attribute in places):
-            column = one_array(stream, name).drop_null()
+        for name in self._attributes:
+            try:
+                column = one_array(stream, name).drop_null()
+            except (BadData, TypeMismatch):
+                return False
+            summed = name in self._summed
             if pa.types.is_floating(column.type) and len(column):
                 doubles.add(name)  # NaN is one, too: with it a column of integers is of doubles
                 column = column.filter(pc.invert(pc.is_nan(column)))
+                if summed and pc.any(pc.is_inf(column)).as_py():
+                    return False
             kind = kind_of(next(iter(values_of(column.slice(0, 1), name)), None))
-            if kind is not None and kinds.setdefault(name, kind) != kind:
-                raise several_types(name)
-        return kinds, doubles
-
-    def _check_columns(self, stream: Stream) -> bool:
-        """Return whether the columns of a batch show that its values have totals."""
-        import pyarrow.compute as pc
-
-        try:
-            kinds, doubles = self._kinds_in(stream)
-        except (BadData, TypeMismatch):
-            return False
-        for name in dict.fromkeys(attribute for _, attribute in self._request.summands):
-            if kinds.get(name, "number") not in ("number", "duration"):
-                return False
-            if name in doubles and pc.any(pc.is_inf(one_array(stream, name))).as_py():
+            if kind is None:
+                continue
+            if kinds.setdefault(name, kind) != kind or (summed and kind not in SUMMED):
                 return False
         self._kinds, self._doubles = kinds, doubles
         return True
 
     def _check(self, events: Iterable[Event]) -> None:
-        summands = dict.fromkeys(attribute for _, attribute in self._request.summands)
-        comparands = dict.fromkeys(measure.place[1] for measure in self._request.extremes)
+        """Note the kinds of values; raise `BadData` and `TypeMismatch` for one without a total."""
         kinds, doubles = dict(self._kinds), set(self._doubles)
         for event in polled(events):
-            for name in (*summands, *comparands):
+            for name in self._attributes:
                 value = value_of(event, name)
                 if isinstance(value, float):
                     doubles.add(name)
                 kind = None if value != value else kind_of(value)
                 if kind is None:
                     continue
-                if name in summands:
-                    if kind not in ("number", "duration"):
+                if name in self._summed:
+                    if kind not in SUMMED:
                         raise no_sum(name, kind)
                     if isinstance(value, float) and math.isinf(value):
                         raise infinite(name)
@@ -449,27 +430,15 @@ class RunningTotals(AtOnce[Any]):
     def _gain(self, event: Event, _: int, mark: int) -> Gain:
         labels = self._machine.marks[mark]
         sums: list[int] = []
-        for label, attribute in self._request.summands:
+        for label, attribute in self._summands:
             sums += _parts(value_of(event, attribute) if label in labels else None)
-        extremes = self._request.extremes
+        extremes = self._extremes
         least = [self._lower(m, event) if m.place[0] in labels else None for m in extremes]
         values = [
             value_of(event, str(column.attribute)) if column.label in labels else None
             for column in self._request.labelled
         ]
-        return Gain(sums, least, self._group_of(values))
-
-    def _values_of(self, group: int) -> tuple[Value, ...]:
-        """The values of the labelled columns in a group."""
-        names = (list(codes) for codes in self._codes)
-        return tuple(of[_code_at(group, n)] for n, of in enumerate(names))
-
-    def _group_of(self, values: Sequence[Value]) -> int:
-        """The group of some values of the labelled columns."""
-        group = 0
-        for n, (value, codes) in enumerate(zip(map(_one_nan, values), self._codes, strict=True)):
-            group += codes.setdefault(value, len(codes)) << _CODE * n
-        return group
+        return Gain(sums, least, self._groups.group_of(values))
 
     def _lower(self, measure: Measure, event: Event) -> Any:
         value = value_of(event, measure.place[1])
@@ -491,25 +460,22 @@ class RunningTotals(AtOnce[Any]):
                 values = [self._keys[row.key][at] for row in rows]
                 columns[name] = arrow_column(as_arrow(values), name)
             else:
-                columns[name] = arrow_column(as_arrow(self._values(name, rows)), name)
+                names = [column.name for column in self._request.labelled]
+                values = [self._groups.value_of(row.group, names.index(name)) for row in rows]
+                columns[name] = arrow_column(as_arrow(values), name)
         if self._request.count:
             columns["count"] = integer_column([total.runs for total in totals], "count")
         for measure in self._request.measures:
             columns[measure.name] = self._measure_column(measure, totals)
         return pa.table(columns)
 
-    def _values(self, name: str, rows: Iterable[Row]) -> list[Value]:
-        n = next(n for n, column in enumerate(self._request.labelled) if column.name == name)
-        values = list(self._codes[n])
-        return [values[_code_at(row.group, n)] for row in rows]
-
     def _measure_column(self, measure: Measure, totals: Iterable[Total]) -> Any:
-        if measure in self._request.extremes:
-            at = self._request.extremes.index(measure)
+        if measure in self._extremes:
+            at = self._extremes.index(measure)
             extreme_values = [total.least[at] for total in totals]
             values = [x.value if isinstance(x, Greatest) else x for x in extreme_values]
             return arrow_column(as_arrow(values), measure.name)
-        at = 3 * self._request.summands.index(measure.place)
+        at = 3 * self._summands.index(measure.place)
         parts = [total.sums[at : at + 3] for total in totals]
         if self._kinds.get(measure.place[1]) == "duration":
             return duration_column(measure, [(whole, n) for n, whole, _ in parts])

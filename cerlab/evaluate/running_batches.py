@@ -7,9 +7,8 @@ large batch, for a state, and after as many small batches as pay for it.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import copy
 from itertools import groupby
 from math import prod
@@ -43,6 +42,7 @@ from cerlab.engine.totals import ArrayTotals, OpenRuns, Places, Program, program
 from cerlab.engine.windows import Instants, TimeColumn
 from cerlab.errors import BadData
 from cerlab.evaluate.aggregates import EXPONENT, Request, numbers_in
+from cerlab.evaluate.groups import Groups, one_nan
 from cerlab.evaluate.labelled import labelled_answers
 from cerlab.evaluate.recent import WithEvents
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
@@ -51,15 +51,6 @@ from cerlab.model.event import Event, Value
 from cerlab.model.stream import Instant, Stream, TimeAxis, Until
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.truth import Key, key_of, partition_key
-
-
-class GroupCodes(NamedTuple):
-    """Makes a group of runs of the values of some attributes."""
-
-    values: Callable[[int], tuple[Value, ...]]
-    """The values of a group."""
-    group: Callable[[Sequence[Value]], int]
-    """The group of some values."""
 
 
 class Ending(NamedTuple):
@@ -83,7 +74,7 @@ class Query(NamedTuple):
     machine: LabelledMachine
     stage: SymbolStage
     request: Request
-    groups: GroupCodes
+    groups: Groups
     time: TimeAxis | None
 
 
@@ -241,11 +232,9 @@ def endings_of(
 class Listed:
     """The totals of the answers of a run, which lists them."""
 
-    def __init__(
-        self, pattern: Pattern, request: Request, codes: GroupCodes, run: WithEvents
-    ) -> None:
+    def __init__(self, pattern: Pattern, request: Request, groups: Groups, run: WithEvents) -> None:
         self.run = run
-        self._pattern, self._request, self._codes = pattern, request, codes
+        self._pattern, self._request, self._groups = pattern, request, groups
 
     def read(self, stream: Stream, doubles: Collection[str]) -> Iterator[Ending]:
         """Read events: the rows that they complete, in the order of their ends.
@@ -276,7 +265,7 @@ class Listed:
             return
         request, by_start = self._request, "start" in self._request.groups
         part, offset = self.run.recent.part_of(self._pattern, answers)
-        numbering = Numbering(request, part, doubles, self._codes)
+        numbering = Numbering(request, part, doubles, self._groups)
         inputs = numbering.inputs(part, doubles)
         near, labels = answers.shift_positions(-offset), inputs.labels
         rows = labelled_answers(self._pattern, part, [near], labels)
@@ -312,12 +301,12 @@ class Numbering:
         request: Request,
         stream: Stream,
         doubles: Collection[str],
-        codes: GroupCodes,
+        numbered: Groups,
         totals: Sequence[Total] = (),
         groups: Sequence[int] = (),
     ) -> None:
         """Represent the values of some totals and groups, and of a batch."""
-        self._request, self._codes = request, codes
+        self._request, self._numbered = request, numbered
         values = _Values(stream)
         self._units: list[int | None] = []
         for n, (_, attribute) in enumerate(request.summands):
@@ -335,7 +324,7 @@ class Numbering:
             known = {*plain, *values.comparable(measure.place[1])} - {None}
             self._orders.append(_Order(known))
         self._numbers: list[dict[Value, int]] = [{None: 0} for _ in request.labelled]
-        of_groups = [codes.values(group) for group in dict.fromkeys(groups)]
+        of_groups = [numbered.values_of(group) for group in dict.fromkeys(groups)]
         for n, (column, number) in enumerate(zip(request.labelled, self._numbers, strict=True)):
             for value in (*(of[n] for of in of_groups), *values.of(str(column.attribute))):
                 number.setdefault(value, len(number))
@@ -405,7 +394,7 @@ class Numbering:
 
     def _number_of(self, group: int) -> int:
         number, stride = 0, 1
-        values = self._codes.values(group)
+        values = self._numbered.values_of(group)
         for value, numbers, room in zip(values, self._numbers, self._room, strict=True):
             number += stride * numbers[value]
             stride *= room
@@ -443,7 +432,7 @@ class Numbering:
             for names, room in zip(known, self._room, strict=True):
                 values.append(names[rest % room])
                 rest //= room
-            of[group] = self._codes.group(values)
+            of[group] = self._numbered.group_of(values)
         return [of[group] for group in groups.tolist()]
 
 
@@ -464,7 +453,7 @@ class _Values:
             column = self._stream.columns.get(attribute)
             none = [None] * len(self._stream)
             read = none if column is None else values_of(column, attribute)
-            self._values[attribute] = [math.nan if v != v else v for v in read]
+            self._values[attribute] = [*map(one_nan, read)]
         return self._values[attribute]
 
     def comparable(self, attribute: str) -> list[Value]:

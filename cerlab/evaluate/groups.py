@@ -1,0 +1,67 @@
+"""The groups of running totals: integers for the values of attributes, of any number of these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from cerlab.engine.state_checks import expect, is_value, is_whole
+from cerlab.model.event import Value
+
+_CODE = 64
+"""A group is an integer with this many bits for the number of each value."""
+
+
+class Groups:
+    """The values of some columns by number, 0 for NULL, and the groups that they make."""
+
+    def __init__(self, columns: Iterable[Sequence[Value]]) -> None:
+        """Begin with the values of each column by number."""
+        self._values = [[*map(one_nan, values)] for values in columns]
+        self._numbers = [{value: n for n, value in enumerate(of)} for of in self._values]
+
+    def group_of(self, values: Iterable[Value]) -> int:
+        """Return the group of a value of each column."""
+        group = 0
+        for n, value in enumerate(map(one_nan, values)):
+            numbers = self._numbers[n]
+            if (number := numbers.get(value)) is None:
+                number = numbers[value] = len(numbers)
+                self._values[n].append(value)
+            group += number << _CODE * n
+        return group
+
+    def values_of(self, group: int) -> tuple[Value, ...]:
+        """Return the value of each column in a group."""
+        return tuple(self.value_of(group, n) for n in range(len(self._values)))
+
+    def value_of(self, group: int, n: int) -> Value:
+        """Return the value of column n in a group."""
+        return self._values[n][_number(group, n)]
+
+    def state(self) -> list[list[Value]]:
+        """Return the values of each column by number."""
+        return self._values
+
+    def check(self, columns: int) -> None:
+        """Raise `BadData` for other values than those of so many columns, as a state has them."""
+        expect(len(self._values) == columns, "the groups")
+        for values, numbers in zip(self._values, self._numbers, strict=True):
+            expect(len(values) == len(numbers), "equal values of a group")
+            expect(numbers.get(None) == 0 and all(map(is_value, values)), "the groups")
+
+    def check_group(self, group: Any) -> None:
+        """Raise `BadData` for no group of these values."""
+        expect(is_whole(group, 0, 1 << _CODE * len(self._values)), "a group")
+        for n, values in enumerate(self._values):
+            expect(_number(group, n) < len(values), "a group")
+
+
+def _number(group: int, n: int) -> int:
+    return group >> _CODE * n & (1 << _CODE) - 1
+
+
+def one_nan(value: Value) -> Value:
+    """Return a value as a key of a dict, which finds NaN only as the same object."""
+    return math.nan if value != value else value
