@@ -149,14 +149,15 @@ class TransducerBody:
 
     def read_one(
         self, of: int, key: int, symbol: int, to: int, lowest: int, given: bool
-    ) -> Iterator[Iterator[ComplexEvent]]:
-        """Yield the answers of one end, as `Ends` has it, carried on."""
+    ) -> Sequence[Iterator[ComplexEvent]]:
+        """Return the answers of one end, as `Ends` has it, carried on."""
         if (runs := self._runs.get(key)) is None:
             runs = self._runs[key] = self._first.fresh()
         runs.advance(self._events.pop(of), of)
         runs.forget(lowest)
-        if given:
-            yield (ComplexEvent(a.start, to, a.positions) for a in runs.answers(lowest))
+        if not given:
+            return ()
+        return [(ComplexEvent(a.start, to, a.positions) for a in runs.answers(lowest))]
 
     def state(self) -> Any:
         """Return all that has to be known to go on, as nested tuples of values."""

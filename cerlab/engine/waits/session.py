@@ -27,7 +27,7 @@ from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import FEW
 from cerlab.engine.waits.bodies import AutomatonBody, TransducerBody
 from cerlab.engine.waits.reading import Arrival, EventReader
-from cerlab.engine.waits.stage import NO_PLACES, SOME, Arrivals, Stage
+from cerlab.engine.waits.stage import NO_PLACES, SOME, Arrivals, Source, Stage
 from cerlab.errors import BadData
 from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.model.event import Event
@@ -122,13 +122,13 @@ class WaitRun:
         """
         if (arrival := self._reader.read_event(event)) is None:
             return ()
+        bounds = dict(zip(self._reader.sources, arrival.bounds, strict=True))
         if self._compares:
-            bounds = dict(zip(self._reader.sources, arrival.bounds, strict=True))
             for body, symbol in zip(self._bodies, arrival.symbols, strict=True):
                 if symbol != NONE and isinstance(body, TransducerBody):
                     body.keep(event, arrival.position, bounds)
         if not self._waits:
-            return self._at_once(arrival)
+            return self._at_once(arrival, bounds)
         self._rows.append(arrival)
         for queue, symbol in zip(self._first_queues, arrival.symbols, strict=True):
             if symbol != NONE:
@@ -139,11 +139,10 @@ class WaitRun:
                     self._due[queue.axis] = min(self._due[queue.axis], due)
         return ()
 
-    def _at_once(self, arrival: Arrival) -> Sequence[ComplexEvent]:
+    def _at_once(self, arrival: Arrival, bounds: Mapping[Source, int]) -> Sequence[ComplexEvent]:
         """Return the answers that end at an event; columns of one end would cost twice as much."""
-        position, key, _, of_sources, symbols = arrival
+        position, key, _, _, symbols = arrival
         answers = list[ComplexEvent]()
-        bounds = dict(zip(self._reader.sources, of_sources, strict=True))
         for n, symbol in enumerate(symbols):
             if symbol != NONE:
                 lowest, given = self._stage.fate(n, position, bounds)
