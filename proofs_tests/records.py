@@ -80,7 +80,12 @@ COQ = tuple(
 DATA = ("conftest.py", "cerlab/**/*.lark", "cerlab/catalogue/*.txt")
 
 CHECKS = {
-    "proofs": Check(("proofs_tests/mechanised/test_mechanised.py",), files=COQ, tool="coqc"),
+    "proofs": Check(
+        ("proofs_tests/mechanised/test_mechanised.py",),
+        files=(*COQ, *DATA),
+        packages=("lark",),
+        tool="coqc",
+    ),
     "judge": Check(
         ("proofs_tests/mechanised/test_judge.py",),
         files=(*COQ, *DATA),

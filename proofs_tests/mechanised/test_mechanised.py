@@ -11,7 +11,10 @@ from typing import NamedTuple
 
 import pytest
 
+from cerlab.conformance import cases
+from cerlab.conformance.run import FEATURES, ON_DEMAND, Mark, judge_engine
 from proofs_tests.mechanised.build import HERE, build, needs_coq
+from proofs_tests.mechanised.judge import Judge
 
 
 def sources(folder: str = "*") -> list[Path]:
@@ -46,6 +49,13 @@ def test_every_statement_has_a_theorem_whose_assumptions_are_printed() -> None:
     assert re.findall(r"^Print Assumptions (\w+)\.", theorems, flags=re.M) == [n for n, _ in proved]
 
 
+def test_the_project_lists_each_file_once() -> None:
+    listed = re.findall(r"^\S+\.v$", (HERE / "_CoqProject").read_text(), flags=re.M)
+    folders = ("definitions", "constructions", "proofs", "theorems")
+    there = [str(path.relative_to(HERE)) for folder in folders for path in sources(folder)]
+    assert sorted(listed) == sorted(there)
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Check all proofs."""
@@ -61,7 +71,7 @@ def test_the_theorems_assume_nothing(built: Path) -> None:
 
 
 class Wrong(NamedTuple):
-    """A definition with a wrong clause, and the lemma whose proof breaks."""
+    """A definition with a wrong clause, and the lemma whose proof breaks, or the judge."""
 
     name: str
     file: str
@@ -95,6 +105,17 @@ LONG = ("proofs/CompileProofs.v", "proofs/CeaProofs.v")
 """Proofs that Coq checks for half a minute."""
 
 
+def wrong_cases(folder: Path) -> list[str]:
+    """Return the cases of the conformance suite that the judge in a folder answers wrongly."""
+    subprocess.run(["make", "-C", str(folder), "judge"], capture_output=True, check=True)
+    judge = Judge(folder / "judge")
+    takes = frozenset(FEATURES) - set(ON_DEMAND)
+    judged = judge_engine(list(cases()), judge, takes, frozenset(("cel", "ceql")))
+    wrong = [each.case.id for each in judged if each.mark is Mark.WRONG]
+    judge.stop()
+    return wrong
+
+
 @needs_coq
 @pytest.mark.services
 @pytest.mark.parametrize(
@@ -111,6 +132,9 @@ def test_a_wrong_definition_breaks_a_proof(wrong: Wrong, built: Path, tmp_path: 
     text = path.read_text()
     assert text.count(wrong.old) == 1
     path.write_text(text.replace(wrong.old, wrong.new))
+    if wrong.breaks == "judge":
+        assert wrong_cases(folder)
+        return
     command = ["make", "-C", str(folder), f"{wrong.breaks}o"]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode

@@ -27,7 +27,7 @@ Defined.
 Definition subsets {D} (A : cea D) (dec : decidable_states A) : deterministic D :=
   Deterministic D (list (state A)) (start_set A)
     (fun t m U => match steps A dec t m U with [] => None | V => Some V end)
-    (meets A) (list_eq_dec dec).
+    (meets A) (sets_dec A dec).
 
 Definition tecs_outputs {D} (phi : formula D) : nat -> stream D -> list open_event :=
   outputs (subsets (marked (compile phi)) (marked_dec phi)).

@@ -14,19 +14,14 @@ Definition waiting {D} (A : cea D) : cea D :=
       ++ map (fun '(_, P, m, q) => (None, P, m, Some q)) (from_initial A))
     (fun p => match p with Some _ => false | None => true end) (at_some (final A)).
 
-Definition option_dec {A} (dec : forall p q : A, {p = q} + {p <> q}) : forall p q : option A, {p = q} + {p <> q}.
-Proof.
-  intros [p|] [q|]; try (right; discriminate); [destruct (dec p q); [left | right] | left]; congruence.
-Defined.
-
 (** The automaton of a strategy, or of none, of a CEA (FOUND Thm. 4 and Prop. 1). *)
 Definition machine_of {D} (x : option strategy) (A : cea D) (dec : decidable_states A) : machine D :=
   match x with
-  | None => determinised A dec
-  | Some Strict => strict A dec
-  | Some Nxt => nxt (single_final A) (single_final_dec A dec)
-  | Some Last => last A dec
-  | Some Max => max A dec
+  | None => determinised_machine A dec
+  | Some Strict => strict_machine A dec
+  | Some Nxt => nxt_machine (single_final A) (option_dec dec)
+  | Some Last => last_machine A dec
+  | Some Max => max_machine A dec
   end.
 
 (** All words of marks with the configurations after them. *)

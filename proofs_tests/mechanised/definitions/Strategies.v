@@ -25,20 +25,15 @@ Definition selected {D} (s : strategy) (A : cea D) (S : stream D) (w : word) : P
   output A S w /\ admissible s (takes w) /\
   forall v, output A S v -> ~ beats s (takes v) (takes w).
 
-(** A machine that has one run for each word of marks. *)
-Record machine (D : Type) := Machine {
-  configuration : Type;
-  start : configuration;
-  next : event D -> mark -> configuration -> configuration;
-  accepts : configuration -> bool }.
-Arguments Machine {D}. Arguments configuration {D}. Arguments start {D}.
-Arguments next {D}. Arguments accepts {D}.
+(** C1 <next C2 and C1 <last C2 (FOUND Sec. 4), and what a total order is (FOUND Lemma 1). *)
+Definition next_below (v w : nat -> bool) : Prop := beats Nxt w v.
+Definition last_below (v w : nat -> bool) : Prop := beats Last w v.
+Definition total_order (below : (nat -> bool) -> (nat -> bool) -> Prop) : Prop :=
+  (forall v, ~ below v v) /\
+  (forall u v w, below u v -> below v w -> below u w) /\
+  (forall v w : word, length v = length w ->
+     below (takes v) (takes w) \/ v = w \/ below (takes w) (takes v)).
 
-(** Its configuration after a word; whether it accepts the word as a complex event that ends now. *)
-Fixpoint after {D} (M : machine D) (s : stream D) (w : word) : configuration M :=
-  match s, w with
-  | t :: s, m :: w => next M t m (after M s w)
-  | _, _ => start M
-  end.
-Definition recognises {D} (M : machine D) (s : stream D) (w : word) : Prop :=
-  length w = length s /\ (exists w', w = Take :: w') /\ accepts M (after M s w) = true.
+(** B has the outputs that [wanted] has, one run for each, and at most n states. *)
+Definition constructed {D} (wanted : stream D -> word -> Prop) (B : cea D) (n : nat) : Prop :=
+  listed B /\ one_run B /\ length (states B) <= n /\ forall s w, wanted s w <-> output B s w.

@@ -2,7 +2,7 @@
 
 Require Import Mechanised.Tactics Mechanised.TecsProofs.
 Require Import Permutation Sorted.
-Require Import Mechanised.Stream Mechanised.OpenEvents Mechanised.Tecs.
+Require Import Mechanised.Stream Mechanised.OpenEvents Mechanised.Nodes Mechanised.Tecs.
 
 Lemma NoDup_app {A} (l l' : list A) : NoDup l -> NoDup l' -> (forall x, In x l -> ~ In x l') -> NoDup (l ++ l').
 Proof.

@@ -91,12 +91,6 @@ Proof.
       exists t, (f x). repeat split; auto; [apply HS | apply IH]; eauto.
 Qed.
 
-(** No transition enters an initial state, none is final, and all states are listed. *)
-Definition well_formed {D M} (A : automaton D M) : Prop :=
-  (forall p, initial A p = true -> In p (states A) /\ final A p = false) /\
-  (forall p P m q, In (p, P, m, q) (delta A) ->
-     initial A q = false /\ In p (states A) /\ In q (states A)).
-
 Ltac tuples := repeat match goal with
   | x : transition _ _ _ |- _ => destruct x as [[[? ?] ?] ?]
   | x : prod (prod (prod _ _) _) _ |- _ => destruct x as [[[? ?] ?] ?]
@@ -610,10 +604,6 @@ Proof.
   induction phi; cbn; auto using well_formed_single, well_formed_relabelled, well_formed_filtered,
     well_formed_choice, well_formed_sequence, well_formed_iterated; split; cbn; easy.
 Qed.
-
-(** Valuations are rows that begin somewhere. *)
-Definition has_rows {D} (S : stream D) (phi : formula D) (A : vcea D) :=
-  forall i ms, Valuation i ms |=[S] phi <-> accepted A S i ms.
 
 Lemma rows_relabelled {D} (S : stream D) phi A f (psi : formula D) :
   (forall V, V |=[S] psi <-> exists W, W |=[S] phi /\ V = relabel f W) ->

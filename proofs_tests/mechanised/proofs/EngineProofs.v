@@ -3,8 +3,8 @@
 Require Import Mechanised.Tactics Mechanised.CompileProofs Mechanised.CeaProofs.
 Require Mechanised.StrategyProofs Mechanised.AlgorithmProofs.
 Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics Mechanised.Automaton.
-Require Import Mechanised.OpenEvents Mechanised.Evaluate Mechanised.Compile Mechanised.Determinise.
-Require Import Mechanised.Tecs Mechanised.Engine.
+Require Import Mechanised.Evaluate Mechanised.Compile Mechanised.Determinise.
+Require Import Mechanised.OpenEvents Mechanised.Tecs Mechanised.Engine.
 
 Lemma taken_from_app i ms ns : taken_from i (ms ++ ns) = taken_from i ms ++ taken_from (i + length ms) ns.
 Proof.
@@ -13,7 +13,7 @@ Qed.
 
 Section Subsets.
   Context {D : Type} (A : cea D) (dec : decidable_states A).
-  Hypothesis listed : forall q, initial A q = true -> In q (states A).
+  Hypothesis all_listed : listed A.
   Let B := subsets A dec.
 
   (** A run stays a run when later events come. *)
@@ -39,7 +39,7 @@ Section Subsets.
   Lemma step_states t s i ms m U : i + length ms = length s -> states_after s i ms U ->
     states_after (t :: s) i (ms ++ [m]) (steps A dec t m U).
   Proof.
-    intros L H q. rewrite StrategyProofs.in_steps. cbn [rev]. split.
+    intros L H q. rewrite StrategyProofs.in_steps by exact all_listed. cbn [rev]. split.
     - intros (r & I & K). apply H in I as (p & I & R). exists p. split; auto. apply path_app.
       exists r. split; [now apply path_later|]. rewrite path_cons. exists t, q. rewrite path_nil.
       repeat split; auto. rewrite L, <- rev_length, nth_error_app2, Nat.sub_diag by lia. reflexivity.
@@ -117,6 +117,15 @@ Section Subsets.
   Qed.
 End Subsets.
 
+Lemma marked_listed {D} (A : vcea D) : well_formed A -> listed (marked A).
+Proof.
+  intros [_ W]. split.
+  - intros [q|] I; [easy | now left].
+  - intros p P m y I. right. cbn in I. unfold from_initial in I. members.
+    destruct I as [([[[p' P'] L] q] & E & I)|([[[p' P'] L] q] & E & I)]; exists q;
+      injection E as _ _ _ <-; split; auto; [|members; destruct I as [I _]]; now apply W in I.
+Qed.
+
 Definition narrow (width : option nat) (C : complex_event) : Prop :=
   match width with Some n => snd (fst C) - fst (fst C) <= n | None => True end.
 
@@ -133,12 +142,11 @@ Lemma tecs_narrow {D} width (S : stream D) phi C : regular phi = true ->
 Proof.
   intros reg. rewrite (marked_correct S phi C reg). unfold tecs_answers, tecs_outputs.
   set (A := marked (compile phi)). set (dec := marked_dec phi).
-  assert (listed : forall q, initial A q = true -> In q (states A)).
-  { intros [q|] I; [easy | now left]. }
+  assert (all_listed : listed A) by apply marked_listed, compile_well_formed.
   rewrite in_flat_map. split.
   - intros (j & J & H). apply in_seq in J. apply in_map_iff in H as ([i P] & <- & H).
     apply AlgorithmProofs.outputs_correct in H as (lowest & U & F & O).
-    destruct (open_sound A dec listed _ _ _ _ O) as (ms & N & L & -> & HU).
+    destruct (open_sound A dec all_listed _ _ _ _ O) as (ms & N & L & -> & HU).
     rewrite rev_length, firstn_length_le in L by lia. cbn in F. apply existsb_exists in F as (q & I & F).
     apply HU in I as (p & I & R). rewrite rev_involutive in R. split; [|destruct width; cbn in *; [lia | auto]].
     exists i, ms. split.
@@ -151,7 +159,7 @@ Proof.
     split; [unfold of_marks; now rewrite rev_involutive|].
     apply AlgorithmProofs.outputs_correct. split; [destruct width; cbn in *; lia|].
     replace (1 + (i + length ms - 1)) with (i + length ms) by lia.
-    destruct (open_complete A dec listed (rev (firstn (i + length ms) S)) i ms p q) as (U & O & K); auto.
+    destruct (open_complete A dec all_listed (rev (firstn (i + length ms) S)) i ms p q) as (U & O & K); auto.
     + rewrite rev_length, firstn_length_le; lia.
     + rewrite rev_involutive. eapply (path_earlier A _ (skipn (i + length ms) S)).
       * rewrite firstn_length_le; lia.

@@ -2,7 +2,7 @@
 
 Require Import Mechanised.Tactics Mechanised.StrategyProofs.
 Require Import Mechanised.Stream Mechanised.Formula Mechanised.Automaton.
-Require Import Mechanised.Strategies Mechanised.Determinise.
+Require Import Mechanised.Strategies Mechanised.Determinise Mechanised.Printed.
 
 Section SingleFinal.
   Context {D : Type} (A : cea D).
@@ -52,12 +52,21 @@ Section SingleFinal.
       destruct n, (final A q); cbn in E; break. reflexivity.
   Qed.
 
-  Theorem nxt_of_any (dec : decidable_states A) s w : (forall q, initial A q = true -> In q (states A)) ->
-    selected Nxt A s w <-> recognises (nxt (single_final A) (single_final_dec A dec)) s w.
+  Lemma single_listed : listed A -> listed (single_final A).
+  Proof.
+    intros [L L']. split.
+    - intros [q|] I; [|easy]. right. members. eauto.
+    - intros x P m [q|] I; [|now left]. right. cbn in I. members. exists q. split; auto. destruct I as [I|I].
+      + members. destruct I as ([[[p P'] n] q'] & E & I). break. eauto.
+      + destruct I as ([[[p P'] n] q'] & I & E). destruct n, (final A q'); cbn in E; break.
+  Qed.
+
+  Theorem nxt_of_any (dec : decidable_states A) s w : listed A ->
+    selected Nxt A s w <-> recognises (nxt_machine (single_final A) (option_dec dec)) s w.
   Proof.
     intros L. rewrite <- nxt_correct.
     - unfold selected. now setoid_rewrite output_single.
-    - intros [q|] I; [|easy]. right. members. eauto.
+    - now apply single_listed.
     - exact single_ends_by_taking.
   Qed.
 End SingleFinal.
@@ -71,25 +80,29 @@ Definition e7 : cea unit := Automaton nat (seq 0 3)
   [(0, any, Skip, 0); (0, any, Take, 2); (2, any, Skip, 2); (2, any, Take, 1)] (Nat.eqb 0) (Nat.eqb 1).
 Definition event_ : event unit := Event 0%N tt.
 
-Lemma start_listed n q : 0 < n -> Nat.eqb 0 q = true -> In q (seq 0 n).
-Proof. intros L H. apply Nat.eqb_eq in H as <-. apply in_seq. lia. Qed.
+Ltac list_states := split; [intros q I; apply Nat.eqb_eq in I as <-; cbn; auto |
+  intros p P m q I; repeat (destruct I as [I|I]; [injection I as _ _ _ <-; cbn; auto|]); destruct I].
+Lemma e6_listed : listed e6.
+Proof. list_states. Qed.
+Lemma e7_listed : listed e7.
+Proof. list_states. Qed.
 
 (** NXT with a final state that is entered by skipping: {1} is selected at the second event (E6). *)
 Theorem printed_nxt_wrong : exists A (dec : decidable_states A) s w,
-  (forall q, initial A q = true -> In q (states A)) /\ selected Nxt A s w /\ ~ @printed_recognises unit A dec Nxt s w.
+  listed A /\ selected Nxt A s w /\ ~ @printed_recognises unit A dec Nxt s w.
 Proof.
   exists e6, Nat.eq_dec, [event_; event_], [Take; Skip].
-  split; [intros q; apply start_listed; lia|]. split; [|intros (_ & _ & H); discriminate H].
-  apply (nxt_of_any e6 Nat.eq_dec); [intros q; apply start_listed; lia|].
+  split; [exact e6_listed|]. split; [|intros (_ & _ & H); discriminate H].
+  apply (nxt_of_any e6 Nat.eq_dec); [exact e6_listed|].
   split; [reflexivity|]. split; [now exists [Skip] | reflexivity].
 Qed.
 
 (** LAST of two events out of three: {1, 2} is selected (E7). *)
 Theorem printed_last_wrong : exists A (dec : decidable_states A) s w,
-  (forall q, initial A q = true -> In q (states A)) /\ selected Last A s w /\ ~ @printed_recognises unit A dec Last s w.
+  listed A /\ selected Last A s w /\ ~ @printed_recognises unit A dec Last s w.
 Proof.
   exists e7, Nat.eq_dec, [event_; event_; event_], [Take; Take; Skip].
-  split; [intros q; apply start_listed; lia|]. split; [|intros (_ & _ & H); discriminate H].
-  apply (last_correct e7 Nat.eq_dec); [intros q; apply start_listed; lia|].
+  split; [exact e7_listed|]. split; [|intros (_ & _ & H); discriminate H].
+  apply (last_correct e7 Nat.eq_dec); [exact e7_listed|].
   split; [reflexivity|]. split; [now exists [Take; Skip] | reflexivity].
 Qed.

@@ -6,7 +6,10 @@ Require Import Mechanised.Strategies Mechanised.Determinise.
 
 Section Machines.
   Context {D : Type} (A : cea D) (dec : decidable_states A).
-  Hypothesis listed : forall q, initial A q = true -> In q (states A).
+  Hypothesis all_listed : listed A.
+
+  Lemma in_as_set U q : In q (as_set A dec U) <-> In q (states A) /\ In q U.
+  Proof. unfold as_set. rewrite filter_In. destruct (in_dec dec q U); intuition discriminate. Qed.
 
   Lemma reaches_length s w q : reaches A s w q -> length w = length s.
   Proof. induction 1; cbn; auto. Qed.
@@ -27,17 +30,17 @@ Section Machines.
 
   Lemma in_steps t m U q : In q (steps A dec t m U) <-> exists p, In p U /\ step A t m p q.
   Proof.
-    unfold steps, step. rewrite nodup_In, in_flat_map. split.
-    - intros (p & I & H). rewrite in_flat_map in H. destruct H as ([[[p' P] n] q'] & T & H).
+    unfold steps, step. rewrite in_as_set, in_flat_map. split.
+    - intros (_ & p & I & H). rewrite in_flat_map in H. destruct H as ([[[p' P] n] q'] & T & H).
       destruct (dec p p') as [->|]; [|easy]. destruct (P t) eqn:PT, (same_mark m n) eqn:E; cbn in H; break; try easy.
       apply same_mark_true in E. subst. eauto 6.
-    - intros (p & I & P & T & PT). exists p. split; auto. rewrite in_flat_map.
+    - intros (p & I & P & T & PT). split; [now apply all_listed in T|]. exists p. split; auto. rewrite in_flat_map.
       exists (p, P, m, q). split; auto. destruct (dec p p); [|easy].
       rewrite PT, (proj2 (same_mark_true m m) eq_refl). now left.
   Qed.
 
   Lemma in_start_set q : In q (start_set A) <-> initial A q = true.
-  Proof. unfold start_set. rewrite filter_In. split; [tauto | auto]. Qed.
+  Proof. unfold start_set. rewrite filter_In. split; [tauto|]. intros I. split; auto. now apply all_listed. Qed.
 
   Lemma in_minus U V q : In q (minus A dec U V) <-> In q U /\ ~ In q V.
   Proof.
@@ -50,7 +53,7 @@ Section Machines.
   (** * One run for each word *)
 
   Lemma determinised_states s : forall w, length w = length s ->
-    forall q, In q (after (determinised A dec) s w) <-> reaches A s w q.
+    forall q, In q (after (determinised_machine A dec) s w) <-> reaches A s w q.
   Proof.
     induction s as [|t s IH]; intros [|m w] L q; try easy.
     - cbn. rewrite in_start_set, reaches_nil. tauto.
@@ -58,7 +61,7 @@ Section Machines.
         (split; [apply IH; auto | auto]).
   Qed.
 
-  Theorem determinised_correct s w : output A s w <-> recognises (determinised A dec) s w.
+  Theorem determinised_correct s w : output A s w <-> recognises (determinised_machine A dec) s w.
   Proof.
     unfold output, recognises. cbn. rewrite meets_true. split.
     - intros (w' & q & -> & R & F). pose proof (reaches_length _ _ _ R). repeat split; eauto.
@@ -98,6 +101,17 @@ Section Machines.
       pose proof (reaches_length _ _ _ Rv). congruence.
   Qed.
 
+  Lemma reaches_listed s w q : reaches A s w q -> In q (states A).
+  Proof.
+    destruct 1 as [q I | s w p t m q R (P & T & PT)]; [now apply all_listed | now apply all_listed in T].
+  Qed.
+
+  Lemma better_as_set x s w B : better x s w B -> better x s w (as_set A dec B).
+  Proof.
+    intros HB q. rewrite in_as_set, (HB q). split; [tauto|].
+    intros (v & V & R). split; eauto using reaches_listed.
+  Qed.
+
   Lemma own_start x : own x [] [] (start_set A) [].
   Proof. intros q. rewrite in_start_set, reaches_nil. cbn. tauto. Qed.
 
@@ -125,10 +139,10 @@ Section Machines.
   Proof. now rewrite in_app_iff, in_steps. Qed.
 
   Lemma nxt_states s : forall w, length w = length s ->
-    let '(R, B) := after (nxt A dec) s w in own Nxt s w R B /\ better Nxt s w B.
+    let '(R, B) := after (nxt_machine A dec) s w in own Nxt s w R B /\ better Nxt s w B.
   Proof.
     induction s as [|t s IH]; intros [|m w] L; try easy; [split; [apply own_start | apply better_start]|].
-    injection L as L. specialize (IH w L). cbn. destruct (after (nxt A dec) s w) as [R B].
+    injection L as L. specialize (IH w L). cbn. destruct (after (nxt_machine A dec) s w) as [R B].
     destruct IH as [HR HB]. set (B' := match m with Take => _ | Skip => _ end).
     assert (HB' : better Nxt (t :: s) (m :: w) B').
     { intros q. unfold B'. split.
@@ -145,16 +159,16 @@ Section Machines.
           destruct m, n; repeat rewrite in_steps_app; rewrite in_steps; eauto 6.
         + repeat rewrite in_steps_app. rewrite in_steps.
           destruct (in_all_states _ _ _ _ _ _ HR K); eauto 6. }
-    split; auto. apply own_step with B; auto. intros q p I H. apply HB in I as (v & V & Rv).
-    apply HB'. exists (m :: v). split; [cbn; auto | apply reaches_cons; eauto].
+    apply better_as_set in HB'. split; auto. apply own_step with B; auto. intros q p I H.
+    apply HB in I as (v & V & Rv). apply HB'. exists (m :: v). split; [cbn; auto | apply reaches_cons; eauto].
   Qed.
 
   Theorem nxt_correct s w : ends_by_taking A ->
-    selected Nxt A s w <-> recognises (nxt A dec) s w.
+    selected Nxt A s w <-> recognises (nxt_machine A dec) s w.
   Proof.
     intros E. destruct (Nat.eq_dec (length w) (length s)) as [L|N].
-    - unfold recognises. pose proof (nxt_states s w L) as H. cbn [accepts nxt].
-      destruct (after (nxt A dec) s w) as [R B]. destruct H as [HR HB].
+    - unfold recognises. pose proof (nxt_states s w L) as H. cbn [accepts nxt_machine].
+      destruct (after (nxt_machine A dec) s w) as [R B]. destruct H as [HR HB].
       apply selected_by_sets; auto; [easy|]. intros [|n v] q V W K F; [destruct w; easy|].
       destruct s; [now apply reaches_length in K|]. rewrite reaches_cons in K.
       destruct K as (p & _ & P & T & _). rewrite (E _ _ _ _ T F). eauto.
@@ -162,10 +176,10 @@ Section Machines.
   Qed.
 
   Lemma max_states s : forall w, length w = length s ->
-    let '(R, B) := after (max A dec) s w in own Max s w R B /\ better Max s w B.
+    let '(R, B) := after (max_machine A dec) s w in own Max s w R B /\ better Max s w B.
   Proof.
     induction s as [|t s IH]; intros [|m w] L; try easy; [split; [apply own_start | apply better_start]|].
-    injection L as L. specialize (IH w L). cbn. destruct (after (max A dec) s w) as [R B].
+    injection L as L. specialize (IH w L). cbn. destruct (after (max_machine A dec) s w) as [R B].
     destruct IH as [HR HB]. set (B' := match m with Take => _ | Skip => _ end).
     assert (HB' : better Max (t :: s) (m :: w) B').
     { intros q. unfold B'. split.
@@ -182,15 +196,15 @@ Section Machines.
           destruct m; [rewrite M in H by auto|destruct n]; repeat rewrite in_steps_app; rewrite in_steps; eauto 6.
         + repeat rewrite in_steps_app. rewrite in_steps.
           destruct (in_all_states _ _ _ _ _ _ HR K); eauto 6. }
-    split; auto. apply own_step with B; auto. intros q p I H. apply HB in I as (v & V & Rv).
-    apply HB'. exists (m :: v). split; [cbn; auto | apply reaches_cons; eauto].
+    apply better_as_set in HB'. split; auto. apply own_step with B; auto. intros q p I H.
+    apply HB in I as (v & V & Rv). apply HB'. exists (m :: v). split; [cbn; auto | apply reaches_cons; eauto].
   Qed.
 
-  Theorem max_correct s w : selected Max A s w <-> recognises (max A dec) s w.
+  Theorem max_correct s w : selected Max A s w <-> recognises (max_machine A dec) s w.
   Proof.
     destruct (Nat.eq_dec (length w) (length s)) as [L|N].
-    - unfold recognises. pose proof (max_states s w L) as H. cbn [accepts max].
-      destruct (after (max A dec) s w) as [R B]. destruct H as [HR HB].
+    - unfold recognises. pose proof (max_states s w L) as H. cbn [accepts max_machine].
+      destruct (after (max_machine A dec) s w) as [R B]. destruct H as [HR HB].
       destruct w as [|[] w].
       + split; [intros ((w' & q & E & _) & _); easy | intros (_ & (w' & E) & _); easy].
       + apply selected_by_sets; auto; [easy|]. intros [|n v] q V W K F; [easy|].
@@ -222,13 +236,13 @@ Section Machines.
   Qed.
 
   Lemma last_states s : forall w, length w = length s ->
-    let '(R, B, W) := after (last A dec) s w in
+    let '(R, B, W) := after (last_machine A dec) s w in
     own Last s w R B /\ better Last s w B /\ worse s w R B W.
   Proof.
     induction s as [|t s IH]; intros [|m w] L; try easy.
     { split; [apply own_start | split; [apply better_start|]]. intros q. cbn. split; [easy|].
       now intros ((v & [] & _) & _). }
-    injection L as L. specialize (IH w L). cbn. destruct (after (last A dec) s w) as [[R B] W].
+    injection L as L. specialize (IH w L). cbn. destruct (after (last_machine A dec) s w) as [[R B] W].
     destruct IH as (HR & HB & HW). set (B' := match m with Take => steps A dec t Take B | Skip => _ end).
     set (W' := match m with Take => _ | Skip => steps A dec t Skip W end).
     assert (HB' : better Last (t :: s) (m :: w) B').
@@ -248,11 +262,12 @@ Section Machines.
           destruct (in_some_set _ _ _ _ _ _ _ HR HB HW L K) as [I|[I|I]]; eauto 8.
         + assert (I : In p B) by (apply HB; eauto).
           destruct m; repeat rewrite in_steps_app; rewrite in_steps; eauto 6. }
+    apply better_as_set in HB'. set (C' := as_set A dec B') in *. clearbody C'. clear B'. rename C' into B'.
     assert (HR' : own Last (t :: s) (m :: w) (minus A dec (steps A dec t m R) B') B').
     { apply own_step with B; auto. intros q p I H. apply HB in I as (v & V & Rv).
       apply HB'. exists (m :: v). split; [cbn; auto | apply reaches_cons; eauto]. }
     split; [|split]; auto. intros q. set (R' := minus A dec (steps A dec t m R) B') in *.
-    rewrite (in_minus (minus A dec W' B') R'), (in_minus W' B').
+    rewrite in_as_set, (in_minus (minus A dec W' B') R'), (in_minus W' B').
     assert (sound : In q W' -> exists v, wins Last (m :: w) v /\ reaches A (t :: s) v q).
     { unfold W'. intros I. destruct m; repeat rewrite in_steps_app in I; rewrite in_steps in I.
       - assert (X : (exists p, In p W /\ step A t Take p q) \/
@@ -274,14 +289,16 @@ Section Machines.
         + exfalso. apply NB. apply HB in I as (u & U & Ru). apply HB'. exists (n :: u).
           split; [cbn; auto | apply reaches_cons; eauto].
         + destruct n; repeat rewrite in_steps_app; rewrite in_steps; eauto 6. }
+    assert (inside : (exists v, wins Last (m :: w) v /\ reaches A (t :: s) v q) -> In q (states A)).
+    { intros (v & _ & K). now apply reaches_listed in K. }
     tauto.
   Qed.
 
-  Theorem last_correct s w : selected Last A s w <-> recognises (last A dec) s w.
+  Theorem last_correct s w : selected Last A s w <-> recognises (last_machine A dec) s w.
   Proof.
     destruct (Nat.eq_dec (length w) (length s)) as [L|N].
-    - unfold recognises. pose proof (last_states s w L) as H. cbn [accepts last].
-      destruct (after (last A dec) s w) as [[R B] W]. destruct H as (HR & HB & _).
+    - unfold recognises. pose proof (last_states s w L) as H. cbn [accepts last_machine].
+      destruct (after (last_machine A dec) s w) as [[R B] W]. destruct H as (HR & HB & _).
       destruct w as [|[] w].
       + split; [intros ((w' & q & E & _) & _); easy | intros (_ & (w' & E) & _); easy].
       + apply selected_by_sets; auto; [easy|]. intros [|n v] q V _ K F; [easy|].
@@ -298,12 +315,12 @@ Section Machines.
     end.
 
   Lemma strict_states s : forall w, length w = length s ->
-    let '(b, R) := after (strict A dec) s w in
+    let '(b, R) := after (strict_machine A dec) s w in
     b = block_of w /\ forall q, In q R <-> reaches A s w q.
   Proof.
     induction s as [|t s IH]; intros [|m w] L; try easy.
     - split; auto. intros q. rewrite reaches_nil, in_start_set. tauto.
-    - injection L as L. specialize (IH w L). cbn. destruct (after (strict A dec) s w) as [b R].
+    - injection L as L. specialize (IH w L). cbn. destruct (after (strict_machine A dec) s w) as [b R].
       destruct IH as [-> HR]. split; auto. intros q. rewrite in_steps, reaches_cons.
       split; intros (p & H & K); exists p; (split; [apply HR; auto | auto]).
   Qed.
@@ -346,11 +363,11 @@ Section Machines.
       pose proof (takes_bound _ _ K). now rewrite takes_earlier.
   Qed.
 
-  Theorem strict_correct s w : selected Strict A s w <-> recognises (strict A dec) s w.
+  Theorem strict_correct s w : selected Strict A s w <-> recognises (strict_machine A dec) s w.
   Proof.
     destruct (Nat.eq_dec (length w) (length s)) as [L|N].
-    - unfold recognises, selected, output. pose proof (strict_states s w L) as H. cbn [accepts strict].
-      destruct (after (strict A dec) s w) as [b R]. destruct H as [-> HR].
+    - unfold recognises, selected, output. pose proof (strict_states s w L) as H. cbn [accepts strict_machine].
+      destruct (after (strict_machine A dec) s w) as [b R]. destruct H as [-> HR].
       pose proof (block_of_word w) as X. split.
       + intros ((w' & q & E & K & F) & G & _). repeat split; eauto.
         assert (M : meets A R = true) by (apply meets_true; exists q; now rewrite HR).

@@ -2,7 +2,7 @@
 
 Require Import Mechanised.Tactics.
 Require Import Permutation.
-Require Import Mechanised.Stream Mechanised.Tecs.
+Require Import Mechanised.Stream Mechanised.Nodes Mechanised.Tecs.
 
 Lemma safe_odepth n : safe n -> odepth n <= 1.
 Proof. destruct n; cbn; lia. Qed.

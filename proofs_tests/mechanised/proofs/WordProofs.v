@@ -134,8 +134,25 @@ Proof.
   destruct (IH w L) as [H|[->|H]], n, m; cbn; intuition.
 Qed.
 
-Theorem orders_total s v w : s = Nxt \/ s = Last -> length v = length w ->
-  beats s (takes v) (takes w) \/ v = w \/ beats s (takes w) (takes v).
+(** FOUND Lemma 1. *)
+Theorem next_total_order : total_order next_below.
 Proof.
-  intros H L. rewrite !beats_wins by congruence. destruct H as [-> | ->]; auto using next_total, last_total.
+  unfold next_below. split; [|split].
+  - intros v (k & V & W & _). congruence.
+  - intros u v w (k & Vk & Uk & Ek) (l & Wl & Vl & El). destruct (Nat.lt_trichotomy k l) as [L|[->|L]].
+    + exists k. rewrite El by auto. repeat split; auto. intros i I. rewrite El by lia. auto.
+    + congruence.
+    + exists l. rewrite <- Ek by auto. repeat split; auto. intros i I. rewrite El by auto. apply Ek. lia.
+  - intros v w L. rewrite !beats_wins by congruence. destruct (next_total v w L) as [H|[H|H]]; auto.
+Qed.
+
+Theorem last_total_order : total_order last_below.
+Proof.
+  unfold last_below. split; [|split].
+  - intros v (k & V & W & _). congruence.
+  - intros u v w (k & Vk & Uk & Ek) (l & Wl & Vl & El). destruct (Nat.lt_trichotomy k l) as [L|[->|L]].
+    + exists l. rewrite <- Ek by auto. repeat split; auto. intros i I. rewrite El by auto. apply Ek. lia.
+    + congruence.
+    + exists k. rewrite El by auto. repeat split; auto. intros i I. rewrite El by lia. auto.
+  - intros v w L. rewrite !beats_wins by congruence. destruct (last_total v w L) as [H|[H|H]]; auto.
 Qed.

@@ -2,9 +2,10 @@
 
 Require Import List NArith Arith Permutation.
 Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics.
-Require Import Mechanised.Query Mechanised.OpenEvents Mechanised.Tecs Mechanised.Automaton Mechanised.Strategies.
-Require Import Mechanised.Evaluate Mechanised.EvaluateQuery Mechanised.Compile Mechanised.Determinise.
-Require Import Mechanised.Engine.
+Require Import Mechanised.Query Mechanised.OpenEvents Mechanised.Nodes Mechanised.Automaton Mechanised.Strategies
+  Mechanised.Printed.
+Require Import Mechanised.Evaluate Mechanised.EvaluateQuery Mechanised.Compile Mechanised.Determinise
+  Mechanised.Products Mechanised.Tecs Mechanised.Engine Mechanised.Selected.
 
 (** The evaluator is sound and complete for the table (CORE Table 2, SOCEL Table 1, FOUND Sec. 4). *)
 Definition Evaluate_correct : Prop := forall D (S : stream D) phi V,
@@ -14,6 +15,10 @@ Definition Evaluate_correct : Prop := forall D (S : stream D) phi V,
 Definition Answers_correct : Prop := forall D (S : stream D) phi C,
   In C (answers S phi) <-> answer S phi C.
 Definition Answers_once : Prop := forall D (S : stream D) phi, NoDup (answers S phi).
+
+(** Events after the end of a valuation do not matter: answers are known when they end. *)
+Definition Prefix : Prop := forall D (S S' : stream D) phi V, last V < length S ->
+  V |=[S ++ S'] phi <-> V |=[S] phi.
 
 (** Counts are formulas: at least 1 + least times, and at most 1 + least + extra times. *)
 Definition Count_correct : Prop := forall D (S : stream D) gap phi least extra V,
@@ -27,10 +32,21 @@ Definition Query_correct : Prop := forall D (q : query D) S C,
 Definition Query_once : Prop := forall D (q : query D) S, NoDup (query_answers q S).
 
 (** A VCEA has the valuations of a formula, and linearly many states (CORE Thm. 2, without windows). *)
-Definition Compile_correct : Prop := forall D (S : stream D) phi i Ls, regular phi = true ->
-  Valuation i Ls |=[S] phi <-> accepted (compile phi) S i Ls.
+Definition Compile_correct : Prop := forall D (S : stream D) phi, regular phi = true ->
+  has_rows S phi (compile phi).
 Definition Compile_linear : Prop := forall D (phi : formula D),
-  length (states (compile phi)) <= 2 * size phi.
+  well_formed (compile phi) /\ length (states (compile phi)) <= 2 * size phi.
+
+(** VCEA for AND, ALL and UNLESS (SOCEL Sec. 5.2), and for all formulas without strategies and windows whose filters are
+    on one label each. *)
+Definition And_correct : Prop := forall D (S : stream D) phi psi A B,
+  has_rows S phi A -> has_rows S psi B -> has_rows S (And phi psi) (same_runs A B).
+Definition All_correct : Prop := forall D (S : stream D) phi psi A B, well_formed A -> well_formed B ->
+  has_rows S phi A -> has_rows S psi B -> has_rows S (All phi psi) (overlapping A B).
+Definition Unless_correct : Prop := forall D (S : stream D) phi psi A B dec, well_formed B ->
+  has_rows S phi A -> has_rows S psi B -> has_rows S (Unless phi psi) (without A B dec).
+Definition Automata_of_formulas : Prop := forall D (phi : formula D), has_vcea phi = true ->
+  exists A : vcea D, inhabited (decidable_states A) /\ well_formed A /\ forall S, has_rows S phi A.
 
 (** With marks instead of labels it has the complex events, WITHIN n EVENTS those of short runs
     (CORE Thm. 2 and App. A). *)
@@ -38,25 +54,30 @@ Definition Marked_correct : Prop := forall D width (S : stream D) phi C, regular
   answer S (optional within_events width phi) C <-> exists i ms, accepted (marked (compile phi)) S i ms /\
     match width with Some n => length ms - 1 <= n | None => True end /\ C = of_marks i ms.
 
-(** <=next and <=last are total (FOUND Lemma 1); words of marks stand for sets of positions. *)
-Definition Orders_total : Prop := forall s v w, s = Nxt \/ s = Last -> length v = length w ->
-  beats s (takes v) (takes w) \/ v = w \/ beats s (takes w) (takes v).
+(** <next and <last are total orders of sets of positions (FOUND Lemma 1). *)
+Definition Next_total_order : Prop := total_order next_below.
+Definition Last_total_order : Prop := total_order last_below.
 
 (** The subset construction outputs the same, by one run for each word (FOUND Prop. 1). *)
-Definition listed {D} (A : cea D) : Prop := forall q, initial A q = true -> In q (states A).
-Definition Determinised_correct : Prop := forall D (A : cea D) dec s w, listed A ->
-  output A s w <-> recognises (determinised A dec) s w.
+Definition Determinised_correct : Prop := forall D (A : cea D) dec, listed A ->
+  constructed (output A) (determinised A dec) (2 ^ length (states A)).
 
-(** The automata of the strategies recognise what the strategies select, of any CEA (FOUND Thm. 4);
+(** The CEA of the strategies output what the strategies select, of any CEA (FOUND Thm. 4);
     for NXT the CEA first gets one final state, which is entered by taking. *)
-Definition Strict_correct : Prop := forall D (A : cea D) dec s w, listed A ->
-  selected Strict A s w <-> recognises (strict A dec) s w.
-Definition Nxt_correct : Prop := forall D (A : cea D) dec s w, listed A ->
-  selected Nxt A s w <-> recognises (nxt (single_final A) (single_final_dec A dec)) s w.
-Definition Last_correct : Prop := forall D (A : cea D) dec s w, listed A ->
-  selected Formula.Last A s w <-> recognises (last A dec) s w.
-Definition Max_correct : Prop := forall D (A : cea D) dec s w, listed A ->
-  selected Max A s w <-> recognises (max A dec) s w.
+Definition Strict_correct : Prop := forall D (A : cea D) dec, listed A ->
+  constructed (selected Strict A) (strict_cea A dec) (4 * 2 ^ length (states A)).
+Definition Nxt_correct : Prop := forall D (A : cea D) dec, listed A ->
+  constructed (selected Nxt A) (nxt_cea (single_final A) (option_dec dec)) (4 ^ (1 + length (states A))).
+Definition Last_correct : Prop := forall D (A : cea D) dec, listed A ->
+  constructed (selected Formula.Last A) (last_cea A dec) (8 ^ length (states A)).
+Definition Max_correct : Prop := forall D (A : cea D) dec, listed A ->
+  constructed (selected Max A) (max_cea A dec) (4 ^ length (states A)).
+
+(** The automaton of a strategy on the CEA of a formula, from the first event on, gives the answers under it;
+    of formulas whose answers take their first and last event. *)
+Definition Strategy_answers_correct : Prop := forall D (S : stream D) phi x C,
+  regular phi = true -> takes_ends phi = true ->
+  In C (strategy_answers x S phi) <-> answer S (optional Select x phi) C.
 
 (** The printed automata of NXT and LAST do not (E6, E7). *)
 Definition Printed_wrong (x : strategy) : Prop := exists (A : cea unit) dec s w, listed A /\

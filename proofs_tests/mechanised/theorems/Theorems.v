@@ -1,9 +1,9 @@
 (** The theorems of [Statements], and what each assumes: nothing. *)
 
 Require Import Mechanised.Statements.
-Require Mechanised.EvaluateProofs Mechanised.QueryProofs.
-Require Mechanised.CompileProofs Mechanised.CeaProofs.
-Require Mechanised.WordProofs Mechanised.StrategyProofs Mechanised.PrintedProofs.
+Require Mechanised.EvaluateProofs Mechanised.PrefixProofs Mechanised.QueryProofs.
+Require Mechanised.CompileProofs Mechanised.ProductProofs Mechanised.CeaProofs.
+Require Mechanised.WordProofs Mechanised.FiniteProofs Mechanised.SelectedProofs Mechanised.PrintedProofs.
 Require Mechanised.TecsProofs Mechanised.AlgorithmProofs Mechanised.EngineProofs.
 
 Theorem evaluate_correct : Evaluate_correct.
@@ -17,6 +17,10 @@ Print Assumptions answers_correct.
 Theorem answers_once : Answers_once.
 Proof. exact @EvaluateProofs.answers_once. Qed.
 Print Assumptions answers_once.
+
+Theorem prefix : Prefix.
+Proof. exact @PrefixProofs.prefix. Qed.
+Print Assumptions prefix.
 
 Theorem count_correct : Count_correct.
 Proof. exact @EvaluateProofs.count_correct. Qed.
@@ -35,40 +39,64 @@ Proof. exact @QueryProofs.query_answers_once. Qed.
 Print Assumptions query_once.
 
 Theorem compile_correct : Compile_correct.
-Proof. intros D S phi i Ls R. exact (CompileProofs.compile_correct S phi R i Ls). Qed.
+Proof. exact @CompileProofs.compile_correct. Qed.
 Print Assumptions compile_correct.
 
 Theorem compile_linear : Compile_linear.
-Proof. exact @CompileProofs.compile_linear. Qed.
+Proof. intros D phi. split; [apply CompileProofs.compile_well_formed | apply CompileProofs.compile_linear]. Qed.
 Print Assumptions compile_linear.
+
+Theorem and_correct : And_correct.
+Proof. exact @ProductProofs.rows_and. Qed.
+Print Assumptions and_correct.
+
+Theorem all_correct : All_correct.
+Proof. intros D S phi psi A B W W' H H'. now apply ProductProofs.rows_all. Qed.
+Print Assumptions all_correct.
+
+Theorem unless_correct : Unless_correct.
+Proof. intros D S phi psi A B dec W H H'. now apply ProductProofs.rows_unless. Qed.
+Print Assumptions unless_correct.
+
+Theorem automata_of_formulas : Automata_of_formulas.
+Proof. exact @ProductProofs.automata_of_formulas. Qed.
+Print Assumptions automata_of_formulas.
 
 Theorem marked_correct : Marked_correct.
 Proof. exact @EngineProofs.marked_within. Qed.
 Print Assumptions marked_correct.
 
-Theorem orders_total : Orders_total.
-Proof. exact WordProofs.orders_total. Qed.
-Print Assumptions orders_total.
+Theorem next_total_order : Next_total_order.
+Proof. exact WordProofs.next_total_order. Qed.
+Print Assumptions next_total_order.
+
+Theorem last_total_order : Last_total_order.
+Proof. exact WordProofs.last_total_order. Qed.
+Print Assumptions last_total_order.
 
 Theorem determinised_correct : Determinised_correct.
-Proof. intros D A dec s w L. now apply StrategyProofs.determinised_correct. Qed.
+Proof. exact @FiniteProofs.determinised_constructed. Qed.
 Print Assumptions determinised_correct.
 
 Theorem strict_correct : Strict_correct.
-Proof. intros D A dec s w L. now apply StrategyProofs.strict_correct. Qed.
+Proof. exact @FiniteProofs.strict_constructed. Qed.
 Print Assumptions strict_correct.
 
 Theorem nxt_correct : Nxt_correct.
-Proof. intros D A dec s w L. now apply PrintedProofs.nxt_of_any. Qed.
+Proof. exact @FiniteProofs.nxt_constructed. Qed.
 Print Assumptions nxt_correct.
 
 Theorem last_correct : Last_correct.
-Proof. intros D A dec s w L. now apply StrategyProofs.last_correct. Qed.
+Proof. exact @FiniteProofs.last_constructed. Qed.
 Print Assumptions last_correct.
 
 Theorem max_correct : Max_correct.
-Proof. intros D A dec s w L. now apply StrategyProofs.max_correct. Qed.
+Proof. exact @FiniteProofs.max_constructed. Qed.
 Print Assumptions max_correct.
+
+Theorem strategy_answers_correct : Strategy_answers_correct.
+Proof. intros D S phi x C R E. now apply SelectedProofs.strategy_answers_correct. Qed.
+Print Assumptions strategy_answers_correct.
 
 Theorem printed_nxt_wrong : Printed_nxt_wrong.
 Proof. exact PrintedProofs.printed_nxt_wrong. Qed.
