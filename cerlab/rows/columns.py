@@ -179,11 +179,18 @@ def spread(values: Values, length: int) -> Values:
     return pa.repeat(values, length) if isinstance(values, pa.Scalar) else values
 
 
-def ranks(values: Values) -> Values:
-    """Return the places of texts or integers among those there are, in order; NULL where one is."""
-    codes = pc.dictionary_encode(values)
-    order = pc.sort_indices(pc.sort_indices(codes.dictionary))
-    return order.cast(pa.int64()).take(codes.indices)
+def ranks(*columns: Values) -> list[Values]:
+    """Return the places of texts or integers among those of all columns, in order."""
+    arrays = [pa.array([c.as_py()], c.type) if isinstance(c, pa.Scalar) else c for c in columns]
+    codes = [pc.dictionary_encode(each) for each in arrays]
+    # each text is sorted once, whatever number of rows have it
+    place = pc.rank(pa.concat_arrays([c.dictionary for c in codes]), tiebreaker="dense")
+    results, begin = [], 0
+    for column, code in zip(columns, codes, strict=True):
+        of_column = place.slice(begin, len(code.dictionary)).cast(pa.int64()).take(code.indices)
+        results.append(of_column[0] if isinstance(column, pa.Scalar) else of_column)
+        begin += len(code.dictionary)
+    return results
 
 
 def operation(e: ex.Operation, part: Callable[[ex.Expression], Values]) -> Values:
@@ -259,7 +266,7 @@ def sort_keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
     """Return the sort keys of an ORDER BY column: first whether it is NULL, then its value."""
     column = R.key(item.column.name)
     if pa.types.is_large_string(column.type):
-        column = ranks(column)
+        (column,) = ranks(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int64())
     keys: list[NDArray[Any]] = []

@@ -23,7 +23,7 @@ from cerlab.rows.library import LIBRARY, WHOLE, NotColumnar, Values, application
 from cerlab.rows.machine import Memory
 from cerlab.rows.times import over_integers, scaled
 
-Kind: TypeAlias = Literal["boolean", "integer", "double", "ranked", "null"]
+Kind: TypeAlias = Literal["boolean", "integer", "double", "null"]
 
 
 class Code(NamedTuple):
@@ -117,8 +117,6 @@ def greatest(values: Values) -> int:
 
 def by_rank(left: Values, right: Values) -> bool:
     """Return whether two columns are compared by ranks: texts, and integers beyond 2**53."""
-    if pa.types.is_null(left.type) or pa.types.is_null(right.type):
-        return False
     if left.type != right.type:
         return False
     if pa.types.is_int64(left.type):
@@ -149,6 +147,8 @@ class Compiler:
     constants: list[float] = field(default_factory=list)
     loads: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     columns: list[tuple[Any, Any]] = field(default_factory=list)
+    numbers: dict[int, tuple[int, Values]] = field(default_factory=dict)
+    """The number of each column, by its identity."""
     labels: list[Any] = field(default_factory=list)
     folds: list[tuple[int, int, int]] = field(default_factory=list)
 
@@ -204,9 +204,6 @@ class Compiler:
                 raise NotColumnar
             self.constants.append(float("nan") if value is None else float(value))
             return Code(((do.CONSTANT, len(self.constants) - 1),), kind, most)
-        return self._column(read, kind, most)
-
-    def _column(self, read: Read | Label, kind: Kind, most: int = 0) -> Code:
         where, name, offset = read.landing
         if isinstance(read, Label):
             if read.values.null_count:
@@ -219,6 +216,10 @@ class Compiler:
 
     def _column_number(self, values: Values) -> int:
         """Return the number of a column of doubles."""
+        if id(values) in self.numbers:
+            return self.numbers[id(values)][0]
+        # the values are kept, as an identity may be given out again
+        self.numbers[id(values)] = len(self.columns), values
         column = spread(values, len(self.R))
         null = pc.is_null(column).to_numpy(zero_copy_only=False).astype(np.uint8)
         doubles = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
@@ -310,17 +311,10 @@ class Compiler:
 
     def _comparison(self, op: int, a: Code | Read | Label, b: Code | Read | Label) -> Code:
         if not isinstance(a, Code) and not isinstance(b, Code) and by_rank(a.values, b.values):
-            a, b = (self._column(each, "ranked") for each in self._joint_ranks(a, b))
+            columns = {id(each.values): each.values for each in (a, b)}
+            places = dict(zip(columns, ranks(*columns.values()), strict=True))
+            a, b = (each._replace(values=places[id(each.values)]) for each in (a, b))
         return operator_code("boolean", self._number(a), self._number(b), op=(op, 0))
-
-    def _joint_ranks(self, a: Read | Label, b: Read | Label) -> tuple[Read | Label, Read | Label]:
-        """Two columns, of rows or labels, by the ranks of their values among those of both."""
-        n = len(self.R)
-        both = [spread(each.values, n) for each in (a, b)]
-        # ranks of both columns together: equal values get equal numbers
-        joint = ranks(pa.concat_arrays([both[0].cast(both[1].type), both[1]]))
-        cut = len(both[0])
-        return a._replace(values=joint.slice(0, cut)), b._replace(values=joint.slice(cut))
 
     def _arithmetic(self, op: int, codes: list[Code]) -> Code:
         double = op == do.DIV or any(code.kind == "double" for code in codes)

@@ -20,9 +20,7 @@ from cerlab.rows import machine as row_search
 from cerlab.rows import scan as rows_to_walk
 from cerlab.rows import stack_compiler as row_programs
 from cerlab.rows import value_kernels as row_values
-from cerlab.rows.columns import ranks, spread
 from cerlab.rows.engine import RegisterSearch
-from cerlab.rows.stack_compiler import Label
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
 from proofs_tests.rows.tables import rows_of
 from proofs_tests.rows.test_walk import agree, walk_of
@@ -267,22 +265,16 @@ def within_admits_equality(query: Any, R: Any) -> Any:
     return WINDOW_ENDS(query if within is None else replace(query, within=within + 0.25), R)
 
 
-def ranked_apart(self: Any, a: Any, b: Any) -> Any:
-    n = len(self.R)
-    apart = [ranks(spread(each.values, n)) for each in (a, b)]
-    return a._replace(values=apart[0]), b._replace(values=apart[1])
+def ranked_apart(*columns: Any) -> Any:
+    return [RANKS(column)[0] for column in columns]
 
 
-def labels_in_another_order(self: Any, a: Any, b: Any) -> Any:
-    left, right = JOINT_RANKS(self, a, b)
-    operands = [
-        each._replace(values=each.values[::-1]) if isinstance(each, Label) else each
-        for each in (left, right)
-    ]
-    return operands[0], operands[1]
+def labels_in_another_order(*columns: Any) -> Any:
+    places = RANKS(*columns)
+    return [p[::-1] if isinstance(p, pa.Array) and len(p) == len("ABC") else p for p in places]
 
 
-JOINT_RANKS = row_programs.Compiler._joint_ranks
+RANKS = row_order.ranks
 OTHER_END = dict(zip(row_programs._LABEL, reversed(row_programs._LABEL.values()), strict=True))
 AGREEMENT: Judge = on_seeds(agree, 3_000)
 FAILURES = [
@@ -317,9 +309,9 @@ MUTANTS = [
     mutant(BY_MERGING, row_programs, "_failure_registers", no_registers_of_labels),
     mutant(BY_MERGING, rows_to_walk, "match_conditions", failures_where_none_hold),
     mutant(AGREEMENT, rows_to_walk, "window_ends", within_admits_equality),
-    mutant(TEXT_ROWS, row_programs.Compiler, "_joint_ranks", ranked_apart),
+    mutant(TEXT_ROWS, row_programs, "ranks", ranked_apart),
     mutant(BY_LABELS, row_programs, "_LABEL", OTHER_END, id="labels_of_the_other_end"),
-    mutant(BY_LABELS, row_programs.Compiler, "_joint_ranks", labels_in_another_order),
+    mutant(BY_LABELS, row_programs, "ranks", labels_in_another_order),
 ]
 
 
