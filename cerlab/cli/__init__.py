@@ -85,12 +85,12 @@ def _stopped_by_exceptions() -> Iterator[None]:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Run a command that writes to no file that it reads, with what takes rows aside."""
-    from cerlab.cli.options import check_files
+    from cerlab.cli.options import check_files, events_named
     from cerlab.io.sources import open_quarantine
 
     check_files(arguments)
     options = vars(arguments)
-    with open_quarantine(options.get("quarantine"), options.get("events") or "-") as on_bad_row:
+    with open_quarantine(options.get("quarantine"), events_named(arguments)) as on_bad_row:
         arguments.quarantine = on_bad_row
         with _printed_to(options.get("output") if arguments.prints else None):
             status: int = arguments.command(arguments)

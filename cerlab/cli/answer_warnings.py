@@ -78,8 +78,8 @@ class AnswerWarnings:
         if isinstance(values.get("type"), TypeColumn):
             values["type-column"] = values.pop("type")
         options = [f"--{name}={value}" for name, value in values.items()]
-        events = "EVENTS" if arguments.events == "-" else arguments.events
-        command = shlex.join(["cerlab", "why", arguments.query, events, *options])
+        events = ["EVENTS"] if arguments.events == ["-"] else arguments.events
+        command = shlex.join(["cerlab", "why", arguments.query, *events, *options])
         if not isinstance(self._query, Pattern):
             command += " --positions .."
         self._requirements.warn(self._some, answers, f"{command} says why")

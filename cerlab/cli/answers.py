@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.cli.options import columns_of, in_columns
-from cerlab.cli.writers import Writer, one_table
+from cerlab.cli.writers import Writer
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import UsageError
 from cerlab.evaluate.labelled import (
@@ -32,6 +32,7 @@ from cerlab.io.answers import (
     table_of_batches,
     table_of_rows,
 )
+from cerlab.io.named_columns import one_table
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.stream import Stream
 

@@ -70,7 +70,10 @@ def switch(*names: str, help: str, **parameters: Any) -> Argument:
 
 
 _QUERY: Mapping[str, Any] = {"metavar": "QUERY", "help": "a file or the text itself"}
-_EVENTS: Mapping[str, Any] = {"metavar": "EVENTS", "help": "a file, or - for standard input"}
+_EVENTS: Mapping[str, Any] = {
+    "metavar": "EVENTS",
+    "help": "files, folders or patterns ('day-*.csv'), or - for standard input",
+}
 _FILE = "a file instead of standard output"
 
 ARGUMENTS: dict[str, Argument] = {
@@ -90,9 +93,9 @@ ARGUMENTS: dict[str, Argument] = {
         help="CREATE STREAM declarations for the query and the data",
     ),
     # of which events
-    "events": declared("events", **_EVENTS),
-    "events?": declared("events", nargs="?", **_EVENTS),
-    "in": declared("events", metavar="IN", help=_EVENTS["help"]),
+    "events": declared("events", nargs="+", **_EVENTS),
+    "events?": declared("events", nargs="*", **_EVENTS),
+    "in": declared("events", nargs="+", metavar="IN", help=_EVENTS["help"]),
     "type": declared(
         "--type", type=text, metavar="NAME", help="the event type, if no column has it"
     ),

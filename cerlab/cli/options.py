@@ -21,6 +21,7 @@ from cerlab.compile.pattern import (
 )
 from cerlab.display import terminal
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
+from cerlab.io.names import AnyPath, files_of
 from cerlab.io.output import refuse_same, whole_text
 from cerlab.io.parts import Part, length
 from cerlab.io.sources import FORMATS
@@ -168,6 +169,12 @@ def input_options(arguments: argparse.Namespace, query: AnyPattern | None) -> di
     }
 
 
+def events_named(arguments: argparse.Namespace) -> list[str]:
+    """Return the names of files of events on the command line."""
+    events = getattr(arguments, "events", None)  # of some commands a number
+    return events if isinstance(events, list) else []
+
+
 def source_of(arguments: argparse.Namespace) -> io.Source:
     """Return the events that the command line names: one source, whatever is asked of it."""
     source: io.Source | None = getattr(arguments, "source", None)
@@ -207,11 +214,22 @@ def check_files(arguments: argparse.Namespace) -> None:
         },
         {
             "QUERY": None if query is None else query_file(query),
-            "EVENTS": events if isinstance(events := options.get("events"), str) else None,
+            **_event_files(arguments),
             "--schema": options.get("schema"),
             "--data": options.get("data"),
         },
     )
+
+
+def _event_files(arguments: argparse.Namespace) -> dict[str, AnyPath]:
+    """Return the files of events, those in folders too, by what users call them."""
+    named = events_named(arguments)
+    if named == ["-"]:
+        return {"EVENTS": "-"}
+    with suppress(BadData):  # whoever reads the events says so
+        files = [file.path for file in files_of(named)]
+        return {"EVENTS" if len(files) == 1 else f"{path} in EVENTS": path for path in files}
+    return {}
 
 
 T = TypeVar("T")

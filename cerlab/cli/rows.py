@@ -11,7 +11,7 @@ from typing import Any, TextIO
 from warnings import warn
 
 from cerlab.cli.command import OK
-from cerlab.cli.options import check_result, query_text, refuse_options
+from cerlab.cli.options import check_result, query_text, refuse_options, source_of
 from cerlab.cli.writers import write_tables
 from cerlab.errors import AnswerWarning
 from cerlab.model.event import to_value
@@ -34,7 +34,7 @@ def run(query: RowPattern, arguments: argparse.Namespace) -> int:
             "--evaluator": arguments.evaluator not in ("auto", "reference"),
         }
     )
-    result = match_recognize(query, arguments.events).slice(0, arguments.limit)
+    result = match_recognize(query, source_of(arguments)).slice(0, arguments.limit)
     if not result.num_rows and arguments.limit != 0:
         warn(AnswerWarning("CER0910: no answer"), stacklevel=2)
     write_tables([result], arguments, _lines)

@@ -83,7 +83,7 @@ def show(arguments: argparse.Namespace) -> int:
     pattern = read_any(arguments)
     if isinstance(pattern, RowPattern):
         return _show_rows(pattern, arguments)
-    read = None if arguments.events is None else partial(whole_stream, pattern, arguments)
+    read = None if not arguments.events else partial(whole_stream, pattern, arguments)
     is_tree = arguments.what == "ast" or (arguments.what is None and read is None)
     if is_tree and arguments.format == "json" and isinstance(pattern, Pattern):
         text = json.dumps(document(pattern.ast, None if read is None else read()))
@@ -96,7 +96,7 @@ def _show_rows(query: RowPattern, arguments: argparse.Namespace) -> int:
     """``cerlab show`` of a row pattern: its text, or its automaton drawn."""
     refuse_options(
         {
-            "EVENTS": arguments.events is not None,
+            "EVENTS": arguments.events,
             f"--what {arguments.what}": arguments.what not in (None, "ast"),
         }
     )

@@ -11,6 +11,7 @@ from cerlab.cli.command import NO, OK
 from cerlab.cli.options import (
     read_any,
     refuse_options,
+    source_of,
     whole_stream,
 )
 from cerlab.compile.pattern import AnyPattern, SremoPattern
@@ -64,7 +65,7 @@ def _why_rows(query: RowPattern, arguments: argparse.Namespace, rows: list[int] 
             "--until": arguments.until,
         }
     )
-    explanation = why_rows(query, arguments.events, rows)
+    explanation = why_rows(query, source_of(arguments), rows)
     _print(explanation, arguments.format, why_rows_text, why_rows_to_json)
     return OK if explanation.holds else NO
 

@@ -12,7 +12,7 @@ from cerlab.cli.options import output
 from cerlab.display import terminal
 from cerlab.errors import printable
 from cerlab.io.answers import ROWS, parquet_encoding
-from cerlab.io.named_columns import several_types
+from cerlab.io.named_columns import one_table
 from cerlab.io.output import whole_columns
 from cerlab.model.event import to_value
 
@@ -184,36 +184,6 @@ class TablePrinter:
             _draw_by_rich(names, columns, file)
         else:
             _draw(names, columns, file)
-
-
-def one_table(tables: Sequence[Any]) -> Any:
-    """Tables one below the other; a column of integers and doubles is of doubles.
-
-    Raises `BadData` for a column of several types otherwise.
-    """
-    import pyarrow as pa
-
-    if all(table.schema == tables[0].schema for table in tables):
-        return pa.concat_tables(tables)
-    columns = {}
-    for name in tables[0].column_names:
-        parts = [pa.table({name: _without_codes(table.column(name))}) for table in tables]
-        try:
-            whole = pa.concat_tables(parts, promote_options="permissive")
-        except (pa.ArrowTypeError, pa.ArrowInvalid):  # and of numbers that no type holds exactly
-            raise several_types(name) from None
-        columns[name] = whole.column(name)
-    return pa.table(columns)
-
-
-def _without_codes(column: Any) -> Any:
-    """A column of text, or of lists of it, without a dictionary."""
-    import pyarrow as pa
-
-    kind = column.type
-    if pa.types.is_list(kind) and pa.types.is_dictionary(kind.value_type):
-        return column.cast(pa.list_(kind.value_type.value_type))
-    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
 def _cells(column: Any) -> list[str]:

@@ -359,6 +359,26 @@ def index_of_values(frame: Any) -> Any | None:
     return None if None in names or not names.isdisjoint(frame.columns) else index
 
 
+def kind_of(arrow_type: Any) -> str | None:
+    """Return what a column of a type holds, in words; None of NULL, which is of every type."""
+    from pyarrow import types
+
+    if types.is_dictionary(arrow_type):
+        return kind_of(arrow_type.value_type)
+    if types.is_null(arrow_type):
+        return None
+    if (
+        types.is_integer(arrow_type)
+        or types.is_floating(arrow_type)
+        or types.is_decimal(arrow_type)
+    ):
+        return "numbers"
+    for what, holds in {"text": is_text, "moments": is_moment, "truths": types.is_boolean}.items():
+        if holds(arrow_type):
+            return what
+    return str(arrow_type)
+
+
 def no_rows(fields: Any) -> Any:
     """The table without rows that has these columns; pyarrow's `empty_table` loads pandas."""
     import pyarrow as pa

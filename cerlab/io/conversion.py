@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 from warnings import warn
 
 from cerlab.errors import BadData, CerlabWarning, DataPlace, nearest, stacklevel_of_caller
@@ -34,6 +34,13 @@ Place: TypeAlias = Callable[[], DataPlace]
 T = TypeVar("T")
 
 
+class Key(NamedTuple):
+    """The value of a folder ``key=value`` as text, None for NULL, and in the type of all values."""
+
+    text: str | None
+    value: Value
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """The source of rows and the options of `cerlab.io.read`, which every reader of rows takes."""
@@ -43,6 +50,8 @@ class Reading:
     schema: Schema | None = None
     on_bad_row: OnBadRow | None = None
     type_name: str | None = None
+    keys: Mapping[str, Key] = field(default_factory=dict)
+    """The keys of the folders that the file is in: columns that all of its rows have."""
 
     def place(self, row: int | None = None, name: str | None = None) -> DataPlace:
         """A row, and a column of it."""

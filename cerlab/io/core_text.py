@@ -232,7 +232,12 @@ def _text_row(text: str, line: str, reading: Reading, row: int) -> TextRow:
             hint="an event is TYPE(name=value, ..), on one line",
         )
     stream, event_type, inside = match.groups()
-    return TextRow(row, line, event_type, stream, _pairs(inside, reading, row))
+    cells = _pairs(inside, reading, row)
+    for name, key in reading.keys.items():
+        if name in cells:
+            raise twice(name, reading.place(row, name))
+        cells[name] = key.text
+    return TextRow(row, line, event_type, stream, cells)
 
 
 def _pairs(inside: str, reading: Reading, row: int) -> dict[str, str | None]:

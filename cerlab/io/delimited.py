@@ -46,6 +46,13 @@ class Header(NamedTuple):
     lines: int
     """The lines above the first row."""
     delimiter: str = ","
+    keys: tuple[str | None, ...] = ()
+    """The cells of the last columns, which all rows have: the keys of the file's folders."""
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The names of the columns that the text has."""
+        return self.names[: len(self.names) - len(self.keys)]
 
 
 def read_header(lines: Iterable[str], reading: Reading, *, before: int = 0) -> Header:
@@ -61,7 +68,8 @@ def read_header(lines: Iterable[str], reading: Reading, *, before: int = 0) -> H
     if not names:
         raise empty(file)
     check_text("".join(names), reading.place(row))
-    names = [name.strip() for name in names]
+    names = [*(name.strip() for name in names), *reading.keys]
+    keys = tuple(key.text for key in reading.keys.values())
     below = row - 1 + reader.line_num
     if isinstance(type_name, TypeColumn):
         if type_name not in names:
@@ -73,10 +81,10 @@ def read_header(lines: Iterable[str], reading: Reading, *, before: int = 0) -> H
         if schema is None:
             raise no_type(names, reading.place(row))
         is_row = schema.event(names[0]) is not None
-        return Header(tuple(names), True, row - 1 if is_row else below, delimiter)
+        return Header(tuple(names), True, row - 1 if is_row else below, delimiter, keys)
     if len(set(names)) < len(names):
         raise duplicate_column(names, file, row, type_name)
-    return Header(tuple(names), False, below, delimiter)
+    return Header(tuple(names), False, below, delimiter, keys)
 
 
 def _header_line(lines: Iterator[str], type_column: str, start: int) -> tuple[int, str, str]:
@@ -128,13 +136,13 @@ def text_columns(data: bytes, header: Header) -> dict[str, Any]:
         table = arrow_csv.read_csv(
             pa.py_buffer(data),
             read_options=arrow_csv.ReadOptions(
-                column_names=header.names, use_threads=False, block_size=len(data) + 1
+                column_names=header.written, use_threads=False, block_size=len(data) + 1
             ),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=header.delimiter, newlines_in_values=quotes
             ),
             convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(header.names, pa.string()),
+                column_types=dict.fromkeys(header.written, pa.string()),
                 null_values=[""],
                 strings_can_be_null=True,
             ),
@@ -143,11 +151,13 @@ def text_columns(data: bytes, header: Header) -> dict[str, Any]:
         raise Refused from None
     if not table.num_rows:
         raise Refused
-    columns = {name: one_array(table.column(name)) for name in header.names}
+    columns = {name: one_array(table.column(name)) for name in header.written}
     if quotes:  # pyarrow closes a quotation that is open at the end
-        last = columns[header.names[-1]]
+        last = columns[header.written[-1]]
         if table.num_rows < len(line_ends(data)) or str(last[-1]).endswith("\n"):
             raise Refused
+    for name, key in zip(header.names[len(columns) :], header.keys, strict=True):
+        columns[name] = pa.repeat(pa.scalar(key, pa.string()), table.num_rows)
     return columns
 
 
@@ -207,8 +217,9 @@ def _recording(lines: Iterable[str], record: list[str]) -> Iterator[str]:
 def _text_row(cells: list[str], text: str, header: Header, reading: Reading, row: int) -> TextRow:
     if header.positional:
         return _row_by_position(cells, text, reading, row)
-    _check_length(cells, header.names, reading, row)
-    values = {n: cell or None for n, cell in zip(header.names, cells, strict=True)}
+    _check_length(cells, header.written, reading, row)
+    every = zip(header.names, (*cells, *header.keys), strict=True)
+    values = {name: cell or None for name, cell in every}
     event_type = values.pop("type", None) or type_of_all(reading.type_name)
     if not event_type:
         raise BadData(
@@ -224,10 +235,11 @@ def _row_by_position(cells: list[str], text: str, reading: Reading, row: int) ->
     assert reading.schema is not None
     place = partial(reading.place, row)
     declaration = declared_event(reading.schema, cells[0].strip(), None, place)
-    names = [attribute.name for attribute in declaration.attributes]
+    keys = {name: key.text for name, key in reading.keys.items()}
+    names = [each.name for each in declaration.attributes if each.name not in keys]
     _check_length(cells, ["type", *names], reading, row)
     values = {name: cell or None for name, cell in zip(names, cells[1:], strict=True)}
-    return TextRow(row, text, declaration.name, None, values)
+    return TextRow(row, text, declaration.name, None, {**values, **keys})
 
 
 def _check_length(cells: Sequence[str], names: Sequence[str], reading: Reading, row: int) -> None:

@@ -254,6 +254,42 @@ def several_types(name: str) -> BadData:
     )
 
 
+def one_table(tables: Sequence[Any]) -> Any:
+    """Return tables one below the other; a column of integers and doubles is of doubles.
+
+    A table has NULL in the columns that it lacks. Raises `BadData` for a column of several types
+    otherwise.
+    """
+    import pyarrow as pa
+
+    if all(table.schema == tables[0].schema for table in tables):
+        return pa.concat_tables(tables)
+    columns = {}
+    for name in dict.fromkeys(name for table in tables for name in table.column_names):
+        parts = [
+            pa.table({name: _without_codes(table.column(name))})
+            if name in table.column_names
+            else pa.table({name: pa.nulls(table.num_rows)})
+            for table in tables
+        ]
+        try:
+            whole = pa.concat_tables(parts, promote_options="permissive")
+        except (pa.ArrowTypeError, pa.ArrowInvalid):  # and of numbers that no type holds exactly
+            raise several_types(name) from None
+        columns[name] = whole.column(name)
+    return pa.table(columns)
+
+
+def _without_codes(column: Any) -> Any:
+    """A column of text, or of lists of it, without a dictionary."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_list(kind) and pa.types.is_dictionary(kind.value_type):
+        return column.cast(pa.list_(kind.value_type.value_type))
+    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+
+
 @dataclass(frozen=True, slots=True)
 class _LabelEvents:
     """The events that each row gives to a label: ``positions[offsets[n] : offsets[n + 1]]``."""

@@ -17,7 +17,7 @@ from cerlab.io.conversion import (
     too_large,
     twice,
 )
-from cerlab.io.parts import Refused, Rows, is_utf_8, line_ends, one_array
+from cerlab.io.parts import Refused, Rows, is_utf_8, line_ends, one_array, with_keys
 from cerlab.model.columns import constant_text, encode_text, nulls_of, numbers_of
 from cerlab.model.event import Event, TypeColumn, event_from_dict, type_of_all
 
@@ -29,6 +29,7 @@ class Reader:
 
     def __init__(self, reading: Reading) -> None:
         self._type_name = reading.type_name
+        self._keys = reading.keys
         self._texts: set[str] = set()
         """The columns whose texts look like moments; they stay text."""
 
@@ -45,6 +46,7 @@ class Reader:
         data = data.replace(b"\r\n", b"\n") if b"\r" in data else data
         data = data.rstrip() + b"\n"
         table, cells = self._table(data), _Lines(data)
+        table = with_keys(table, self._keys)
         names, lines = list(table.column_names), table.num_rows
         if b"\r" in data or not cells.are_objects(lines):
             raise Refused
@@ -56,11 +58,11 @@ class Reader:
         for name, column in zip(names, table.columns, strict=True):
             key = table.column_names[names.index(name)]
             array = one_array(column)
-            if array.null_count and name not in ("type", "stream"):
+            if array.null_count and name not in ("type", "stream", *self._keys):
                 missing[name] = _missing(array, key, cells)
                 if key in self._texts and missing[name].all():
                     continue
-            columns[name] = _column(array, key, cells)
+            columns[name] = array if key in self._keys else _column(array, key, cells)
         columns["type"] = _types(columns.get("type"), type_of_all(self._type_name), lines)
         stream = columns.get("stream")
         if stream is not None and not (_is_text(stream) or pa.types.is_null(stream.type)):
@@ -295,6 +297,10 @@ def _event(line: str, reading: Reading, row: int) -> Event:
             raise too_large("the integer", reading.place(row, name))
         if isinstance(value, float) and math.isinf(value) and "Infinity" not in line:
             raise too_large("the number", reading.place(row, name))
+    for name, key in reading.keys.items():
+        if name in read:
+            raise twice(name, reading.place(row, name))
+        read[name] = key.value
     if isinstance(type_name, TypeColumn):
         if type_name not in read:
             raise no_type_column(type_name, read, reading.place(row))

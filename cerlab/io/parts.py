@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from cerlab.budget import poll
 from cerlab.errors import BadData
-from cerlab.model.columns import Column, as_arrow, concat_columns, values_of
+from cerlab.io.conversion import Key
+from cerlab.model.columns import Column, array_of, as_arrow, concat_columns, values_of
 from cerlab.model.event import Event, Schema, value_of
 from cerlab.model.stream import Stream, TimeAxis
 
@@ -72,6 +73,17 @@ def plain_quotes(data: bytes, quote: bytes, delimiters: bytes) -> NDArray[np.uin
 def one_array(column: Any) -> Any:
     """Return an Arrow column in one array."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def with_keys(table: Any, keys: Mapping[str, Key]) -> Any:
+    """Return a table with a column for each key of the folders that its file is in."""
+    import pyarrow as pa
+
+    for name, key in keys.items():
+        array = array_of([key.value])
+        column = pa.nulls(1) if array is None else array
+        table = table.append_column(name, column.take(pa.repeat(0, table.num_rows)))
+    return table
 
 
 class Quoted(str):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from cerlab.budget import poll
@@ -14,8 +13,9 @@ from cerlab.io import arrow
 from cerlab.io.conversion import Reading, conform_event, warn_of_column
 from cerlab.io.declared import table_columns
 from cerlab.io.named_columns import arrow_column
-from cerlab.io.parts import POLLED, Part, Rows, stream_of
-from cerlab.io.source import SIZE, Named, Source, Watch, as_source, short_events, short_streams
+from cerlab.io.names import Named, names_files
+from cerlab.io.parts import POLLED, Part, Rows, stream_of, with_keys
+from cerlab.io.source import SIZE, Source, Watch, as_source, short_events, short_streams
 from cerlab.io.sources import (
     FileOptions,
     HowToRead,
@@ -90,7 +90,7 @@ class Stream(Events):
             )
             self.until = until
             return
-        of_one = not isinstance(events, list | tuple)
+        of_one = not isinstance(events, list | tuple) or names_files(events)
         if of_one and (other := _other_stream(events, schema, type=type)) is not None:
             axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
             self._hold((other if axis is None else other.on_time(axis)).up_to(until))
@@ -131,8 +131,9 @@ class Stream(Events):
     ) -> Stream:
         """Read CSV, NDJSON, Parquet, Arrow IPC or CORE's text form, one file or several in order.
 
-        `path` may be a list, or a glob, whose files are read by name; CSV, NDJSON and CORE's form
-        may be compressed (``.gz``, ``.zst``). `type` is the event type of rows that have none,
+        `path` may be a list, a glob, or a folder, whose files are read by name, with all folders in
+        it; those that are called ``key=value`` give a column `key`. CSV, NDJSON and CORE's form may
+        be compressed (``.gz``, ``.zst``). `type` is the event type of rows that have none,
         `type_column` the column of event types, if it is not ``type``; `time` and `unit` name the
         time attribute, by which `sort` orders the events; `schema` is a `Schema` or the text of its
         declarations; see `cerlab.io.read` for more. A column of text has one type: the first of
@@ -248,7 +249,8 @@ def _read(source: Source, options: FileOptions, watch: Watch) -> Stream:
     if len(source.files) == 1 and options.quarantine is None and not source.is_pipe:
         (file,) = source.files
         if file.holds_columns:
-            return _table_stream(file.columns.table(), options.reading(file.name), axis)
+            reading = source.reading(file, options)
+            return _table_stream(with_keys(file.columns.table(), reading.keys), reading, axis)
         if schema is None and (events := short_events(file, options)) is not None:
             parts = watch(iter([events]))
     return stream_of(list(parts or source.parts(options, watch=watch)), axis, schema, Stream)
@@ -349,15 +351,13 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     Of a stream `time` and `unit` replace its own time attribute. Raises `UsageError` for another
     option.
     """
-    if not how.keys() <= HowToReadTable.__optional_keys__ and not isinstance(
-        events, str | PathLike
-    ):
+    if not how.keys() <= HowToReadTable.__optional_keys__ and not names_files(events):
         refuse_misspelt(how, HowToReadTable.__optional_keys__)
     if isinstance(events, Events):
         options = TableOptions(**how)
         stream = events if options.axis is None else events.on_time(options.axis)
         return (sorted_by_time(stream) if options.sort else stream).up_to(options.until)
-    if isinstance(events, list | tuple):
+    if isinstance(events, list | tuple) and not names_files(events):
         return Stream(events, **how)
     other = _other_stream(events, **how)
     return Stream(events, **how) if other is None else other
@@ -369,7 +369,7 @@ def _other_stream(
     """The stream of a path, a table, a frame or a stream; None of anything to be iterated."""
     if isinstance(events, Events):
         return events
-    if isinstance(events, str | PathLike):
+    if isinstance(events, Source) or names_files(events):
         return read(events, schema=schema, **how)
     if (table := arrow.as_table(events)) is not None:
         return _of_table(table, schema=schema, **how)

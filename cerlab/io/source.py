@@ -8,7 +8,6 @@ to be text late, once more with these types. A pipe is read once: its first even
 
 from __future__ import annotations
 
-import glob
 import math
 import os
 import sys
@@ -17,7 +16,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BytesIO
-from os import PathLike
 from os.path import exists, isdir, isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar, Unpack
@@ -27,8 +25,9 @@ from cerlab.computed import cached_property
 from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.io import arrow
 from cerlab.io.arrow_ipc import IpcColumns
-from cerlab.io.conversion import OnBadRow, Reading, twice
-from cerlab.io.declared import table_columns
+from cerlab.io.conversion import Key, OnBadRow, Reading, twice
+from cerlab.io.declared import AS_WRITTEN, declared_types, table_columns
+from cerlab.io.names import AnyPath, Named, files_of
 from cerlab.io.parquet import ParquetColumns
 from cerlab.io.parts import (
     Part,
@@ -41,6 +40,7 @@ from cerlab.io.parts import (
     length,
     part_groups,
     stream_of,
+    with_keys,
 )
 from cerlab.io.sources import (
     COLUMNAR,
@@ -78,45 +78,25 @@ _SHORT = 1 << 13
 _SAMPLE = 1 << 16
 """Bytes of a text that are read to see its format, and how long its lines are."""
 
-Path_: TypeAlias = str | PathLike[str]
-Named: TypeAlias = Path_ | Iterable[Path_]
-"""A file, a glob (``day-*.csv``), ``-`` for standard input, or several of them."""
-
 _COLUMN_FILES = {"parquet": ParquetColumns, "arrow": IpcColumns}
 
 S = TypeVar("S", bound=Stream)
 Watch: TypeAlias = Callable[[Iterator[Part]], Iterable[Part]]
 
 
-def paths_of(sources: Named) -> list[Path_]:
-    """Return the files that are named, those of a glob by name; raises `BadData` for none.
-
-    >>> paths_of(["b.csv", "a.csv"])
-    ['b.csv', 'a.csv']
-    """
-    if not isinstance(sources, str | PathLike):
-        if not isinstance(sources, list | tuple | set | Iterator):
-            hint = "Stream.from_events and Stream.from_arrow take events that are in memory"
-            raise UsageError("CER0812", f"{type(sources).__name__} names no files", hint=hint)
-        return [path for source in sources for path in paths_of(source)]
-    text = os.fspath(sources)
-    if not glob.has_magic(text) or os.path.exists(sources):
-        return [sources]
-    if not (found := sorted(glob.glob(text, recursive=True))):
-        raise BadData(
-            "CER0743", "no file has such a name", place=DataPlace(text), hint="check the pattern"
-        )
-    return [*found]
-
-
 class File:
     """A file, standard input (``-``), a FIFO or a device: opened once, whatever is asked of it."""
 
     def __init__(
-        self, path: Path_, format: str | None = None, content: bytes | None = None
+        self,
+        path: AnyPath,
+        format: str | None = None,
+        content: bytes | None = None,
+        keys: Mapping[str, str | None] | None = None,
     ) -> None:
-        """`content` is that of what is no file."""
+        """`content` is that of what is no file; `keys` are those of the folders it is in."""
         self.path = path
+        self.keys = keys or {}
         self.name = "standard input" if str(path) == "-" else str(path)
         self._format = format
         self._content = content
@@ -315,7 +295,9 @@ class Source:
     ) -> None:
         """`contents` are those of names that are no files."""
         held = contents or {}
-        self.files = [File(path, format, held.get(str(path))) for path in paths_of(named)]
+        self.files = [
+            File(path, format, held.get(str(path)), keys) for path, keys in files_of(named)
+        ]
         self._first_pass: _FirstPass | None = None
         self._header: dict[str, None] = {}
 
@@ -329,6 +311,22 @@ class Source:
         """Whether all files hold columns; raises `BadData` for a file that is not there."""
         holding = [not file.is_pipe and file.holds_columns for file in self.files]
         return all(holding)
+
+    def check_columns(self) -> None:
+        """Raise `BadData` for a column whose types in two files have no values in common."""
+        seen: dict[str, tuple[str, str]] = {}
+        for file in self.files if len(self.files) > 1 else ():
+            for column in file.columns.fields:
+                if (kind := arrow.kind_of(column.type)) is None:
+                    continue
+                before, where = seen.setdefault(column.name, (kind, file.name))
+                if kind != before:
+                    raise BadData(
+                        "CER0784",
+                        f"the column holds {kind}, and {before} in {where}",
+                        place=DataPlace(file.name, None, column.name),
+                        hint="write the column with one type in all files",
+                    )
 
     @property
     def length(self) -> int | None:
@@ -354,7 +352,9 @@ class Source:
     @property
     def column_names(self) -> list[str]:
         """The names of all columns of files that hold columns."""
-        return list(dict.fromkeys(name for f in self.files for name in f.columns.fields.names))
+        return list(
+            dict.fromkeys(name for f in self.files for name in (*f.columns.fields.names, *f.keys))
+        )
 
     def time_axis(self, options: FileOptions) -> TimeAxis | None:
         """Return the axis of the only attribute that holds moments, None for none or several.
@@ -364,8 +364,10 @@ class Source:
         if options.schema is not None or any(file.is_pipe for file in self.files):
             return time_of_schema(as_schema(options.schema))
         if self.holds_columns:
-            fields = [field for file in self.files for field in file.columns.fields]
-            return _only({field.name for field in fields if is_moment(field.type)})
+            fields = (field for file in self.files for field in file.columns.fields)
+            moments = {field.name for field in fields if is_moment(field.type)}
+            moments |= {n for n, values in self._keys.items() if is_moment(values.type)}
+            return _only(moments)
         if not any(file.holds_cells for file in self.files):
             return None
         kinds = self._settled(options, iter, KEPT).types.kinds
@@ -382,6 +384,8 @@ class Source:
         for file in self.files:
             if file.is_pipe:
                 file.gather()
+        if self.holds_columns:
+            self.check_columns()
         with open_quarantine(options.quarantine, self.paths) as on_bad_row:
             if options.schema is not None or not any(file.holds_cells for file in self.files):
                 from cerlab.io.column_types import ColumnTypes
@@ -406,8 +410,42 @@ class Source:
             if first.error is not None:
                 raise first.error
 
+    @cached_property
+    def _keys(self) -> dict[str, Any]:
+        """The values of each key in all files, which has one type as a column of text does."""
+        names = dict.fromkeys(name for file in self.files for name in file.keys)
+        if not names:
+            return {}
+        from cerlab.io.column_types import text_array, typed_rows
+
+        return {
+            name: typed_rows(text_array([file.keys.get(name) for file in self.files]))
+            for name in names
+        }
+
+    def reading(
+        self, file: File, options: FileOptions, on_bad_row: OnBadRow | None = None
+    ) -> Reading:
+        """Return the options of readers for a file, with the keys of its folders.
+
+        Under a schema a key is text where its attribute is written so.
+        """
+        reading = options.reading(file.name, on_bad_row)
+        if not file.keys:
+            return reading
+        declared = {} if reading.schema is None else declared_types(reading.schema) or {}
+        texts = {"type", "stream", *(n for n, kind in declared.items() if kind in AS_WRITTEN)}
+        if isinstance(options.type, TypeColumn):
+            texts.add(options.type)
+        at = self.files.index(file)
+        keys = {
+            name: Key(text, text if name in texts else values_of(self._keys[name], name)[at])
+            for name, text in file.keys.items()
+        }
+        return replace(reading, keys=keys)
+
     @property
-    def paths(self) -> list[Path_]:
+    def paths(self) -> list[AnyPath]:
         """The paths of the files."""
         return [file.path for file in self.files]
 
@@ -439,13 +477,22 @@ class Source:
     ) -> Iterator[Part]:
         """Yield the events of the files in parts."""
         for file in self.files:
-            reading = options.reading(file.name, on_bad_row)
+            reading = self.reading(file, options, on_bad_row)
             if file.holds_columns:
                 yield from _table_parts(file, reading)
                 continue
             with file.text() as read:
                 yield from text_parts(Blocks(read), file.stated_format, reading, types)
             self._header.update(types.header)
+
+    def tables(self) -> list[Any]:
+        """Return the rows of files that hold columns as Arrow tables, with the keys of folders."""
+        self.check_columns()
+        options = FileOptions(type=_NO_TYPE)
+        return [
+            with_keys(file.columns.table(coded=False), self.reading(file, options).keys)
+            for file in self.files
+        ]
 
     def rows(self) -> tuple[dict[str, Column], int]:
         """Return the columns of texts whose rows need no event type, and the number of rows.
@@ -521,7 +568,7 @@ def _format_of_text(data: bytes) -> str:
 
 def _table_parts(file: File, reading: Reading) -> Iterator[Part]:
     """Yield the rows of a file of columns: by columns where all can be, else row by row."""
-    table = file.columns.table()
+    table = with_keys(file.columns.table(), reading.keys)
     columns = table_columns(table, reading)
     try:
         arrays = None if columns is None else dict(columns)
@@ -596,12 +643,13 @@ def short_streams(
         yield from (stream_of([part], axis, schema, kind) for part in parts)
         return
     if source.holds_columns:
+        source.check_columns()
         with open_quarantine(options.quarantine, source.paths) as on_bad_row:
             whole = schema is not None or on_bad_row is not None or attributes is None
             types = options.type if isinstance(options.type, TypeColumn) else "type"
             names = None if whole else {types, "stream", *(attributes or ())}
             for file in source.files:
-                reading = options.reading(file.name, on_bad_row)
+                reading = source.reading(file, options, on_bad_row)
                 yield from _of_columns(kind, file.columns, reading, axis, size, names)
         return
     sized = in_sizes(source.parts(options, keep=KEPT), size)
@@ -619,11 +667,12 @@ def _of_columns(
 ) -> Iterator[S]:
     """Yield batches of a file of columns: by columns where that is safe, else row by row."""
     before = 0
-    next(arrow.table_events(arrow.no_rows(file.fields), reading), None)  # is there a type?
+    # is there a type?
+    next(arrow.table_events(with_keys(arrow.no_rows(file.fields), reading.keys), reading), None)
     to_read = None if names is None else arrow.columns_to_read(file.fields, names)
     for batch in file.batches(size, to_read or None):
         poll()
-        table = arrow.as_table(batch, reading.file)
+        table = with_keys(arrow.as_table(batch, reading.file), reading.keys)
 
         load = partial(arrow.table_events, table, reading, before=before)
         between = arrow.events_between(table, reading, before=before)
@@ -645,7 +694,7 @@ def short_events(file: File, options: FileOptions) -> list[Event] | None:
     None, too, for one that cannot be read, of which the readers of files say what is wrong, and for
     one with dates or large numbers.
     """
-    if file.size > _SHORT or "pyarrow" in sys.modules or file.holds_columns:
+    if file.keys or file.size > _SHORT or "pyarrow" in sys.modules or file.holds_columns:
         return None
     with file.text() as read:
         data = read(_SHORT)

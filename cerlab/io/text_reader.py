@@ -424,8 +424,14 @@ class _Core(_Cells):
         from cerlab.io.column_types import text_array
 
         read = core_text.line_columns(data)
+        keys = self._reading.keys
+        if not keys.keys().isdisjoint(read.columns):
+            raise Refused
         head = encode_text(read.columns.pop(core_text.HEAD))
         types, streams = core_text.heads(head.dictionary)
+        for name, key in keys.items():
+            read.columns[name] = text_array([key.text] * len(head))
+        names = tuple((*each, *keys) for each in read.names)
         with self._types.attempt():
             columns = self._with_types(read.columns, read.quoted)
             if any(map(_has_margin, columns.values())):
@@ -433,7 +439,7 @@ class _Core(_Cells):
             columns["type"] = encode_text(text_array(types).take(head.indices))
             if any(streams):
                 columns["stream"] = encode_text(text_array(streams).take(head.indices))
-            rows = Rows(columns, len(head), read.names, read.shape)
+            rows = Rows(columns, len(head), names, read.shape)
             schema = self._reading.schema
             return rows if schema is None else declared_rows(rows, schema)
 

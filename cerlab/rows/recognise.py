@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -11,6 +10,8 @@ from cerlab.display import Explanation
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError, keywords_by_name, nearest
 from cerlab.io import arrow
 from cerlab.io.conversion import duplicate_column
+from cerlab.io.named_columns import one_table
+from cerlab.io.names import names_files
 from cerlab.io.source import Source, as_source
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.columns import (
@@ -193,7 +194,7 @@ def as_table(rows: Any) -> Any:
     columns are in order of first appearance. Raises `BadData`, `TypeMismatch` for a column of
     values that do not compare, and `UsageError`.
     """
-    if isinstance(rows, str | PathLike | Source):
+    if isinstance(rows, Source) or names_files(rows):
         return _read(as_source(rows))
     table = arrow.as_table(rows)
     if table is not None:
@@ -273,8 +274,7 @@ def _exact_float(value: Value, name: str) -> Value:
 def _read(source: Source) -> Any:
     """Return the table of files of any format, or of standard input."""
     if source.holds_columns:
-        (file,) = source.files
-        return _distinct(file.columns.table(coded=False))
+        return _distinct(one_table([*map(_distinct, source.tables())]))
     columns, count = source.rows()
     return _of_values(columns, count)
 

@@ -17,6 +17,7 @@ import pytest
 
 import cerlab
 from cerlab.io import Stream, batches
+from cerlab.model.columns import values_of
 from proofs_tests.io.test_text import reading, typed_events
 from proofs_tests.suite import Suite
 
@@ -151,6 +152,44 @@ def from_pipe(lines: Sequence[str], kind: str, end: str, whole: bool) -> Callabl
     return read
 
 
+EVERY_ROW = "MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (X))"
+
+
+def check_rows(paths: list[Path], expected: Any) -> None:
+    """Check that row patterns have the rows of the events, or the error of reading them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        doors: tuple[Callable[[], pa.Table], ...] = (
+            lambda: cerlab.match_recognize(EVERY_ROW, paths),
+            lambda: cerlab.sql(f"SELECT * FROM e {EVERY_ROW}", {"e": paths}),
+        )
+        for read in doors:
+            if len(expected) == 3 and isinstance(expected[0], str):
+                with pytest.raises(cerlab.BadData) as caught:
+                    read()
+                error = caught.value
+                assert (error.code, error.row, error.column) == expected
+                continue
+            try:
+                table = read()
+            except cerlab.TypeMismatch:  # a column of NDJSON with values of several types
+                values = [(n, kind) for _, _, row in expected[0] for n, kind, _ in row]
+                assert len(set(values)) > len({n for n, _ in values})
+                continue
+            names = [name for name in table.column_names if name not in ("type", "stream")]
+            rows = zip(*(values_of(table.column(name), name) for name in names), strict=True)
+            found = [sorted(zip(names, row, strict=True)) for row in rows]
+            assert [present(row) for row in found] == [
+                [(n, kind, text) for n, kind, text in row if kind != "NoneType"]
+                for _, _, row in expected[0]
+            ]
+            assert table.column("type").to_pylist() == [kind for kind, *_ in expected[0]]
+
+
+def present(row: list[tuple[str, Any]]) -> list[tuple[str, str, str]]:
+    return [(name, type(v).__name__, repr(v)) for name, v in row if v is not None]
+
+
 def test_the_same_events_by_every_door(suite: Suite, tmp_path: Path) -> None:
     def case(rng: Random) -> bool:
         files, end = files_of(rng), rng.choice(("\n", "\n", "\r\n"))
@@ -171,6 +210,8 @@ def test_the_same_events_by_every_door(suite: Suite, tmp_path: Path) -> None:
         for at_once in (False, True):
             with reading(rng, at_once=at_once):
                 assert outcome(doors[0], options, quarantine=quarantine) == expected, files
+        if files.schema is None and not quarantine:
+            check_rows(paths, expected)
         if len(paths) == 1:
             for whole in (False, True):
                 pipe = from_pipe(files.files[0], files.kind, end, whole)
