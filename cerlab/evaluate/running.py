@@ -278,7 +278,8 @@ class RunningTotals(AtOnce[Any]):
 
     def _read_arrays(self, stream: Stream) -> Iterator[Ending]:
         """Read events into arrays, others where they do not represent the values."""
-        from cerlab.evaluate.running_batches import Batches, Query, Unfit
+        from cerlab.evaluate.numbering import Unfit
+        from cerlab.evaluate.running_batches import Batches, Query
 
         doubles = self._doubles
         if self._batches is not None:

@@ -24,7 +24,7 @@ from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sl
 from cerlab.engine.registers import program as program_of_registers
 from cerlab.engine.registers.program import Slot
 from cerlab.evaluate import aggregates as aggregated
-from cerlab.evaluate import recent, running, running_batches, thresholds
+from cerlab.evaluate import numbering, recent, running, running_batches, thresholds
 from cerlab.evaluate.labelled import labelled_answers
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
@@ -186,7 +186,7 @@ def begins_with_the_batch(self: totals._Inside, fresh: Any, positions: Any) -> A
     return _TAKE(self, fresh, positions)
 
 
-_KEYS_OF = running_batches._Order.keys_of
+_KEYS_OF = numbering._Order.keys_of
 
 
 def in_the_order_they_came(self: Any, values: Sequence[Any]) -> Any:
@@ -278,8 +278,8 @@ MUTANTS = [
     mutant(BATCHES, totals.ArrayTotals, "read", lives_on),
     mutant(BATCHES, totals, "_starts_of", without_the_earliest),
     mutant(BATCHES, totals._Inside, "take", begins_with_the_batch),
-    mutant(BATCHES, running_batches._Order, "keys_of", in_the_order_they_came),
-    mutant(BATCHES, running_batches, "_zeros", at_the_wrong_power),
+    mutant(BATCHES, numbering._Order, "keys_of", in_the_order_they_came),
+    mutant(BATCHES, numbering, "_zeros", at_the_wrong_power),
     mutant(BATCHES, driver.WindowPointer, "advance_all", forgets_the_batch_before),
     mutant(EXACT, LabelledStates, "_moves", first_mark_only),
     mutant(EXACT, LabelledStates, "_moves", passes_or_takes),

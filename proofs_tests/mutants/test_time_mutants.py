@@ -23,7 +23,7 @@ from cerlab.engine import windows
 from cerlab.engine.kernels import waits as kernels
 from cerlab.engine.reference import registers
 from cerlab.engine.reference import waiting as as_written
-from cerlab.engine.waits import bodies, reading, session, stage, whole
+from cerlab.engine.waits import bodies, bounds, reading, session, stage, whole
 from cerlab.evaluate import names_that_take
 from cerlab.logic.cel import semantics as cel
 from cerlab.logic.ceql import condition_builder
@@ -186,7 +186,7 @@ def promised_too_far(until: Any, *of: Any) -> Any:
 
 _WIDTH, _BOUND = stream.width_of, as_written.Line.bound
 _CARRY, _TAKE, _AFTER = stage.Stage._carry, stage.Queue.take, windows.first_after
-_LATEST, _ENDS = reading._latest_starts, whole.WholeStream.ends
+_LATEST, _ENDS = bounds._latest_starts, whole.WholeStream.ends
 
 
 def shorter_by_a_nanosecond(length: Any) -> Any:
@@ -329,7 +329,7 @@ def names_of_places_are_lost(t: Any) -> Any:
 _HELD, _WAITED_RUNS = labelled.held, labelled.waited
 _PLACED, _VALUES_OF = as_written.placed, registers.values_of
 
-_AUTOMATON_STATE, _RIVAL_STATE = bodies.AutomatonBody.state, reading.RivalBound.state
+_AUTOMATON_STATE, _RIVAL_STATE = bodies.AutomatonBody.state, bounds.RivalBound.state
 _QUEUE_STATE = stage.Queue.state
 _ADVANCE: Any = session.WaitRun.advance
 
@@ -431,7 +431,7 @@ MUTANTS: list[Mutant] = [
     mutant(WAITS_IN_STEPS, as_written.Line, "bound", what_begins_with_it_is_spared),
     mutant(SESSIONS, reading, "promised", promised_too_far, id="sessions_promised_too_far"),
     mutant(SESSIONS, bodies.AutomatonBody, "state", no_run_is_saved),
-    mutant(SESSIONS, reading.RivalBound, "state", no_rival_is_saved),
+    mutant(SESSIONS, bounds.RivalBound, "state", no_rival_is_saved),
     mutant(SESSIONS, session.WaitRun, "_forget_given", what_was_given_is_forgotten),
     mutant(SESSIONS, windows.WindowStarts, "resume", windows_begin_anew),
     mutant(SESSIONS, stage.Queue, "state", one_that_waits_is_saved),
@@ -457,7 +457,7 @@ MUTANTS: list[Mutant] = [
     mutant(WAITS_BY_COLUMNS, stage.Queue, "take", all_waits_are_over),
     mutant(WAITS_BY_COLUMNS, stage, "first_after", ends_with_the_next_event),
     mutant(WAITS_BY_COLUMNS, stage.Stage, "_carry", ends_in_another_group),
-    mutant(WAITS_BY_COLUMNS, reading, "_latest_starts", rivals_that_began_later),
+    mutant(WAITS_BY_COLUMNS, bounds, "_latest_starts", rivals_that_began_later),
     mutant(WAITS_BY_COLUMNS, kernels, "bounds_of_rivals", rivals_of_now_alone),
     *(
         mutant(TRUTH, truth, "_OF_TIME", {**truth._OF_TIME, **wrong}, id=name)

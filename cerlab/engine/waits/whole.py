@@ -32,7 +32,8 @@ from cerlab.engine.registers.program import NotTaken
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.totals import TooLarge, counts, total_of
 from cerlab.engine.waits.bodies import AutomatonBody
-from cerlab.engine.waits.reading import EventReader, begins_of
+from cerlab.engine.waits.bounds import begins_of
+from cerlab.engine.waits.reading import EventReader
 from cerlab.engine.waits.stage import NO_PLACES, SOME, Ends, Now, Stage
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import EventWindow
