@@ -156,6 +156,29 @@ def test_an_attribute_that_no_event_of_a_pipe_has_is_said_at_its_end(
     assert capsys.readouterr().out.count("count") == 2
 
 
+def test_a_promise_changes_nothing_in_totals_of_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Pieces([b"A()\n"] * 2, lambda piece: None))
+    assert main(["run", "SELECT COUNT(*) WHERE A GROUP BY end", "-", "--until", "end"]) == 0
+    written = capsys.readouterr()
+    assert written.out.count("count") == 2
+    assert written.err.count("CER0916") == 1
+
+
+@pytest.mark.parametrize(
+    "bad", [b'{"type": "A", "v": "x"}\n', b'{"type": "A", "v": Infinity}\n', b"A(v=\n"]
+)
+def test_totals_of_a_pipe_end_with_the_event_before_one_that_has_none(
+    bad: bytes, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """The events are one backlog, which a session would refuse as a whole."""
+    events = b'{"type": "A", "v": 1}\n' * 2 + bad + b'{"type": "A", "v": 1}\n'
+    monkeypatch.setattr(sys, "stdin", Pieces([events], lambda piece: None))
+    assert main(["run", "SELECT SUM(A.v) WHERE A GROUP BY end", "-"]) == 2
+    assert capsys.readouterr().out.count("sum") == 2
+
+
 @pytest.mark.parametrize("by_tecs", [1, 5, 9, 100])
 def test_a_pipe_into_parquet(by_tecs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One answer at a time from the tECS, batches from the engine, in the order of the ends."""
