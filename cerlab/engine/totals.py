@@ -84,8 +84,10 @@ SHORT = 256
 BUDGET = 1 << 16
 """The maximum number of cells of a machine for the kernel: states times symbols."""
 
-FEW_STARTS = 64
-"""Up to so many open starts, a cell for each is cheaper than two stacks (2026-11-28)."""
+FEW_CELLS = 1_500
+"""Up to so many cells of open starts in a state, two stacks cost more: vector instructions read
+2,000 counts, or 200 sums of doubles with extremes, in the time of one event of stacks (2026-11-28).
+"""
 
 FIRST_CELLS = 1 << 10
 """The kernel has room for so many integers from the beginning."""
@@ -229,7 +231,7 @@ class ArrayTotals:
         one_each = groups == 1 and not self.options.by_start
         rows = self._rows(max(1 << 10, len(read.actions) if one_each else 0))
         parts, reg = list[EndTotals](), self._reg
-        reg[b.FEW] = FEW_STARTS
+        reg[b.FEW] = FEW_CELLS
         reg[b.AT] = reg[b.STACKED] = reg[b.SETTLES] = 0
         for part in paces(len(read.actions), careful=True):
             rows = self._total(moves, read._replace(actions=read.actions[: part.stop]), rows, parts)
@@ -310,7 +312,8 @@ class ArrayTotals:
         if self._reg[b.STACKED]:
             stacked = parts[:, b.FIRST] > 0
             here = int((parts[:, b.LAST] - parts[:, b.FIRST] + states + 1)[stacked].sum())
-        return here + (2 * (most + states + 1) if most > FEW_STARTS else 0)
+        cells = most * (int(self._layout.at[-1]) + self._layout.least)
+        return here + (2 * (most + states + 1) if cells > FEW_CELLS else 0)
 
     def copy(self) -> ArrayTotals:
         """Return another one that goes on from here."""

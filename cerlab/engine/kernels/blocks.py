@@ -96,8 +96,8 @@ so many open starts may be dead before they are looked for; how many columns the
 (AT, ROWS, EPOCH, END, WIDER, STACKED, SETTLES, FEW, STEPS, REGISTERS) = range(10)
 """Registers, int64: the next event, rows listed, resets so far, the end of the pool that is used,
 whether numbers need another limb, whether a partition has stacks, whether they are taken down, for
-which the events are passed again, so many open starts are always kept one by one, cells read so
-far; how many there are."""
+which the events are passed again, so many cells of a state are always kept one by one, cells read
+so far; how many there are."""
 
 NEED_WIDTH = 99
 """The status that a kernel returns where numbers need another limb."""

@@ -16,14 +16,12 @@ from cerlab.engine.kernels.blocks import (
     EPOCH,
     FEW,
     FIRST,
-    LAST,
     LIMIT,
     NEED_WIDTH,
     NOTHING,
     ROWS,
     SETTLES,
     SIZE,
-    STEPS,
     WIDER,
     Cells,
     Layout,
@@ -37,7 +35,14 @@ from cerlab.engine.kernels.blocks import (
     move_runs,
 )
 from cerlab.engine.kernels.limbs import add_up, fill, occupied
-from cerlab.engine.kernels.two_stacks import MOST_STATES, arrange, forget, note, total_after
+from cerlab.engine.kernels.two_stacks import (
+    FEW_DEAD,
+    MOST_STATES,
+    arrange,
+    forget,
+    note,
+    total_after,
+)
 
 MOST_OPS = 1 << 10
 """The most moves of one symbol: so many numbers may be added to one at one event."""
@@ -89,6 +94,7 @@ def total_ends(
     # by start each total is given, and a matrix would have a row for each group
     many = not settles and not options.by_start and layout.groups == 1
     many &= layout.states <= MOST_STATES
+    least_limit = min(FEW_DEAD, reg[FEW])
     while reg[AT] < read.actions.shape[0]:
         if reg[WIDER]:
             return NEED_WIDTH
@@ -105,11 +111,8 @@ def total_ends(
             if settles:
                 renews = parts[p, FIRST] > 0
             else:
-                forget(cells, stacks, layout, p, read.lowest[i])
-                if parts[p, FIRST] > 0:
-                    renews = parts[p, FIRST] == parts[p, LAST]
-                else:
-                    renews = live[p, 1] - live[p, 0] > max(reg[FEW], parts[p, LIMIT])
+                renews = forget(cells, stacks, layout, p, read.lowest[i])
+                renews |= live[p, 1] - live[p, 0] > max(least_limit, parts[p, LIMIT])
             if renews:
                 status = arrange(moves, read, layout, cells, stacks, scratch, reg, p, many)
                 if status != k.DONE:
@@ -147,7 +150,6 @@ def total_ends(
                 if not answered:
                     clear(scratch, 0, layout, 1, places, places)
                 answered = True
-                reg[STEPS] += m
                 of, at = first + move.source[o] * width * size, wide * places
                 if stacked:
                     older, newer = b + parts[p, FIRST], of + layout.states

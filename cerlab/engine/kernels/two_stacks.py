@@ -52,24 +52,30 @@ from cerlab.engine.kernels.limbs import (
 )
 from cerlab.engine.kernels.windows import first_from
 
-STATES_OF_A_START = 4
-"""A matrix has a cell for each state: with so many states more, twice as many starts are few."""
+FEW_STATES = 32
+"""A matrix has a cell for each state: with so many states more, twice as many cells are few."""
+
+FEW_DEAD = 32
+"""Up to so many open starts are not worth a look for dead ones."""
 
 MOST_STATES = 62
 """The most states of a machine for stacks: each has a bit."""
 
 
 @inline
-def forget(cells: Cells, stacks: Stacks, layout: Layout, p: int, lowest: int) -> None:
-    """Drop the starts of a partition that have left the window."""
+def forget(cells: Cells, stacks: Stacks, layout: Layout, p: int, lowest: int) -> bool:
+    """Drop the starts of a partition that have left the window.
+
+    Returns whether the older stack, if there are stacks, is empty now.
+    """
     base, live, parts = cells.base[p], cells.live, stacks.parts
     first = first_from(cells.pool, base + live[p, 0], base + live[p, 1], lowest) - base
     gone, live[p, 0] = first - live[p, 0], first
     if gone == 0 or parts[p, FIRST] == 0:
-        return
+        return False
     parts[p, FIRST] = min(parts[p, FIRST] + gone, parts[p, LAST])
     if parts[p, FIRST] == parts[p, LAST]:
-        return
+        return True
     # what only starts that have left could become would grow for nothing
     size, rows = parts[p, SIZE], layout.at[layout.at.shape[0] - 1] + layout.least
     for q in range(layout.states):
@@ -80,6 +86,7 @@ def forget(cells: Cells, stacks: Stacks, layout: Layout, p: int, lowest: int) ->
             parts[p, STATES] ^= 1 << q
             for r in range(layout.states * rows):
                 cells.pool[parts[p, BASE] + r * size + q] = 0
+    return False
 
 
 @inline
@@ -105,7 +112,8 @@ def arrange(
             return status
     drop_dead(cells, layout, reg, p)
     m = cells.live[p, 1]
-    if not many or m <= reg[FEW] + reg[FEW] * layout.states // STATES_OF_A_START:
+    few = reg[FEW] + reg[FEW] * layout.states // FEW_STATES
+    if not many or m * (layout.at[layout.at.shape[0] - 1] + layout.least) <= few:
         parts[p, LIMIT] = 2 * m
         return k.DONE
     # without room this is tried again, whatever the limit was before
@@ -143,7 +151,7 @@ def stack(layout: Layout, cells: Cells, stacks: Stacks, reg: Int64s, p: int) -> 
                 pool[row + (limbs + r) * size + q] = NOTHING
     if reg[WIDER]:
         return NEED_WIDTH
-    parts[p, FIRST], parts[p, LAST] = begun, begun + m
+    parts[p, FIRST], parts[p, LAST], parts[p, LIMIT] = begun, begun + m, NOTHING
     parts[p, NEWEST], parts[p, STATES] = 0, states
     reg[STACKED] = 1
     return k.DONE
