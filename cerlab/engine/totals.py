@@ -60,17 +60,9 @@ from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Place, Total
 from cerlab.engine.state_checks import MOST_EVENTS
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import CONSUMES
-from cerlab.engine.windows import (
-    Instants,
-    TimeColumn,
-    first_inside,
-    instants_of,
-    join_instants,
-    list_of,
-    take_instants,
-)
+from cerlab.engine.windows import WindowStarts, list_of, take_instants
 from cerlab.errors import ResourceLimit
-from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.clauses import EventWindow
 from cerlab.model.columns import order_of, take_columns
 from cerlab.model.event import Value
 from cerlab.model.stream import Instant, Stream, TimeAxis
@@ -482,10 +474,8 @@ class Places:
 
     def __init__(self, plan: Clauses, time: TimeAxis | None) -> None:
         self._window = plan.window
-        self._clock, self._inside = None, _Inside(0)
-        if isinstance(plan.window, AttributeWindow | TimeWindow):
-            self._clock = TimeColumn(plan.window, time)
-            self._inside = _Inside(self._clock.width)
+        self._starts = WindowStarts(plan.window, time)
+        """The events inside a window in time that have mattered."""
         self._keys = KeyCodes(plan.partition)
         self._seen = np.zeros(0, np.int64)
 
@@ -497,7 +487,7 @@ class Places:
     @property
     def last(self) -> Instant | None:
         """The instant of the last event, where a window asks for it."""
-        return None if self._clock is None else self._clock.last
+        return None if self._starts.clock is None else self._starts.clock.last
 
     def keys(self) -> list[tuple[Value, ...]]:
         """Return the key of each partition."""
@@ -506,7 +496,7 @@ class Places:
     def copy(self) -> Places:
         """Return another one that goes on from here."""
         other = copy(self)
-        other._clock, other._inside = copy(self._clock), copy(self._inside)
+        other._starts = self._starts.copy()
         return other
 
     def resume(
@@ -520,9 +510,10 @@ class Places:
         self._ordinal = {
             (n, position): at for n, (_, inside) in enumerate(pointers) for at, position in inside
         }
-        if self._clock is not None:
-            self._clock.last = last
-            self._inside.begin(sorted({p: t for _, some in pointers for t, p in some}.items()))
+        if self._starts.clock is not None:
+            inside = sorted({p: t for _, some in pointers for t, p in some}.items())
+            self._starts.resume([time for _, time in inside], [p for p, _ in inside])
+            self._starts.clock.last = last
 
     def order(self, partitions: Sequence[int], starts: Sequence[int]) -> Int64s:
         """Return the places of some starts, after `resume`."""
@@ -533,18 +524,19 @@ class Places:
 
     def is_inside(self, start: int) -> bool:
         """Return whether the window of the last event has a start that it had once."""
-        return self._clock is None or start >= self._inside.lowest
+        return self._starts.clock is None or start >= self._starts.lowest
 
     def state(self, partitions: Int64s, starts: Int64s, order: Int64s) -> list[Any]:
         """Return for each partition the state of a `WindowPointer` with these starts inside."""
         count = len(self.keys())
         seen = [*self._seen.tolist(), *([0] * count)][:count]
         inside: list[dict[int, Instant]] = [{} for _ in seen]
-        instants = self._inside.instants()
+        times, inside_now = self._starts.inside()
+        instants = dict(zip(inside_now.tolist(), list_of(times), strict=True))
         cells = zip(partitions.tolist(), starts.tolist(), order.tolist(), strict=True)
         for n, start, at in sorted(cells):
             if self.is_inside(start):
-                inside[n][start] = at if self._clock is None else instants[start]
+                inside[n][start] = at if self._starts.clock is None else instants[start]
         pairs = ([(at, start) for start, at in some.items()] for some in inside)
         return list(zip(seen, pairs, strict=True))
 
@@ -581,9 +573,9 @@ class Places:
         if isinstance(self._window, EventWindow):
             order = self._ordinals(codes, count)[some]
             lowest = order - min(self._window.width, MOST_EVENTS)
-        elif self._clock is not None:
-            times = self._clock.read(columns, count, lambda n: int(positions[n]))
-            lowest = self._inside.take(take_instants(times, some), at)
+        elif self._starts.clock is not None:
+            times = self._starts.clock.read(columns, count, lambda n: int(positions[n]))
+            lowest = self._starts.take(take_instants(times, some), at)
         else:
             lowest = np.full(len(some), NONE, np.int64)
         return {
@@ -604,45 +596,6 @@ class Places:
         order: Int64s = _order_in_partition(codes) + self._seen[codes]
         self._seen = self._seen + np.bincount(codes[codes != NONE], minlength=len(self._seen))
         return order
-
-
-class _Inside:
-    """The events inside a window in time that have mattered."""
-
-    def __init__(self, width: Instant) -> None:
-        self._width = width
-        self._times: Instants = np.zeros(0, np.int64)
-        self._positions = np.zeros(0, np.int64)
-
-    def begin(self, events: Sequence[tuple[int, Instant]]) -> None:
-        """Begin with some events, their positions and instants."""
-        times = [time for _, time in events]
-        self._times = instants_of(times, 0)
-        self._positions = np.array([position for position, _ in events], np.int64)
-
-    @property
-    def lowest(self) -> int:
-        """The position of the first event inside."""
-        return int(self._positions[0]) if len(self._positions) else 0
-
-    def instants(self) -> dict[int, Instant]:
-        """Return the instants by position."""
-        return dict(zip(self._positions.tolist(), list_of(self._times), strict=True))
-
-    def take(self, fresh: Instants, positions: Int64s) -> Int64s:
-        """Read events; for each the first position inside its window."""
-        if not len(positions):
-            return positions
-        before, times = len(self._positions), fresh
-        if before:
-            times = join_instants([self._times, fresh])
-            positions = np.concatenate((self._positions, positions))
-        first = first_inside(times, self._width, before)
-        low = int(first[-1])
-        # of one kind again, where the events of before were of another
-        self._times = times[low:] if low < before else fresh[low - before :]
-        self._positions = positions[low:]
-        return positions[first]
 
 
 def _totals_by_kernel(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
@@ -572,6 +573,13 @@ class WindowStarts:
         width = self.clock.width
         self._inside.add(time, position, whole=isinstance(width, int) and width < SAFE)
         return self._inside.drop_before(time - width)
+
+    def copy(self) -> WindowStarts:
+        """Return another one that goes on from here."""
+        other = copy(self)
+        # both have one array, and the other one appends behind the events that this one knows
+        other.clock, other._inside = copy(self.clock), copy(self._inside)
+        return other
 
     @property
     def moves(self) -> int:

@@ -14,7 +14,7 @@ import pytest
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves, LabelledStates
 from cerlab.engine import labels as registers
 from cerlab.engine import measures as end_totals
-from cerlab.engine import totals
+from cerlab.engine import totals, windows
 from cerlab.engine.kernels import blocks as kernel
 from cerlab.engine.kernels.labels import SEVERAL
 from cerlab.engine.labels import Places
@@ -177,12 +177,12 @@ def without_the_earliest(partition: Any, start: Any) -> Any:
     return _STARTS_OF(partition, np.zeros_like(start))
 
 
-_TAKE = totals._Inside.take
+_TAKE = windows.WindowStarts.take
 
 
-def begins_with_the_batch(self: totals._Inside, fresh: Any, positions: Any) -> Any:
+def begins_with_the_batch(self: windows.WindowStarts, fresh: Any, positions: Any) -> Any:
     """The window of a batch in time begins with it."""
-    self.begin([])
+    self._inside = windows._Inside()
     return _TAKE(self, fresh, positions)
 
 
@@ -277,7 +277,7 @@ MUTANTS = [
     mutant(BATCHES, running_batches, "program_of", of_symbols_so_far),
     mutant(BATCHES, totals.ArrayTotals, "read", lives_on),
     mutant(BATCHES, totals, "_starts_of", without_the_earliest),
-    mutant(BATCHES, totals._Inside, "take", begins_with_the_batch),
+    mutant(BATCHES, windows.WindowStarts, "take", begins_with_the_batch),
     mutant(BATCHES, numbering._Order, "keys_of", in_the_order_they_came),
     mutant(BATCHES, numbering, "_zeros", at_the_wrong_power),
     mutant(BATCHES, driver.WindowPointer, "advance_all", forgets_the_batch_before),
