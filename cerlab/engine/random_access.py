@@ -195,7 +195,8 @@ class BatchAccess:
 
     def count_by_kernel(self) -> int | None:
         """Count the answers by kernels; None where they cannot."""
-        from cerlab.engine.totals import TooLarge, counts_of_ends, total_of
+        from cerlab.engine.labelled_program import TooLarge
+        from cerlab.engine.totals import counts_of_ends, total_of
 
         try:
             _, counts = counts_of_ends(self._plan, self._tables, self._stream, self._time())

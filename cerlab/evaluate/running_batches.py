@@ -16,8 +16,10 @@ import numpy as np
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch, events_of_streams, join_answers
+from cerlab.engine.array_totals import ArrayTotals, OpenRuns
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import Int64s
+from cerlab.engine.labelled_program import Program, program_of
 from cerlab.engine.measures import (
     EndTotals,
     group_rows,
@@ -28,7 +30,7 @@ from cerlab.engine.reference.driver import Driver, Substream
 from cerlab.engine.reference.totals import Place, RunTotals, Total
 from cerlab.engine.state_checks import MOST_EVENTS
 from cerlab.engine.tecs_run import CONSUMES
-from cerlab.engine.totals import ArrayTotals, OpenRuns, Places, Program, program_of, read_of
+from cerlab.engine.totals import Places, read_of
 from cerlab.engine.windows import Instants, TimeColumn
 from cerlab.errors import BadData
 from cerlab.evaluate.aggregates import Request

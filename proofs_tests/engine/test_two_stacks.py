@@ -1,6 +1,7 @@
 """Totals under windows with many open starts: right, exact, and an event costs what it did before.
 
-Up to `totals.FEW_CELLS` cells of starts are kept one by one; of more the kernels keep two stacks.
+Up to `array_totals.FEW_CELLS` cells of starts are kept one by one. For more the kernels keep two
+stacks.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.engine import totals
-from cerlab.engine.totals import ArrayTotals
+from cerlab.engine import array_totals, totals
+from cerlab.engine.array_totals import ArrayTotals
 from cerlab.evaluate import running
 from cerlab.evaluate.labelled import selected_labels
 from cerlab.model.stream import Stream
@@ -38,7 +39,7 @@ def ways_agree(
     cuts = sorted(rng.sample(range(len(stream) + 1), min(len(stream), rng.randrange(6))))
     cuts = [0, *cuts, len(stream)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(totals, "FEW_CELLS", few)
+        patch.setattr(array_totals, "FEW_CELLS", few)
         for short in (10**9, -1):
             patch.setattr(totals, "SHORT", short)
             tables.append(sorted(map(repr, query.run(stream).aggregate(**how).to_pylist())))
@@ -198,7 +199,7 @@ def test_the_steps_of_an_event_do_not_grow_with_the_window_nor_with_open_starts(
     text: str, verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Contiguous patterns have long windows with few runs, others with as many as events."""
-    monkeypatch.setattr(totals, "FEW_CELLS", 64)
+    monkeypatch.setattr(array_totals, "FEW_CELLS", 64)
     few = steps_of(text, verb, 20_000, 200)
     assert steps_of(text, verb, 20_000, 2_000) <= 2.5 * few
     assert steps_of(text, verb, 20_000, 10_000) <= 2.5 * few

@@ -18,9 +18,10 @@ from cerlab.api import as_query
 from cerlab.engine import answers
 from cerlab.engine import flat_program as program
 from cerlab.engine import window_scan as scan
+from cerlab.engine.array_totals import ArrayTotals
 from cerlab.engine.symbol_tables import learned_tables
 from cerlab.engine.tecs_run import GeneralEvaluation
-from cerlab.engine.totals import ArrayTotals, counts_of_ends
+from cerlab.engine.totals import counts_of_ends
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.evaluate import answers_of

@@ -26,8 +26,8 @@ from cerlab import budget
 from cerlab.cli import main
 from cerlab.cli.command import within_limits
 from cerlab.engine.answers import Buffer, double_room, join_arrays
+from cerlab.engine.array_totals import ArrayTotals
 from cerlab.engine.kernels.totals import Options
-from cerlab.engine.totals import ArrayTotals
 from cerlab.evaluate import EvaluatorName
 from cerlab.logic.cel import semantics as so
 from cerlab.logic.focel import semantics as fo

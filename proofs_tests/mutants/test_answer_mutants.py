@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves, LabelledStates
+from cerlab.engine import array_totals, labelled_program, totals, windows
 from cerlab.engine import labels as registers
 from cerlab.engine import measures as end_totals
-from cerlab.engine import totals, windows
 from cerlab.engine.kernels import blocks as kernel
 from cerlab.engine.kernels.labels import SEVERAL
 from cerlab.engine.labels import Places
@@ -155,21 +155,21 @@ def not_consumed(self: running.RunningTotals, event: Event, rows: Any) -> None:
         _READ_EVENT(self, event, rows)
 
 
-def of_symbols_so_far(*of: Any, more: bool) -> totals.Program:
+def of_symbols_so_far(*of: Any, more: bool) -> labelled_program.Program:
     """Runs that no event so far can end are lost at the end of a batch."""
-    return totals.program_of(*of)
+    return labelled_program.program_of(*of)
 
 
-_READ_BATCH = totals.ArrayTotals.read
+_READ_BATCH = array_totals.ArrayTotals.read
 
 
-def lives_on(self: totals.ArrayTotals, *of: Any, **more: Any) -> Any:
+def lives_on(self: array_totals.ArrayTotals, *of: Any, **more: Any) -> Any:
     """Runs that CONSUME BY ended go on in the next batch."""
     self._cells.epoch[:] = self._reg[kernel.EPOCH]
     return _READ_BATCH(self, *of, **more)
 
 
-_STARTS_OF = totals._starts_of
+_STARTS_OF = array_totals._starts_of
 
 
 def without_the_earliest(partition: Any, start: Any) -> Any:
@@ -275,8 +275,8 @@ MUTANTS = [
     mutant(LISTED, running_batches, "labelled_answers", by_all_labels),
     mutant(LISTED, recent, "joined", first_two_change_places),
     mutant(BATCHES, running_batches, "program_of", of_symbols_so_far),
-    mutant(BATCHES, totals.ArrayTotals, "read", lives_on),
-    mutant(BATCHES, totals, "_starts_of", without_the_earliest),
+    mutant(BATCHES, array_totals.ArrayTotals, "read", lives_on),
+    mutant(BATCHES, array_totals, "_starts_of", without_the_earliest),
     mutant(BATCHES, windows.WindowStarts, "take", begins_with_the_batch),
     mutant(BATCHES, numbering._Order, "keys_of", in_the_order_they_came),
     mutant(BATCHES, numbering, "_zeros", at_the_wrong_power),
@@ -293,7 +293,7 @@ MUTANTS = [
     mutant(EXACT, reference, "add_gain", gained_once),
     mutant(EXACT, totals, "_without_starts", last_start),
     mutant(EXACT, RunTotals, "reset", no_reset),
-    mutant(KERNEL, totals, "_stays", always_stays),
+    mutant(KERNEL, labelled_program, "_stays", always_stays),
     mutant(KERNEL, end_totals, "group_rows", by_the_first),
     mutant(KERNEL, aggregated, "nearest", rounded_twice),
     mutant(SESSION, Sliding, "add", without_the_oldest),

@@ -26,11 +26,12 @@ from cerlab.engine.answers import (
 )
 from cerlab.engine.kernels.arrays import KEEP, NO_LIMIT, NONE, Int64s
 from cerlab.engine.kernels.totals import Options
+from cerlab.engine.labelled_program import TooLarge
 from cerlab.engine.reference import waiting as as_written
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.engine.registers.program import NotTaken
 from cerlab.engine.symbol_tables import LearnedTables
-from cerlab.engine.totals import TooLarge, counts, total_of
+from cerlab.engine.totals import counts, total_of
 from cerlab.engine.waits.bodies import AutomatonBody
 from cerlab.engine.waits.bounds import begins_of
 from cerlab.engine.waits.reading import EventReader
