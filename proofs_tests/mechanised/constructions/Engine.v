@@ -8,7 +8,8 @@ Require Import Mechanised.Evaluate Mechanised.Compile Mechanised.Determinise Mec
 (** States of compiled formulas can be told apart. *)
 Fixpoint compiled_dec {D} (phi : formula D) : forall p q : state (compile phi), {p = q} + {p <> q}.
 Proof.
-  destruct phi; cbn; try exact bool_dec; try exact (compiled_dec D phi);
+  destruct phi as [R | phi X | phi c | phi1 phi2 | phi1 phi2 | phi1 phi2 | phi1 phi2 | phi | phi | L phi | X Y phi
+    | phi1 phi2 | phi1 phi2 | phi | x phi | phi w]; cbn; try exact bool_dec; try exact (compiled_dec D phi);
     try (intros [] []; left; reflexivity);
     try (intros [p|p] [q|q]; try (right; discriminate);
          [destruct (compiled_dec D phi1 p q) | destruct (compiled_dec D phi2 p q)];

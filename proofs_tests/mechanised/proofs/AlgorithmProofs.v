@@ -269,8 +269,8 @@ Section Proofs.
              apply (entry p ns) in H; auto. apply open_below in H as [L _]. unfold j in L. cbn in L. lia.
           -- pose proof (entry _ _ _ I H) as O. pose proof (entry _ _ _ I' H') as O'.
              assert (p = p') as <- by (eapply open_state; eauto). f_equal.
-             clear -NK I I'. induction T as [|[r ms] T IH]; [easy|]. cbn in NK. inversion NK; subst.
-             destruct I as [I|I], I' as [I'|I']; try congruence; auto; exfalso; apply H1.
+             clear -NK I I'. induction T as [|[r ms] T IH]; [easy|]. cbn in NK. inversion NK as [|? ? NI NK']; subst.
+             destruct I as [I|I], I' as [I'|I']; try congruence; auto; exfalso; apply NI.
              ++ injection I as -> _. apply in_map_iff. now exists (p, ns').
              ++ injection I' as -> _. apply in_map_iff. now exists (p, ns).
       + intros x. rewrite <- C. pose proof (P' q) as E. cbn [content flat_map] in E. rewrite app_nil_r in E.
@@ -310,8 +310,8 @@ Section Proofs.
       assert (O : open A s x p) by (apply C, in_content; eauto).
       assert (O' : open A s x q) by (apply C, in_content; eauto).
       assert (p = q) as <- by (eapply open_state; eauto). f_equal.
-      clear -NK I J. induction (table_of A s) as [|[r ls] T IH]; [easy|]. cbn in NK. inversion NK; subst.
-      destruct I as [I|I], J as [J|J]; try congruence; auto; exfalso; apply H1.
+      clear -NK I J. induction (table_of A s) as [|[r ls] T IH]; [easy|]. cbn in NK. inversion NK as [|? ? NI NK']; subst.
+      destruct I as [I|I], J as [J|J]; try congruence; auto; exfalso; apply NI.
       + injection I as -> _. apply in_map_iff. now exists (p, ms).
       + injection J as -> _. apply in_map_iff. now exists (p, ns).
   Qed.

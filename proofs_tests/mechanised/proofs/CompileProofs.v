@@ -14,7 +14,7 @@ Proof.
 Qed.
 
 Lemma nth_repeat_none k n : nth k (repeat none n) none = none.
-Proof. revert k; induction n; destruct k; cbn; auto. Qed.
+Proof. revert k; induction n as [|n IH]; intros [|k]; cbn; auto. Qed.
 
 (** Where one valuation is before another, their union is one row after the other. *)
 Lemma union_before V W : row V <> [] -> row W <> [] -> before V W ->
@@ -64,7 +64,8 @@ Section Paths.
   Lemma path_stop (A : automaton D M) i p ms q :
     path A S i p ms q -> ms = [] \/ i + length ms <= length S.
   Proof.
-    induction 1; cbn; auto. right. apply nth_error_length in H. destruct IHpath as [->|]; cbn; lia.
+    induction 1 as [i p | i p t m q ms r E T R IH]; cbn; auto. right. apply nth_error_length in E.
+    destruct IH as [->|]; cbn; lia.
   Qed.
 End Paths.
 
@@ -97,6 +98,9 @@ Ltac tuples := repeat match goal with
   end.
 Ltac transitions := cbn in *; unfold into_final, from_initial, starts, lefts, rights in *;
   repeat (members; break; tuples; break).
+
+(** What is known of the states of a transition that is among the hypotheses. *)
+Ltac use_delta H := match goal with I : In (_, _, _, _) (delta _) |- _ => apply H in I end.
 
 Lemma step_initial {D M} (A : automaton D M) t m p q :
   well_formed A -> step A t m p q -> initial A q = false.
@@ -280,7 +284,7 @@ Proof.
   - intros [p|p] I; cbn in *; members; [apply H in I | apply K in I]; break; split; auto;
       [left | right]; members; eauto.
   - intros p P m q I. cbn in I. members. destruct I as [I|I]; transitions;
-      cbn; members; [apply H' in H1 | apply K' in H1]; break; repeat split; auto;
+      cbn; members; [use_delta H' | use_delta K']; break; repeat split; auto;
       [left | left | right | right]; members; eauto.
 Qed.
 
@@ -402,10 +406,10 @@ Section Sequence.
     destruct wfA as [H H'], wfB as [K K']. split.
     - intros [p|p] I; cbn in *; [|easy]. apply H in I. members. split; auto. left. members. destruct I. eauto.
     - intros p P m q I. cbn in I. members. destruct I as [I|[I|[I|I]]]; transitions.
-      + apply H' in H1. break. repeat split; auto; cbn; members; left; members; eauto.
-      + apply K' in H1. break. repeat split; auto; cbn; members; right; members; eauto.
+      + use_delta H'. break. repeat split; auto; cbn; members; left; members; eauto.
+      + use_delta K'. break. repeat split; auto; cbn; members; right; members; eauto.
       + destruct gap; transitions. repeat split; auto; cbn; members; right; members; eauto.
-      + apply H' in H0. break. repeat split; auto; cbn; members; [left | right]; members; eauto.
+      + use_delta H'. break. repeat split; auto; cbn; members; [left | right]; members; eauto.
   Qed.
 
   Lemma accepted_sequence i ms : accepted C S i ms <->
@@ -577,10 +581,10 @@ Section Iteration.
     destruct wfA as [H H']. split.
     - intros [p|] I; cbn in *; [|easy]. apply H in I as [I F]. split; auto. right. members. eauto.
     - intros p P m q I. cbn in I. members. destruct I as [I|[I|[I|[I|I]]]]; transitions.
-      + apply H' in H1. break. repeat split; auto; cbn; right; members; eauto.
+      + use_delta H'. break. repeat split; auto; cbn; right; members; eauto.
       + destruct gap; transitions. repeat split; auto; cbn; auto.
-      + apply H' in H0. break. repeat split; auto; cbn; auto; right; members; eauto.
-      + apply H' in H0. break. repeat split; auto; cbn; auto; right; members; eauto.
+      + use_delta H'. break. repeat split; auto; cbn; auto; right; members; eauto.
+      + use_delta H'. break. repeat split; auto; cbn; auto; right; members; eauto.
       + repeat split; auto; cbn; auto.
   Qed.
 
@@ -658,7 +662,7 @@ Lemma rows_iterated {D} (S : stream D) gap phi A i ms : has_rows S phi A -> well
   iteration (fun W => W |=[S] phi) (follows gap) (Valuation i ms) <-> accepted (iterated gap A) S i ms.
 Proof.
   intros HA WA. rewrite accepted_iterated by auto. split.
-  - intros H. remember (Valuation i ms) as V. revert i ms HeqV.
+  - intros H. remember (Valuation i ms) as V eqn:HeqV. revert i ms HeqV.
     induction H as [V H | V W HV HW IH F]; intros i ms E; subst; [now apply last_one, HA|].
     pose proof (sat_proper _ _ _ HV) as [N1 _].
     pose proof (proper_iteration S _ _ _ (sat_proper S phi) HW) as [N2 _].
@@ -674,7 +678,10 @@ Qed.
 Theorem compile_correct {D} (S : stream D) (phi : formula D) :
   regular phi = true -> has_rows S phi (compile phi).
 Proof.
-  induction phi; cbn; intros reg; try discriminate.
+  induction phi as [R | phi IHphi X | phi IHphi c | phi1 IHphi1 phi2 IHphi2 | phi1 IHphi1 phi2 IHphi2 | phi1 IHphi1 phi2 IHphi2
+    | phi1 IHphi1 phi2 IHphi2 | phi IHphi | phi IHphi | L phi IHphi | X Y phi IHphi | phi1 IHphi1 phi2 IHphi2
+    | phi1 IHphi1 phi2 IHphi2 | phi IHphi | s phi IHphi | phi IHphi w];
+    cbn; intros reg; try discriminate.
   - (* R *) intros i ms. rewrite accepted_single. cbn. split.
     + intros (j & t & E & T & V). injection V; intros; subst. exists t. now rewrite N.eqb_refl.
     + intros (t & E & T & ->). exists i, t. reflect. auto.

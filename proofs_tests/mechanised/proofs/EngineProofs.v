@@ -104,7 +104,7 @@ Section Subsets.
         revert i E len. generalize (m' :: ms'). induction ms as [|a ms IH]; intros [|b l] i E len; try easy.
         injection len as len.
         assert (F : forall k ns, ~ In i (taken_from (1 + k) ns) \/ k < i).
-        { intros k ns. destruct (Nat.lt_ge_cases k i); auto. left. revert k H.
+        { intros k ns. destruct (Nat.lt_ge_cases k i) as [L|L]; auto. left. revert k L.
           induction ns as [|[] ns IHn]; intros k H I; cbn in I; [easy | destruct I as [I|I]; [lia|] |];
             eapply IHn; try exact I; lia. }
         destruct a, b; cbn in E.

@@ -125,10 +125,10 @@ Proof.
     + intros (k & Hk & Hk' & H). exists k. split; [now apply Hw|]. reflect. rewrite upto_true.
       repeat split; auto. intros l Hl. apply eqb_true_iff. auto.
   - rewrite some_position_true. split.
-    + intros (k & _ & H). reflect. rewrite all_positions_true in H. break.
+    + intros (k & _ & H). reflect. rewrite all_positions_true in H. destruct H as [[Wk Vk] A].
       exists k. repeat split; auto. intros l Hl.
-      destruct (Nat.lt_ge_cases l (length S)).
-      * specialize (H0 l H2). rewrite implb_true in H0. apply eqb_true_iff. apply H0. now apply Nat.ltb_lt.
+      destruct (Nat.lt_ge_cases l (length S)) as [I|I].
+      * specialize (A l I). rewrite implb_true in A. apply eqb_true_iff. apply A. now apply Nat.ltb_lt.
       * destruct (w l) eqn:E, (v l) eqn:E'; auto; [apply Hw in E | apply Hv in E']; lia.
     + intros (k & Hk & Hk' & H). exists k. split; [now apply Hw|]. reflect. rewrite all_positions_true.
       repeat split; auto. intros l _. rewrite implb_true. intros Hl. rewrite eqb_true_iff. now apply H, Nat.ltb_lt.
@@ -170,9 +170,10 @@ Qed.
 Lemma in_product precedes Vs Ws V : In V (product precedes Vs Ws) <->
   exists W1 W2, In W1 Vs /\ In W2 Ws /\ precedes W1 W2 = true /\ V = union W1 W2.
 Proof.
-  unfold product. rewrite in_once. members. split; intros H; do 3 (members; break).
-  - eauto 8.
-  - exists x. split; auto. members. exists x0. members. auto.
+  unfold product. rewrite in_once, in_flat_map. split.
+  - intros (W1 & I1 & I). apply in_map_iff in I as (W2 & <- & I). apply filter_In in I as [I2 P]. eauto 8.
+  - intros (W1 & W2 & I1 & I2 & P & ->). exists W1. split; auto. apply in_map_iff. exists W2. split; auto.
+    now apply filter_In.
 Qed.
 
 Definition decides (p : valuation -> valuation -> bool) (P : valuation -> valuation -> Prop) :=
@@ -232,7 +233,7 @@ Qed.
 
 Lemma empty_true {A} (l : list A) : empty l = true <-> forall x, ~ In x l.
 Proof.
-  destruct l; cbn; split; intros; try discriminate; auto. exfalso; eapply H; eauto.
+  destruct l as [|y l]; cbn; split; auto; try discriminate. intros N. exfalso. apply (N y). now left.
 Qed.
 
 Lemma exists_iff {A} (P Q : A -> Prop) :
@@ -244,7 +245,10 @@ Proof. firstorder. Qed.
 Theorem evaluate_correct {D} (phi : formula D) :
   forall (S : stream D) V, In V (evaluate S phi) <-> V |=[S] phi.
 Proof.
-  induction phi; intros S V; cbn.
+  induction phi as [R | phi IHphi X | phi IHphi c | phi1 IHphi1 phi2 IHphi2 | phi1 IHphi1 phi2 IHphi2 | phi1 IHphi1 phi2 IHphi2
+    | phi1 IHphi1 phi2 IHphi2 | phi IHphi | phi IHphi | L phi IHphi | X Y phi IHphi | phi1 IHphi1 phi2 IHphi2
+    | phi1 IHphi1 phi2 IHphi2 | phi IHphi | s phi IHphi | phi IHphi w];
+    intros S V; cbn.
   - (* R *) rewrite in_at_events. do 2 (apply exists_iff; intro). now rewrite N.eqb_eq.
   - (* AS *) rewrite in_once. members. apply exists_iff; intro. rewrite IHphi. intuition.
   - (* FILTER *) members. now rewrite IHphi, holds_b_correct.
@@ -286,7 +290,7 @@ Qed.
 (** Each valuation once, and each complex event. *)
 Lemma nodup_filter {A} (f : A -> bool) l : NoDup l -> NoDup (filter f l).
 Proof.
-  induction 1; cbn; [constructor|]. destruct (f x); auto. constructor; auto.
+  induction 1 as [|x l N H IH]; cbn; [constructor|]. destruct (f x); auto. constructor; auto.
   intros I. apply filter_In in I. tauto.
 Qed.
 

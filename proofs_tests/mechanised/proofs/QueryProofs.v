@@ -40,7 +40,7 @@ Qed.
 
 Lemma first_end_least Cs n C : In C Cs -> first_end Cs n <= end_ C.
 Proof.
-  unfold first_end. induction Cs; cbn; [easy|]. intros [->|H]; [lia | specialize (IHCs H); lia].
+  unfold first_end. induction Cs as [|C' Cs IH]; cbn; [easy|]. intros [->|H]; [lia | specialize (IH H); lia].
 Qed.
 
 Lemma first_end_some Cs n : (exists C, In C Cs /\ end_ C < n) ->
@@ -116,7 +116,7 @@ Proof.
     + exists k. destruct H as [_ H]. eapply consumed_sound; [apply answers_of_correct | | exact H].
       intros i C0 K. now apply answer_of_end in K.
     + exists k. split.
-      * clear -H. remember 0 as i. clear Heqi. induction H; auto. now apply answer_of_end in H.
+      * clear -H. remember 0 as i eqn:E. clear E. induction H as [i C K|i C C' K _ _ IH]; auto. now apply answer_of_end in K.
       * eapply consumed_complete; [apply answers_of_correct | | exact H | lia].
         intros i C0 K. now apply answer_of_end in K.
 Qed.

@@ -268,7 +268,7 @@ Section Answers.
         { intros k L. rewrite takes_word_of. unfold taken, at_position.
           now rewrite (proj2 (Nat.leb_gt (first V) k) L). }
         assert (G : forall l, (forall k, In k l -> k < first V) -> filter (takes (word_of V)) l = []).
-        { induction l as [|k l IH]; intros B; cbn; auto. rewrite H by (apply B; now left). apply IH.
+        { intros l. induction l as [|k l IH]; intros B; cbn; auto. rewrite H by (apply B; now left). apply IH.
           intros k' I. apply B. now right. }
         apply G. intros k I. apply in_seq in I. lia. }
     rewrite P. f_equal. f_equal. unfold positions, where_. destruct (row V) as [|L Ls]; [easy|].

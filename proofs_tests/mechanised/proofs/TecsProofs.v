@@ -9,20 +9,21 @@ Proof. destruct n; cbn; lia. Qed.
 
 Lemma paths_not_empty n : paths n <> [].
 Proof.
-  induction n; cbn; try easy; [destruct (paths n); easy|]. intros E. now apply app_eq_nil in E.
+  induction n as [i | j n IHn | n1 IHn1 n2 IHn2]; cbn; try easy; [destruct (paths n); easy|]. intros E. now apply app_eq_nil in E.
 Qed.
 
 (** No start below a time-ordered node is later than its largest. *)
 Lemma starts_below n : time_ordered n -> forall i P, In (i, P) (paths n) -> i <= max_start n.
 Proof.
-  induction n; cbn; intros T i' P I; break; [lia | |].
-  - members. destruct I as ([i0 P0] & E & I). break. eauto.
-  - members. destruct I as [I|I]; [eauto | specialize (IHn2 H1 i' P I); lia].
+  induction n as [i | j n IHn | n1 IHn1 n2 IHn2]; cbn; intros T i' P I.
+  - destruct I as [I|[]]. injection I as <- _. lia.
+  - apply in_map_iff in I as ([i0 P0] & E & I). injection E as <- _. eauto.
+  - destruct T as (L & T1 & T2). apply in_app_iff in I as [I|I]; [eauto | specialize (IHn2 T2 i' P I); lia].
 Qed.
 
 Lemma max_start_reached n : exists P, In (max_start n, P) (paths n).
 Proof.
-  induction n; cbn; [exists []; auto | |].
+  induction n as [i | j n IHn | n1 IHn1 n2 IHn2]; cbn; [exists []; auto | |].
   - destruct IHn as [P H]. exists (j :: P). members. exists (max_start n, P). auto.
   - destruct IHn1 as [P H]. exists P. members. auto.
 Qed.
@@ -121,12 +122,12 @@ Qed.
 (** * Algorithm 2 *)
 
 Lemma filter_all {A} (f : A -> bool) l : (forall x, In x l -> f x = false) -> filter f l = [].
-Proof. induction l; cbn; intros H; auto. rewrite H by auto. auto. Qed.
+Proof. induction l as [|x l IH]; cbn; intros H; auto. rewrite H by auto. auto. Qed.
 
 Lemma enumerate_paths lowest n : time_ordered n -> lowest <= max_start n ->
   enumerate lowest n = filter (fun '(i, _) => lowest <=? i) (paths n).
 Proof.
-  induction n; cbn; intros T L.
+  induction n as [i | j n IHn | n1 IHn1 n2 IHn2]; cbn; intros T L.
   - now rewrite (proj2 (Nat.leb_le lowest i)).
   - rewrite IHn by auto. clear. induction (paths n) as [|[i P] l IH]; cbn; auto.
     destruct (lowest <=? i); cbn; now rewrite <- IH.
