@@ -168,9 +168,10 @@ TAKING = (";", ":", "+", ":+", "OR", "AND", "AS", "FILTER", "RENAME", ">")
         ((), FEATURES, SMALL),
         ((), FEATURES, replace(ATTRIBUTES, fractions=True)),
         (("tecs",), (*CEL, "SELECT", "EVENTS"), SMALL),
+        (("tecs",), (*TAKING, "STRICT", "NEXT", "LAST", "MAX", "EVENTS"), SMALL),
         (("strategies",), (*TAKING, "STRICT", "NEXT", "LAST", "MAX"), SMALL),
     ],
-    ids=["few values", "all values", "tecs", "strategies"],
+    ids=["few values", "all values", "tecs", "strategies in a tecs", "strategies"],
 )
 def test_the_extracted_judge_agrees_with_the_reference(
     mode: tuple[str, ...], takes: tuple[str, ...], shape: Shape, built: Path, suite: Suite

@@ -26,7 +26,7 @@ Defined.
 
 (** The subset construction on the fly: a set of states, or none. *)
 Definition subsets {D} (A : cea D) (dec : decidable_states A) : deterministic D :=
-  Deterministic D (list (state A)) (start_set A)
+  Deterministic D (list (state A)) (fun _ => start_set A)
     (fun t m U => match steps A dec t m U with [] => None | V => Some V end)
     (meets A) (sets_dec A dec).
 

@@ -59,10 +59,10 @@ Section Algorithm1.
     match next A t Skip p with Some q => add q n ns T | None => T end.
 
   (** The initial state on a fresh node, then the active states in their order. *)
-  Definition advance (t : event D) (j : nat) (T : table) : table :=
-    fold_left (execute t j) ((q0 A, [Bottom j]) :: T) [].
+  Definition advance (t : event D) (j : nat) (q : key A) (T : table) : table :=
+    fold_left (execute t j) ((q, [Bottom j]) :: T) [].
   Fixpoint table_of (s : stream D) : table :=
-    match s with [] => [] | t :: s => advance t (length s) (table_of s) end.
+    match s with [] => [] | t :: s => advance t (length s) (q0 A s) (table_of s) end.
 
   (** [Output]: the complex events that end at the latest event and do not start too early. *)
   Definition outputs (lowest : nat) (s : stream D) : list open_event :=

@@ -2,8 +2,8 @@
 
    `cerlab show QUERY EVENTS --what ast --format json` writes the lines that are read here; docs/reference/ast.md
    describes them. A line is answered with {"answers": [..]} or {"refused": why}. `judge` evaluates by the
-   semantics; `judge tecs` compiles the formula and runs Algorithms 1 and 2; `judge strategies` runs the automaton
-   of a strategy. `Proved`, which Coq extracts, computes all answers. This file is trusted, not proved: it reads
+   semantics; `judge tecs` compiles the formula and runs Algorithms 1 and 2, also on the macro-states of a strategy;
+   `judge strategies` runs the automaton of a strategy by all words of marks. `Proved`, which Coq extracts, computes all answers. This file is trusted, not proved: it reads
    JSON, and it computes with the values of events and compares them. It refuses whatever it does not know. *)
 
 open Proved
@@ -680,20 +680,24 @@ let question j =
 
 let selected query = match query.kept with Some l -> Project (l, query.body) | None -> query.body
 
+let strategy_and_body query = match query.selects, selected query with
+  | None, Select (s, body) -> Some s, body
+  | s, body -> s, body
+
+let is_answered strategy body = regular body && (strategy = None || takes_ends body)
+
 let tecs (query, stream, is_plain) =
-  let phi = selected query in
-  let body, width = match query.width, phi with
-    | None, body -> body, None
-    | Some (Events n), body -> body, Some n
-    | _ -> refuse "a window in time" in
-  if not (is_plain && query.selects = None && regular body) then refuse "this query";
-  tecs_answers width stream body
+  let strategy, body = strategy_and_body query in
+  let width = match query.width with
+    | None -> None
+    | Some (Events n) -> Some n
+    | Some _ -> refuse "a window in time" in
+  if not (is_plain && is_answered strategy body) then refuse "this query";
+  if strategy = None then tecs_answers width stream body else global_answers width strategy stream body
 
 let strategies (query, stream, is_plain) =
-  let strategy, body = match query.selects, selected query with
-    | None, Select (s, body) -> Some s, body
-    | s, body -> s, body in
-  if not (is_plain && query.width = None && regular body && takes_ends body) then refuse "this query";
+  let strategy, body = strategy_and_body query in
+  if not (is_plain && query.width = None && takes_ends body && is_answered strategy body) then refuse "this query";
   strategy_answers strategy stream body
 
 let evaluator = match Sys.argv with

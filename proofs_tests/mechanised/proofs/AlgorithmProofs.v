@@ -52,7 +52,7 @@ Section Proofs.
   Qed.
 
   Lemma open_cons t s x q : open A (t :: s) x q <->
-    (exists m, next A t m (q0 A) = Some q /\ x = (length s, take_at m (length s) [])) \/
+    (exists m, next A t m (q0 A s) = Some q /\ x = (length s, take_at m (length s) [])) \/
     (exists m i P p, open A s (i, P) p /\ next A t m p = Some q /\ x = (i, take_at m (length s) P)).
   Proof.
     split; [inversion 1; subst; eauto 9|].
@@ -210,7 +210,7 @@ Section Proofs.
     induction s as [|t s (HT & HH & HC)].
     { cbn. repeat split; try constructor; try easy. }
     cbn [table_of]. unfold advance. set (T := table_of A s) in *. set (j := length s) in *.
-    set (jobs := (q0 A, [Bottom j]) :: T). pose proof HT as (NK & U & So).
+    set (jobs := (q0 A s, [Bottom j]) :: T). pose proof HT as (NK & U & So).
     assert (entry : forall p ns x, In (p, ns) T -> In x (all_paths ns) -> open A s x p).
     { intros p ns x I H. apply HC, in_content. eauto. }
     destruct (fold_correct t j jobs []) as (S' & P').
@@ -224,7 +224,7 @@ Section Proofs.
         + injection I as <- <-. destruct H as [H|[]]. injection H as <- <-. now apply begins.
         + eapply goes_on; eauto.
       - rewrite open_cons. intros [(m & N & ->)|(m & i & P & p & H & N & ->)].
-        + exists (q0 A, [Bottom j]). split; [now left|]. apply in_piece. exists m, j, []. cbn. auto.
+        + exists (q0 A s, [Bottom j]). split; [now left|]. apply in_piece. exists m, j, []. cbn. auto.
         + apply HC, in_content in H as (ns & I & K). exists (p, ns). split; [now right|].
           apply in_piece. eauto 7. }
     assert (fresh : forall p ns i P, In (p, ns) jobs -> In (i, P) (all_paths ns) -> ~ In j P).
@@ -246,7 +246,7 @@ Section Proofs.
         apply NoDup_flat_map.
         * constructor; [|eapply NoDup_map_inv; exact NK]. intros I.
           rewrite Forall_forall in HH. specialize (HH j). unfold heads in HH.
-          assert (j < j); [apply HH, in_map_iff; now exists (q0 A, [Bottom j]) | lia].
+          assert (j < j); [apply HH, in_map_iff; now exists (q0 A s, [Bottom j]) | lia].
         * intros [p ns] I. assert (N : NoDup (all_paths ns)).
           { destruct I as [I|I]; [injection I as <- <-; repeat constructor; easy|].
             eapply content_entry; [exact I | apply HC]. }

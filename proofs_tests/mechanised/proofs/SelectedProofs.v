@@ -291,18 +291,23 @@ Section Answers.
       apply filter_In. split; auto. now apply in_configurations.
   Qed.
 
-  Theorem strategy_answers_correct x C :
-    In C (strategy_answers x S phi) <-> answer S (optional Select x phi) C.
+  (** The words that a strategy selects are its answers. *)
+  Definition wanted (x : option strategy) : stream D -> list mark -> Prop :=
+    match x with None => output A | Some s => selected s A end.
+
+  Lemma wanted_recognised x s w : wanted x s w <-> recognises (machine_of x A dec) s w.
   Proof.
-    pose proof word_listed as all_listed. unfold strategy_answers. fold A dec.
-    set (wanted := match x with None => output A | Some s => selected s A end).
-    rewrite (recognised_answers (machine_of x A dec) wanted).
-    2:{ intros s w. destruct x as [[]|]; cbn [wanted machine_of].
-        - now apply strict_correct.
-        - now apply nxt_of_any.
-        - now apply last_correct.
-        - now apply max_correct.
-        - now apply determinised_correct. }
+    pose proof word_listed as all_listed. destruct x as [[]|]; cbn [wanted machine_of].
+    - now apply strict_correct.
+    - now apply nxt_of_any.
+    - now apply last_correct.
+    - now apply max_correct.
+    - now apply determinised_correct.
+  Qed.
+
+  Lemma wanted_answers x C : (exists j w, j < length S /\ wanted x (rev (firstn (1 + j) S)) w /\ C = event_of_word w) <->
+    answer S (optional Select x phi) C.
+  Proof.
     unfold answer. split.
     - intros (j & w & J & W & ->).
       assert (O : output A (rev (firstn (1 + j) S)) w) by (destruct x; [apply W | exact W]).
@@ -322,5 +327,11 @@ Section Answers.
       + apply (admissible_same s (taken V)); auto. intros k. symmetry. apply takes_word_of.
       + intros v O' B. apply output_valuations in O' as (W & satW & EW & ->); auto.
         apply (best W satW EW). eapply beats_same; [| | exact B]; intros k; apply takes_word_of.
+  Qed.
+
+  Theorem strategy_answers_correct x C :
+    In C (strategy_answers x S phi) <-> answer S (optional Select x phi) C.
+  Proof.
+    rewrite <- wanted_answers. apply recognised_answers. intros s w. apply wanted_recognised.
   Qed.
 End Answers.

@@ -5,7 +5,7 @@ Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics.
 Require Import Mechanised.Query Mechanised.OpenEvents Mechanised.Nodes Mechanised.Automaton Mechanised.Strategies
   Mechanised.Printed.
 Require Import Mechanised.Evaluate Mechanised.EvaluateQuery Mechanised.Compile Mechanised.Determinise
-  Mechanised.Products Mechanised.Tecs Mechanised.Engine Mechanised.Selected.
+  Mechanised.Products Mechanised.Tecs Mechanised.Engine Mechanised.Selected Mechanised.GlobalTecs.
 
 (** The evaluator is sound and complete for the table (CORE Table 2, SOCEL Table 1, FOUND Sec. 4). *)
 Definition Evaluate_correct : Prop := forall D (S : stream D) phi V,
@@ -78,6 +78,13 @@ Definition Max_correct : Prop := forall D (A : cea D) dec, listed A ->
 Definition Strategy_answers_correct : Prop := forall D (S : stream D) phi x C,
   regular phi = true -> takes_ends phi = true ->
   In C (strategy_answers x S phi) <-> answer S (optional Select x phi) C.
+
+(** Algorithms 1 and 2 on its macro-states give them too, each once: a tECS runs global strategies, if the initial state
+    moves with the stream (E13). *)
+Definition Global_answers_correct : Prop := forall D (S : stream D) phi width x C,
+  regular phi = true -> takes_ends phi = true ->
+  In C (global_answers width x S phi) <-> answer S (optional within_events width (optional Select x phi)) C.
+Definition Global_answers_once : Prop := forall D (S : stream D) phi width x, NoDup (global_answers width x S phi).
 
 (** The printed automata of NXT and LAST do not (E6, E7). *)
 Definition Printed_wrong (x : strategy) : Prop := exists (A : cea unit) dec s w, listed A /\

@@ -3,7 +3,7 @@
 Require Import Mechanised.Statements.
 Require Mechanised.EvaluateProofs Mechanised.PrefixProofs Mechanised.QueryProofs.
 Require Mechanised.CompileProofs Mechanised.ProductProofs Mechanised.CeaProofs.
-Require Mechanised.WordProofs Mechanised.FiniteProofs Mechanised.SelectedProofs Mechanised.PrintedProofs.
+Require Mechanised.WordProofs Mechanised.FiniteProofs Mechanised.SelectedProofs Mechanised.GlobalProofs Mechanised.PrintedProofs.
 Require Mechanised.TecsProofs Mechanised.AlgorithmProofs Mechanised.EngineProofs.
 
 Theorem evaluate_correct : Evaluate_correct.
@@ -97,6 +97,14 @@ Print Assumptions max_correct.
 Theorem strategy_answers_correct : Strategy_answers_correct.
 Proof. intros D S phi x C R E. now apply SelectedProofs.strategy_answers_correct. Qed.
 Print Assumptions strategy_answers_correct.
+
+Theorem global_answers_correct : Global_answers_correct.
+Proof. intros D S phi width x C R E. now apply GlobalProofs.global_answers_correct. Qed.
+Print Assumptions global_answers_correct.
+
+Theorem global_answers_once : Global_answers_once.
+Proof. exact @GlobalProofs.global_answers_once. Qed.
+Print Assumptions global_answers_once.
 
 Theorem printed_nxt_wrong : Printed_nxt_wrong.
 Proof. exact PrintedProofs.printed_nxt_wrong. Qed.
