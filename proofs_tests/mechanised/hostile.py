@@ -47,7 +47,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _exactly(part: Mapping[str, Any], *names: str) -> list[Any]:
+def _exactly(part: Mapping[Any, Any], *names: str) -> list[Any]:
     assert part.keys() == set(names)
     return [part[name] for name in names]
 
