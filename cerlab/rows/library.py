@@ -150,10 +150,7 @@ Scalar: TypeAlias = Callable[..., Any]
 
 
 def strict(function: Scalar) -> Scalar:
-    """Return the function where no argument is NULL, else NULL.
-
-    NULL too for what no number is near.
-    """
+    """Return the function with NULL for NULL arguments, and for numbers beyond all doubles."""
 
     def of_values(*arguments: Any) -> Any:
         if None in arguments:
@@ -184,14 +181,14 @@ at_least, at_most = map(_compared, (operator.ge, operator.le))
 
 
 def conjunction(a: Any, b: Any) -> bool | None:
-    """AND."""
+    """Return ``a AND b``."""
     if a is False or b is False:
         return False
     return None if a is None or b is None else True
 
 
 def disjunction(a: Any, b: Any) -> bool | None:
-    """OR."""
+    """Return ``a OR b``."""
     if a is True or b is True:
         return True
     return None if a is None or b is None else False
@@ -211,7 +208,7 @@ def _computed(sign: str, function: Scalar) -> Scalar:
 
 
 def remainder(a: Any, b: Any) -> Any:
-    """``a % b``, with the sign of a."""
+    """Return ``a % b``, which has the sign of a."""
     if b == 0:
         raise ZeroDivisionError
     if isinstance(a, int) and isinstance(b, int):
@@ -346,11 +343,14 @@ class NotColumnar(Exception):
 
 
 Domain: TypeAlias = Callable[..., Any]
-"""Where a column form is exact: True, False, or a mask of the rows; the mask of NULL is free."""
+"""The rows where a column form is exact: True for all, False for none, or a mask.
+
+A mask may be NULL where an argument is.
+"""
 
 
 def everywhere(*arguments: Values) -> bool:
-    """Every row."""
+    """Return True: the column form is exact at every row."""
     return True
 
 
@@ -372,15 +372,22 @@ def _up_to(most: int | float, values: Values) -> Any:
 
 
 def _whole(*arguments: Values) -> Any:
-    """Where integers are doubles exactly."""
+    """Return where integers are doubles exactly."""
     return _all(*(_up_to(WHOLE, a) for a in arguments if pa.types.is_int64(a.type)))
 
 
 def _ordered(*arguments: Values) -> Any:
-    """Where Arrow compares as SQL does: without NaN, and integers with doubles exactly."""
+    """Return where Arrow compares as SQL does: no NaN, and integers that are doubles exactly."""
     doubles = [a for a in arguments if pa.types.is_float64(a.type)]
     exact = True if len(doubles) in (0, len(arguments)) else _whole(*arguments)
-    return _all(exact, *(pc.invert(pc.is_nan(a)) for a in doubles))
+    return _all(exact, *map(_not_nan, doubles))
+
+
+def _not_nan(values: Values) -> Any:
+    if isinstance(values, pa.Scalar):
+        return not pc.is_nan(values).as_py()
+    nan = pc.is_nan(values)
+    return pc.invert(nan) if pc.any(nan).as_py() else True
 
 
 def _ascii(text: Values) -> Any:
@@ -389,7 +396,7 @@ def _ascii(text: Values) -> Any:
 
 
 def _like_alike(text: Values, pattern: Values) -> bool:
-    """Where the pattern is one text without Arrow's escape character."""
+    """Return whether the pattern is one text without Arrow's escape character."""
     return isinstance(pattern, pa.Scalar) and "\\" not in (pattern.as_py() or "\\")
 
 
@@ -398,7 +405,7 @@ def _integers(*arguments: Values) -> bool:
 
 
 def _moderate(x: Values, places: Values = None) -> Any:
-    """Where ROUND has one power of ten that is exact, and no product leaves the doubles."""
+    """Return where the power of ten is one exact double, and no product leaves the doubles."""
     n = 0 if places is None else places.as_py() if isinstance(places, pa.Scalar) else None
     if pa.types.is_int64(x.type):
         return n is not None and n >= 0
@@ -406,7 +413,7 @@ def _moderate(x: Values, places: Values = None) -> Any:
 
 
 def _castable(most: int, x: Values) -> Any:
-    """Where a number rounds to an integer of magnitude `most` at most, as doubles hold it."""
+    """Return where a number is in the range of an integer type, and of exact doubles."""
     return not pa.types.is_large_string(x.type) and (
         pa.types.is_boolean(x.type) or _all(_up_to(min(most, WHOLE), x))
     )
@@ -673,7 +680,7 @@ def values_over(name: str, *arguments: Values) -> Values:
         assert function.column is not None
         return function.column(*arguments)
     try:
-        kind = function.type(name, [_kind_of(a) for a in arguments])
+        kind = function.type(name, [_KIND_OF.get(str(a.type), Kind.OTHER) for a in arguments])
     except WrongKind:  # integers that stand for moments or durations
         raise NotColumnar from None
     arrow_type = _ARROW_TYPES.get(kind)
@@ -695,16 +702,13 @@ def values_over(name: str, *arguments: Values) -> Values:
 _ARROW_TYPES = {
     Kind.BOOLEAN: "bool",
     Kind.INTEGER: "int64",
-    Kind.DOUBLE: "float64",
+    Kind.DOUBLE: "double",
     Kind.TEXT: "large_string",
     Kind.NULL: "null",
 }
 
 
-def _kind_of(values: Values) -> Kind:
-    names = {"double": "float64"}
-    name = names.get(str(values.type), str(values.type))
-    return next(kind for kind, arrow_type in _ARROW_TYPES.items() if arrow_type == name)
+_KIND_OF = {arrow_type: kind for kind, arrow_type in _ARROW_TYPES.items()}
 
 
 def _by_value(function: Function, arguments: Sequence[Values], arrow_type: str) -> Values:
