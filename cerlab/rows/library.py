@@ -15,6 +15,7 @@ from enum import Enum
 from functools import lru_cache, partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
+from cerlab.budget import poll
 from cerlab.model.event import UNITS, Duration, Timestamp, is_in_calendar, moment_of_text
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.truth import compute, kind_of_result, negate
@@ -707,7 +708,6 @@ _ARROW_TYPES = {
     Kind.NULL: "null",
 }
 
-
 _KIND_OF = {arrow_type: kind for kind, arrow_type in _ARROW_TYPES.items()}
 
 
@@ -725,6 +725,7 @@ def _by_value(function: Function, arguments: Sequence[Values], arrow_type: str) 
             return _by_value(function, distinct, arrow_type).take(codes.indices)
     parts = []
     for begin in range(0, len(arrays[0]), BLOCK):
+        poll()
         length = min(BLOCK, len(arrays[0]) - begin)
         columns = [
             [a.as_py()] * length if isinstance(a, pa.Scalar) else a.slice(begin, length).to_pylist()

@@ -226,6 +226,8 @@ def running_best(values: NDArray[Any], there: Bytes, begins: Bytes, greatest: bo
         # rows of different matches stand side by side; a match restarts the best
         if begins[i] or not there[i - 1]:
             continue
-        if not there[i] or (values[i] <= values[i - 1]) == greatest:
+        # of equal values the first: the zeros are equal, and have different texts
+        here, before = values[i], values[i - 1]
+        if not there[i] or (before >= here if greatest else before <= here):
             values[i] = values[i - 1]
             there[i] = 1

@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from cerlab import match_recognize
+from cerlab.errors import CerlabError
 from cerlab.model.event import Duration, Timestamp
 from cerlab.rows import expressions as ex
 from cerlab.rows import library
@@ -153,8 +155,78 @@ def alike(name: str, rng: Random) -> bool:
     return compared
 
 
+LEAVES = {
+    Kind.BOOLEAN: ("b", "PREV(b)", "TRUE", "A.b", "LAST(b, 1)"),
+    Kind.INTEGER: ("x", "PREV(x)", "2", "A.x", "FIRST(x)", "LAST(x, 1)", "COUNT(*)", "MAX(x)"),
+    Kind.DOUBLE: ("y", "NEXT(y)", "2.5", "A.y", "FIRST(A.y)", "MIN(y)"),
+    Kind.TEXT: ("t", "PREV(t)", "'a%'", "A.t", "FIRST(t)", "CLASSIFIER()", "CLASSIFIER(A)"),
+    Kind.NULL: ("NULL",),
+}
+"""Operands; the first three read the row under test and its neighbours."""
+
+
+def term(rng: Random, kind: Kind, depth: int, *, row: bool) -> str:
+    """The text of an expression of a kind; of the row alone, or of the match, too."""
+    ways = [(n, k) for n, k in RESULTS[kind] if Kind.NULL not in k or rng.random() < 0.02]
+    if depth == 0 or not ways or rng.random() < 0.2:
+        return rng.choice(LEAVES[kind][: 3 if row else None])
+    name = rng.choice([name for name, _ in ways])
+    kinds = rng.choice([kinds for each, kinds in ways if each == name])
+    parts = [term(rng, each, depth - 1, row=row) for each in kinds]
+    if name in FUNCTIONS:
+        return f"{name}({', '.join(parts)})"
+    if name.startswith("CAST AS "):
+        return f"CAST({parts[0]} AS {name.removeprefix('CAST AS ')})"
+    if len(parts) == 1:
+        return f"(NOT {parts[0]})" if name == "NOT" else f"(- {parts[0]})"
+    return f"({parts[0]} {name} {parts[1]})"
+
+
+def by_every_evaluator(rng: Random) -> bool | None:
+    """Compare measures and conditions of nested functions by all evaluators."""
+    kinds = {"b": Kind.BOOLEAN, "x": Kind.INTEGER, "y": Kind.DOUBLE, "t": Kind.TEXT}
+    size, moderate = rng.randrange(2, 9), {k: v[:6] for k, v in VALUES.items()}
+    some = rng.choice((VALUES, moderate))
+    table = pa.table(
+        {
+            name: pa.array([rng.choice((*some[kind], None)) for _ in range(size)], TYPES[kind])
+            for name, kind in kinds.items()
+        }
+    )
+    result = rng.choice(list(kinds.values()))
+    conditions = [
+        term(rng, Kind.BOOLEAN, depth, row=rng.random() < share)
+        for depth, share in ((3, 0.8), (2, 0.5))
+    ]
+    query = f"""MATCH_RECOGNIZE (MEASURES CLASSIFIER() AS v, {term(rng, result, 2, row=False)} AS m
+        ALL ROWS PER MATCH PATTERN (A B* C?) DEFINE B AS {conditions[0]}, C AS {conditions[1]})"""
+    outcomes = []
+    for evaluator in ("reference", "search", "compiled"):
+        try:
+            rows = match_recognize(query, table, evaluator=evaluator)
+            outcomes.append(repr([rows.schema, rows.to_pylist()]))
+        except CerlabError as error:
+            outcomes.append(error.code)
+    assert outcomes[1] == outcomes[0], f"{query} {table.to_pylist()}"
+    assert outcomes[2] in (outcomes[0], "CER0452"), f"{query} {table.to_pylist()}"
+    return outcomes[2] == outcomes[0]
+
+
+def test_nested_functions_by_every_evaluator(suite: Suite) -> None:
+    suite.run(by_every_evaluator, deep_count=3_000)
+
+
 REFUSED = (NotColumnar, OverflowError, pa.ArrowInvalid, pa.ArrowNotImplementedError)
 ACCEPTED = {name: accepted(name) for name in LIBRARY}
+RESULTS = {
+    kind: [
+        (name, kinds)
+        for name, every in ACCEPTED.items()
+        for kinds in every
+        if set(kinds) <= set(TYPES) and LIBRARY[name].type(name, kinds) is kind
+    ]
+    for kind in TYPES
+}
 
 
 @pytest.mark.parametrize("name", LIBRARY)
