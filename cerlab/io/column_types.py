@@ -11,6 +11,7 @@ Values of Python are made Arrow by `array_of`: pyarrow's own ways import pandas,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -39,6 +40,7 @@ _WIDER = {(INTEGER, DOUBLE), (MOMENT, FAR_MOMENT), (INSTANT, FAR_INSTANT)}
 
 _INTEGER = r"^[+-]?[0-9]+$"
 _DATE = r"^[ \t]*[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_MOMENT_CELL = re.compile(_DATE)
 _TRUTHS = {"true", "false"}
 _FEW = 64
 """Cells that are tried first: most columns of text show themselves there."""
@@ -133,7 +135,7 @@ class ColumnTypes:
         self._note_dates(name, texts, known, kind, quoted=quoted)
         self.kinds[name] = kind
         if kind == TEXT:
-            return encode_text(texts)
+            return values if pa.types.is_dictionary(values.type) else encode_text(texts)
         if kind == LARGE:
             return texts.cast(LARGE)
         if values.type == DOUBLE:
@@ -286,6 +288,8 @@ def typed(texts: Any) -> Any:
         return pa.nulls(len(texts))
     if (numbers := _numbers(texts)) is not None:
         return numbers
+    if _MOMENT_CELL.match(str(texts.drop_null()[0])) and (moments := _moments(texts)) is not None:
+        return moments  # most of which differ, so that coding them is dear
     coded = encode_text(texts)
     # each distinct cell once: columns of text repeat themselves
     words = pc.utf8_trim(coded.dictionary, " \t")

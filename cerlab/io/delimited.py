@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -31,6 +31,7 @@ from cerlab.io.conversion import (
 )
 from cerlab.io.parts import Refused, TextRow, line_ends, lone_returns, one_array, plain_quotes
 from cerlab.io.sources import empty
+from cerlab.model.columns import numbers_of
 from cerlab.model.event import TypeColumn, type_of_all
 
 # Python's own limit of 131,072 characters is less than texts that people keep in cells
@@ -117,13 +118,14 @@ def _no_csv(error: csv.Error, reading: Reading, row: int) -> BadData:
     )
 
 
-def text_columns(data: bytes, header: Header) -> dict[str, Any]:
+def text_columns(data: bytes, header: Header, known: Mapping[str, Any]) -> dict[str, Any]:
     """Return the cells of whole lines as Arrow arrays of text, by column.
 
-    Raises `Refused` for what pyarrow does not read, or reads where Python's reader refuses.
+    Columns that are `known` to be integers or doubles may be numbers already, and text in codes: to
+    read them as text first takes half as long again. Raises `Refused` for what pyarrow does not
+    read, or reads where Python's reader refuses.
     """
     import pyarrow as pa
-    from pyarrow import csv as arrow_csv
 
     quotes = b'"' in data
     if header.positional or b"\0" in data or lone_returns(data):
@@ -132,33 +134,67 @@ def text_columns(data: bytes, header: Header) -> dict[str, Any]:
         raise Refused
     if not data.endswith(b"\n"):
         data += b"\n"
-    try:
-        table = arrow_csv.read_csv(
-            pa.py_buffer(data),
-            read_options=arrow_csv.ReadOptions(
-                column_names=header.written, use_threads=False, block_size=len(data) + 1
-            ),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=header.delimiter, newlines_in_values=quotes
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(header.written, pa.string()),
-                null_values=[""],
-                strings_can_be_null=True,
-            ),
-        )
-    except pa.ArrowInvalid:
-        raise Refused from None
+    texts = dict.fromkeys(header.written, pa.string())
+    known = {**known, "type": pa.string(), "stream": pa.string()}
+    types = {name: _direct(known.get(name), data) for name in header.written}
+    table = None if types == texts else _table(data, header, types)
+    if table is None or _has_large(table):
+        table = _table(data, header, texts)
+    if table is None:
+        raise Refused
     if not table.num_rows:
         raise Refused
     columns = {name: one_array(table.column(name)) for name in header.written}
     if quotes:  # pyarrow closes a quotation that is open at the end
-        last = columns[header.written[-1]]
+        last = columns[header.written[-1]].cast(pa.string())
         if table.num_rows < len(line_ends(data)) or str(last[-1]).endswith("\n"):
             raise Refused
     for name, key in zip(header.names[len(columns) :], header.keys, strict=True):
         columns[name] = pa.repeat(pa.scalar(key, pa.string()), table.num_rows)
     return columns
+
+
+def _direct(known: Any, data: bytes) -> Any:
+    """Return the type by which pyarrow reads the cells of a column as values, or as text.
+
+    It takes hexadecimals for integers.
+    """
+    import pyarrow as pa
+
+    if known == pa.float64() or (known == pa.int64() and b"x" not in data and b"X" not in data):
+        return known
+    return pa.dictionary(pa.int32(), pa.string()) if known == pa.string() else pa.string()
+
+
+def _table(data: bytes, header: Header, types: dict[str, Any]) -> Any | None:
+    """Return the cells of whole lines by pyarrow; None where it cannot read them."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    try:
+        return arrow_csv.read_csv(
+            pa.py_buffer(data),
+            read_options=arrow_csv.ReadOptions(
+                column_names=header.written, use_threads=False, block_size=len(data) + 1
+            ),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=header.delimiter, newlines_in_values=b'"' in data
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=types, null_values=[""], strings_can_be_null=True
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+
+
+def _has_large(table: Any) -> bool:
+    """Return whether a column of doubles has numbers of which integers may have been rounded."""
+    import numpy as np
+    import pyarrow as pa
+
+    doubles = (column for column in table.columns if column.type == pa.float64())
+    return any((np.abs(numbers_of(one_array(c))) >= 2.0**53).any() for c in doubles)
 
 
 class Unfinished(Exception):

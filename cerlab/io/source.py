@@ -56,7 +56,15 @@ from cerlab.io.sources import (
 )
 from cerlab.io.text_reader import Blocks, plain_events, text_parts
 from cerlab.logic.ceql.parser import as_schema
-from cerlab.model.columns import Column, concat_columns, decoded, is_arrow, is_moment, values_of
+from cerlab.model.columns import (
+    Column,
+    concat_columns,
+    decoded,
+    encode_text,
+    is_arrow,
+    is_moment,
+    values_of,
+)
 from cerlab.model.event import AttributeType, Event, Schema, Timestamp, TypeColumn, Value
 from cerlab.model.stream import Stream, TimeAxis
 
@@ -194,7 +202,7 @@ class File:
             return len(self._content)
         return math.inf if self._is_compressed else self._place.stat().st_size
 
-    @property
+    @cached_property
     def _is_compressed(self) -> bool:
         return self._has_suffix and Path(self.path).suffix.lower() in COMPRESSED
 
@@ -531,13 +539,17 @@ def _without_codes(column: Column) -> Column:
     return decoded(column) if is_arrow(column) and types.is_dictionary(column.type) else column
 
 
-def _row_texts(column: Column) -> Any:
+def _row_texts(column: Any) -> Any:
     """Return the types or streams of rows as values of the type that fits; None without any."""
+    from pyarrow import types
+
     from cerlab.io.column_types import text_array, typed_rows
 
-    values = values_of(column, "type")
-    texts = [None if value in (None, _NO_TYPE) else str(value) for value in values]
-    return typed_rows(text_array(texts)) if any(texts) else None
+    if types.is_null(column.type):
+        return None
+    coded = encode_text(column)
+    words = [None if word == _NO_TYPE else word for word in coded.dictionary.to_pylist()]
+    return encode_text(typed_rows(text_array(words)).take(coded.indices)) if any(words) else None
 
 
 def as_source(sources: Source | Named, format: str | None = None) -> Source:

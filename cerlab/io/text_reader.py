@@ -18,7 +18,7 @@ from cerlab.errors import BadData, UsageError
 from cerlab.io import core_text, delimited, ndjson
 from cerlab.io.conversion import Place, Reading, check_text, convert, typed_cells, typed_event
 from cerlab.io.declared import declared_rows, declared_types
-from cerlab.io.parts import Part, Quoted, Refused, Rows, TextRow, batched, lone_returns
+from cerlab.io.parts import Part, Quoted, Refused, Rows, TextRow, batched, lone_returns, new_lines
 from cerlab.io.sources import (
     FEATHER_1,
     FORMATS,
@@ -27,7 +27,7 @@ from cerlab.io.sources import (
     looks_like,
     telling_line,
 )
-from cerlab.model.columns import constant_text, decoded, encode_text, values_of
+from cerlab.model.columns import constant_text, decoded, encode_text, is_text, values_of
 from cerlab.model.event import AttributeType, Event, TypeColumn, Value, type_of_all
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ LINES = 1 << 12
 """Rows that are typed at once where lines are read one by one."""
 
 _MARK = b"\xef\xbb\xbf"  # of the byte order
+_TEXT = re.compile(rb"[^\r\n]")  # `strip` would copy the block
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -70,6 +71,12 @@ class Blocks:
             # as much as is there already: a line of many blocks is not searched anew for each
             fresh = self._read(max(BLOCK, len(self._rest)))
             self.over = not fresh
+            end = fresh.rfind(b"\n") + 1
+            if end and self._begun and len(self._rest) + end <= LONGEST:
+                # the usual block, copied once
+                block = b"".join((self._rest, memoryview(fresh)[:end]))
+                self._rest = fresh[end:]
+                return block
             self._rest += fresh
             if not self._begun:
                 if len(self._rest) < len(_MARK) and fresh:
@@ -118,7 +125,7 @@ def text_parts(
                 place=reading.place(),
                 hint="they are read from their end: write the file to a disk, and name it",
             )
-        if fresh.strip(b"\r\n"):
+        if _TEXT.search(fresh) is not None:
             first = telling_line(_lines(fresh, before + lines, reading))
         elif not some:  # blank lines may be very many
             before += _line_count(fresh)
@@ -149,6 +156,12 @@ def text_parts(
             formats = ", ".join(sorted(set(FORMATS.values())))
             raise UsageError("CER0811", f"unknown format '{kind}'", hint=f"known: {formats}")
     block: bytes | None = data
+    head = data.find(b"\n", SHORT) + 1
+    if 0 < head < len(data) and format.may_be_cut(data):
+        # the first lines tell types, by which pyarrow reads the others without a detour by text
+        yield from _parts(format, data[:head], before, last=False)
+        before += _line_count(data[:head])
+        block = data[head:]
     while block is not None:
         try:
             yield from _parts(format, block, before, last=blocks.over)
@@ -223,7 +236,7 @@ def _header(
 def _parts(format: _Format, data: bytes, before: int, *, last: bool) -> Iterator[Part]:
     """Yield the events of whole lines after `before` others."""
     poll(2 * len(data))
-    if not data.strip(b"\r\n"):
+    if _TEXT.search(data) is None:
         return
     try:
         rows = format.rows(data)
@@ -259,7 +272,7 @@ def _lines(data: bytes, before: int, reading: Reading) -> Iterator[str]:
 
 
 def _line_count(data: bytes) -> int:
-    ends = data.count(b"\n") + lone_returns(data)
+    ends = new_lines(data) + lone_returns(data)
     return ends if data.endswith((b"\n", b"\r")) or not data else ends + 1
 
 
@@ -368,6 +381,8 @@ class _Cells(ABC):
             try:
                 return {
                     name: self._types.read(name, column, quoted=name in quoted)
+                    if is_text(column.type)
+                    else column
                     for name, column in columns.items()
                 }
             except Misfit:
@@ -391,7 +406,8 @@ class _Csv(_Cells):
         return b'"' not in data
 
     def rows(self, data: bytes) -> Rows:
-        columns = delimited.text_columns(data, self._header)
+        known = self._types.kinds if self._reading.schema is None else {}
+        columns = delimited.text_columns(data, self._header, known)
         count = len(next(iter(columns.values())))
         types = _event_types(columns.pop("type", None), type_of_all(self._reading.type_name), count)
         streams = columns.pop("stream", None)
@@ -467,6 +483,7 @@ def _event_types(texts: Any, type_name: str | None, count: int) -> Any:
         return constant_text(str(type_name), count) if texts is None else encode_text(texts)
     if type_name is None:
         raise Refused
+    texts = decoded(encode_text(texts))
     return encode_text(pc.coalesce(texts, decoded(constant_text(type_name, count))))
 
 

@@ -138,8 +138,9 @@ def test_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert "CER0743" in capsys.readouterr().err
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(cerlab.BadData, match="no such file"):
+def test_a_folder_without_files(tmp_path: Path) -> None:
+    (tmp_path / "_SUCCESS").touch()
+    with pytest.raises(cerlab.BadData, match="CER0743: the folder holds no files"):
         cerlab.Stream.read(tmp_path)
 
 

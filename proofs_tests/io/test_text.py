@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -276,3 +277,24 @@ def test_both_ways_to_read_a_text_are_one(
 
     suite.run(case, deep_count=5_000, needs_answers=0.3)
     assert at_once_count[0] > count[0] / 5, "lines are read at once"
+
+
+@pytest.mark.parametrize("plain", [["0", "7", "-12"], ["0.5", "7", "1e3"], ["a", "b", "7"]])
+@pytest.mark.parametrize("odd", [*LARGE, *INTEGERS, *WORDS, " 7", "9007199254740993", "0XF", "b"])
+def test_an_odd_cell_after_the_types_are_known(
+    odd: str, plain: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pyarrow reads later blocks by the types of the first one, as it reads their texts."""
+    cells = [*plain * 10, odd, *plain * 3]
+    path = tmp_path / "e.csv"
+    path.write_text("".join(f"{line}\n" for line in ("type,v", *(f"A,{cell}" for cell in cells))))
+    monkeypatch.setattr(text_reader, "BLOCK", 40)
+    monkeypatch.setattr(text_reader, "SHORT", 20)
+    found = []
+    for by_line in (False, True):
+        if by_line:
+            monkeypatch.setattr(delimited, "text_columns", refuse)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found.append((outcome(path, whole, {}), [str(each.message) for each in caught]))
+    assert found[0] == found[1]
