@@ -321,11 +321,11 @@ class Command:
 
     def format_of(self, arguments: Namespace) -> str | None:
         """Return the format that the name of OUT tells, else the default, if there is one."""
-        from cerlab.io.sources import FORMATS
+        from cerlab.io.formats import format_by_suffix
 
         formats = tuple(_value(self.formats))
         suffix = Path(arguments.output or "").suffix.lower()
-        for name in (suffix.removeprefix("."), FORMATS.get(suffix)):
+        for name in (suffix.removeprefix("."), format_by_suffix(arguments.output or "")):
             if name in formats:
                 return name
         return formats[0] if self.has_default_format else None

@@ -21,10 +21,10 @@ from cerlab.compile.pattern import (
 )
 from cerlab.display import terminal
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
+from cerlab.io.formats import format_by_suffix
 from cerlab.io.names import AnyPath, files_of
 from cerlab.io.output import refuse_same, whole_text
 from cerlab.io.parts import Part, length
-from cerlab.io.sources import FORMATS
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.event import Event, Schema
 from cerlab.model.stream import Stream, Until, name_and_unit
@@ -128,7 +128,7 @@ def query_file(argument: str) -> Path | None:
     Raises `UsageError` for one that is not there, and for what is a file of events by its name.
     """
     path = Path(argument) if len(argument) < 1024 and "\n" not in argument else None
-    if path is not None and path.suffix.lower() in FORMATS and path.suffix != ".core":
+    if path is not None and format_by_suffix(path) and path.suffix != ".core":
         hint = "QUERY stands before EVENTS"
         raise UsageError("CER0838", f"'{argument}' is a file of events, not a query", hint=hint)
     # Not `path.exists()`, which raises for a text that is too long to be a name.

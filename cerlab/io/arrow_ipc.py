@@ -8,7 +8,13 @@ from typing import Any
 from cerlab.computed import cached_property
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.arrow import ColumnFile
-from cerlab.io.sources import FEATHER_1, STREAM_MAGIC
+from cerlab.io.formats import Format, register
+
+STREAM_MAGIC = b"\xff\xff\xff\xff"
+"""The first bytes of a message of Arrow's streaming format."""
+
+FEATHER_1 = b"FEA1"
+"""The first bytes of version 1 of Feather, which pyarrow reads without checks: it is refused."""
 
 
 class IpcColumns(ColumnFile):
@@ -55,3 +61,13 @@ class IpcColumns(ColumnFile):
             return
         for n in range(reader.num_record_batches):
             yield reader.get_batch(n)
+
+
+register(
+    Format(
+        "arrow",
+        (".arrow", ".arrows", ".ipc", ".feather"),
+        magic=(b"ARROW1", STREAM_MAGIC, FEATHER_1),
+        columns=IpcColumns,
+    )
+)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from cerlab.errors import BadData
+from cerlab.errors import BadData, UsageError
+from cerlab.io.cells import CellReader
 from cerlab.io.conversion import Reading, twice
-from cerlab.io.parts import Quoted, Refused, TextRow, line_ends, lone_returns, one_array
+from cerlab.io.formats import Format, Head, register
+from cerlab.io.parts import Quoted, Refused, Rows, TextRow, line_ends, lone_returns, one_array
+from cerlab.io.written import cannot_hold, check_column, check_plain, place_of
 from cerlab.model.columns import array_from, array_of, encode_text
-from cerlab.model.event import Duration, Event, Timestamp, Value
+from cerlab.model.event import Duration, Event, Schema, Timestamp, TypeColumn, Value
 
 _HEAD = r"\s*(?:(\w+)\s*>\s*)?(\w+)\s*"
 _LINE = re.compile(_HEAD + r"\((.*)\)\s*", re.DOTALL)
@@ -28,6 +31,10 @@ _MOST_SHAPES = 64
 
 HEAD = ""
 """The name of the column of event types and streams, which no attribute has."""
+
+
+if TYPE_CHECKING:
+    from cerlab.io.column_types import ColumnTypes
 
 
 class LineColumns(NamedTuple):
@@ -298,3 +305,85 @@ def _value(value: Value) -> str:
     if isinstance(value, str):
         return "'" + str(value).replace("'", "''") + "'"
     return repr(value)
+
+
+class _CoreReader(CellReader):
+    sparse = False
+
+    def __init__(self, reading: Reading, types: ColumnTypes) -> None:
+        super().__init__(reading, types)
+        if isinstance(reading.type_name, TypeColumn):
+            message = "in CORE's text form types stand before the brackets, not in a column"
+            raise UsageError("CER0859", message, hint="leave --type-column out")
+
+    def may_be_cut(self, data: bytes) -> bool:
+        return True
+
+    def rows(self, data: bytes) -> Rows:
+        from cerlab.io.column_types import text_array
+
+        read = line_columns(data)
+        keys = self._reading.keys
+        if not keys.keys().isdisjoint(read.columns):
+            raise Refused
+        head = encode_text(read.columns.pop(HEAD))
+        types, streams = heads(head.dictionary)
+        for name, key in keys.items():
+            read.columns[name] = text_array([key.text] * len(head))
+        names = tuple((*each, *keys) for each in read.names)
+        with self._types.attempt():
+            columns = self.with_types(read.columns, read.quoted)
+            if any(map(_has_margin, columns.values())):
+                raise Refused
+            columns["type"] = encode_text(text_array(types).take(head.indices))
+            if any(streams):
+                columns["stream"] = encode_text(text_array(streams).take(head.indices))
+            return Rows(columns, len(head), names, read.shape)
+
+    def _text_rows(self, lines: Iterable[str], before: int, *, last: bool) -> Iterator[TextRow]:
+        return text_rows(lines, self._reading, before=before)
+
+
+def _has_margin(column: Any) -> bool:
+    """Whether a text begins or ends with space, which `core_text.text_rows` leaves out."""
+    from pyarrow import types
+
+    texts = column.dictionary.to_pylist() if types.is_dictionary(column.type) else []
+    return any(text != text.strip() for text in texts)
+
+
+def _write(events: list[Event], file: TextIO, schema: Schema | None) -> None:
+    form = "CORE's text form"
+    for n, event in enumerate(events):
+        for name, text in (("type", event.type), ("stream", event.stream)):
+            if text is not None and not re.fullmatch(r"\w+", text):
+                raise cannot_hold(form, text, place_of(n, name))
+    for name in dict.fromkeys(name for event in events for name in event.attributes):
+        values = [event.attributes.get(name) for event in events]
+        if not any(isinstance(value, str) for value in values):
+            check_column(events, values, name, form, schema)
+            continue
+        for n, value in enumerate(values):
+            if isinstance(value, str):
+                check_plain(value, place_of(n, name), form)
+            elif value is not None and schema is None:
+                raise cannot_hold(form, value, place_of(n, name))
+    file.writelines(format_event(event) + "\n" for event in events)
+
+
+def _open(head: Head, reading: Reading, types: ColumnTypes) -> tuple[_CoreReader, bytes, int]:
+    return _CoreReader(reading, types), head.data, head.before
+
+
+_FIRST = re.compile(r"\s*(?:#|--|(?:\w+\s*>\s*)?\w+\s*\()")
+
+register(
+    Format(
+        "core",
+        (".core", ".stream"),
+        begins=lambda line: _FIRST.match(line) is not None,
+        has_cells=True,
+        reader=_open,
+        write=_write,
+    )
+)

@@ -17,9 +17,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from cerlab.errors import BadData
+from cerlab.io.cells import CellReader
 from cerlab.io.conversion import (
     Reading,
     check_text,
@@ -29,13 +30,29 @@ from cerlab.io.conversion import (
     no_type_column,
     warn_of_column,
 )
-from cerlab.io.parts import Refused, TextRow, line_ends, lone_returns, one_array, plain_quotes
+from cerlab.io.formats import Format, Head, register
+from cerlab.io.parts import (
+    Refused,
+    Rows,
+    TextRow,
+    line_ends,
+    line_offset,
+    lone_returns,
+    one_array,
+    plain_quotes,
+)
 from cerlab.io.sources import empty
-from cerlab.model.columns import numbers_of
-from cerlab.model.event import TypeColumn, type_of_all
+from cerlab.io.text_writer import csv_cell
+from cerlab.io.written import cannot_hold, cell_of, check_column, check_names, place_of
+from cerlab.model.columns import constant_text, decoded, encode_text, numbers_of
+from cerlab.model.event import Event, Schema, TypeColumn, type_of_all
 
 # Python's own limit of 131,072 characters is less than texts that people keep in cells
 csv.field_size_limit(1 << 27)
+
+
+if TYPE_CHECKING:
+    from cerlab.io.column_types import ColumnTypes
 
 
 class Header(NamedTuple):
@@ -293,3 +310,83 @@ def _check_length(cells: Sequence[str], names: Sequence[str], reading: Reading, 
             place=reading.place(row),
             hint="quote cells that hold a comma",
         )
+
+
+class _CsvReader(CellReader):
+    sparse = True
+
+    def __init__(self, header: Header, reading: Reading, types: ColumnTypes) -> None:
+        super().__init__(reading, types)
+        self._header = header
+
+    def may_be_cut(self, data: bytes) -> bool:
+        return b'"' not in data
+
+    def rows(self, data: bytes) -> Rows:
+        known = self._types.kinds if self._reading.schema is None else {}
+        columns = text_columns(data, self._header, known)
+        count = len(next(iter(columns.values())))
+        types = _event_types(columns.pop("type", None), type_of_all(self._reading.type_name), count)
+        streams = columns.pop("stream", None)
+        with self._types.attempt():
+            columns = self.with_types(columns, set())
+            names = tuple(columns)
+            if streams is not None:
+                columns["stream"] = encode_text(streams)
+            return Rows({**columns, "type": types}, count, (names,))
+
+    def _text_rows(self, lines: Iterable[str], before: int, *, last: bool) -> Iterator[TextRow]:
+        return text_rows(lines, self._header, self._reading, before=before, last=last)
+
+
+def _event_types(texts: Any, type_name: str | None, count: int) -> Any:
+    """Return a column of event types; raises `Refused` where one is missing."""
+    import pyarrow.compute as pc
+
+    if texts is None or not texts.null_count:
+        return constant_text(str(type_name), count) if texts is None else encode_text(texts)
+    if type_name is None:
+        raise Refused
+    texts = decoded(encode_text(texts))
+    return encode_text(pc.coalesce(texts, decoded(constant_text(type_name, count))))
+
+
+def _open(head: Head, reading: Reading, types: ColumnTypes) -> tuple[_CsvReader, bytes, int]:
+    """Return the reader of a CSV, and the lines of its first blocks below the header."""
+    data = head.data
+    while True:
+        try:
+            header = read_header(head.lines(data), reading, before=head.before)
+        except BadData as error:
+            if error.code != "CER0737":
+                raise
+            if (more := head.more()) is None:  # perhaps a quotation goes on
+                raise
+            data += more
+        else:
+            types.header.update(dict.fromkeys(header.names))
+            below = data[line_offset(data, header.lines - head.before) :]
+            return _CsvReader(header, reading, types), below, header.lines
+
+
+def _write(events: list[Event], file: TextIO, schema: Schema | None) -> None:
+    names = list(dict.fromkeys(name for event in events for name in event.attributes))
+    streams = ["stream"] * any(event.stream is not None for event in events)
+    for n, event in enumerate(events):
+        check_names(event, n, "CSV")
+        for name, text in (("type", event.type), ("stream", event.stream)):
+            if text is not None and ("\0" in text or not text):
+                raise cannot_hold("CSV", text, place_of(n, name))
+    columns = [
+        [event.type for event in events],
+        *([e.stream or "" for e in events] for _ in streams),
+    ]
+    for name in names:
+        values = [event.attributes.get(name) for event in events]
+        check_column(events, values, name, "CSV", schema)
+        columns.append(["" if value is None else cell_of(value) for value in values])
+    for row in (["type", *streams, *names], *zip(*columns, strict=True)):
+        file.write(",".join(map(csv_cell, row)) + "\n")
+
+
+register(Format("csv", (".csv", ".tsv"), has_cells=True, reader=_open, write=_write))

@@ -6,9 +6,10 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from cerlab.errors import BadData
+from cerlab.io.answers import row_text
 from cerlab.io.conversion import (
     Reading,
     conform_event,
@@ -17,11 +18,25 @@ from cerlab.io.conversion import (
     too_large,
     twice,
 )
-from cerlab.io.parts import Refused, Rows, is_utf_8, line_ends, one_array, with_keys
+from cerlab.io.formats import Format, Head, register
+from cerlab.io.parts import Part, Refused, Rows, batched, is_utf_8, line_ends, one_array, with_keys
+from cerlab.io.written import cannot_hold, check_names, place_of, type_of
 from cerlab.model.columns import constant_text, encode_text, nulls_of, numbers_of
-from cerlab.model.event import Event, TypeColumn, event_from_dict, type_of_all
+from cerlab.model.event import (
+    Duration,
+    Event,
+    Schema,
+    Timestamp,
+    TypeColumn,
+    event_from_dict,
+    type_of_all,
+)
 
 _SPACE = " \t\r\n"
+
+
+if TYPE_CHECKING:
+    from cerlab.io.column_types import ColumnTypes
 
 
 class Reader:
@@ -315,3 +330,56 @@ def _event(line: str, reading: Reading, row: int) -> Event:
     except BadData as error:
         error.place = reading.place(row, error.column)
         raise
+
+
+class _NdjsonReader:
+    """Objects by line."""
+
+    sparse = False
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._reader = Reader(reading)
+
+    def rows(self, data: bytes) -> Rows:
+        return self._reader.rows(data)
+
+    def may_be_cut(self, data: bytes) -> bool:
+        return True
+
+    def lines(self, lines: Iterable[str], before: int, *, last: bool, size: int) -> Iterator[Part]:
+        return batched(read_lines(lines, self._reading, before=before), size)
+
+
+def _write(events: list[Event], file: TextIO, schema: Schema | None) -> None:
+    for n, event in enumerate(events):
+        file.write(_line_of(event, n, schema) + "\n")
+
+
+def _line_of(event: Event, n: int, schema: Schema | None) -> str:
+    check_names(event, n, "NDJSON")
+    for name, value in event.attributes.items():
+        is_time = isinstance(value, Timestamp | Duration)
+        if is_time and type_of(schema, event, name) is None:
+            raise cannot_hold("NDJSON", value, place_of(n, name))
+        if isinstance(value, float) and not math.isfinite(value):
+            raise cannot_hold("NDJSON", value, place_of(n, name))
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            raise cannot_hold("NDJSON", value, place_of(n, name))
+    stream = {} if event.stream is None else {"stream": event.stream}
+    return row_text({"type": event.type, **stream, **event.attributes})
+
+
+def _open(head: Head, reading: Reading, types: ColumnTypes) -> tuple[_NdjsonReader, bytes, int]:
+    return _NdjsonReader(reading), head.data, head.before
+
+
+register(
+    Format(
+        "ndjson",
+        (".ndjson", ".jsonl", ".json"),
+        begins=lambda line: line.lstrip("\ufeff \t").startswith(("{", "[")),
+        reader=_open,
+        write=_write,
+    )
+)

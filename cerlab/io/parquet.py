@@ -9,6 +9,7 @@ from typing import Any
 from cerlab.budget import bytes_left, poll
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.arrow import ColumnFile
+from cerlab.io.formats import Format, register
 from cerlab.model.columns import nanoseconds, numbers_of
 
 _PAGES = 1 << 20
@@ -100,3 +101,6 @@ def _rows_at_once(footer: Any, size: int, names: Sequence[str] | None) -> int:
     # pages are decompressed whole, however few rows are asked for
     poll(int(page))
     return max(1, min(size, int(room / row / _SHARE)))
+
+
+register(Format("parquet", (".parquet", ".pq"), magic=(b"PAR1",), columns=ParquetColumns))

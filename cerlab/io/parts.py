@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,15 @@ POLLED = 1 << 10
 
 class Refused(Exception):
     """Columns cannot be read at once; the reader of single rows finds out why."""
+
+
+LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+def line_offset(data: bytes, lines: int) -> int:
+    """Return where the line after so many begins."""
+    ends = [match.end() for match in islice(LINE_END.finditer(data), lines)]
+    return len(data) if len(ends) < lines else (ends[-1] if ends else 0)
 
 
 def line_ends(data: bytes) -> NDArray[np.int64]:

@@ -23,12 +23,18 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeVar, Unpack
 from cerlab.budget import poll
 from cerlab.computed import cached_property
 from cerlab.errors import BadData, DataPlace, UsageError
-from cerlab.io import arrow
-from cerlab.io.arrow_ipc import IpcColumns
+from cerlab.io import arrow, arrow_ipc, parquet  # noqa: F401  (they register their formats)
 from cerlab.io.conversion import Key, OnBadRow, Reading, twice
 from cerlab.io.declared import AS_WRITTEN, declared_types, table_columns
+from cerlab.io.formats import (
+    COMPRESSED,
+    FORMATS,
+    format_by_magic,
+    format_by_suffix,
+    looks_like,
+    telling_line,
+)
 from cerlab.io.names import AnyPath, Named, files_of
-from cerlab.io.parquet import ParquetColumns
 from cerlab.io.parts import (
     Part,
     Rows,
@@ -42,18 +48,7 @@ from cerlab.io.parts import (
     stream_of,
     with_keys,
 )
-from cerlab.io.sources import (
-    COLUMNAR,
-    COMPRESSED,
-    FORMATS,
-    FileOptions,
-    HowToReadFile,
-    empty,
-    format_by_magic,
-    looks_like,
-    open_quarantine,
-    telling_line,
-)
+from cerlab.io.sources import FileOptions, HowToReadFile, empty, open_quarantine
 from cerlab.io.text_reader import Blocks, plain_events, text_parts
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.columns import (
@@ -86,10 +81,12 @@ _SHORT = 1 << 13
 _SAMPLE = 1 << 16
 """Bytes of a text that are read to see its format, and how long its lines are."""
 
-_COLUMN_FILES = {"parquet": ParquetColumns, "arrow": IpcColumns}
-
 S = TypeVar("S", bound=Stream)
 Watch: TypeAlias = Callable[[Iterator[Part]], Iterable[Part]]
+
+
+def _holds_columns(format: str | None) -> bool:
+    return format in FORMATS and FORMATS[format].columns is not None
 
 
 class File:
@@ -143,10 +140,9 @@ class File:
             return self._format
         file = self._place
         if file.suffix.lower() not in COMPRESSED:
-            suffix = FORMATS.get(file.suffix.lower())
-            return self._format or suffix or format_by_magic(self._head)
-        kind = self._format or FORMATS.get(file.with_suffix("").suffix.lower())
-        if kind in COLUMNAR:
+            return self._format or format_by_suffix(file) or format_by_magic(self._head)
+        kind = self._format or format_by_suffix(file.with_suffix(""))
+        if _holds_columns(kind):
             raise BadData(
                 "CER0742",
                 f"a {kind} file is not read from inside {file.suffix}",
@@ -163,19 +159,20 @@ class File:
     @property
     def holds_columns(self) -> bool:
         """Whether the file holds columns and not text; raises as `stated_format`."""
-        return self.stated_format in COLUMNAR
+        return _holds_columns(self.stated_format)
 
     @property
     def holds_cells(self) -> bool:
         """Whether the values of a text have the types of their columns."""
-        return self.format in ("csv", "core")
+        return self.format in FORMATS and FORMATS[self.format].has_cells
 
     @cached_property
     def columns(self) -> arrow.ColumnFile:
         """The open file of columns; raises `BadData` for one that cannot be read."""
         assert self.stated_format is not None
         file = self._place
-        kind = _COLUMN_FILES[self.stated_format]
+        kind = FORMATS[self.stated_format].columns
+        assert kind is not None
         if self._content is not None:
             return kind(lambda pa: pa.BufferReader(self._content), str(file))
         if self._raw is not None:
@@ -355,7 +352,9 @@ class Source:
 
         So it is in one file of Parquet, Arrow or CSV, whose header names them; raises as `length`.
         """
-        return len(self.files) == 1 and self.files[0].format in (*COLUMNAR, "csv")
+        return len(self.files) == 1 and (
+            self.files[0].holds_columns or self.files[0].format == "csv"
+        )
 
     @property
     def column_names(self) -> list[str]:

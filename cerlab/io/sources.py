@@ -1,9 +1,8 @@
-"""Sources of events: formats of files, the options of readers, rows that are set aside."""
+"""Options of the readers of events, and rows that are set aside."""
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,42 +16,6 @@ from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.event import Schema, TypeColumn
 from cerlab.model.stream import TimeAxis, TimeUnit, Until, axis_of_options
 
-FORMATS = {
-    ".csv": "csv",
-    ".ndjson": "ndjson",
-    ".jsonl": "ndjson",
-    ".json": "ndjson",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".ipc": "arrow",
-    ".feather": "arrow",
-    ".core": "core",
-    ".stream": "core",
-}
-"""The format of a file by its suffix; other files have one by their first line."""
-
-
-COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
-"""The codecs of compressed text by its suffix, after the one of its format."""
-
-
-STREAM_MAGIC = b"\xff\xff\xff\xff"
-"""First bytes of a message of Arrow's streaming format."""
-
-
-FEATHER_1 = b"FEA1"
-"""The first bytes of version 1 of Feather, which pyarrow reads without checks: it is refused."""
-
-
-COLUMNAR = ("parquet", "arrow")
-"""The formats that hold columns; the others are text."""
-
-
-_CORE_LINE = re.compile(r"\s*(?:#|--|(?:\w+\s*>\s*)?\w+\s*\()")
-_COMMENTS = ("#", "--")
-
 
 def empty(file: str) -> BadData:
     """The error that a source holds nothing at all."""
@@ -62,36 +25,6 @@ def empty(file: str) -> BadData:
         place=DataPlace(file),
         hint="an empty stream is a header without rows",
     )
-
-
-def format_by_magic(head: bytes) -> str | None:
-    """Return the format of columns that the first bytes of a file tell; None for text."""
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    is_arrow = head.startswith((b"ARROW1", STREAM_MAGIC, FEATHER_1))
-    return "arrow" if is_arrow else None
-
-
-def looks_like(line: str) -> str:
-    """The format of a text, by its first line that is not blank.
-
-    >>> looks_like("BUY(price=3)"), looks_like('{"type": "BUY"}'), looks_like("type,price")
-    ('core', 'ndjson', 'csv')
-    """
-    if line.lstrip("\ufeff \t").startswith(("{", "[")):
-        return "ndjson"
-    return "core" if _CORE_LINE.match(line) else "csv"
-
-
-def telling_line(lines: Iterable[str]) -> str | None:
-    """Return the line that tells the format of a text; None for blank lines and comments alone.
-
-    >>> telling_line(["# prices", "", "type,price"])
-    'type,price'
-    """
-    words = ((line, line.lstrip("\ufeff \t")) for line in lines)
-    some = ((line, text) for line, text in words if text.strip())
-    return next((line for line, text in some if not text.startswith(_COMMENTS)), None)
 
 
 class HowToRead(TypedDict, total=False):

@@ -34,7 +34,8 @@ def test_delimiters_and_comments(
     file = io.StringIO()
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
     writer.writerows([("type", "n", "v"), *(tuple(each.values()) for each in EVENTS)])
-    path = tmp_path / ("e.csv" if format is None else "e.txt")
+    suffix = "tsv" if delimiter == "\t" else "csv"
+    path = tmp_path / (f"e.{suffix}" if format is None else "e.txt")
     path.write_text(before + file.getvalue())
     assert rows(cerlab.Stream.read(path, format=format)) == rows(cerlab.Stream(EVENTS))
 

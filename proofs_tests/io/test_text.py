@@ -244,9 +244,9 @@ def test_both_ways_to_read_a_text_are_one(
 ) -> None:
     at_once_count, count = [0], [0]
     format: Any = {
-        "core": text_reader._Core,
-        "csv": text_reader._Csv,
-        "ndjson": text_reader._Ndjson,
+        "core": core_text._CoreReader,
+        "csv": delimited._CsvReader,
+        "ndjson": ndjson._NdjsonReader,
     }[kind]
     read_at_once = format.rows
 
