@@ -218,7 +218,9 @@ class File:
         return head
 
     def gather(self) -> None:
-        """Read a pipe to its end; the bytes are kept."""
+        """Read a pipe to its end, once; the bytes are kept."""
+        if self._content is not None:
+            return
         chunks: list[bytes] = []
         with self.arriving(lambda: poll()) as read:
             while chunk := read(CHUNK):

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import pytest
 
 import cerlab
-from cerlab.io import read_events
+from cerlab.io import Source, read, read_events
 from cerlab.io.text_reader import Blocks
 from proofs_tests.suite import Suite
 
@@ -173,3 +173,9 @@ def test_a_name_that_no_file_can_have_is_no_file() -> None:
     for name in ("a" * 300, "a\0b", "no/such/file"):
         with pytest.raises(cerlab.BadData, match="no such file"):
             cerlab.Stream.read(name)
+
+
+def test_a_source_keeps_the_bytes_of_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A(v=1)\nB(v=2)\n")))
+    source = Source("-")
+    assert [len(read(source)) for _ in range(2)] == [2, 2]
