@@ -437,20 +437,30 @@ class ColumnFile(ABC):
                 for start in range(0, batch.num_rows, size):
                     yield batch.slice(start, size)
 
-    def table(self, *, coded: bool = True) -> Any:
+    def table(self, *, coded: bool = True, lazily: bool = False) -> Any:
         """Return all rows, text of Parquet `coded` in dictionaries.
 
-        Raises `ResourceLimit` where a limit is reached.
+        With `lazily`, text that hardly repeats is left as it is: to code it is for those who use
+        it. Raises `ResourceLimit` where a limit is reached.
         """
         import pyarrow as pa
 
         batches = []
         with self._reading():
-            for batch in self._batches(_ROWS, None, self._texts if coded else []):
+            texts = [name for name in self._texts if coded and not (lazily and self._differs(name))]
+            for batch in self._batches(_ROWS, None, texts):
                 poll(batch.get_total_buffer_size())  # `nbytes` lacks views before pyarrow 26
                 batches.append(batch)
             table = pa.Table.from_batches(batches, None if batches else self._schema)
             return sound_table(table, self.file)
+
+    def coded(self, fields: Any) -> Any:
+        """Return the schema of the columns that `table` gives once they are used."""
+        return fields
+
+    def _differs(self, name: str) -> bool:
+        """Return whether most values of a column are different, so that codes do not pay."""
+        return False
 
     @property
     def _texts(self) -> list[str]:

@@ -21,6 +21,13 @@ _PAGE_ROWS = 1_024
 _SHARE = 16
 """A batch takes this part of the memory that a limit leaves: Arrow holds several as it reads."""
 
+_BYTES_OF_CODE = 4
+"""Up to this many bytes a value, text is codes for the most part.
+
+Of other texts most are different, or not coded in the file. To read three million texts of 300,000
+users as codes takes 0.7 s, and as texts, which are coded together later, 0.1 and 0.5 s.
+"""
+
 
 class ParquetColumns(ColumnFile):
     """An open file of Parquet."""
@@ -72,6 +79,23 @@ class ParquetColumns(ColumnFile):
     def length(self) -> int:
         """The number of rows."""
         return int(self._options["metadata"].num_rows)
+
+    def _differs(self, name: str) -> bool:
+        footer = self._options["metadata"]
+        groups = [footer.row_group(n) for n in range(footer.num_row_groups)]
+        chunks = [group.column(k) for group in groups for k in range(group.num_columns)]
+        own = [chunk for chunk in chunks if chunk.path_in_schema == name]
+        values = sum(chunk.num_values for chunk in own)
+        return sum(chunk.total_uncompressed_size for chunk in own) > _BYTES_OF_CODE * values
+
+    def coded(self, fields: Any) -> Any:
+        """Return the schema of a table whose texts are all codes of dictionaries."""
+        import pyarrow as pa
+
+        for n, field in enumerate(fields):
+            if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+                fields = fields.set(n, field.with_type(pa.dictionary(pa.int32(), field.type)))
+        return fields
 
     def _batches(
         self, size: int, names: Sequence[str] | None, texts: Sequence[str] | None

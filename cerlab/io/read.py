@@ -250,7 +250,11 @@ def _read(source: Source, options: FileOptions, watch: Watch) -> Stream:
         (file,) = source.files
         if file.holds_columns:
             reading = source.reading(file, options)
-            return _table_stream(with_keys(file.columns.table(), reading.keys), reading, axis)
+            table = with_keys(file.columns.table(lazily=True), reading.keys)
+            stream = _table_stream(table, reading, axis)
+            if stream.is_columnar and stream.columns.source is not None:
+                stream.columns.source = file.columns.coded(stream.columns.source)
+            return stream
         if schema is None and (events := short_events(file, options)) is not None:
             parts = watch(iter([events]))
     return stream_of(list(parts or source.parts(options, watch=watch)), axis, schema, Stream)

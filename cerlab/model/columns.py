@@ -531,6 +531,9 @@ def encode_text(column: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        # chunks that are coded together share no dictionary object: uniting would hash all again
+        if isinstance(column, pa.ChunkedArray) and column.nbytes < 1 << 31:
+            column = column.combine_chunks()
         column = column.dictionary_encode()
     if not pa.types.is_dictionary(column.type) or not isinstance(column, pa.ChunkedArray):
         return column

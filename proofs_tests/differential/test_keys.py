@@ -230,10 +230,10 @@ def check(rng: Random, query: cerlab.Query, S: Keyed, expected: Expected) -> Non
         assert dict(zip(*table.to_pydict().values(), strict=True)) == Counter(places.tolist())
     by_key = query.run(S.table).aggregate(group_by="key")
     assert by_key.column_names == [*names, "count"]
-    at = S.places.max(axis=1)  # an event of each key
-    own = S.table.select(names).take(pa.array(at)).to_pylist()
     of_keys = Counter(expected.of_key.tolist())
-    wanted = {tuple(own[key].values()): n for key, n in of_keys.items()}
+    of_a_key = S.places.max(axis=1)[np.array([*of_keys], np.int64)]
+    own = S.table.select(names).take(pa.array(of_a_key)).to_pylist()
+    wanted = {tuple(row.values()): n for row, n in zip(own, of_keys.values(), strict=True)}
     assert {tuple(row.values())[:-1]: row["count"] for row in by_key.to_pylist()} == wanted
     if count:
         assert all(m[k] in expected for k in (0, count // 2, count - 1))
