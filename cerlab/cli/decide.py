@@ -14,6 +14,7 @@ from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.decisions import Verdict, contained, dead_branches, equivalent, satisfiable
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import names_that_take
+from cerlab.evaluate.physical import why_in_python
 from cerlab.logic.cel.syntax import defined_labels, size
 from cerlab.logic.focel.rewrite import describe_fo
 from cerlab.predicates.minterms import minterms
@@ -40,6 +41,8 @@ def check(arguments: argparse.Namespace) -> int:
     except Unsupported as error:
         lines += [("automaton", error.message), ("transducer", _transducer(query))]
     lines.append(("evaluators", ", ".join(names_that_take(query))))
+    if (reason := why_in_python(query)) is not None:
+        lines.append(("in Python", f"event by event, on streams of any length: {reason}"))
     lines.append(("fo-cel", describe_fo(query.formula)))
     try:
         verdict = satisfiable(query)

@@ -7,6 +7,7 @@ kernels.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Protocol, assert_never, runtime_checkable
 
 from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan, WaitPlan
@@ -20,6 +21,7 @@ from cerlab.engine.reference.registers import IntervalRuns
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
 from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.engine.reference.waiting import waited_answers, waited_count
+from cerlab.engine.registers.program import NotTaken, warn_of_python
 from cerlab.engine.run import OpenRun, Run
 from cerlab.errors import Unsupported
 from cerlab.evaluate.labelled import LabelsOfAnswers
@@ -188,6 +190,12 @@ class RegisterRuns(LabelsOfAnswers):
             return registers.answers(plan, stream)
         return driver.run(plan, lambda: IntervalRuns(plan), stream, stream.time)
 
+    def written_out(self, stream: Stream, refusal: NotTaken) -> Iterator[ComplexEvent]:
+        """Return the answers where kernels do not take the transducer, with a warning."""
+        if self.pattern.separated is None:  # of the others a warning names the fast form
+            warn_of_python(refusal, len(stream))
+        return self.answers(stream)
+
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
         """The answers on events that arrive, one by one."""
         plan = self.plan
@@ -278,14 +286,14 @@ class CompiledRuns(Compiled):
         from cerlab.engine.registers.evaluation import register_answers  # Numba loads here
 
         by = RegisterRuns(fast_form(self.pattern, stream))
-        return register_answers(by.plan, stream, lambda: by.answers(stream), _time(by, stream))
+        return register_answers(by.plan, stream, partial(by.written_out, stream), _time(by, stream))
 
     def count(self, stream: Stream) -> int:
         """Return the number of answers; raises `ResourceLimit` for 2^53 and more."""
         from cerlab.engine.registers.evaluation import register_count  # Numba loads here
 
         by = RegisterRuns(fast_form(self.pattern, stream))
-        return register_count(by.plan, stream, lambda: by.answers(stream), _time(by, stream))
+        return register_count(by.plan, stream, partial(by.written_out, stream), _time(by, stream))
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
         """The evaluation of events that arrive."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from cerlab.automata.plan import CorrelatedPlan
 from cerlab.budget import poll
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.random_access import Access, BatchAccess
+from cerlab.engine.registers.program import LONG, warn_of_python
 from cerlab.engine.run import Run
 from cerlab.engine.subtree_counts import shown_number
 from cerlab.errors import BadData, IllFormed, ResourceLimit, Unsupported, UsageError, nearest
@@ -158,6 +160,8 @@ class _Auto(BySize):
         if engine.takes_batches:
             return engine.run(time)
         warn_of_pairs(self.pattern)
+        if self.pattern.separated is None:
+            warn_of_python(why_in_python(self.pattern), LONG)
         return None
 
 
@@ -194,6 +198,60 @@ class _AutoOfAutomaton(_Auto):
         return not some_are_kept()
 
 
+class _AutoOfReference(_Auto):
+    """The reference, with a warning of a long stream."""
+
+    def __init__(self, pattern: AnyPattern) -> None:
+        reference = Reference(pattern)
+        super().__init__(reference, reference)
+        self._warned = False
+
+    def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
+        """The reference."""
+        if not self._warned:
+            self._warned = True
+            warn_of_python(why_in_python(self.pattern), len(stream))
+        return self.short
+
+
+def why_in_python(pattern: AnyPattern) -> str | None:
+    """Return why ``"auto"`` evaluates a pattern in Python on long streams, too.
+
+    None where kernels take it; on a stream with very many kinds of events they may not.
+
+    >>> from cerlab.compile.pattern import any_pattern
+    >>> texts = "A ; B", "MAX(A+) ; B", "A AS a ; A AS b FILTER a.v * b.v > 1"
+    >>> for text in texts:
+    ...     print(why_in_python(any_pattern(text)))
+    None
+    there is no automaton for MAX(..) inside a formula
+    one side of a comparison computes with values of two events
+    """
+    match pattern.machine_kind:
+        case "automaton":
+            return None
+        case "registers":
+            plans: Sequence[Any] = [pattern.registers]
+        case "waits":
+            assert pattern.waits is not None
+            plans = [p for p in pattern.waits.plan.plans if isinstance(p, CorrelatedPlan)]
+        case None:
+            return _refusal(pattern)
+    from cerlab.engine.registers.evaluation import why_not  # Numba loads here
+
+    return next(filter(None, map(why_not, plans)), None)
+
+
+def _refusal(pattern: AnyPattern) -> str:
+    """Return why no machine takes a pattern."""
+    try:
+        compiled(pattern)
+    except (Unsupported, IllFormed, ResourceLimit) as error:
+        poll()
+        return error.message
+    raise AssertionError("a machine takes the pattern")
+
+
 def _auto(pattern: AnyPattern) -> Evaluator:
     match pattern.machine_kind:
         case "automaton":
@@ -208,8 +266,7 @@ def _auto(pattern: AnyPattern) -> Evaluator:
             runs = _registers(pattern)
             return _Auto(runs, runs, CompiledRuns(pattern))
         case None:
-            reference = Reference(pattern)
-            return _Auto(reference, reference)
+            return _AutoOfReference(pattern)
 
 
 EVALUATORS: dict[str, Callable[[AnyPattern], Evaluator]] = {

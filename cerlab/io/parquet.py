@@ -85,8 +85,11 @@ class ParquetColumns(ColumnFile):
         groups = [footer.row_group(n) for n in range(footer.num_row_groups)]
         chunks = [group.column(k) for group in groups for k in range(group.num_columns)]
         own = [chunk for chunk in chunks if chunk.path_in_schema == name]
-        values = sum(chunk.num_values for chunk in own)
-        return sum(chunk.total_uncompressed_size for chunk in own) > _BYTES_OF_CODE * values
+        values, size = (
+            sum(int(getattr(chunk, of)) for chunk in own)
+            for of in ("num_values", "total_uncompressed_size")
+        )
+        return size > _BYTES_OF_CODE * values
 
     def coded(self, fields: Any) -> Any:
         """Return the schema of a table whose texts are all codes of dictionaries."""

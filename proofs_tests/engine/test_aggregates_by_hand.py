@@ -455,7 +455,7 @@ def test_totals_of_more_than_76_digits_are_refused_by_every_door() -> None:
     single = cerlab.parse_query("SELECT * WHERE A")
     with pytest.raises(cerlab.ResourceLimit, match="CER0619"):
         single.run(large).aggregate(sum="A.v")
-    others: tuple[dict[str, Any], ...] = ({"max": "A.v"}, {"group_by": "A.v"})
-    for asked in others:
-        with pytest.raises(cerlab.BadData, match="an integer of more than 76 digits"):
-            single.run(large).aggregate(**asked)
+    with pytest.raises(cerlab.BadData, match="an integer of more than 76 digits"):
+        single.run(large).aggregate(max="A.v")
+    with pytest.raises(cerlab.BadData, match="an integer of more than 76 digits"):
+        single.run(large).aggregate(group_by="A.v")

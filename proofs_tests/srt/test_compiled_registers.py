@@ -307,7 +307,7 @@ def test_the_evaluators_by_name(short: int, monkeypatch: pytest.MonkeyPatch) -> 
 def test_answers_before_a_bad_time_are_given(wrong: int | None) -> None:
     plan = register_plan(parsed("(A^ . _* . B^)[within 9 t]"))
     S = Stream([Event(k, {"t": t}) for k, t in zip("ABBAB", (1, 2, 3, wrong, 5), strict=True)])
-    ours = register_answers(plan, S, lambda: answers(plan, S.events))
+    ours = register_answers(plan, S, lambda _: answers(plan, S.events))
     assert [next(ours), next(ours)] == [ComplexEvent(0, 1, (0, 1)), ComplexEvent(0, 2, (0, 2))]
     with pytest.raises(cerlab.BadData, match="position 3"):
         next(ours)

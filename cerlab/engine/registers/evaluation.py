@@ -64,7 +64,7 @@ VALUES_KEPT = 1 << 17
 def register_answers(
     plan: AnyPlan,
     stream: Stream,
-    reference: Callable[[], Iterator[ComplexEvent]],
+    reference: Callable[[NotTaken], Iterator[ComplexEvent]],
     time: TimeAxis | None = None,
 ) -> Iterator[ComplexEvent]:
     """Yield the answers of a plan on a stream, each once, by end; `reference` takes other plans.
@@ -73,14 +73,14 @@ def register_answers(
     """
     try:
         return BatchedAnswers(RegisterEvaluation(plan, stream, time).answers())
-    except NotTaken:
-        return reference()
+    except NotTaken as refusal:
+        return reference(refusal)
 
 
 def register_count(
     plan: AnyPlan,
     stream: Stream,
-    reference: Callable[[], Iterator[ComplexEvent]],
+    reference: Callable[[NotTaken], Iterator[ComplexEvent]],
     time: TimeAxis | None = None,
 ) -> int:
     """Return the number of answers; lists them only for runs that share answers.
@@ -89,8 +89,8 @@ def register_count(
     """
     try:
         return RegisterEvaluation(plan, stream, time).count()
-    except NotTaken:
-        return sum(1 for _ in reference())
+    except NotTaken as refusal:
+        return sum(1 for _ in reference(refusal))
 
 
 class RegisterRun:

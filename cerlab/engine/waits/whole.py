@@ -29,7 +29,7 @@ from cerlab.engine.kernels.totals import Options
 from cerlab.engine.labelled_program import TooLarge
 from cerlab.engine.reference import waiting as as_written
 from cerlab.engine.registers.evaluation import RegisterEvaluation
-from cerlab.engine.registers.program import NotTaken
+from cerlab.engine.registers.program import NotTaken, warn_of_python
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.totals import counts, total_of
 from cerlab.engine.waits.bodies import AutomatonBody
@@ -226,7 +226,8 @@ def waited_answers(
             else whole.answers(body, tables[branch.body], ends)
             for branch, ends in zip(plan.branches, whole.ends(plan.branches), strict=True)
         ]
-    except NotTaken:
+    except NotTaken as refusal:
+        warn_of_python(refusal, len(stream))
         answers = as_written.waited_answers(plan, _machines(plan, tables), stream, time)
         return batched_answers(answers, BATCH)
     return _merged(parts) if plan.repeats else parts[0]
@@ -239,7 +240,8 @@ def _selected(whole: WholeStream, plan: WaitPlan, time: TimeAxis | None) -> Iter
     placed = whole.placed(body.timed)
     try:
         return RegisterEvaluation(body, placed, time).answers()
-    except NotTaken:
+    except NotTaken as refusal:
+        warn_of_python(refusal, len(placed))
         return batched_answers(as_written.selected_answers(plan, placed, time), BATCH)
 
 
@@ -268,8 +270,8 @@ def waited_count(
             count = whole.runs(body, ends).total()
         else:
             count = whole.count(tables[branch.body], ends)
-    except NotTaken:
-        pass
+    except NotTaken as refusal:
+        warn_of_python(refusal, len(stream))
     if count is None:
         return as_written.waited_count(plan, _machines(plan, tables), stream, time)
     return count
