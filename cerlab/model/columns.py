@@ -134,9 +134,19 @@ def values_of(column: Column, name: str) -> Sequence[Value]:
         whole = whole.cast(pa.int64()).to_pylist()
         return [None if n is None else of_time(n * factor) for n in whole]
     refuse_nested(kind, name)
+    if types.is_decimal(kind) and len(column):
+        return _by_distinct(column, name)
     values: list[Value] = column.to_pylist()
     exact = types.is_integer(kind) or types.is_boolean(kind) or types.is_float64(kind)
     return values if exact else [to_value(value, name) for value in values]
+
+
+def _by_distinct(column: Any, name: str) -> list[Value]:
+    """Return the values of decimals, each distinct one made once: to make one takes 1 us."""
+    coded = column.combine_chunks() if hasattr(column, "chunks") else column
+    coded = coded.dictionary_encode()
+    entries = [to_value(value, name) for value in coded.dictionary.to_pylist()]
+    return [None if k is None else entries[k] for k in coded.indices.to_pylist()]
 
 
 def _of_dictionary(column: Any) -> list[Value] | None:

@@ -208,7 +208,8 @@ def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
         return _numbers(chunk) if numeric else _dictionary_codes(chunk.dictionary_encode())
     if types.is_string_view(kind):
         chunk = chunk.cast(pa.large_string())
-    if types.is_string(chunk.type) or types.is_large_string(chunk.type) or types.is_boolean(kind):
+    by_value = types.is_boolean(kind) or types.is_decimal(kind)
+    if types.is_string(chunk.type) or types.is_large_string(chunk.type) or by_value:
         return _dictionary_codes(chunk.dictionary_encode())
     return ValueList(values_of(chunk, name))
 
