@@ -19,7 +19,7 @@ import pytest
 import cerlab
 from cerlab.engine import array_totals, totals
 from cerlab.engine.array_totals import ArrayTotals
-from cerlab.evaluate import running
+from cerlab.evaluate import thresholds
 from cerlab.evaluate.labelled import selected_labels
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape
@@ -45,7 +45,7 @@ def ways_agree(
             tables.append(sorted(map(repr, query.run(stream).aggregate(**how).to_pylist())))
             counts.append(query.run(stream).aggregate(count=True).to_pylist()[0]["count"])
         for fewest in (10**9, rng.choice((1, 30))):
-            patch.setattr(running, "FEWEST", fewest)
+            patch.setattr(thresholds, "FEWEST", fewest)
             session, rows = query.aggregating(**how, **time), list[Any]()
             for first, last in pairwise(cuts):
                 rows += session.push(stream[first:last]).to_pylist()

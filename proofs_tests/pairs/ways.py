@@ -149,8 +149,9 @@ def _file(case: Case, rng: Random) -> Answers:
         return None
     arguments, pattern = _command(query_text(case.ast))
     lines = "".join(json.dumps(as_dict(event)) + "\n" for event in case.stream)
-    Path(arguments.events).write_text(lines, encoding="utf-8")
-    assert run_pattern(pattern, arguments) == OK
+    Path(*arguments.events).write_text(lines, encoding="utf-8")
+    # a copy for each run, since the source of the events is kept in it
+    assert run_pattern(pattern, Namespace(**vars(arguments))) == OK
     rows = map(json.loads, Path(arguments.output).read_text(encoding="utf-8").splitlines())
     return _in_order(ComplexEvent(r["start"], r["end"], tuple(r["positions"])) for r in rows)
 
