@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 import cerlab
 from cerlab.errors import Unsupported
+from cerlab.evaluate.physical import why_in_python
 from proofs_tests.suite import Suite
 
 FORMULAS = (
@@ -43,6 +44,8 @@ MOST_KEYS = 200_000
 ROUNDS = 5
 SMALL = 24
 """The most events of a stream on which the reference answers the query by key."""
+IN_PYTHON = 5_000
+"""The most events of a stream for queries that no kernel takes."""
 PUSHED = 500
 """The most events that are pushed to sessions."""
 
@@ -266,12 +269,16 @@ def push(rng: Random, query: cerlab.Query, S: Keyed, expected: Expected) -> None
 def test_queries_by_key_of_every_kind(suite: Suite) -> None:
     """Every verb gives the answers of all keys, added up."""
 
-    def case(rng: Random) -> bool:
+    def case(rng: Random) -> bool | None:
         S = drawn(rng)
         names = [name for name in ("k", "l") if name in S.table.column_names]
         of_keys, of_one = texts(rng, names)
+        query = cerlab.parse_query(of_keys)
+        # minutes of Python for each verb; smaller streams have the same queries
+        if S.table.num_rows > IN_PYTHON and why_in_python(query) is not None:
+            return None
         expected = Expected(of_one, S)
-        check(rng, cerlab.parse_query(of_keys), S, expected)
+        check(rng, query, S, expected)
         return len(expected) > 0
 
     suite.run(case, deep_count=3_000)
