@@ -198,22 +198,6 @@ class _AutoOfAutomaton(_Auto):
         return not some_are_kept()
 
 
-class _AutoOfReference(_Auto):
-    """The reference, with a warning of a long stream."""
-
-    def __init__(self, pattern: AnyPattern) -> None:
-        reference = Reference(pattern)
-        super().__init__(reference, reference)
-        self._warned = False
-
-    def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
-        """The reference."""
-        if not self._warned:
-            self._warned = True
-            warn_of_python(why_in_python(self.pattern), len(stream))
-        return self.short
-
-
 def why_in_python(pattern: AnyPattern) -> str | None:
     """Return why ``"auto"`` evaluates a pattern in Python on long streams, too.
 
@@ -245,7 +229,7 @@ def why_in_python(pattern: AnyPattern) -> str | None:
 def _refusal(pattern: AnyPattern) -> str:
     """Return why no machine takes a pattern."""
     try:
-        compiled(pattern)
+        _compiled(pattern)
     except (Unsupported, IllFormed, ResourceLimit) as error:
         poll()
         return error.message
@@ -266,7 +250,8 @@ def _auto(pattern: AnyPattern) -> Evaluator:
             runs = _registers(pattern)
             return _Auto(runs, runs, CompiledRuns(pattern))
         case None:
-            return _AutoOfReference(pattern)
+            reference = Reference(pattern)
+            return _Auto(reference, reference)
 
 
 EVALUATORS: dict[str, Callable[[AnyPattern], Evaluator]] = {

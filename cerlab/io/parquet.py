@@ -28,6 +28,9 @@ Of other texts most are different, or not coded in the file. To read three milli
 users as codes takes 0.7 s, and as texts, which are coded together later, 0.1 and 0.5 s.
 """
 
+_LONG_TEXT = 64
+"""Above this many bytes a value, text stays codes: a few long ones may stand in all rows."""
+
 
 class ParquetColumns(ColumnFile):
     """An open file of Parquet."""
@@ -89,7 +92,7 @@ class ParquetColumns(ColumnFile):
             sum(int(getattr(chunk, of)) for chunk in own)
             for of in ("num_values", "total_uncompressed_size")
         )
-        return size > _BYTES_OF_CODE * values
+        return _BYTES_OF_CODE * values < size <= _LONG_TEXT * values
 
     def coded(self, fields: Any) -> Any:
         """Return the schema of a table whose texts are all codes of dictionaries."""

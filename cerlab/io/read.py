@@ -95,7 +95,8 @@ class Stream(Events):
             axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
             self._hold((other if axis is None else other.on_time(axis)).up_to(until))
             return
-        _check_iterable(events)
+        if not isinstance(events, list | tuple):
+            _check_iterable(events)
         axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
         schema = as_schema(schema)
         records = tuple(events)

@@ -20,7 +20,6 @@ TABLE = pa.table(
     {"type": ["A", "B", "C", "A"] * 6, "v": range(24), "k": [n % 2 for n in range(24)]}
 )
 IN_PYTHON = {
-    "MAX(A) ; B WITHIN 3 EVENTS": "there is no automaton for MAX",
     "A AS a ; B AS b FILTER a.v * b.v > 3 WITHIN 3 EVENTS": "computes with values of two events",
     "A AS a ; B AS b FILTER a.v < b.v PARTITION BY [k] WITHIN 2 EVENTS": "WITHIN n EVENTS",
     "(A WITHIN 3 [v]) ; B FILTER A.v * B.v > 3": "computes with values of two events",
