@@ -14,6 +14,7 @@ import pytest
 
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.engine.reference.list_nodes import (
+    BOTTOM,
     BlackWhiteStack,
     Evaluation,
     ListEvaluation,
@@ -38,6 +39,7 @@ from proofs_tests.foundations.anchored_cases import (
     random_io_deterministic,
     word,
 )
+from proofs_tests.suite import Suite
 
 LENGTH = 600
 
@@ -172,6 +174,32 @@ def test_the_delay_of_algorithm_3_is_constant(family: Any, monkeypatch: pytest.M
         worst.append(max(delays))
     assert max(worst) <= 8
     assert len(set(worst)) == 1
+
+
+def test_the_delay_of_algorithm_3_is_constant_for_random_automata(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operations = count_operations(monkeypatch)
+
+    def case(rng: Random) -> bool:
+        evaluation = Evaluation(random_anchored(rng))
+        for n in range(rng.randrange(4, 16)):
+            evaluation.advance(Event(rng.choice("AB"), {"v": rng.randrange(2)}), n)
+        most_answers = 0
+        for nodes in evaluation.lists.values():
+            for root in nodes:
+                if root is BOTTOM:
+                    continue
+                answers = 0
+                operations[0] = 0
+                for symbol in islice(enumerate_all_star(root, 0, Steps()), 500):
+                    assert operations[0] <= 8
+                    operations[0] = 0
+                    answers += symbol is None
+                most_answers = max(most_answers, answers)
+        return most_answers > 1
+
+    suite.run(case, deep_count=4_000)
 
 
 def test_the_delay_of_algorithm_2_is_not() -> None:

@@ -14,9 +14,10 @@ from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import MAX_EVENTS, valuations
 from cerlab.logic.cel.text import formula_text
+from cerlab.model.answer import Valuation
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_formula
-from cerlab.theorems.socel import between
+from cerlab.theorems.socel import LabelledPositions, between
 from proofs_tests.differential.test_windows_inside import windowed
 from proofs_tests.suite import Suite
 
@@ -51,33 +52,98 @@ def test_p6_between_i_and_j_are_the_intervals_that_end_at_j(suite: Suite) -> Non
         every = valuations(phi, S)
         for j in range(len(S)):
             for i in range(j + 1):
-                expected = {
-                    frozenset((X, k) for X, D in V.labels.items() for k in D)
-                    for V in every
-                    if V.end == j and V.start >= i
-                }
+                expected = {labels_of(V) for V in every if V.end == j and V.start >= i}
                 assert between(phi, S, i, j) == expected, (formula_text(phi), S, i, j)
         return bool(every)
 
     suite.run(case, deep_count=20_000)
 
 
-def test_without_projection_the_greatest_position_is_j_and_none_is_before_i(suite: Suite) -> None:
-    """SOCEL Sec. 3: C is a subset of {i..j} and max(C) = j."""
+def without_projection(rng: Random) -> cel.Formula:
+    while True:
+        phi = random_phi(rng)
+        if not any(isinstance(psi, cel.Project) for psi in cel.subformulas(phi)):
+            return phi
+
+
+def labels_of(V: Valuation) -> LabelledPositions:
+    return frozenset((X, k) for X, D in V.labels.items() for k in D)
+
+
+def test_the_evaluation_at_a_position_is_that_which_starts_at_0(suite: Suite) -> None:
+    """SOCEL Sec. 3: its complex events have j as their greatest position.
+
+    Without projection those between i and j are the ones whose positions are not before i.
+    """
 
     def case(rng: Random) -> bool:
-        phi = random_phi(rng)
-        while any(isinstance(psi, cel.Project) for psi in cel.subformulas(phi)):
-            phi = random_phi(rng)
+        phi = without_projection(rng)
         S = tuple(random_events(rng, phi, SHAPE))
-        i = rng.randrange(len(S) + 1) // 2
-        pairs = [(j, C) for j in range(i, len(S)) for C in between(phi, S, i, j)]
-        for j, C in pairs:
-            assert max(k for _, k in C) == j
-            assert min(k for _, k in C) >= i
-        return bool(pairs)
+        every = valuations(phi, S)
+        for j in range(len(S)):
+            at_j = {labels_of(V) for V in every if V.end == j}
+            assert between(phi, S, 0, j) == at_j
+            assert all(max(k for _, k in C) == j for C in at_j)
+            for i in range(j + 1):
+                later = {C for C in at_j if min(k for _, k in C) >= i}
+                assert between(phi, S, i, j) == later, (formula_text(phi), S, i, j)
+        return bool(every)
 
     suite.run(case, deep_count=4_000)
+
+
+def test_with_projection_the_greatest_position_may_be_before_j() -> None:
+    """So the condition of the test above is needed; so is it with renaming to nothing."""
+    phi = parse_formula("PROJECT[A](A ; B)")
+    assert between(phi, [Event("A"), Event("B")], 0, 1) == {frozenset({("A", 0)})}
+
+
+def by_definition(
+    phi: cel.And | cel.All | cel.Unless, S: tuple[Event, ...], j: int
+) -> set[LabelledPositions]:
+    """Return the complex events at j by the valuations of the two parts (SOCEL Sec. 5.2)."""
+    ours, theirs = valuations(phi.left, S), valuations(phi.right, S)
+    match phi:
+        case cel.And():
+            others = {labels_of(W) for W in theirs if W.end == j}
+            return {labels_of(V) for V in ours if V.end == j} & others
+        case cel.All():
+            return {
+                labels_of(V) | labels_of(W) for V in ours for W in theirs if max(V.end, W.end) == j
+            }
+        case cel.Unless():
+            return {
+                labels_of(V)
+                for V in ours
+                if V.end == j and not any(V.start <= W.start and W.end <= V.end for W in theirs)
+            }
+
+
+@pytest.mark.parametrize("operator", [cel.And, cel.All, cel.Unless])
+def test_the_operators_by_the_answers_of_their_parts(
+    operator: type[cel.And | cel.All | cel.Unless], suite: Suite
+) -> None:
+    """Cases have answers, and AND and UNLESS drop some answer of the first part."""
+
+    def case(rng: Random) -> bool:
+        kept = dropped = 0
+        for _ in range(6):
+            left, right = without_projection(rng), without_projection(rng)
+            if operator is cel.And:  # two random formulas have hardly an answer in common
+                common = without_projection(rng)
+                left, right = cel.Or(left, common), cel.Or(common, right)
+            phi = operator(left, right)
+            S = tuple(random_events(rng, phi, SHAPE))
+            of_first = {labels_of(V) for V in valuations(phi.left, S)}
+            for j in range(len(S)):
+                expected = by_definition(phi, S, j)
+                assert between(phi, S, 0, j) == expected, (formula_text(phi), S, j)
+                kept += len(expected)
+                of_first -= expected
+            dropped += len(of_first)
+        return bool(kept and (dropped or operator is cel.All))
+
+    suite.run(case, deep_count=2_000)
 
 
 ROWS: tuple[tuple[str, str, int, int, list[set[tuple[str, int]]]], ...] = (

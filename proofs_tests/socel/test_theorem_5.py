@@ -156,6 +156,31 @@ def union_of_labels(C1: Labels, C2: Labels) -> Labels:
     return Labels({X: (*C1.get(X, ()), *C2.get(X, ())) for X in {*C1, *C2}})
 
 
+def check_expressed(rng: Random) -> bool:
+    """AND or ALL of two small formulas is a formula without AND and ALL."""
+    operator = rng.choice((cel.And, cel.All))
+    left, right = small_formula(rng), small_formula(rng)
+    if operator is cel.And:
+        common = small_formula(rng)
+        left, right = cel.Or(left, common), cel.Or(common, right)
+    phi = operator(left, right)
+    psi = decompiler.ucea_to_socel(compiler.socel_to_ucea(phi), "AB")
+    assert not any(isinstance(part, cel.And | cel.All) for part in cel.subformulas(psi))
+    S = random_stream(rng, 4)
+    expected = by_end(phi, S)
+    assert by_end(psi, S) == expected, formula_text(phi)
+    return any(expected)
+
+
+def small_formula(rng: Random) -> cel.Formula:
+    """One or two events of the types A and B, labelled or not, iterated or not."""
+    A, B = (cel.Atom(rng.choice("AB")) for _ in range(2))
+    phi: cel.Formula = cel.As(A, "x") if rng.random() < 0.3 else A
+    if rng.random() < 0.5:
+        phi = cel.Seq(phi, B) if rng.random() < 0.5 else cel.Or(phi, B)
+    return cel.Plus(phi) if rng.random() < 0.3 else phi
+
+
 CHECKS: list[Callable[[Random], bool]] = [
     check_formula,
     check_runs,
@@ -163,6 +188,7 @@ CHECKS: list[Callable[[Random], bool]] = [
     check_back,
     check_and,
     check_all,
+    check_expressed,
 ]
 
 
