@@ -107,7 +107,8 @@ def contained(a: What, b: What) -> Verdict:
 def _compare(a: What, b: What, sides: tuple[Side, ...], claim: str) -> Verdict:
     left, right = as_pattern(a), as_pattern(b)
     _refuse_aggregates(left, right)
-    if left.ast.consume is right.ast.consume is not Consume.NONE:
+    unlimited = left.ast.limit is right.ast.limit is None
+    if unlimited and left.ast.consume is right.ast.consume is not Consume.NONE:
         return _consuming(left, right, sides, claim)
     return _decide(left, right, sides, claim, left, right)
 

@@ -114,6 +114,7 @@ PAIR = "A AS x ; B AS y FILTER x.v < y.v"
         (f"SELECT x WHERE {PAIR}", "SELECT p WHERE A AS p ; B AS q FILTER p.v < q.v", True),
         (f"SELECT x WHERE {PAIR}", f"SELECT y WHERE {PAIR}", False),
         (q("A LIMIT 1"), q("A LIMIT 1"), True),
+        (q("A+ ; B CONSUME BY ANY LIMIT 1"), q("A+ ; B CONSUME BY ANY LIMIT 2"), False),
         ("MAX(A AS x) ; B AS B", "MAX(A AS y) ; B AS B", True),
         (f"RENAME[x -> z]({PAIR})", f"RENAME[x -> w]({PAIR})", True),
         (
