@@ -92,6 +92,11 @@ ARGUMENTS: dict[str, Argument] = {
         metavar="FILE",
         help="CREATE STREAM declarations for the query and the data",
     ),
+    "certificate": declared(
+        "--certificate",
+        metavar="FILE",
+        help="if the answer is yes, write there what a proved checker accepts",
+    ),
     # of which events
     "events": declared("events", nargs="+", **_EVENTS),
     "events?": declared("events", nargs="*", **_EVENTS),
@@ -377,7 +382,7 @@ COMMANDS: dict[str, Command] = {
         "decide",
         "compare",
         "decide: have A and B the same answers on every stream",
-        "a b language schema output",
+        "a b language schema certificate output",
         prints=True,
         examples="""
   cerlab equivalent "(A ; B) ; C" "A ; (B ; C)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import TYPE_CHECKING
 
 from cerlab import io
@@ -12,9 +13,11 @@ from cerlab.cli.command import NO, OK, UNDECIDED
 from cerlab.cli.options import read_query_or_rows
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.decisions import Verdict, contained, dead_branches, equivalent, satisfiable
+from cerlab.decisions.certificate import certificates
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import names_that_take
 from cerlab.evaluate.physical import why_in_python
+from cerlab.io.output import whole_text
 from cerlab.logic.cel.syntax import defined_labels, size
 from cerlab.logic.focel.rewrite import describe_fo
 from cerlab.predicates.minterms import minterms
@@ -120,6 +123,8 @@ def compare(arguments: argparse.Namespace) -> int:
     left, right = (read_query_or_rows(arguments, text) for text in (arguments.a, arguments.b))
     if isinstance(left, AnyPattern) and isinstance(right, AnyPattern):
         verdict = {"equivalent": equivalent, "contained": contained}[arguments.called](left, right)
+        if verdict.holds and getattr(arguments, "certificate", None) is not None:
+            _write_certificates(arguments.certificate, left, right)
     else:
         from cerlab.api import questions  # loads columns, which queries do not need
 
@@ -129,6 +134,13 @@ def compare(arguments: argparse.Namespace) -> int:
     if verdict.witness is not None:
         print_witness(verdict)
     return {True: OK, False: NO, None: UNDECIDED}[verdict.holds]
+
+
+def _write_certificates(path: str, left: Pattern, right: Pattern) -> None:
+    """Write a line of JSON for each kind of key."""
+    lines = [json.dumps(each) for each in certificates(left, right)]
+    with whole_text(path) as file:
+        file.writelines(f"{line}\n" for line in lines)
 
 
 def print_witness(verdict: Verdict) -> None:

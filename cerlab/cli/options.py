@@ -211,6 +211,7 @@ def check_files(arguments: argparse.Namespace) -> None:
         {
             "-o" if options.get("output") else "standard output": out,
             "--quarantine": options.get("quarantine"),
+            "--certificate": options.get("certificate"),
         },
         {
             "QUERY": None if query is None else query_file(query),

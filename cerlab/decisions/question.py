@@ -33,7 +33,7 @@ from cerlab.model.event import (
     Value,
     is_of_streams,
 )
-from cerlab.predicates.minterms import constants, minterms, representatives
+from cerlab.predicates.minterms import Minterm, constants, minterms, representatives
 from cerlab.predicates.syntax import Atom as AtomicTest
 from cerlab.predicates.syntax import (
     Attribute,
@@ -96,20 +96,24 @@ class Question:
         self.arithmetic = any(_has_arithmetic(P) for P in self.predicates)
         self.pairs = 0
 
-    def answer(self, key: Mapping[str, Value], below: float = math.inf) -> Witness | bool:
-        """Return a witness whose events have those values, or whether something is undecided.
-
-        The witness has fewer than `below` events.
-        """
+    def minterms(self, key: Mapping[str, Value]) -> list[Minterm]:
+        """Return the minterms of both machines among the events that have those values."""
         streams = self.queries[0].plan.streams
         about_streams: list[Predicate] = [StreamIs(name) for name in streams]
-        every = [
+        return [
             m
             for m in minterms(
                 [*self.predicates, *about_streams], schema=schema_of(self.queries), values=key
             )
             if m.example is None or is_of_streams(m.example, streams)
         ]
+
+    def answer(self, key: Mapping[str, Value], below: float = math.inf) -> Witness | bool:
+        """Return a witness whose events have those values, or whether something is undecided.
+
+        The witness has fewer than `below` events.
+        """
+        every = self.minterms(key)
         self.pairs += len(every)
         left, right = self.windowed
         joint = Joint(left.machine, right.machine, every)

@@ -191,6 +191,15 @@ def test_decisions(
     assert text in capsys.readouterr().out
 
 
+def test_a_certificate_is_written_if_the_answer_is_yes(tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    assert main(["equivalent", "A+", "A:+", "--certificate", str(path)]) == 1
+    assert not path.exists()
+    assert main(["equivalent", "A OR B", "B OR A", "--certificate", str(path)]) == 0
+    [line] = path.read_text().splitlines()
+    assert json.loads(line)["format"] == "cerlab certificate"
+
+
 def test_a_budget_inside_the_class_is_exit_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

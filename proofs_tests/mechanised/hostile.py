@@ -105,7 +105,11 @@ def random_document(rng: Random) -> str:
 
 def hostile(rng: Random) -> str:
     """Return a document with one to three faults, most of which make it none."""
-    text = random_document(rng)
+    return with_faults(rng, random_document(rng))
+
+
+def with_faults(rng: Random, text: str) -> str:
+    """Return the text with one to three faults."""
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         text = rng.choice(_FAULTS)(rng, text)
     return text.replace("\n", " ")

@@ -16,19 +16,22 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab.compile.pattern import as_pattern
 from cerlab.conformance import cases
 from cerlab.conformance.replies import answer_json
 from cerlab.conformance.run import FEATURES as OF_SUITE
 from cerlab.conformance.run import ON_DEMAND, Mark, judge_engine
 from cerlab.conformance.syntax import document
 from cerlab.conformance.values import decode_row
+from cerlab.decisions.certificate import certificates
 from cerlab.errors import CerlabWarning
 from cerlab.fuzz import CEL, FEATURES, fuzz
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.stream import Stream
 from cerlab.testing import ATTRIBUTES, SMALL, Shape, random_events, random_query
 from proofs_tests.mechanised.build import build, needs_coq
-from proofs_tests.mechanised.hostile import hostile, random_document, read_document
+from proofs_tests.mechanised.certificates import EQUIVALENT, is_bisimulation, with_fault
+from proofs_tests.mechanised.hostile import hostile, random_document, read_document, with_faults
 from proofs_tests.mechanised.judge import OF_FUZZ, Judge
 from proofs_tests.suite import Suite
 
@@ -137,16 +140,22 @@ def test_the_judge_is_right_in_each_case_of_the_suite_that_it_answers(
     assert Counter(each.mark for each in judged)[Mark.PASSED] >= least
 
 
+def replies_of(program: Path, lines: list[str], *mode: str) -> list[dict[str, Any]]:
+    """Return the replies of the judge to some lines."""
+    text = "".join(f"{line}\n" for line in lines)
+    process = subprocess.run(
+        [program, *mode], input=text, capture_output=True, text=True, check=True
+    )
+    return [json.loads(line) for line in process.stdout.splitlines()]
+
+
 @needs_coq
 @of_judge
 def test_hostile_documents_are_refused_or_answered_rightly(built: Path, suite: Suite) -> None:
     count = max(LEAST, suite.profile.cases(2_000))
     texts = [(hostile if n % 20 else random_document)(Random(n)) for n in range(count)]
-    lines = "".join(f"{text}\n" for text in texts)
-    process = subprocess.run([built], input=lines, capture_output=True, text=True, check=True)
-    replies = [json.loads(line) for line in process.stdout.splitlines()]
     rights = 0
-    for text, reply in zip(texts, replies, strict=True):
+    for text, reply in zip(texts, replies_of(built, texts), strict=True):
         assert reply.keys() in ({"answers"}, {"refused"}), text
         if "answers" in reply:
             query, stream = read_document(text)
@@ -154,6 +163,36 @@ def test_hostile_documents_are_refused_or_answered_rightly(built: Path, suite: S
             assert sorted(reply["answers"], key=str) == sorted(answers, key=str), text
             rights += 1
     assert rights >= count // 20
+
+
+@needs_coq
+@of_judge
+def test_certificates_are_accepted_exactly_if_they_are_bisimulations(
+    built: Path, suite: Suite
+) -> None:
+    right = [each for pair in EQUIVALENT for each in certificates(*map(as_pattern, pair))]
+    wrong = []
+    for n in range(max(LEAST, suite.profile.cases(5_000))):
+        rng = Random(n)
+        certificate = json.loads(json.dumps(rng.choice(right)))
+        with_fault(rng, certificate)
+        wrong.append(certificate)
+    replies = replies_of(built, [json.dumps(each) for each in (*right, *wrong)], "certificate")
+    expected = [{"accepted": is_bisimulation(each)} for each in (*right, *wrong)]
+    assert replies == expected
+    assert {"accepted": False} not in replies[: len(right)]
+    assert replies.count({"accepted": False}) >= len(wrong) // 2
+
+
+@needs_coq
+@of_judge
+def test_hostile_certificates_are_refused_or_judged(built: Path, suite: Suite) -> None:
+    text = json.dumps(certificates(*map(as_pattern, EQUIVALENT[0]))[0])
+    count = max(LEAST, suite.profile.cases(2_000))
+    texts = [with_faults(Random(n), text) for n in range(count)]
+    for text, reply in zip(texts, replies_of(built, texts, "certificate"), strict=True):
+        if reply.keys() != {"refused"}:
+            assert reply == {"accepted": is_bisimulation(json.loads(text))}, text
 
 
 TAKING = (";", ":", "+", ":+", "OR", "AND", "AS", "FILTER", "RENAME", ">")

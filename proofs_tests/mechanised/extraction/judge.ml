@@ -3,7 +3,8 @@
    `cerlab show QUERY EVENTS --what ast --format json` writes the lines that are read here; docs/reference/ast.md
    describes them. A line is answered with {"answers": [..]} or {"refused": why}. `judge` evaluates by the
    semantics; `judge tecs` compiles the formula and runs Algorithms 1 and 2, also on the macro-states of a strategy;
-   `judge strategies` runs the automaton of a strategy by all words of marks. `Proved`, which Coq extracts, computes all answers. This file is trusted, not proved: it reads
+   `judge strategies` runs the automaton of a strategy by all words of marks. `judge certificate` reads what
+   `cerlab equivalent --certificate` writes, and answers {"accepted": true} or {"accepted": false}. `Proved`, which Coq extracts, computes all answers. This file is trusted, not proved: it reads
    JSON, and it computes with the values of events and compares them. It refuses whatever it does not know. *)
 
 open Proved
@@ -700,10 +701,42 @@ let strategies (query, stream, is_plain) =
   if not (is_plain && query.width = None && takes_ends body && is_answered strategy body) then refuse "this query";
   strategy_answers strategy stream body
 
-let evaluator = match Sys.argv with
-  | [| _; "tecs" |] -> tecs
-  | [| _; "strategies" |] -> strategies
-  | _ -> fun (query, stream, _) -> query_answers query stream
+(* A certificate of equivalence: complete machines over letters, and a relation between their states. *)
+
+let certificate document =
+  match fields [ "format"; "version"; "queries"; "tests"; "letters"; "left"; "right"; "relation" ] document with
+  | [ format; version; queries; tests; letters; left; right; relation ] ->
+      if text format <> "cerlab certificate" then refuse "another format";
+      if version <> Whole 1 then refuse "another version";
+      if List.length (list text queries) <> 2 then refuse "no two queries";
+      let tests = List.length (list text tests) in
+      let vectors = list (list truth) letters in
+      if List.exists (fun vector -> List.length vector <> tests) vectors then refuse "a letter with another number of tests";
+      let letters = List.length vectors in
+      let below limit = function
+        | Whole i when 0 <= i && i < limit -> i
+        | _ -> refuse "no number of a state where one has to be" in
+      let machine j = match fields [ "next"; "accepts" ] j with
+        | [ next; accepts ] ->
+            let accepts = Array.of_list (list truth accepts) in
+            let states = Array.length accepts in
+            let row j =
+              let row = Array.of_list (list (fun j -> Array.of_list (list (below states) j)) j) in
+              if Array.length row <> letters || Array.exists (fun targets -> Array.length targets <> 3) row then
+                refuse "a state with another number of moves";
+              row in
+            let next = Array.of_list (list row next) in
+            if states = 0 || Array.length next <> states then refuse "another number of states";
+            let column = function None -> 0 | Some Take -> 1 | Some Skip -> 2 in
+            states, { next_state = (fun q a m -> next.(q).(a).(column m)); accepting = (fun q -> accepts.(q)) }
+        | _ -> assert false in
+      let of_left, left = machine left in
+      let of_right, right = machine right in
+      let pair j = match j with
+        | Array [ p; q ] -> below of_left p, below of_right q
+        | _ -> refuse "no pair of states where one has to be" in
+      is_bisimulation letters left right (list pair relation)
+  | _ -> assert false
 
 let answer_text ((start, stop), positions) =
   Printf.sprintf {|{"start": %d, "end": %d, "positions": [%s]}|} start stop
@@ -714,12 +747,20 @@ let most_words = 16_000_000
 let is_working = ref false
 let is_full () = (Gc.quick_stat ()).Gc.heap_words > most_words
 
+let answers_text evaluator document =
+  Printf.sprintf {|{"answers": [%s]}|} (String.concat ", " (List.map answer_text (evaluator (question document))))
+
+let answered = match Sys.argv with
+  | [| _; "tecs" |] -> answers_text tecs
+  | [| _; "strategies" |] -> answers_text strategies
+  | [| _; "certificate" |] -> fun document -> Printf.sprintf {|{"accepted": %b}|} (certificate document)
+  | _ -> answers_text (fun (query, stream, _) -> query_answers query stream)
+
 let reply line =
   let too_much () = is_working := false; {|{"refused": "it needs too much memory"}|} in
   try
     is_working := true;
-    let answers = evaluator (question (json_of line)) in
-    let said = Printf.sprintf {|{"answers": [%s]}|} (String.concat ", " (List.map answer_text answers)) in
+    let said = answered (json_of line) in
     is_working := false;
     said
   with

@@ -3,9 +3,10 @@
 Require Import List NArith Arith Permutation.
 Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics.
 Require Import Mechanised.Query Mechanised.OpenEvents Mechanised.Nodes Mechanised.Automaton Mechanised.Strategies
-  Mechanised.Printed.
+  Mechanised.Printed Mechanised.Machines.
 Require Import Mechanised.Evaluate Mechanised.EvaluateQuery Mechanised.Compile Mechanised.Determinise
-  Mechanised.Products Mechanised.Tecs Mechanised.Engine Mechanised.Selected Mechanised.GlobalTecs.
+  Mechanised.Products Mechanised.Tecs Mechanised.Engine Mechanised.Selected Mechanised.GlobalTecs
+  Mechanised.Certificate.
 
 (** The evaluator is sound and complete for the table (CORE Table 2, SOCEL Table 1, FOUND Sec. 4). *)
 Definition Evaluate_correct : Prop := forall D (S : stream D) phi V,
@@ -117,3 +118,7 @@ Definition Algorithm1_once : Prop := forall D (A : deterministic D) lowest s, No
 Definition Tecs_answers_correct : Prop := forall D width (S : stream D) phi C, regular phi = true ->
   In C (tecs_answers width S phi) <-> answer S (optional within_events width phi) C.
 Definition Tecs_answers_once : Prop := forall D width (S : stream D) phi, NoDup (tecs_answers width S phi).
+
+(** A certificate that is accepted shows that its two machines have the same answers on every word of its letters. *)
+Definition Certificate_correct : Prop := forall letters A B R, is_bisimulation letters A B R = true ->
+  forall w i ms, (forall a, In a w -> a < letters) -> machine_answer A w i ms <-> machine_answer B w i ms.

@@ -4,7 +4,7 @@ Require Import Mechanised.Statements.
 Require Mechanised.EvaluateProofs Mechanised.PrefixProofs Mechanised.QueryProofs.
 Require Mechanised.CompileProofs Mechanised.ProductProofs Mechanised.CeaProofs.
 Require Mechanised.WordProofs Mechanised.FiniteProofs Mechanised.SelectedProofs Mechanised.GlobalProofs Mechanised.PrintedProofs.
-Require Mechanised.TecsProofs Mechanised.AlgorithmProofs Mechanised.EngineProofs.
+Require Mechanised.TecsProofs Mechanised.AlgorithmProofs Mechanised.EngineProofs Mechanised.CertificateProofs.
 
 Theorem evaluate_correct : Evaluate_correct.
 Proof. intros D S phi. exact (EvaluateProofs.evaluate_correct phi S). Qed.
@@ -145,3 +145,7 @@ Print Assumptions tecs_answers_correct.
 Theorem tecs_answers_once : Tecs_answers_once.
 Proof. exact @EngineProofs.tecs_answers_once. Qed.
 Print Assumptions tecs_answers_once.
+
+Theorem certificate_correct : Certificate_correct.
+Proof. intros letters A B R H w i ms L. now apply (CertificateProofs.certificate_correct letters A B R). Qed.
+Print Assumptions certificate_correct.
