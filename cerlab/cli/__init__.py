@@ -86,27 +86,17 @@ def _stopped_by_exceptions() -> Iterator[None]:
 def _run(arguments: argparse.Namespace) -> int:
     """Run a command that writes to no file that it reads, with what takes rows aside."""
     from cerlab.cli.options import check_files, events_named
+    from cerlab.io.output import whole_text
     from cerlab.io.sources import open_quarantine
 
     check_files(arguments)
     options = vars(arguments)
     with open_quarantine(options.get("quarantine"), events_named(arguments)) as on_bad_row:
         arguments.quarantine = on_bad_row
-        with _printed_to(options.get("output") if arguments.prints else None):
+        printed = whole_text(options.get("output") if arguments.prints else None)
+        with printed as file, redirect_stdout(file):
             status: int = arguments.command(arguments)
     return status
-
-
-@contextmanager
-def _printed_to(path: str | None) -> Iterator[None]:
-    """Write what is printed to a file, if one is named."""
-    if path is None:
-        yield
-        return
-    from cerlab.io.output import whole_text
-
-    with whole_text(path) as file, redirect_stdout(file):
-        yield
 
 
 def _status(words: Sequence[str]) -> int:

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.cli.options import columns_of, in_columns
-from cerlab.cli.writers import Writer
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import UsageError
 from cerlab.evaluate.labelled import (
@@ -33,6 +32,7 @@ from cerlab.io.answers import (
     table_of_rows,
 )
 from cerlab.io.named_columns import one_table
+from cerlab.io.sink import Sink
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.stream import Stream
 
@@ -54,7 +54,7 @@ class Totals:
     Raises `Enough` as soon as there are as many rows as ``--limit`` says.
     """
 
-    def __init__(self, query: Pattern, request: Request, limit: int | None, out: Writer) -> None:
+    def __init__(self, query: Pattern, request: Request, limit: int | None, out: Sink) -> None:
         self._query, self._request, self._left, self._out = query, request, limit, out
         self._names = set[str]()
         self.count = 0
@@ -95,7 +95,7 @@ class Answers:
         self,
         query: AnyPattern,
         arguments: argparse.Namespace,
-        out: Writer,
+        out: Sink,
         *,
         by_columns: bool = False,
         types_grow: bool = False,
@@ -330,7 +330,7 @@ class Answers:
                 raise Enough
 
 
-Sink: TypeAlias = Answers | Totals
+Results: TypeAlias = Answers | Totals
 """What takes all that a run gives."""
 
 

@@ -7,9 +7,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cerlab import io
 from cerlab.compile.pattern import (
@@ -23,7 +23,7 @@ from cerlab.display import terminal
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
 from cerlab.io.formats import format_by_suffix
 from cerlab.io.names import AnyPath, files_of
-from cerlab.io.output import refuse_same, whole_text
+from cerlab.io.output import refuse_same
 from cerlab.io.parts import Part, length
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.event import Event, Schema
@@ -191,16 +191,6 @@ def comma_separated(text: str) -> list[str]:
 def time_option(arguments: argparse.Namespace) -> tuple[str | None, str | None]:
     """Return the column of ``--time``, and its unit."""
     return name_and_unit(arguments.time or "")
-
-
-@contextmanager
-def output(path: str | None) -> Iterator[TextIO]:
-    """Open the file of ``-o``, which gets its name after success; else standard output."""
-    if path is None:
-        yield sys.stdout
-        return
-    with whole_text(path) as file:
-        yield file
 
 
 def check_files(arguments: argparse.Namespace) -> None:

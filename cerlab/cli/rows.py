@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TextIO
@@ -12,8 +11,8 @@ from warnings import warn
 
 from cerlab.cli.command import OK
 from cerlab.cli.options import check_result, query_text, refuse_options, source_of
-from cerlab.cli.writers import write_tables
 from cerlab.errors import AnswerWarning
+from cerlab.io.sink import open_sink
 from cerlab.model.event import to_value
 from cerlab.rows.recognise import RowPattern, match_recognize
 from cerlab.rows.sql import sql
@@ -37,7 +36,7 @@ def run(query: RowPattern, arguments: argparse.Namespace) -> int:
     result = match_recognize(query, source_of(arguments)).slice(0, arguments.limit)
     if not result.num_rows and arguments.limit != 0:
         warn(AnswerWarning("CER0910: no answer"), stacklevel=2)
-    write_tables([result], arguments, _lines)
+    _write(result, arguments)
     return OK
 
 
@@ -47,7 +46,7 @@ def run_sql(arguments: argparse.Namespace) -> int:
     tables = dict(_named_file(text) for text in arguments.tables)
     result = sql(query_text(arguments), tables)
     if result is not None:
-        write_tables([result], arguments, _lines)
+        _write(result, arguments)
     return OK
 
 
@@ -59,9 +58,13 @@ def _named_file(text: str) -> tuple[str, str]:
     return Path(text).stem, text
 
 
-def _lines(tables: Iterable[Any], file: TextIO) -> None:
-    for table in tables:
-        file.writelines(json.dumps(row, default=_json_text) + "\n" for row in table.to_pylist())
+def _write(result: Any, arguments: argparse.Namespace) -> None:
+    with open_sink(arguments.output, arguments.format, lines=_lines) as out:
+        out.table(result)
+
+
+def _lines(table: Any, file: TextIO, _: bool) -> None:
+    file.writelines(json.dumps(row, default=_json_text) + "\n" for row in table.to_pylist())
 
 
 def _json_text(value: Any) -> str:

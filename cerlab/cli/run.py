@@ -11,7 +11,7 @@ from warnings import warn
 
 from cerlab import io
 from cerlab.cli.answer_warnings import AnswerWarnings
-from cerlab.cli.answers import Answers, Enough, Sink, Totals
+from cerlab.cli.answers import Answers, Enough, Results, Totals
 from cerlab.cli.command import OK
 from cerlab.cli.options import (
     WatchedStream,
@@ -27,7 +27,6 @@ from cerlab.cli.options import (
     until_of,
     whole_stream,
 )
-from cerlab.cli.writers import write_tables, writer
 from cerlab.compile.pattern import (
     AnyPattern,
     Pattern,
@@ -47,6 +46,7 @@ from cerlab.evaluate.evaluators import Compiled, CompiledRuns
 from cerlab.evaluate.labelled import has_labels, in_batches, named_columns
 from cerlab.evaluate.missing_names import requirements_of
 from cerlab.evaluate.physical import compiled, gives_when_known, labels_by_machine
+from cerlab.io.sink import open_sink
 from cerlab.io.sources import FileOptions
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.clauses import AttributeWindow, TimeWindow
@@ -98,8 +98,10 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
     vary = with_columns and _parts_vary(query, arguments)
     if vary and not whole:
         whole = not _names_columns(query, arguments)
-    of_positions = not with_columns
-    with writer(arguments, types_grow=vary, of_positions=of_positions) as out, suppress(Enough):
+    opened = open_sink(
+        arguments.output, arguments.format, types_grow=vary, of_positions=not with_columns
+    )
+    with opened as out, suppress(Enough):
         source = source_of(arguments)
         open_run = _run_of_pipe if source.is_pipe else _run_of_file
         run = None if whole else open_run(query, arguments)
@@ -200,10 +202,10 @@ def _finish(run: Run[Any], answers: Answers) -> None:
     answers.settle(final=True)
 
 
-def _push(run: Run[Any], part: Stream, sink: Sink) -> None:
-    sink.read(part)
+def _push(run: Run[Any], part: Stream, to: Results) -> None:
+    to.read(part)
     for results in run.push(part):
-        sink.take(results)
+        to.take(results)
 
 
 LONGEST_BACKLOG = 1 << 14
@@ -243,7 +245,7 @@ def _feed_pipe(
     query: AnyPattern,
     arguments: argparse.Namespace,
     run: Run[Any],
-    sink: Sink,
+    to: Results,
     warnings: AnswerWarnings,
 ) -> None:
     """Read a pipe as it comes: an answer is out before the event after its last is waited for.
@@ -256,8 +258,8 @@ def _feed_pipe(
         if backlog:
             part = Stream(backlog)
             backlog.clear()
-            _push(run, part, sink)
-        sink.flush()
+            _push(run, part, to)
+        to.flush()
 
     options: dict[str, Any] = {"path": source_of(arguments), **input_options(arguments, query)}
     try:
@@ -271,13 +273,13 @@ def _feed_pipe(
     give_out()
     if (until := until_of(arguments)) is not None:
         for results in run.advance(until):
-            sink.take(results)
-        sink.flush()
+            to.take(results)
+        to.flush()
     if until != "end":
         for remark in remark_on_waiting(run.waiting()):
             warn(AnswerWarning(remark), stacklevel=2)
-    sink.finish()
-    warnings.finish(sink.count)
+    to.finish()
+    warnings.finish(to.count)
 
 
 def _attributes(
@@ -356,14 +358,15 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
         from cerlab.evaluate.running import TotalsUpToBadValues
 
         run = TotalsUpToBadValues(query, request, _axis_of_pipe(query, arguments))
-        with writer(arguments) as out, suppress(Enough):
-            sink = Totals(query, request, arguments.limit, out)
-            _push(run, Stream(()), sink)  # the head of the table
-            _feed_pipe(query, arguments, run, sink, warnings)
+        with open_sink(arguments.output, arguments.format) as out, suppress(Enough):
+            to = Totals(query, request, arguments.limit, out)
+            _push(run, Stream(()), to)  # the head of the table
+            _feed_pipe(query, arguments, run, to, warnings)
         return
     stream = whole_stream(query, arguments)
     warnings.read(stream)
     totals = group_totals(query, stream, request)
-    write_tables([totals.table().slice(0, arguments.limit)], arguments)
+    with open_sink(arguments.output, arguments.format) as out:
+        out.table(totals.table().slice(0, arguments.limit))
     _say_what_waits(query, stream)
     warnings.finish(None if totals.some or arguments.limit == 0 else 0)

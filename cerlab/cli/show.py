@@ -17,7 +17,6 @@ from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
 from cerlab.cli.command import OK
 from cerlab.cli.options import (
-    output,
     read_any,
     read_query_or_rows,
     refuse_options,
@@ -28,7 +27,7 @@ from cerlab.conformance.syntax import document
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import Unsupported, UsageError
 from cerlab.io.machines import machine_to_json, machine_to_mata
-from cerlab.io.output import whole_file
+from cerlab.io.output import whole_file, whole_text
 from cerlab.rows.syntax import RowPattern
 from cerlab.rows.text import row_pattern_text
 from cerlab.viz.deterministic import MintermTable, as_cea, det_text, machine_text, table_grid
@@ -112,7 +111,7 @@ def _write(value: Any, arguments: argparse.Namespace) -> int:
 
 
 def _write_text(content: str, arguments: argparse.Namespace) -> int:
-    with output(arguments.output) as file:
+    with whole_text(arguments.output) as file:
         file.write(content if content.endswith("\n") else content + "\n")
     return OK
 

@@ -14,8 +14,8 @@ from cerlab.cli.command import OK
 from cerlab.cli.options import whole_stream
 from cerlab.errors import UsageError
 from cerlab.evaluate import EvaluatorName
+from cerlab.io.sink import open_sink
 from cerlab.io.synthetic import STOCK_SCHEMA, stocks
-from cerlab.io.writers import write_events, write_text
 from cerlab.lab.serve import Lab, build
 from cerlab.model.stream import Stream
 from cerlab.viz.deterministic import det_text
@@ -29,10 +29,8 @@ def convert(arguments: argparse.Namespace) -> int:
         hint = "add --format csv, ndjson, core, parquet or arrow"
         raise UsageError("CER0867", f"'{arguments.output}' does not tell a format", hint=hint)
     stream = whole_stream(None, arguments)
-    if arguments.output == "-":
-        write_text(stream, sys.stdout, kind, stream.schema)
-    else:
-        write_events(stream, arguments.output, kind)
+    with open_sink(None if arguments.output == "-" else arguments.output, kind) as out:
+        out.events(stream)
     return OK
 
 

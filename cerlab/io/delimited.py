@@ -42,7 +42,7 @@ from cerlab.io.parts import (
     plain_quotes,
 )
 from cerlab.io.sources import empty
-from cerlab.io.text_writer import csv_cell
+from cerlab.io.text_writer import csv_cell, csv_rows
 from cerlab.io.written import cannot_hold, cell_of, check_column, check_names, place_of
 from cerlab.model.columns import constant_text, decoded, encode_text, numbers_of
 from cerlab.model.event import Event, Schema, TypeColumn, type_of_all
@@ -389,4 +389,13 @@ def _write(events: list[Event], file: TextIO, schema: Schema | None) -> None:
         file.write(",".join(map(csv_cell, row)) + "\n")
 
 
-register(Format("csv", (".csv", ".tsv"), has_cells=True, reader=_open, write=_write))
+register(
+    Format(
+        "csv",
+        (".csv", ".tsv"),
+        has_cells=True,
+        reader=_open,
+        write=_write,
+        write_rows=csv_rows,
+    )
+)

@@ -61,6 +61,8 @@ class Format:
     columns: type[ColumnFile] | None = None
     write: Callable[[list[Event], TextIO, Schema | None], None] | None = None
     """Writes events as lines of text."""
+    write_rows: Callable[[Any, TextIO, bool], None] | None = None
+    """Writes the rows of a table as lines; True if they are the first of a file."""
 
 
 FORMATS: dict[str, Format] = {}

@@ -20,6 +20,7 @@ from cerlab.io.conversion import (
 )
 from cerlab.io.formats import Format, Head, register
 from cerlab.io.parts import Part, Refused, Rows, batched, is_utf_8, line_ends, one_array, with_keys
+from cerlab.io.text_writer import ndjson_rows
 from cerlab.io.written import cannot_hold, check_names, place_of, type_of
 from cerlab.model.columns import constant_text, encode_text, nulls_of, numbers_of
 from cerlab.model.event import (
@@ -381,5 +382,6 @@ register(
         begins=lambda line: line.lstrip("\ufeff \t").startswith(("{", "[")),
         reader=_open,
         write=_write,
+        write_rows=ndjson_rows,
     )
 )

@@ -8,12 +8,12 @@ import re
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from io import TextIOWrapper
 from os import PathLike
 from shutil import copyfileobj
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, TextIO, TypeAlias
+from typing import BinaryIO, TextIO, TypeAlias, cast
 from uuid import uuid4
 
 from cerlab.errors import ESCAPE, UsageError
@@ -29,12 +29,13 @@ _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 @contextmanager
-def whole_file(path: AnyPath) -> Iterator[BinaryIO]:
+def whole_file(path: AnyPath, *, at_once: bool = False) -> Iterator[BinaryIO]:
     """Yield a binary file that gets the name `path` after success, and vanishes after an error.
 
     Until then what has the name stays as it is. A link stays one: what it points to is replaced.
-    Pipes and devices are written to as they are, and so is a descriptor (``/dev/stdout``). Raises
-    `OSError` with `path` where it cannot be written.
+    Pipes and devices are written to as they are, and so is a descriptor (``/dev/stdout``). If
+    `at_once`, they get the content after success: a file with a footer, which pyarrow writes after
+    errors too, would read as whole. Raises `OSError` with `path` where it cannot be written.
     """
     if "\0" in os.fspath(path):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), os.fspath(path))
@@ -43,13 +44,13 @@ def whole_file(path: AnyPath) -> Iterator[BinaryIO]:
     try:
         now = os.stat(path) if os.path.exists(path) else None
         number = _descriptor(os.path.abspath(path))
-        if number is not None:
+        if number is not None or (now is not None and not stat.S_ISREG(now.st_mode)):
             sys.stdout.flush()
-            with os.fdopen(os.dup(number), "wb") as file:
-                yield file
-        elif now is not None and not stat.S_ISREG(now.st_mode):
-            with open(path, "wb") as file:
-                yield file
+            with (
+                open(path if number is None else os.dup(number), "wb") as file,
+                _buffered(file) if at_once else nullcontext(file) as written,
+            ):
+                yield written
         else:
             folder, name = os.path.split(file_path)
             # beside its place: only inside one file system is renaming a single step
@@ -97,10 +98,13 @@ def _temporary_file(temporary: str, target: str, now: os.stat_result | None) -> 
         raise
 
 
-def _is_written_in_place(path: AnyPath) -> bool:
-    return _descriptor(os.path.abspath(path)) is not None or (
-        os.path.exists(path) and not os.path.isfile(path)
-    )
+@contextmanager
+def _buffered(file: BinaryIO) -> Iterator[BinaryIO]:
+    """Yield a buffer, which goes into a file after success."""
+    with TemporaryFile() as buffer:
+        yield cast("BinaryIO", buffer)
+        buffer.seek(0)
+        copyfileobj(buffer, file)
 
 
 def _to_disk(path: str) -> None:
@@ -121,35 +125,11 @@ def _descriptor(path: str) -> int | None:
 
 
 @contextmanager
-def whole_columns(
-    path: AnyPath, schema: Any, kind: str = "parquet", **options: Any
-) -> Iterator[Any]:
-    """A `whole_file` of an Arrow schema: the writer of pyarrow for ``parquet`` or ``arrow``.
-
-    `options` are those of the writer.
-
-    Such a file is read from its footer, which pyarrow writes after errors too. So into a pipe it
-    goes when it is whole.
-    """
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    open_writer = parquet.ParquetWriter if kind == "parquet" else pa.ipc.new_file
-    with whole_file(path) as file:
-        if not _is_written_in_place(path):
-            with open_writer(file, schema, **options) as writer:
-                yield writer
-            return
-        with TemporaryFile() as buffer:
-            with open_writer(buffer, schema, **options) as writer:
-                yield writer
-            buffer.seek(0)
-            copyfileobj(buffer, file)
-
-
-@contextmanager
-def whole_text(path: AnyPath) -> Iterator[TextIO]:
-    """The same as a text file, in UTF-8."""
+def whole_text(path: AnyPath | None) -> Iterator[TextIO]:
+    """Yield a `whole_file` of text in UTF-8; None is standard output."""
+    if path is None:
+        yield sys.stdout
+        return
     with (
         whole_file(path) as raw,
         TextIOWrapper(raw, encoding="utf-8", errors=ESCAPE) as file,

@@ -15,32 +15,30 @@ SOME_LINES = 1 << 15
 """Rows of one text: it stays in the processor's cache, and a pipe's reader sees it soon."""
 
 
-def ndjson_rows(tables: Iterable[Any], file: TextIO) -> None:
+def ndjson_rows(table: Any, file: TextIO, is_first: bool = True) -> None:
     """Write a JSON object a line, by the names of the columns."""
-    for table in tables:
-        for part in _parts(table):
-            names = [json.dumps(name, ensure_ascii=False) for name in part.schema.names]
-            pieces: list[Any] = []
-            for n, name in enumerate(names):
-                pieces += [f"{', ' if n else '{'}{name}: ", _texts(part.column(n), "json")]
-            file.write(_joined([*pieces, "}\n"], part.num_rows) if pieces else "")
+    for part in _parts(table):
+        names = [json.dumps(name, ensure_ascii=False) for name in part.schema.names]
+        pieces: list[Any] = []
+        for n, name in enumerate(names):
+            pieces += [f"{', ' if n else '{'}{name}: ", _texts(part.column(n), "json")]
+        file.write(_joined([*pieces, "}\n"], part.num_rows) if pieces else "")
 
 
-def csv_rows(tables: Iterable[Any], file: TextIO, *, header: bool = True) -> None:
-    """Write a header, if there is to be one, and a line for each row.
+def csv_rows(table: Any, file: TextIO, is_first: bool = True) -> None:
+    """Write a line for each row, after a header if they are the first rows.
 
     NULL and empty text are an empty cell, a list is the text of a JSON array.
     """
-    for number, table in enumerate(tables):
-        if number == 0 and header:
-            file.write(",".join(map(csv_cell, table.column_names)) + "\n")
-        for part in _parts(table):
-            pieces: list[Any] = []
-            for n in range(part.num_columns):
-                pieces += [*([","] if n else []), _texts(part.column(n), "csv")]
-            if part.num_columns == 1:  # a line that is empty would be no row
-                pieces = [_filled(pieces[0])]
-            file.write(_joined([*pieces, "\n"], part.num_rows))
+    if is_first:
+        file.write(",".join(map(csv_cell, table.column_names)) + "\n")
+    for part in _parts(table):
+        pieces: list[Any] = []
+        for n in range(part.num_columns):
+            pieces += [*([","] if n else []), _texts(part.column(n), "csv")]
+        if part.num_columns == 1:  # a line that is empty would be no row
+            pieces = [_filled(pieces[0])]
+        file.write(_joined([*pieces, "\n"], part.num_rows))
 
 
 def _parts(table: Any) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 import cerlab
 from cerlab import io
 from cerlab.cli import main
-from cerlab.io.writers import write_events
+from cerlab.io.sink import open_sink
 from cerlab.model.event import Event
 from proofs_tests.io.test_round_trips import EVENTS
 
@@ -40,7 +40,8 @@ def plain(event: Event) -> tuple[object, ...]:
 def test_from_every_format_to_every_other(source: str, target: str, tmp_path: Path) -> None:
     first, second = tmp_path / f"in{SUFFIXES[source]}", tmp_path / f"out{SUFFIXES[target]}"
     stream = cerlab.Stream.from_events(ROWS)
-    write_events(stream, first, source)
+    with open_sink(first, source) as out:
+        out.events(stream)
     assert main(["convert", str(first), str(second)]) == 0
     assert [plain(e) for e in io.read(second)] == [plain(e) for e in stream]
 
@@ -54,7 +55,8 @@ def test_what_is_written_reads_back_or_is_refused(
     usable = [e for e in events if not {"type", "stream"} & set(e.attributes)]
     path = tmp_path_factory.mktemp("written") / f"events{SUFFIXES[kind]}"
     try:
-        write_events(cerlab.Stream(usable), path, kind)
+        with open_sink(path, kind) as out:
+            out.events(cerlab.Stream(usable))
     except cerlab.BadData:
         assert not path.exists()
         return
@@ -83,8 +85,8 @@ def test_what_a_format_cannot_hold_is_refused_with_its_place(
     row: dict[str, object], kind: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "out"
-    with pytest.raises(cerlab.BadData, match="row 1") as caught:
-        write_events(cerlab.Stream.from_events([row]), path, kind)
+    with pytest.raises(cerlab.BadData, match="row 1") as caught, open_sink(path, kind) as out:
+        out.events(cerlab.Stream.from_events([row]))
     assert caught.value.code == "CER0749"
     assert not path.exists()
 

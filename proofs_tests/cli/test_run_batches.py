@@ -80,7 +80,7 @@ class TestOneTable:
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr("cerlab.cli.writers.ROWS", 50)
+        monkeypatch.setattr("cerlab.io.sink.ROWS", 50)
         out = str(tmp_path / "out.parquet")
         arguments = ["run", QUERY, file, "--evaluator", "compiled", "--format", "parquet"]
         assert main([*arguments, "-o", out]) == 0

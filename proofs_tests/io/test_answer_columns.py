@@ -71,7 +71,7 @@ def test_lines_are_the_same_bytes(suite: Suite, monkeypatch: pytest.MonkeyPatch)
         by_batch, by_one = io.StringIO(), io.StringIO()
         monkeypatch.setattr(text_writer, "SOME_LINES", rng.choice((1, 3, 1 << 15)))
         for batch in cut(answers, rng):
-            text_writer.ndjson_rows([table_of_batches([batch])], by_batch)
+            text_writer.ndjson_rows(table_of_batches([batch]), by_batch)
         for answer in answers:
             by_one.write(line_of(answer.start, answer.end, list(answer.positions)))
         expected = "".join(json.dumps(record(answer)) + "\n" for answer in answers)

@@ -17,7 +17,7 @@ import pytest
 import cerlab
 from cerlab import Duration
 from cerlab.cli import main
-from cerlab.io.writers import write_events
+from cerlab.io.sink import open_sink
 from cerlab.model.event import duration_of_text, to_value
 from proofs_tests.suite import Suite
 
@@ -82,7 +82,8 @@ def test_files_give_back_what_they_hold(kind: str, tmp_path: Path) -> None:
     last = {**EVENTS[-1], "t": cerlab.Timestamp(1_706_695_800_800_000_001)}
     stream = cerlab.Stream([*EVENTS, last], schema=cerlab.parse_schema(SCHEMA))
     path = tmp_path / f"e.{kind}"
-    write_events(stream, path, kind)
+    with open_sink(path, kind) as out:
+        out.events(stream)
     back = cerlab.Stream.read(path, schema=SCHEMA, format=kind)
     assert list(back) == list(stream)
     assert cerlab.count("A FILTER A[d > 1 SECOND]", back) == 3
@@ -236,7 +237,8 @@ def test_deciders_know_moments_and_durations(predicate: str, satisfiable: bool) 
 
 
 def test_the_command_line_writes_iso_8601(tmp_path: Path, capsys: Any) -> None:
-    write_events(cerlab.Stream(EVENTS), tmp_path / "e.parquet", "parquet")
+    with open_sink(tmp_path / "e.parquet", "parquet") as out:
+        out.events(cerlab.Stream(EVENTS))
     path = str(tmp_path / "e.parquet")
     main(["run", "SELECT * WHERE A AS a FILTER a[d > 2 SECONDS]", path, "--events"])
     line = json.loads(capsys.readouterr().out)

@@ -16,7 +16,7 @@ import pytest
 
 from cerlab.cli import main
 from cerlab.io import Stream
-from cerlab.io.writers import write_events
+from cerlab.io.sink import open_sink
 
 OPENED: list[str] = []
 QUERY = "SELECT * WHERE A ; B FILTER A[v = 3] AND B[v = 4] WITHIN 5 SECONDS"
@@ -77,7 +77,8 @@ def write(path: Path, count: int) -> None:
         case kind:
             texts = table if "csv" in kind else table.drop_columns("t")
             plain = path.with_suffix("") if "gz" in kind else path
-            write_events(Stream(texts), plain, kind.partition(".")[0])
+            with open_sink(plain, kind.partition(".")[0]) as out:
+                out.events(Stream(texts))
             if "gz" in kind:
                 path.write_bytes(gzip.compress(plain.read_bytes(), mtime=0))
 

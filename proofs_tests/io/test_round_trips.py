@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import pairwise
@@ -34,10 +35,10 @@ from cerlab.evaluate.labelled import event_texts
 from cerlab.io import Stream, core_text
 from cerlab.io.answers import arrow_table, table_of_batches
 from cerlab.io.conversion import Reading
+from cerlab.io.sink import open_sink
 from cerlab.io.source import text_events
 from cerlab.io.synthetic import stocks
 from cerlab.io.text_writer import ndjson_rows
-from cerlab.io.writers import write_text
 from cerlab.model.event import Event, Timestamp
 
 NAMES = st.from_regex(r"[A-Za-z_]\w{0,5}", fullmatch=True)
@@ -54,16 +55,21 @@ EVENTS = st.lists(
 )
 
 
+def written(events: list[Event]) -> str:
+    with redirect_stdout(io.StringIO()) as file, open_sink(None, "core") as out:
+        out.events(Stream(events))
+    return file.getvalue()
+
+
 @given(EVENTS)
 def test_core_text(events: list[Event]) -> None:
-    file = io.StringIO()
     try:
-        write_text(events, file, "core")
+        text = written(events)
     except cerlab.BadData:
         with pytest.raises(cerlab.BadData, match="cannot hold"):  # a column of several types
-            write_text(events, file, "core")
+            written(events)
         return
-    assert not events or text_events(file.getvalue(), "core") == events
+    assert not events or text_events(text, "core") == events
 
 
 @given(EVENTS)
@@ -386,7 +392,7 @@ def test_answers_to_ndjson_arrow_and_parquet(tmp_path: Path) -> None:
     answers = cerlab.evaluate("A ; B", stream)
     out = io.StringIO()
     (batch,) = batched_answers(answers, 5)
-    ndjson_rows([table_of_batches([batch])], out)
+    ndjson_rows(table_of_batches([batch]), out)
     assert out.getvalue() == '{"start": 0, "end": 1, "positions": [0, 1]}\n'
     (objects,) = event_texts(any_pattern("A ; B"), stream, 0, batch, None).to_pylist()
     assert [json.loads(each) for each in objects] == [
