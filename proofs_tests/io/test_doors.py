@@ -1,13 +1,18 @@
-"""Random folders, compressed files, pipes, quarantines and schemas: one stream by every door."""
+"""Random folders, compressed files, pipes, quarantines and schemas: one stream by every door.
+
+The doors are `Stream.read`, `batches`, pipes, row patterns, ``cerlab convert`` and ``cerlab run``.
+"""
 
 from __future__ import annotations
 
 import gzip
 import io
 import json
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -16,7 +21,8 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.io import Stream, batches
+from cerlab.cli import main
+from cerlab.io import Stream, batches, row_text
 from cerlab.model.columns import values_of
 from proofs_tests.io.test_text import reading, typed_events
 from proofs_tests.suite import Suite
@@ -198,7 +204,114 @@ def present(row: list[tuple[str, Any]]) -> list[tuple[str, str, str]]:
     return [(name, type(v).__name__, repr(v)) for name, v in row if v is not None]
 
 
-def test_the_same_events_by_every_door(suite: Suite, tmp_path: Path) -> None:
+def command(*words: object) -> tuple[int, str, str]:
+    """Return the exit status, the output and the messages of a command."""
+    out, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(errors):
+        status = main([*map(str, words)])
+    return status, out.getvalue(), errors.getvalue()
+
+
+def check_commands(
+    rng: Random, case: Files, paths: list[Path], expected: Any, quarantine: bool, folder: Path
+) -> None:
+    """Check that ``convert`` and ``run`` have the events, or the error of reading them."""
+    kind = rng.choice(("csv", "ndjson", "core", "parquet", "arrow"))
+    declared, aside, out = folder / "s.ceql", folder / "aside.ndjson", folder / f"out.{kind}"
+    out.unlink(missing_ok=True)
+    words: list[object] = []
+    options: dict[str, Any] = {}
+    if case.schema is not None:
+        declared.write_text(case.schema)
+        words, options = ["--schema", declared], {"schema": case.schema}
+    if quarantine:
+        words += ["--quarantine", aside]
+    converted = command("convert", *paths, out, *words)
+    query = ["SELECT * WHERE A OR B", *paths, "--events", *words]
+    ran = command("run", *query, *rng.choice(([], ["--evaluator", "compiled"])))
+    if isinstance(expected[0], str):
+        code, row, _ = expected
+        for status, _, errors in (converted, ran):
+            assert status == 2, errors
+            assert f"{code}: " in errors
+            assert row is None or f"row {row}" in errors, errors
+        assert not out.exists()
+        return
+    if quarantine:
+        set_aside = [json.loads(line) for line in aside.read_text().splitlines()]
+        assert [(each["row"], each["code"]) for each in set_aside] == expected[1]
+    check_run(ran, paths, {**options, **({"quarantine": aside} if quarantine else {})})
+    check_converted(converted, kind, case, out, options, expected[0])
+
+
+def check_run(ran: tuple[int, str, str], paths: list[Path], options: dict[str, Any]) -> None:
+    """Check that each event is an answer, with its attributes."""
+    with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        events = list(Stream.read(paths, **options))
+    status, lines, errors = ran
+    assert status == 0, errors
+    found = [event for line in lines.splitlines() for event in json.loads(line)["events"]]
+    texts = [
+        row_text({"position": n, "type": e.type, **e.attributes}) for n, e in enumerate(events)
+    ]
+    assert [present_text(event) for event in found] == [present_text(json.loads(t)) for t in texts]
+
+
+def present_text(event: dict[str, Any]) -> str:
+    return json.dumps({name: v for name, v in event.items() if v is not None}, sort_keys=True)
+
+
+def check_converted(
+    converted: tuple[int, str, str],
+    kind: str,
+    case: Files,
+    out: Path,
+    options: dict[str, Any],
+    events: list[Any],
+) -> None:
+    """Check that a file has the events, or that its format cannot hold them."""
+    status, _, errors = converted
+    kinds = {(n, each) for _, _, row in events for n, each, _ in row if each != "NoneType"}
+    several = len(kinds) > len({name for name, _ in kinds})
+    if status:
+        assert not out.exists()
+        assert re.search("CER07(40|47|49): ", errors), errors
+        if kind in ("parquet", "arrow"):
+            assert several, errors
+        else:
+            assert kind != case.kind, errors
+        return
+    if not events and kind != "csv":  # a file without lines has no events to read
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        back = typed_events(Stream.read(out, **options))
+    doubles = {n for n, each in kinds if each == "float"}
+    assert [as_doubles(event, doubles) for event in back] == [
+        as_doubles(event, doubles) for event in events
+    ]
+
+
+def as_doubles(event: tuple[Any, ...], doubles: set[str]) -> Any:
+    """An event without NULL; integers in a column with doubles are doubles."""
+    kind, stream, row = event
+    return (
+        kind,
+        stream,
+        [
+            (n, "float", repr(float(text))) if n in doubles else (n, each, text)
+            for n, each, text in row
+            if each != "NoneType"
+        ],
+    )
+
+
+def test_the_same_events_by_every_door(
+    suite: Suite, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("converted")
+
     def case(rng: Random) -> bool:
         files, end = files_of(rng), rng.choice(("\n", "\n", "\r\n"))
         paths = written(rng, files, tmp_path, end)
@@ -220,6 +333,7 @@ def test_the_same_events_by_every_door(suite: Suite, tmp_path: Path) -> None:
                 assert outcome(doors[0], options, quarantine=quarantine) == expected, files
         if files.schema is None and not quarantine:
             check_rows(paths, expected)
+        check_commands(rng, files, paths, expected, quarantine, folder)
         if len(paths) == 1:
             for whole in (False, True):
                 pipe = from_pipe(files.files[0], files.kind, end, whole)
