@@ -156,7 +156,7 @@ def union_of_labels(C1: Labels, C2: Labels) -> Labels:
     return Labels({X: (*C1.get(X, ()), *C2.get(X, ())) for X in {*C1, *C2}})
 
 
-def check_expressed(rng: Random) -> bool:
+def check_expressed(rng: Random) -> bool | None:
     """AND or ALL of two small formulas is a formula without AND and ALL."""
     operator = rng.choice((cel.And, cel.All))
     left, right = small_formula(rng), small_formula(rng)
@@ -164,7 +164,10 @@ def check_expressed(rng: Random) -> bool:
         common = small_formula(rng)
         left, right = cel.Or(left, common), cel.Or(common, right)
     phi = operator(left, right)
-    psi = decompiler.ucea_to_socel(compiler.socel_to_ucea(phi), "AB")
+    A = compiler.socel_to_ucea(phi)
+    if A.states > 12:  # elimination multiplies the formula with each state
+        return None
+    psi = decompiler.ucea_to_socel(A, "AB")
     assert not any(isinstance(part, cel.And | cel.All) for part in cel.subformulas(psi))
     S = random_stream(rng, 4)
     expected = by_end(phi, S)
@@ -181,7 +184,7 @@ def small_formula(rng: Random) -> cel.Formula:
     return cel.Plus(phi) if rng.random() < 0.3 else phi
 
 
-CHECKS: list[Callable[[Random], bool]] = [
+CHECKS: list[Callable[[Random], bool | None]] = [
     check_formula,
     check_runs,
     check_random_runs,
@@ -194,7 +197,7 @@ CHECKS: list[Callable[[Random], bool]] = [
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_p9_automata_and_formulas_have_the_same_complex_events(
-    check: Callable[[Random], bool], suite: Suite
+    check: Callable[[Random], bool | None], suite: Suite
 ) -> None:
     suite.run(check, deep_count=20_000)
 
