@@ -100,9 +100,9 @@ Definition admissible_b {D} (S : stream D) (s : strategy) (v : nat -> bool) : bo
 
 Definition fits_b {D} (S : stream D) (w : window D) (V : valuation) : bool :=
   match w with
-  | Events n => last V - first V <=? n
+  | Events n => last_position V - first V <=? n
   | Between near =>
-      match nth_error S (first V), nth_error S (last V) with
+      match nth_error S (first V), nth_error S (last_position V) with
       | Some t, Some u => near t u
       | _, _ => false
       end
@@ -136,7 +136,7 @@ Fixpoint evaluate {D} (S : stream D) (phi : formula D) {struct phi} : list valua
   | Not phi => at_events S (fun t => empty (evaluate [t] phi)) none
   | Select s phi => let Vs := evaluate S phi in
       filter (fun V => admissible_b S s (taken V) &&
-        negb (existsb (fun W => (last W =? last V) && beats_b S s (taken W) (taken V)) Vs)) Vs
+        negb (existsb (fun W => (last_position W =? last_position V) && beats_b S s (taken W) (taken V)) Vs)) Vs
   | Within phi w => filter (fits_b S w) (evaluate S phi)
   end.
 

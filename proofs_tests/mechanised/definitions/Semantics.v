@@ -71,9 +71,9 @@ Definition admissible (s : strategy) (v : nat -> bool) : Prop :=
 
 Definition fits {D} (S : stream D) (w : window D) (V : valuation) : Prop :=
   match w with
-  | Events n => last V - first V <= n
+  | Events n => last_position V - first V <= n
   | Between near => exists t u,
-      nth_error S (first V) = Some t /\ nth_error S (last V) = Some u /\ near t u = true
+      nth_error S (first V) = Some t /\ nth_error S (last_position V) = Some u /\ near t u = true
   end.
 
 Reserved Notation "V |=[ S ] phi" (at level 70, S at level 200, phi at next level).
@@ -97,7 +97,7 @@ Fixpoint sat {D} (S : stream D) (phi : formula D) (V : valuation) {struct phi} :
   | Not phi => exists i t, nth_error S i = Some t /\ (forall W, ~ W |=[[t]] phi) /\
       V = Valuation i [none]
   | Select s phi => V |=[S] phi /\ admissible s (taken V) /\
-      forall W, W |=[S] phi -> last W = last V -> ~ beats s (taken W) (taken V)
+      forall W, W |=[S] phi -> last_position W = last_position V -> ~ beats s (taken W) (taken V)
   | Within phi w => V |=[S] phi /\ fits S w V
   end
 where "V |=[ S ] phi" := (sat S phi V).

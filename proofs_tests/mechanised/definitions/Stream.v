@@ -34,7 +34,7 @@ Record valuation := Valuation { first : nat; row : list labels }.
 
 (** The position after the interval, and its last position. *)
 Definition stop (V : valuation) : nat := first V + length (row V).
-Definition last (V : valuation) : nat := stop V - 1.
+Definition last_position (V : valuation) : nat := stop V - 1.
 
 (** The labels of position i; none outside the interval. *)
 Definition at_position (V : valuation) (i : nat) : labels :=
@@ -64,4 +64,4 @@ Definition relabel (f : labels -> labels) (V : valuation) : valuation :=
 
 (** A complex event ([i, j], D) and that of a valuation. *)
 Definition complex_event := (nat * nat * list nat)%type.
-Definition complex (V : valuation) : complex_event := (first V, last V, positions V).
+Definition complex (V : valuation) : complex_event := (first V, last_position V, positions V).

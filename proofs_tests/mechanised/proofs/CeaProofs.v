@@ -75,7 +75,7 @@ Qed.
 
 Lemma complex_marks i Ls : complex (Valuation i Ls) = of_marks i (map mark_of Ls).
 Proof.
-  unfold complex, of_marks, positions, where_, last, stop; cbn. rewrite map_length, <- positions_marks.
+  unfold complex, of_marks, positions, where_, last_position, stop; cbn. rewrite map_length, <- positions_marks.
   f_equal. apply filter_ext_in. intros k K. apply in_seq in K. unfold taken, at_position; cbn.
   now rewrite (proj2 (Nat.leb_le i k)) by lia.
 Qed.

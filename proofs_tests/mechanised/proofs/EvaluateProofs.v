@@ -99,7 +99,7 @@ Qed.
 Lemma fits_b_correct {D} (S : stream D) w V : fits_b S w V = true <-> fits S w V.
 Proof.
   destruct w as [n|near]; cbn; [apply Nat.leb_le|].
-  destruct (nth_error S (first V)), (nth_error S (last V)); split; intros H; break;
+  destruct (nth_error S (first V)), (nth_error S (last_position V)); split; intros H; break;
     try discriminate; eauto; congruence.
 Qed.
 

@@ -64,18 +64,18 @@ Proof.
     split; intros (E & N & ->); rewrite at_ in * by (unfold stop in bound; cbn in bound; lia); auto.
   - rewrite IH by auto.
     split; intros (H & A & N); (split; [exact H | split; [exact A|]]); intros W HW E; apply N; auto; apply IH; auto;
-      pose proof (proper_stop _ (rows phi V (or_intror H))) as LV; unfold last in E;
+      pose proof (proper_stop _ (rows phi V (or_intror H))) as LV; unfold last_position in E;
       [pose proof (proper_stop _ (rows phi W (or_intror HW))) | pose proof (proper_stop _ (rows phi W (or_introl HW)))];
       lia.
   - rewrite IH by auto. split; intros (H & F); (split; [exact H|]);
       pose proof (proper_stop _ (rows phi V (or_intror H))) as LV; destruct w as [n|near]; cbn in *; auto;
       destruct F as (t & u & Et & Eu & F); exists t, u;
-      rewrite (at_ (first V)) in * by lia; rewrite (at_ (last V)) in * by (unfold last; lia); auto.
+      rewrite (at_ (first V)) in * by lia; rewrite (at_ (last_position V)) in * by (unfold last_position; lia); auto.
 Qed.
 
-Theorem prefix {D} (S S' : stream D) phi V : last V < length S -> V |=[S ++ S'] phi <-> V |=[S] phi.
+Theorem prefix {D} (S S' : stream D) phi V : last_position V < length S -> V |=[S ++ S'] phi <-> V |=[S] phi.
 Proof.
   intros L. assert (B : row V <> [] -> V |=[S ++ S'] phi <-> V |=[S] phi).
-  { intros N. apply sat_prefix. pose proof (proper_stop _ N). unfold last in L. lia. }
+  { intros N. apply sat_prefix. pose proof (proper_stop _ N). unfold last_position in L. lia. }
   split; intros H; apply B; auto; apply sat_proper in H; apply H.
 Qed.

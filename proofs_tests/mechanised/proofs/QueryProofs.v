@@ -29,9 +29,9 @@ Proof.
   intros (C' & (V & HV & ->) & ->). apply sat_proper in HV as [HR HL].
   apply proper_stop in HR. rewrite map_length in HL. cbn.
   set (s := substream q S k i) in *.
-  assert (J : last V < length s) by (unfold last; lia).
+  assert (J : last_position V < length s) by (unfold last_position; lia).
   destruct (nth_error_found s _ J) as [[p t] E].
-  assert (nth (last V) (map fst s) 0 = p) as ->.
+  assert (nth (last_position V) (map fst s) 0 = p) as ->.
   { apply nth_error_nth. now rewrite nth_error_map, E. }
   apply nth_error_In, in_substream in E. destruct E as (E & R & L & K). split.
   - unfold keys. members. exists t. split; [eauto using nth_error_In | rewrite K; now left].

@@ -142,12 +142,12 @@ Proof.
   unfold taken. rewrite E. unfold is_none, both, none. destruct (at_position V k), (at_position W k); reflexivity.
 Qed.
 
-Definition ends_taken (V : valuation) : Prop := taken V (first V) = true /\ taken V (last V) = true.
+Definition ends_taken (V : valuation) : Prop := taken V (first V) = true /\ taken V (last_position V) = true.
 
 Lemma ends_taken_union V W : row V <> [] -> row W <> [] -> ends_taken V -> ends_taken W -> ends_taken (union V W).
 Proof.
   intros NV NW (V1 & V2) (W1 & W2). unfold ends_taken. rewrite !taken_union by auto.
-  unfold last in *. rewrite stop_union by auto. cbn [first union].
+  unfold last_position in *. rewrite stop_union by auto. cbn [first union].
   pose proof (proper_stop _ NV). pose proof (proper_stop _ NW). rewrite !orb_true_iff. split.
   - destruct (Nat.min_dec (first V) (first W)) as [-> | ->]; auto.
   - destruct (Nat.max_dec (stop V) (stop W)) as [-> | ->]; auto.
@@ -162,7 +162,7 @@ Qed.
 Lemma ends_taken_relabel f V : f none = none -> (forall L, is_none L = false -> is_none (f L) = false) ->
   ends_taken V -> ends_taken (relabel f V).
 Proof.
-  intros F G (V1 & V2). unfold ends_taken, taken, last in *. rewrite stop_relabel. cbn [first relabel].
+  intros F G (V1 & V2). unfold ends_taken, taken, last_position in *. rewrite stop_relabel. cbn [first relabel].
   change (first V) with (first (relabel f V)) in *. rewrite !at_position_relabel by auto. cbn [first relabel].
   apply negb_true_iff in V1, V2. split; apply negb_true_iff, G; auto.
 Qed.
@@ -183,7 +183,7 @@ Lemma takes_ends_sat {D} (S : stream D) phi : takes_ends phi = true -> forall V,
 Proof.
   assert (rows : forall psi V, V |=[S] psi -> row V <> []) by (intros psi V H; apply (sat_proper S psi V H)).
   assert (single : forall i L, is_none L = false -> ends_taken (Valuation i [L])).
-  { intros i L N. unfold ends_taken, taken, last, stop, at_position; cbn.
+  { intros i L N. unfold ends_taken, taken, last_position, stop, at_position; cbn.
     replace (i + 1 - 1) with i by lia. rewrite Nat.leb_refl, Nat.sub_diag. now rewrite N. }
   assert (iterated : forall psi precedes V, (forall W, W |=[S] psi -> ends_taken W) ->
     iteration (fun W => W |=[S] psi) precedes V -> ends_taken V).
@@ -230,7 +230,7 @@ Section Answers.
 
   (** The outputs at an event are the words of the valuations that end there. *)
   Lemma output_valuations j w : j < length S -> output A (rev (firstn (1 + j) S)) w <->
-    exists V, V |=[S] phi /\ last V = j /\ w = word_of V.
+    exists V, V |=[S] phi /\ last_position V = j /\ w = word_of V.
   Proof.
     intros L. assert (LS : length (rev (firstn (1 + j) S)) = 1 + j) by (rewrite rev_length, firstn_length_le; lia).
     split.
@@ -239,14 +239,14 @@ Section Answers.
       assert (acc : accepted (marked (compile phi)) S i ms).
       { split; auto. exists p, q. repeat split; auto. rewrite <- (firstn_skipn (1 + j) S). now apply path_later. }
       apply accepted_marked in acc as (Ls & -> & acc). exists (Valuation i Ls). split; [now apply compile_correct|].
-      rewrite map_length in E. split; [unfold last, stop; cbn; lia | exact W].
+      rewrite map_length in E. split; [unfold last_position, stop; cbn; lia | exact W].
     - intros ([i Ls] & sat & E & ->). pose proof (takes_ends_sat S phi ends _ sat) as [_ T].
       pose proof (proj1 (sat_proper S phi _ sat)) as N. cbn in N.
       assert (len : i + length Ls = 1 + j).
-      { pose proof (proper_stop (Valuation i Ls) N). unfold last, stop in *; cbn in *. lia. }
+      { pose proof (proper_stop (Valuation i Ls) N). unfold last_position, stop in *; cbn in *. lia. }
       apply compile_correct in sat; auto.
       destruct (proj2 (accepted_marked (compile phi) S i (map mark_of Ls))) as (N' & p & q & I & F & R); [eauto|].
-      rewrite <- takes_word_of in T. unfold last in T. rewrite <- length_word_of in T.
+      rewrite <- takes_word_of in T. unfold last_position in T. rewrite <- length_word_of in T.
       destruct (word_of (Valuation i Ls)) as [|m w] eqn:W.
       { exfalso. apply (f_equal (@length mark)) in W. rewrite length_word_of in W. unfold stop in W. cbn in W. lia. }
       replace (length (m :: w) - 1) with (length w) in T by (cbn; lia). rewrite takes_last, is_take_true in T.
@@ -319,10 +319,10 @@ Section Answers.
       + eapply beats_same; [| | exact B]; intros k; symmetry; apply takes_word_of.
     - intros (V & sel & ->).
       assert (sat : V |=[S] phi) by (destruct x; [apply sel | exact sel]).
-      assert (J : last V < length S).
-      { pose proof (sat_proper S phi V sat) as [N L]. pose proof (proper_stop _ N). unfold last. lia. }
-      exists (last V), (word_of V). rewrite event_of_word_of by auto. split; auto. split; auto.
-      assert (O : output A (rev (firstn (1 + last V) S)) (word_of V)) by (apply output_valuations; eauto).
+      assert (J : last_position V < length S).
+      { pose proof (sat_proper S phi V sat) as [N L]. pose proof (proper_stop _ N). unfold last_position. lia. }
+      exists (last_position V), (word_of V). rewrite event_of_word_of by auto. split; auto. split; auto.
+      assert (O : output A (rev (firstn (1 + last_position V) S)) (word_of V)) by (apply output_valuations; eauto).
       destruct x as [s|]; cbn [wanted]; auto. destruct sel as (_ & adm & best). split; auto. split.
       + apply (admissible_same s (taken V)); auto. intros k. symmetry. apply takes_word_of.
       + intros v O' B. apply output_valuations in O' as (W & satW & EW & ->); auto.

@@ -18,7 +18,7 @@ Definition Answers_correct : Prop := forall D (S : stream D) phi C,
 Definition Answers_once : Prop := forall D (S : stream D) phi, NoDup (answers S phi).
 
 (** Events after the end of a valuation do not matter: answers are known when they end. *)
-Definition Prefix : Prop := forall D (S S' : stream D) phi V, last V < length S ->
+Definition Prefix : Prop := forall D (S S' : stream D) phi V, last_position V < length S ->
   V |=[S ++ S'] phi <-> V |=[S] phi.
 
 (** Counts are formulas: at least 1 + least times, and at most 1 + least + extra times. *)
