@@ -110,14 +110,16 @@ def wrong_cases(folder: Path) -> list[str]:
     subprocess.run(["make", "-C", str(folder), "judge"], capture_output=True, check=True)
     judge = Judge(folder / "judge")
     takes = frozenset(FEATURES) - set(ON_DEMAND)
-    judged = judge_engine(list(cases()), judge, takes, frozenset(("cel", "ceql")))
-    wrong = [each.case.id for each in judged if each.mark is Mark.WRONG]
-    judge.stop()
-    return wrong
+    try:
+        judged = judge_engine(list(cases()), judge, takes, frozenset(("cel", "ceql")))
+        return [each.case.id for each in judged if each.mark is Mark.WRONG]
+    finally:
+        judge.stop()
 
 
 @needs_coq
 @pytest.mark.services
+@pytest.mark.filterwarnings("ignore::cerlab.errors.CerlabWarning")  # of the suite's queries
 @pytest.mark.parametrize(
     "wrong",
     [
