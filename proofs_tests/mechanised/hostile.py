@@ -27,7 +27,8 @@ def read_document(text: str) -> tuple[CeqlQuery, Stream]:
     whole = json.loads(text, object_pairs_hook=_without_duplicates)
     parts = _exactly(whole, "format", "version", "query", "time", "until", "events")
     form, version, query, time, until, events = parts
-    assert (form, version, until) == (FORMAT, VERSION, None)
+    assert (form, version) == (FORMAT, VERSION)
+    decode(until)  # any value: WAIT alone depends on it, which the judge refuses
     axis = None if time is None else time_axis(*_exactly(time, "attribute", "unit"))
     read = [_exactly(event, "type", "stream", "attributes") for event in events]
     stream = Stream(

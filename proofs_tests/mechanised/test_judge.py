@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import warnings
 from collections import Counter
@@ -163,6 +164,18 @@ def test_hostile_documents_are_refused_or_answered_rightly(built: Path, suite: S
             assert sorted(reply["answers"], key=str) == sorted(answers, key=str), text
             rights += 1
     assert rights >= count // 20
+
+
+@needs_coq
+@of_judge
+def test_an_unknown_word_is_refused_wherever_a_node_has_it(built: Path) -> None:
+    query = as_pattern("SELECT x WHERE A AS x ; B WITHIN 2 EVENTS LIMIT 1").ast
+    text = json.dumps(document(query, Stream([])))
+    words = sorted(set(re.findall(r'"node": "(\w+)"', text)))
+    assert {"SelectItem", "Limit", "EventWindow", "As", "Seq"} <= set(words)
+    lines = [text.replace(f'"node": "{word}"', '"node": "Other"') for word in words]
+    replies = replies_of(built, lines)
+    assert [reply["refused"].split()[-1] for reply in replies] == ["Other"] * len(words)
 
 
 @needs_coq

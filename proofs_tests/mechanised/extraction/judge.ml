@@ -625,6 +625,7 @@ let question j =
         let _ = bounded (f, size) in
         count gaps f (least - 1) (most - least), size in
   let item j =
+    if node j <> "SelectItem" then unknown "the item" j;
     let label, shown, stream = three "label" "attributes" "stream" j in
     if stream <> Null then refuse "labels of a stream";
     ignore (list text shown);
