@@ -22,6 +22,11 @@ class Moves(NamedTuple):
     take: int | None
     skip: int | None
 
+    @property
+    def takes(self) -> tuple[tuple[int, int], ...]:
+        """The successor by •, as of one mark: 0."""
+        return () if self.take is None else ((0, self.take),)
+
 
 class Successors:
     """The image of sets of states under one event and one mark.

@@ -8,14 +8,15 @@ ahead: it accepts on the way, so the state after ``A+`` and the state inside it 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import Mark
-from cerlab.automata.deterministic import Deterministic, DeterministicCea
+from cerlab.automata.deterministic import Deterministic, DeterministicCea, Moves
 from cerlab.automata.explore import coarsest, crawl, reachable, successors_by
+from cerlab.automata.labelled import LabelledMachine, LabelledMoves
 from cerlab.display import drawable
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
@@ -131,25 +132,24 @@ DEAD = -1
 """The state of a run that has no future."""
 
 
-class Move(NamedTuple):
-    """The next state of a run (DEAD ends it), and whether it accepts."""
+SKIP = -1
+"""The mark of a run that skips an event."""
 
+
+class Move(NamedTuple):
+    """The mark of an event, the next state of the run (DEAD ends it), and whether it accepts."""
+
+    mark: int
     target: int
     accepts: bool
 
 
-NOWHERE = Move(DEAD, False)
-
-
-class Step(NamedTuple):
-    """The moves of a run on one event, by • and by ∘."""
-
-    take: Move
-    skip: Move
+Step: TypeAlias = tuple[Move, ...]
+"""The moves of a run on one event: by each mark that takes the event, then by `SKIP`."""
 
 
 class Mealy(NamedTuple):
-    """A machine over the symbols ``0 .. n-1``, whole: the merged states are numbered from 0."""
+    """A machine over the symbols ``0 .. n-1``, whole; states and idle states are numbers from 0."""
 
     begin: tuple[tuple[Step, ...], ...]
     """By idle state and symbol."""
@@ -157,85 +157,91 @@ class Mealy(NamedTuple):
     """By idle state and symbol; the initial idle state is 0."""
     step: tuple[tuple[Step, ...], ...]
     """By state and symbol."""
+    number: dict[int, int]
+    """The number of each state of the machine, except for states without a future."""
     idle_of: dict[int, int]
-    """The idle state here of each idle state of the machine it was made of."""
+    """The number of each idle state of the machine."""
 
 
-def mealy_of(machine: Deterministic, vectors: Sequence[int], *, budget: int) -> Mealy | None:
+def mealy_of(
+    machine: Deterministic | LabelledMachine,
+    vectors: Sequence[int],
+    states: Iterable[int] = (),
+    idles: Iterable[int] = (),
+    *,
+    budget: int,
+    merges: bool = True,
+) -> Mealy | None:
     """The machine over some truth vectors, or None if it has more than `budget` cells.
 
-    Two states are one if the same marks on the same events have the same answers ahead of them:
-    partition refinement from a single class (Moore). That never makes two answers of one.
+    It has what is reached from the beginning, and from some `states` and `idles`, which come first.
+
+    If it `merges`, two states are one if the same marks on the same events have the same answers
+    ahead of them: partition refinement from a single class (Moore). That never makes two answers of
+    one, but more symbols may tell such states apart.
     """
     most = budget // max(1, len(vectors))
-    idles, states = _reachable_states(machine, vectors, most)
-    if len(idles) + len(states) > most:
-        return None
-    steps = {q: [_step(machine, machine.step(q, v)) for v in vectors] for q in states}
-    class_of = _classes(steps)
-
-    def to_class(move: Move) -> Move:
-        return Move(class_of[move.target], move.accepts)
-
-    def both(step: Step) -> Step:
-        return Step(to_class(step.take), to_class(step.skip))
-
-    count = max(class_of.values()) + 1
-    one_of = {c: q for q, c in class_of.items() if q != DEAD}
-    begin = {
-        idle: tuple(both(_step(machine, machine.begin(idle, v))) for v in vectors) for idle in idles
-    }
-    wait = {idle: [machine.wait(idle, v) for v in vectors] for idle in idles}
-    idle_of = _idle_classes(begin, wait)
-    one_idle = {c: idle for idle, c in reversed(idle_of.items())}
-    return Mealy(
-        begin=tuple(begin[one_idle[c]] for c in range(len(one_idle))),
-        wait=tuple(
-            tuple(idle_of[after] for after in wait[one_idle[c]]) for c in range(len(one_idle))
-        ),
-        step=tuple(tuple(map(both, steps[one_of[c]])) for c in range(count)),
-        idle_of=idle_of,
-    )
-
-
-def _reachable_states(
-    machine: Deterministic, vectors: Sequence[int], most: int
-) -> tuple[list[int], list[int]]:
-    """The idle states and the states that the vectors reach, as found; `most` and one of each."""
 
     def waits(idle: int) -> Iterator[int]:
         return (machine.wait(idle, v) for v in vectors)
 
-    def steps(q: int) -> Iterator[int]:
-        return (p for v in vectors for p in machine.step(q, v) if p is not None)
+    def targets(q: int) -> Iterator[int]:
+        return (move.target for v in vectors for move in _step(machine, machine.step(q, v)))
 
-    idles = list(islice(reachable((machine.idle,), waits), most + 1))
-    starts = (q for i in idles for v in vectors for q in machine.begin(i, v) if q is not None)
-    return idles, list(islice(reachable(starts, steps), most + 1))
+    every_idle = list(islice(reachable((machine.idle, *idles), waits), most + 1))
+    begin = {idle: [_step(machine, machine.begin(idle, v)) for v in vectors] for idle in every_idle}
+    begun = (move.target for steps in begin.values() for step in steps for move in step)
+    every_state = list(islice(reachable((*states, *begun), targets), most + 1))
+    if len(every_idle) + len(every_state) > most:
+        return None
+    wait = {idle: [*waits(idle)] for idle in every_idle}
+    steps = {q: [_step(machine, machine.step(q, v)) for v in vectors] for q in every_state}
+    number = {q: n for n, q in enumerate(every_state)} | {DEAD: DEAD}
+    idle_of = {idle: n for n, idle in enumerate(every_idle)}
+    if merges:
+        number = _classes(steps)
+        rows = {idle: _row(row, number) for idle, row in begin.items()}
+        idle_of = coarsest(
+            dict.fromkeys(begin, 0),
+            lambda idle, c: (rows[idle], tuple(c[after] for after in wait[idle])),
+        )
+    one_state = {n: q for q, n in number.items() if q != DEAD and n != DEAD}
+    one_idle = {n: idle for idle, n in reversed(idle_of.items())}
+    return Mealy(
+        begin=tuple(_row(begin[one_idle[n]], number) for n in range(len(one_idle))),
+        wait=tuple(tuple(map(idle_of.__getitem__, wait[i])) for _, i in sorted(one_idle.items())),
+        step=tuple(_row(steps[q], number) for _, q in sorted(one_state.items())),
+        number={q: n for q, n in number.items() if n != DEAD},
+        idle_of=idle_of,
+    )
 
 
-def _step(machine: Deterministic, moves: Sequence[int | None]) -> Step:
-    take, skip = (NOWHERE if q is None else Move(q, machine.final[q]) for q in moves)
-    return Step(take, skip)
+def _step(machine: Deterministic | LabelledMachine, moves: Moves | LabelledMoves) -> Step:
+    skip = () if moves.skip is None else ((SKIP, moves.skip),)
+    return tuple(Move(m, q, machine.final[q]) for m, q in (*sorted(moves.takes), *skip))
 
 
 def _classes(steps: dict[int, list[Step]]) -> dict[int, int]:
     """The class of each state, from 0; DEAD for those from which nothing is accepted any more."""
-    rows = {q: [move for step in row for move in step] for q, row in steps.items()}
     # a row of its own, so that states without a future fall into its class
-    rows[DEAD] = [NOWHERE] * max(map(len, rows.values()), default=0)
-    classes = coarsest(
-        dict.fromkeys(rows, 0),
-        lambda q, c: tuple((c[move.target], move.accepts) for move in rows[q]),
-    )
+    rows: dict[int, Sequence[Step]] = {**steps}
+    rows[DEAD] = [()] * max(map(len, steps.values()), default=0)
+    classes = coarsest(dict.fromkeys(rows, 0), lambda q, c: _row(rows[q], c))
     alive = dict.fromkeys(c for c in classes.values() if c != classes[DEAD])
     number = {c: n for n, c in enumerate(alive)} | {classes[DEAD]: DEAD}
     return {q: number[c] for q, c in classes.items()}
 
 
-def _idle_classes(begin: dict[int, tuple[Step, ...]], wait: dict[int, list[int]]) -> dict[int, int]:
-    """The class of each idle state, from 0, that of the first one: where the same runs begin."""
-    return coarsest(
-        dict.fromkeys(begin, 0),
-        lambda idle, c: (begin[idle], tuple(c[after] for after in wait[idle])),
+def _row(steps: Sequence[Step], number: Mapping[int, int]) -> tuple[Step, ...]:
+    """Return steps with the numbers of states, without moves that lead to no answer."""
+    dead = number[DEAD]
+    return tuple(
+        tuple(
+            Move(mark, number[q], accepts)
+            for mark, q, accepts in step
+            if accepts or number[q] != dead
+        )
+        if step
+        else ()
+        for step in steps
     )

@@ -15,6 +15,7 @@ from cerlab.engine.answers import (
     join_arrays,
     paces,
 )
+from cerlab.engine.flat_program import TooLarge
 from cerlab.engine.kernels import blocks as b
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import (
@@ -27,7 +28,6 @@ from cerlab.engine.kernels.arrays import (
     Moves,
 )
 from cerlab.engine.kernels.limbs import BITS
-from cerlab.engine.labelled_program import TooLarge
 from cerlab.engine.measures import (
     MOST_INTEGER,
     EndTotals,

@@ -1,4 +1,4 @@
-"""A whole machine as flat arrays, for window scans.
+"""A whole machine as flat arrays, for window scans and for totals.
 
 Symbols with the same effect are one *action*. An action lists only what it changes: most events
 change little, and those that change nothing are not read at all.
@@ -7,7 +7,7 @@ change little, and those that change nothing are not read at all.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
@@ -15,8 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cerlab.automata.deterministic import Deterministic
-from cerlab.automata.explicit import DEAD, NOWHERE, Mealy, Move, Step, mealy_of
+from cerlab.automata.explicit import DEAD, SKIP, Mealy, Move, Step, mealy_of
 from cerlab.automata.explore import reachable, successors_by
+from cerlab.automata.labelled import LabelledMachine
+from cerlab.computed import cached_property
 from cerlab.engine.kernels.arrays import (
     BEGINNING,
     NEVER,
@@ -31,7 +33,10 @@ from cerlab.engine.kernels.arrays import (
 )
 
 BUDGET = 20_000
-"""The maximum number of cells of a machine for a program."""
+"""The maximum number of cells of a machine whose states are merged for a program."""
+
+UNMERGED = 1 << 16
+"""The maximum number of cells of a machine for other programs."""
 
 
 class Read(IntEnum):
@@ -43,73 +48,92 @@ class Read(IntEnum):
     """The first after one that is always read: the next ones change nothing more."""
 
 
-class Program(NamedTuple):
-    """A `Mealy` machine over the symbols so far."""
-
-    action: Symbols  # (symbols,)
-    read: Bytes  # (symbols,), a Read
-    moves: Moves
-    idles: tuple[int, ...]
-    """One number of each idle state in the machine."""
-    idle_of: dict[int, int]
-    """The idle state of each number."""
-    waits: Int32s  # (numbers, symbols)
-    """The number after each symbol: machines over more symbols may tell more of them apart."""
-    is_chained: bool
-    """Whether `kernels.windowed.chains` can list its answers."""
-    latest_first: bool
-    """Whether those list the answers of an end in that order, in which LIMIT takes them."""
-    copy_steps: CopySteps | None
-    """For chained programs only."""
+class TooLarge(Exception):
+    """The machine is too large, or the totals are too many, for the kernel."""
 
 
-def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
-    """The program of a machine over the truth vectors of its symbols; None if it is too large."""
-    mealy = mealy_of(machine, vectors, budget=BUDGET)
-    if mealy is None:
-        return None
-    idle_states = len(mealy.begin)
-    one_idle = {c: idle for idle, c in reversed(mealy.idle_of.items())}
-    columns = [_column(mealy, symbol) for symbol in range(len(vectors))]
-    numbers: dict[_Column, int] = {}
-    action = [numbers.setdefault(column, len(numbers)) for column in columns]
-    actions = list(numbers)
-    quiet = action[0] if _is_quiet(actions[action[0]]) else None
-    read = [
-        Read.ALWAYS if a != quiet else (Read.NEVER if _is_identity(actions[a]) else Read.ONCE)
-        for a in action
-    ]
-    moves = [_moves(column) for column in actions]
-    begins = [_begins(column.begin[i]) for i in range(idle_states) for column in actions]
-    leaves = [
-        [q for q, step in enumerate(column.step) if step.skip != Move(q, False)]
-        for column in actions
-    ]
-    is_chained = (
-        idle_states == 1 and not any(leaves) and _is_chained(len(mealy.step), moves, begins)
-    )
-    leave_first, leave = flat([[(q,) for q in row] for row in leaves], np.int32)
-    waits = [column.wait[i] for i in range(idle_states) for column in actions]
-    return Program(
+class Program:
+    """A machine over the symbols so far, whose runs its labels may tell apart."""
+
+    def __init__(
+        self,
+        machine: Deterministic | LabelledMachine,
+        vectors: Sequence[int],
+        states: Iterable[int] = (),
+        idles: Iterable[int] = (),
+        *,
+        merges: bool = True,
+    ) -> None:
+        """Take the arguments of `mealy_of`, the truth vectors of the symbols among them.
+
+        Raises `TooLarge` for too many cells.
+        """
+        budget = BUDGET if merges else UNMERGED
+        mealy = mealy_of(machine, vectors, states, idles, budget=budget, merges=merges)
+        if mealy is None:
+            raise TooLarge("the machine has too many states")
+        self._machine, self._vectors = machine, vectors
+        self.number, self.idle_of = mealy.number, mealy.idle_of
+        one_idle = {n: idle for idle, n in reversed(self.idle_of.items())}
+        self.idles = tuple(one_idle[n] for n in range(len(mealy.begin)))
+        """One idle state of the machine for each number."""
+        columns = [_column(mealy, symbol) for symbol in range(len(vectors))]
+        numbers: dict[_Column, int] = {}
+        action = [numbers.setdefault(column, len(numbers)) for column in columns]
+        actions = list(numbers)
         # bytes where they reach: kernels write and read one for each event
-        action=np.array(action, np.uint8 if len(actions) <= 256 else np.uint16),
-        read=np.array(read, np.uint8),
-        moves=Moves(
+        self.action: Symbols = np.array(action, np.uint8 if len(actions) <= 256 else np.uint16)
+        """The action of each symbol: (symbols,)."""
+        self.read: Bytes = np.array(_reads(actions, action[0]), np.uint8)[self.action]
+        """Which events with a symbol have to be read, a `Read`: (symbols,)."""
+        self._moves = [_moves(column) for column in actions]
+        self._begins = [
+            [_Op(DEAD, *move) for move in column.begin[i]]
+            for i in range(len(self.idles))
+            for column in actions
+        ]
+        leaves = [
+            [(q,) for q, step in enumerate(column.step) if not _stays(q, step)]
+            for column in actions
+        ]
+        leave_first, leave = flat(leaves, np.int32)
+        waits = [column.wait[i] for i in range(len(self.idles)) for column in actions]
+        self.moves = Moves(
             states=len(mealy.step),
             actions=len(actions),
-            begin=_ops(begins),
-            move=_ops(moves),
+            begin=_ops(self._begins),
+            move=_ops(self._moves),
             leave_first=leave_first,
             leave=leave,
             wait=np.array(waits, np.int32),
-        ),
-        idles=tuple(one_idle[c] for c in range(idle_states)),
-        idle_of=mealy.idle_of,
-        waits=_waits(machine, vectors, list(mealy.idle_of)),
-        is_chained=is_chained,
-        latest_first=all(map(_is_one_to_one, [*moves, *begins])),
-        copy_steps=copy_steps(moves, begins) if is_chained else None,
-    )
+        )
+
+    @cached_property
+    def waits(self) -> Int32s:
+        """The idle state of the machine after each symbol: (idle states, symbols).
+
+        Machines over more symbols may tell more of them apart.
+        """
+        waits = np.full((max(self.idle_of) + 1, len(self._vectors)), DEAD, np.int32)
+        for idle in self.idle_of:
+            waits[idle] = [self._machine.wait(idle, v) for v in self._vectors]
+        return waits
+
+    @cached_property
+    def is_chained(self) -> bool:
+        """Whether `kernels.windowed.chains` can list its answers."""
+        only_gathers = len(self.idles) == 1 and not len(self.moves.leave)
+        return only_gathers and _is_chained(self.moves.states, self._moves, self._begins)
+
+    @cached_property
+    def latest_first(self) -> bool:
+        """Whether chains list the answers of an end in that order, in which LIMIT takes them."""
+        return all(map(_is_one_to_one, [*self._moves, *self._begins]))
+
+    @cached_property
+    def copy_steps(self) -> CopySteps | None:
+        """The copies of each action, for chained programs only."""
+        return copy_steps(self._moves, self._begins) if self.is_chained else None
 
 
 class _Column(NamedTuple):
@@ -122,9 +146,9 @@ class _Column(NamedTuple):
 
 class _Op(NamedTuple):
     source: int
+    mark: int
     target: int
     accepts: bool
-    marks: bool
 
 
 def _column(mealy: Mealy, symbol: int) -> _Column:
@@ -135,46 +159,59 @@ def _column(mealy: Mealy, symbol: int) -> _Column:
     )
 
 
+def _reads(actions: Sequence[_Column], first: int) -> list[Read]:
+    """Return which events with an action have to be read; `first` is the action of symbol 0."""
+    once = first if _is_quiet(actions[first]) and not _is_nothing(actions[first]) else None
+    return [
+        Read.ONCE
+        if a == once
+        # one kernel does not know both
+        else (Read.NEVER if once is None and _is_nothing(column) else Read.ALWAYS)
+        for a, column in enumerate(actions)
+    ]
+
+
 def _is_quiet(column: _Column) -> bool:
     """Whether doing it twice is doing it once: as a rule so of events that satisfy no predicate.
 
     It starts and accepts nothing, and leaves a fresh machine as it is.
     """
-    nothing = Step(NOWHERE, NOWHERE)
-    after = {q: step.skip.target for q, step in enumerate(column.step)} | {DEAD: DEAD}
+    skips = all(m.mark == SKIP and not m.accepts for step in column.step for m in step)
+    after = {q: step[0].target if step else DEAD for q, step in enumerate(column.step)}
+    after[DEAD] = DEAD
     return (
-        all(step == nothing for step in column.begin)
+        not any(column.begin)
         and column.wait[0] == 0
         and all(column.wait[i] == i for i in column.wait)
-        and all(step.take == NOWHERE and not step.skip.accepts for step in column.step)
+        and skips
         and all(after[target] == target for target in after.values())
     )
 
 
-def _is_identity(column: _Column) -> bool:
-    return all(i == j for i, j in enumerate(column.wait)) and all(
-        step.skip.target == q for q, step in enumerate(column.step)
+def _is_nothing(column: _Column) -> bool:
+    """Return whether an action changes nothing."""
+    return (
+        not any(column.begin)
+        and all(i == j for i, j in enumerate(column.wait))
+        and all(step == (Move(SKIP, q, False),) for q, step in enumerate(column.step))
     )
+
+
+def _stays(q: int, step: Step) -> bool:
+    """Return whether runs in a state that skip an event stay there without an answer."""
+    return Move(SKIP, q, False) in step
 
 
 def _moves(column: _Column) -> list[_Op]:
     """The ops of runs that started earlier; of one target the run that stays there comes first."""
-    ops = []
-    for q, (take, skip) in enumerate(column.step):
-        if take != NOWHERE:
-            ops.append(_Op(q, take.target, take.accepts, True))
-        if skip not in (NOWHERE, Move(q, False)):
-            ops.append(_Op(q, skip.target, skip.accepts, False))
+    ops = [
+        _Op(q, *move)
+        for q, step in enumerate(column.step)
+        for move in step
+        if move.mark != SKIP or not _stays(q, step)
+    ]
     # of a chain the newest record is in front, so the run that stays is put there first
     return sorted(ops, key=lambda op: op.source != op.target)
-
-
-def _begins(step: Step) -> list[_Op]:
-    return [
-        _Op(DEAD, move.target, move.accepts, marks)
-        for move, marks in ((step.take, True), (step.skip, False))
-        if move != NOWHERE
-    ]
 
 
 def _is_chained(
@@ -206,15 +243,8 @@ def _is_one_to_one(ops: Sequence[_Op]) -> bool:
     return len(targets) == len(set(targets)) and sum(op.accepts for op in ops) <= 1
 
 
-def _waits(machine: Deterministic, vectors: Sequence[int], idles: list[int]) -> Int32s:
-    waits = np.full((max(idles) + 1, len(vectors)), DEAD, np.int32)
-    for idle in idles:
-        waits[idle] = [machine.wait(idle, v) for v in vectors]
-    return waits
-
-
 def _ops(rows: Sequence[Sequence[_Op]]) -> Ops:
-    return Ops(*flat(rows, np.int32, np.int32, np.uint8, np.uint8))
+    return Ops(*flat(rows, np.int32, np.int32, np.int32, np.uint8))
 
 
 Copy = tuple[int, int]

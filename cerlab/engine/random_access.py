@@ -195,7 +195,7 @@ class BatchAccess:
 
     def count_by_kernel(self) -> int | None:
         """Count the answers by kernels; None where they cannot."""
-        from cerlab.engine.labelled_program import TooLarge
+        from cerlab.engine.flat_program import TooLarge
         from cerlab.engine.totals import counts_of_ends, total_of
 
         try:

@@ -10,7 +10,7 @@ import numpy as np
 
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.strategy import Machine
-from cerlab.engine.flat_program import Program, program
+from cerlab.engine.flat_program import Program, TooLarge
 from cerlab.engine.kernels.arrays import NONE, UNKNOWN, Table
 from cerlab.model.event import Event
 from cerlab.predicates.columns import SymbolStage
@@ -162,7 +162,10 @@ class LearnedTables:
             symbols, latest = self._program
             vectors = list(self._stage.vectors)
             if symbols != len(vectors):
-                latest = program(self.machine, vectors)
+                try:
+                    latest = Program(self.machine, vectors)
+                except TooLarge:
+                    latest = None
                 self._program = (len(vectors), latest)
             return latest
 

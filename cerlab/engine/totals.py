@@ -23,6 +23,7 @@ from cerlab.engine.answers import (
     events_of_streams,
 )
 from cerlab.engine.array_totals import ArrayTotals
+from cerlab.engine.flat_program import Program, TooLarge
 from cerlab.engine.kernels import blocks as b
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import (
@@ -34,7 +35,6 @@ from cerlab.engine.kernels.arrays import (
 )
 from cerlab.engine.kernels.limbs import BITS
 from cerlab.engine.kernels.windowed import relevant
-from cerlab.engine.labelled_program import TooLarge, program_of
 from cerlab.engine.measures import (
     MOST_INTEGER,
     AggregateInputs,
@@ -243,18 +243,16 @@ class Places:
         columns: Mapping[str, Any],
         positions: Int64s,
         symbols: Symbols,
-        action: Symbols,
-        matters: Bytes,
+        program: Program,
     ) -> dict[str, Int64s]:
         """The events that matter and are in a partition, as fields of `b.Read`.
 
-        The columns and `symbols` are of all events of a batch, `positions` those in the stream;
-        `action` and `matters` are by symbol. Raises `BadData` for a time that is missing or goes
-        back.
+        The columns and `symbols` are of all events of a batch, `positions` those in the stream.
+        Raises `BadData` for a time that is missing or goes back.
         """
         count = len(positions)
-        indices, actions = np.empty(count + 1, np.int32), np.empty(count + 1, action.dtype)
-        found = relevant(symbols, matters, action, indices, actions)
+        indices, actions = np.empty(count + 1, np.int32), np.empty(count + 1, program.action.dtype)
+        found = relevant(symbols, program.read, program.action, indices, actions)
         some, actions = indices[:found], actions[:found]
         of_some, codes = np.zeros(found, np.int64), None
         if self._keys.attributes:
@@ -309,8 +307,11 @@ def _totals_by_kernel(
     columns, positions = events_of_streams(plan.streams, stream.columns, len(stream))
     stage, places = SymbolStage(machine.predicates), Places(plan, time)
     symbols = stage.symbols(columns, len(positions))
-    program = program_of(machine, stage.vectors)
-    events = places.read(columns, positions, symbols, program.action, program.matters)
+    try:
+        program = Program(machine, stage.vectors)
+    except TooLarge:
+        program = Program(machine, stage.vectors, merges=False)
+    events = places.read(columns, positions, symbols, program)
     read = read_of(events, machine.marks, inputs, events["positions"])
     separate = by_start or plan.window is not None
     options = k.Options(CONSUMES[plan.consume], separate, by_start)
@@ -340,7 +341,7 @@ def counts_of_ends(
     symbols, places = tables.symbols(columns, len(positions)), Places(plan, time)
     if (program := tables.program()) is None:
         raise TooLarge("the machine is too large for a program")
-    events = places.read(columns, positions, symbols, program.action, program.read)
+    events = places.read(columns, positions, symbols, program)
     options = k.Options(CONSUMES[plan.consume], plan.window is not None, False)
     ends = counts(options, program.moves, events, places.partitions)
     numbers = ends.runs
@@ -353,10 +354,8 @@ def counts(
     options: k.Options, moves: Moves, events: Mapping[str, Int64s], partitions: int
 ) -> EndTotals:
     """The numbers of answers at ends; raises `TooLarge`."""
-    read = read_of(events, [frozenset()] * 2, NO_INPUTS, events["positions"])
-    marked = [ops._replace(marks=ops.marks.astype(np.int32)) for ops in (moves.begin, moves.move)]
-    of_counts = moves._replace(begin=marked[0], move=marked[1])
-    return ArrayTotals(options).read(of_counts, read, partitions=partitions)
+    read = read_of(events, [frozenset()], NO_INPUTS, events["positions"])
+    return ArrayTotals(options).read(moves, read, partitions=partitions)
 
 
 def _rows(columns: Sequence[Any], length: int) -> Int64s:

@@ -264,7 +264,7 @@ class RunningTotals(AtOnce[Any]):
 
     def _read_batch(self, stream: Stream, rows: dict[Row, Total]) -> bool:
         """Read events by the kernel, or none; whether they are read."""
-        from cerlab.engine.labelled_program import TooLarge  # NumPy loads here
+        from cerlab.engine.flat_program import TooLarge  # NumPy loads here
 
         try:
             ends, lowest = self._ends.read_batch(stream, self.position)

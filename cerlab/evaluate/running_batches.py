@@ -17,9 +17,9 @@ from cerlab.automata.labelled import LabelledMachine
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch, events_of_streams, join_answers
 from cerlab.engine.array_totals import ArrayTotals, OpenRuns
+from cerlab.engine.flat_program import Program
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import Int64s
-from cerlab.engine.labelled_program import Program, program_of
 from cerlab.engine.measures import (
     EndTotals,
     group_rows,
@@ -121,7 +121,7 @@ class Batches:
             of_runs = self._numbering.columns(partitions, starts, groups, totals)
             order = self._places.order(partitions, starts)
             runs = OpenRuns(integers([each.state for each in carried]), order, of_runs)
-            of_parts = [program.idles[idle] for idle in idles]
+            of_parts = [program.idle_of[idle] for idle in idles]
             self._totals.begin(runs, of_parts, program.moves.states, self._numbering.groups)
 
     def read(self, stream: Stream, first: int, doubles: Collection[str]) -> Iterator[Ending]:
@@ -136,9 +136,9 @@ class Batches:
         inputs = numbering.inputs(stream, doubles)
         columns, inside = events_of_streams(plan.streams, stream.columns, len(stream))
         symbols, program = stage.symbols(columns, len(inside)), self._program
-        if len(stage.vectors) != program.moves.actions:
-            program = self._program_over([*program.number], [*program.idles])
-        events = places.read(columns, inside + first, symbols, program.action, program.matters)
+        if len(stage.vectors) != len(program.action):
+            program = self._program_over([*program.number], program.idles)
+        events = places.read(columns, inside + first, symbols, program)
         read = read_of(events, machine.marks, inputs, events["positions"] - first)
         partitions, groups = places.partitions, numbering.groups
         room = {"partitions": partitions, "groups": groups}
@@ -162,7 +162,7 @@ class Batches:
         runs, states = self._totals.runs(), [*program.number]
         of = runs.totals
         pointers = places.state(of.end, of.start, runs.order)
-        keys, names, partition = places.keys(), [*program.idles], driver.plan.partition
+        keys, names, partition = places.keys(), program.idles, driver.plan.partition
         of_parts = [dict[int, dict[Place, Total]]() for _ in keys]
         cells = zip(
             *(of.end.tolist(), runs.state.tolist(), of.start.tolist()),
@@ -185,7 +185,9 @@ class Batches:
 
     def _program_over(self, states: Sequence[int], idles: Sequence[int]) -> Program:
         """The program over all symbols so far, from all states that runs may be in."""
-        return program_of(self._query.machine, self._query.stage.vectors, states, idles, more=True)
+        machine, vectors = self._query.machine, self._query.stage.vectors
+        # totals of two states cannot be told apart once they are one
+        return Program(machine, vectors, states, idles, merges=False)
 
     def _endings(self, totals: EndTotals, partitions: Int64s) -> Iterator[Ending]:
         """The rows of the kernel; one for each group where ends do not matter."""

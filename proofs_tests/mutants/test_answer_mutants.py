@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cerlab.automata.labelled import LabelledMachine, LabelledMoves, LabelledStates
-from cerlab.engine import array_totals, labelled_program, totals, windows
+from cerlab.automata.explicit import SKIP, Step
+from cerlab.automata.labelled import LabelledMoves, LabelledStates
+from cerlab.engine import array_totals, flat_program, totals, windows
 from cerlab.engine import labels as registers
 from cerlab.engine import measures as end_totals
 from cerlab.engine.kernels import blocks as kernel
@@ -116,9 +117,9 @@ def no_reset(self: RunTotals[Any]) -> None:
     """Continue runs that CONSUME BY ends."""
 
 
-def always_stays(machine: LabelledMachine, q: int, moves: LabelledMoves) -> bool:
+def always_stays(q: int, step: Step) -> bool:
     """Lose runs that skip an event in an accepting state."""
-    return moves.skip == q
+    return any(move.mark == SKIP and move.target == q for move in step)
 
 
 def by_the_first(rows: Any, by: Sequence[Any]) -> Any:
@@ -155,9 +156,9 @@ def not_consumed(self: running.RunningTotals, event: Event, rows: Any) -> None:
         _READ_EVENT(self, event, rows)
 
 
-def of_symbols_so_far(*of: Any, more: bool) -> labelled_program.Program:
+def of_symbols_so_far(*of: Any, merges: bool) -> flat_program.Program:
     """Runs that no event so far can end are lost at the end of a batch."""
-    return labelled_program.program_of(*of)
+    return flat_program.Program(*of)
 
 
 _READ_BATCH = array_totals.ArrayTotals.read
@@ -274,7 +275,7 @@ MUTANTS = [
     mutant(COMPARED, end_totals, "group_rows", apart),
     mutant(LISTED, running_batches, "labelled_answers", by_all_labels),
     mutant(LISTED, recent, "joined", first_two_change_places),
-    mutant(BATCHES, running_batches, "program_of", of_symbols_so_far),
+    mutant(BATCHES, running_batches, "Program", of_symbols_so_far),
     mutant(BATCHES, array_totals.ArrayTotals, "read", lives_on),
     mutant(BATCHES, array_totals, "_starts_of", without_the_earliest),
     mutant(BATCHES, windows.WindowStarts, "take", begins_with_the_batch),
@@ -293,7 +294,7 @@ MUTANTS = [
     mutant(EXACT, reference, "add_gain", gained_once),
     mutant(EXACT, totals, "_without_starts", last_start),
     mutant(EXACT, RunTotals, "reset", no_reset),
-    mutant(KERNEL, labelled_program, "_stays", always_stays),
+    mutant(KERNEL, flat_program, "_stays", always_stays),
     mutant(KERNEL, end_totals, "group_rows", by_the_first),
     mutant(KERNEL, aggregated, "nearest", rounded_twice),
     mutant(SESSION, Sliding, "add", without_the_oldest),

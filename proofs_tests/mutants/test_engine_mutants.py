@@ -40,9 +40,8 @@ def classes_by_marks(steps: dict[int, list[Step]]) -> dict[int, int]:
     signatures: dict[Any, int] = {}
     classes = {DEAD: DEAD}
     for q, row in steps.items():
-        key = tuple((move.accepts, move.target == DEAD) for step in row for move in step)
-        nothing = all(not accepts and is_dead for accepts, is_dead in key)
-        classes[q] = DEAD if nothing else signatures.setdefault(key, len(signatures))
+        key = tuple(tuple((move.mark, move.accepts) for move in step) for step in row)
+        classes[q] = signatures.setdefault(key, len(signatures)) if any(key) else DEAD
     return classes
 
 

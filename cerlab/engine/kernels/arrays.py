@@ -123,16 +123,16 @@ class Partitions(NamedTuple):
 class Ops(NamedTuple):
     """The ops of the actions of a program: action a has ``first[a] .. first[a + 1]``.
 
-    The runs in state `source` go on in `target`, NONE for nowhere, taking the event if `marks`, and
-    are answers if `accepts`. `source` is NONE for the run that starts. Where marks are told apart,
-    `marks` has the number of one, NONE for runs that skip the event.
+    The runs in state `source` go on in `target`, NONE for nowhere, and are answers if `accepts`.
+    `source` is NONE for the run that starts. `marks` has the number of the mark by which they take
+    the event, NONE for runs that skip it.
     """
 
     first: Int32s  # (actions + 1,)
     source: Int32s  # (ops,)
+    marks: Int32s  # (ops,)
     target: Int32s  # (ops,)
     accepts: Bytes  # (ops,)
-    marks: Bytes | Int32s  # (ops,)
 
 
 class Moves(NamedTuple):

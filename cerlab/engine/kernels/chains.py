@@ -175,7 +175,7 @@ def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
     for o in range(begin.first[a], begin.first[a + 1]):
         target = begin.target[o]
         if target != k.NONE:
-            records.event[head] = i if begin.marks[o] else k.NONE
+            records.event[head] = i if begin.marks[o] != k.NONE else k.NONE
             records.down[head] = k.NONE
             records.start[head] = i
             records.older[head] = heads[row + target]
@@ -201,7 +201,7 @@ def list_end(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains, e
                     if is_full(chains.answers, reg, 1):
                         return k.FULL
                     position = events.offset + events.positions[end]
-                    list_start(begin.marks[o] != 0, position, chains.answers, reg)
+                    list_start(begin.marks[o] != k.NONE, position, chains.answers, reg)
                 reg[OP] += 1
                 continue
             o = move.first[a] + op - starts

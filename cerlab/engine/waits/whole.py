@@ -24,9 +24,9 @@ from cerlab.engine.answers import (
     batched_answers,
     join_answers,
 )
+from cerlab.engine.flat_program import TooLarge
 from cerlab.engine.kernels.arrays import KEEP, NO_LIMIT, NONE, Int64s
 from cerlab.engine.kernels.totals import Options
-from cerlab.engine.labelled_program import TooLarge
 from cerlab.engine.reference import waiting as as_written
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.engine.registers.program import NotTaken, warn_of_python
