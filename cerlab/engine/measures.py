@@ -14,18 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.automata.plan import PlanClauses
 from cerlab.budget import polled
-from cerlab.engine.answers import events_of_streams
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.blocks import NOTHING as NO_LEAST
 from cerlab.engine.reference.totals import ANY_START, Place, Sliding, Total
-from cerlab.engine.windows import WindowStarts
 from cerlab.errors import BadData, TypeMismatch
-from cerlab.model.clauses import EventWindow, Window
 from cerlab.model.columns import is_duration, nanoseconds, order_of, values_of
 from cerlab.model.event import Value
-from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.truth import kind_of
 
 if TYPE_CHECKING:
@@ -384,20 +379,6 @@ def slide(
             yield end, {(start, group): queue.add(end, total, int(lowest[end]))}
 
     return columns_of(totals_by_end(), inputs)
-
-
-def first_ends(window: Window, plan: PlanClauses, stream: Stream, time: TimeAxis | None) -> Int64s:
-    """By position the first one inside a window that ends there: int64 (events,).
-
-    Of events outside FROM it says nothing. Events are counted in the whole stream.
-    """
-    length = len(stream)
-    if isinstance(window, EventWindow):
-        return np.arange(length) - min(window.width, length)
-    columns, positions = events_of_streams(plan.streams, stream.columns, length)
-    lowest = np.zeros(length, np.int64)
-    lowest[positions] = WindowStarts(window, time).read(columns, positions)
-    return lowest
 
 
 def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:

@@ -402,7 +402,7 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
 
     def _resume(self, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         self.position = values["read"]
-        self._starts.resume(*map(list, values["window"]))
+        self._starts.resume(values["window"], self.position)
         with reading_state():
             number_keys(self._keys, values["keys"])
         self._tecs.resume(arrays)

@@ -210,7 +210,8 @@ class Places:
         }
         if self._starts.clock is not None:
             inside = sorted({p: t for _, some in pointers for t, p in some}.items())
-            self._starts.resume([time for _, time in inside], [p for p, _ in inside])
+            times = [time for _, time in inside]
+            self._starts.resume((times, [p for p, _ in inside]), MOST_EVENTS)
             self._starts.clock.last = last
 
     def order(self, partitions: Sequence[int], starts: Sequence[int]) -> Int64s:

@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.budget import poll
+from cerlab.engine.answers import events_of_streams
 from cerlab.engine.kernels.arrays import NONE, Int32s, Int64s
 from cerlab.engine.kernels.windows import first_above, goes_back, window_starts
 from cerlab.engine.state_checks import check_window, expect, is_whole
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.columns import Columns, is_arrow, nanoseconds, numbers_of, values_of
-from cerlab.model.event import Event, Value
+from cerlab.model.event import Event, Value, is_of_streams
 from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for, width_of
 
 # the difference of two such instants, less such a width, is below 2^63
@@ -299,10 +300,14 @@ class TimeColumn:
 
     def read_event(self, event: Event, position: int) -> Instant:
         """Return the instant of one event. Raises as `read`."""
+        self.last = now = self.instant(event, position)
+        return now
+
+    def instant(self, event: Event, position: int) -> Instant:
+        """Return the instant of the next event, which is not read yet. Raises as `read`."""
         now = self._clock(event, position)
         if self.last is not None:
             check_order(self.last, now, position)
-        self.last = now
         return now
 
     def _events(self, columns: Mapping[str, Any], length: int) -> list[Event]:
@@ -485,7 +490,10 @@ class _Inside:
         is_int = whole and isinstance(time, int) and -SAFE < time < SAFE
         if not is_int or self._doubles is not None:
             self._become_list()
-        self._times[self._end : self._end + 1] = [time]
+        if isinstance(self._times, list):
+            self._times[self._end :] = [time]
+        else:
+            self._times[self._end] = time
         self._positions[self._end] = position
         self._end += 1
 
@@ -592,15 +600,78 @@ class WindowStarts:
         return int(self._inside.positions[0]) if len(self._inside) else NONE
 
     def inside(self) -> tuple[Instants, Int64s]:
-        """Return the instants and positions of the events inside the window, for `resume`."""
+        """Return the instants and positions of the events inside the window."""
         return self._inside.times, self._inside.positions
 
-    def resume(self, times: list[Instant], positions: list[int]) -> None:
-        """Restore the events that `inside` returned."""
+    def state(self) -> Any:
+        """Return a snapshot for `resume`: (times, positions)."""
+        times, positions = self.inside()
+        return list(map(_plain, times)), positions.tolist()
+
+    def resume(self, state: Any, read: int) -> None:
+        """Restore a snapshot after `read` events. Raises `BadData` and others for other values."""
+        times, positions = state
+        check_window(times, positions, read)
         self._inside = _Inside()
-        self._inside.append(instants_of(times, 0), np.array(positions, np.int64))
+        self._inside.append(instants_of(list(times), 0), np.array(positions, np.int64))
         if self.clock is not None:
             self.clock.last = times[-1] if times else None
+
+
+class SlidingEnds:
+    """The first end that a sliding window has at each event of a stream.
+
+    A window in events counts the whole stream. A window in time has no end at events that FROM
+    leaves out.
+    """
+
+    def __init__(self, window: Window, streams: Sequence[str], axis: TimeAxis | None) -> None:
+        self._starts = WindowStarts(window, axis)
+        self._streams = () if self._starts.clock is None else streams
+        self._width = window.width if isinstance(window, EventWindow) else 0
+
+    def read(self, columns: Mapping[str, Any], length: int, first: int) -> Int64s:
+        """Return the first end at each event of a batch, whose first event has position `first`.
+
+        It is 0 for events outside FROM. Raises as `WindowStarts.read`.
+        """
+        if self._starts.clock is None:
+            return np.arange(first, first + length) - min(self._width, first + length)
+        columns, inside = events_of_streams(self._streams, columns, length)
+        ends = np.zeros(length, np.int64)
+        ends[inside] = self._starts.read(columns, inside + first)
+        return ends
+
+    def instant(self, event: Event, position: int) -> Instant | None:
+        """Return the instant of the next event for `take_event`, None outside FROM.
+
+        Raises `BadData` as `read`.
+        """
+        if self._starts.clock is None:
+            return 0
+        inside = is_of_streams(event, self._streams)
+        return self._starts.clock.instant(event, position) if inside else None
+
+    def take_event(self, time: Instant, position: int) -> int:
+        """Read an event; return the first end there."""
+        if self._starts.clock is None:
+            return position - self._width
+        self._starts.clock.last = time
+        return self._starts.take_event(time, position)
+
+    def copy(self) -> SlidingEnds:
+        """Return another one that goes on from here."""
+        other = copy(self)
+        other._starts = self._starts.copy()
+        return other
+
+    def state(self) -> Any:
+        """Return a snapshot for `resume`: (times, positions)."""
+        return self._starts.state()
+
+    def resume(self, state: Any, read: int) -> None:
+        """Restore a snapshot, as `WindowStarts.resume`."""
+        self._starts.resume(state, read)
 
 
 class Windows:
@@ -657,16 +728,14 @@ class Windows:
 
     def state(self) -> Any:
         """Return a snapshot for `resume`: (events read, [(times, positions), ..])."""
-        inside = (starts.inside() for starts in self._starts)
-        return self._count, [(list(map(_plain, times)), at.tolist()) for times, at in inside]
+        return self._count, [starts.state() for starts in self._starts]
 
     def resume(self, state: Any, read: int) -> None:
         """Restore a snapshot. Raises `BadData` and other errors if it is not one of `state`."""
         self._count, windows = state
         expect(is_whole(self._count, 0, read + 1), "how many events FROM left")
-        for starts, (times, positions) in zip(self._starts, windows, strict=True):
-            check_window(times, positions, read)
-            starts.resume(list(times), list(positions))
+        for starts, inside in zip(self._starts, windows, strict=True):
+            starts.resume(inside, read)
 
     def order(self, position: int) -> int:
         """Return the order of the next event."""

@@ -292,11 +292,11 @@ class GroupTotals:
         listed: Callable[[AggregateInputs], EndTotals] | None = None,
     ) -> None:
         from cerlab.engine.measures import (
-            first_ends,
             group_rows,
             slide,  # NumPy loads here
         )
         from cerlab.engine.totals import totals_of_ends
+        from cerlab.engine.windows import SlidingEnds
         from cerlab.predicates.columns.key_codes import KeyCodes
 
         self._request, self._stream, self._positions = request, stream, positions
@@ -320,7 +320,8 @@ class GroupTotals:
         if "end" not in request.groups:
             totals = group_rows(totals, groups)
         elif request.window is not None:
-            lowest = first_ends(request.window, plan, stream, time)
+            ends = SlidingEnds(request.window, plan.streams, time)
+            lowest = ends.read(stream.columns, len(stream), 0)
             totals = slide(totals, groups, lowest, inputs)
         self.totals = totals
         self.some = len(totals.end) > 0

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +19,7 @@ from cerlab.compile.pattern import Pattern
 from cerlab.engine import codec
 from cerlab.engine.codec import AXIS, Layout, axis_of_state
 from cerlab.engine.measures import infinite, no_sum
-from cerlab.engine.reference.driver import Driver, WindowPointer
+from cerlab.engine.reference.driver import Driver
 from cerlab.engine.reference.totals import (
     ANY_START,
     Gain,
@@ -35,12 +34,12 @@ from cerlab.engine.reference.totals import (
 from cerlab.engine.run import AtOnce
 from cerlab.engine.state_checks import (
     check_key,
-    check_times,
     expect,
     is_value,
     is_whole,
     reading_state,
 )
+from cerlab.engine.windows import SlidingEnds
 from cerlab.errors import BadData, TypeMismatch, Unsupported
 from cerlab.evaluate import thresholds
 from cerlab.evaluate.aggregates import (
@@ -59,10 +58,9 @@ from cerlab.evaluate.physical import compiled
 from cerlab.evaluate.recent import WithEvents
 from cerlab.evaluate.runs import pattern_digest
 from cerlab.io.named_columns import arrow_column, one_array, several_types
-from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import as_arrow, values_of
 from cerlab.model.event import Duration, Event, Value, value_of
-from cerlab.model.stream import Instant, Stream, TimeAxis, Until, check_order, clock_for
+from cerlab.model.stream import Stream, TimeAxis, Until
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.truth import Key, kind_of, partition_key
 
@@ -82,7 +80,7 @@ class Row(NamedTuple):
     group: int
 
 
-TOTALS = Layout("cerlab-totals", 3, {"time": AXIS, "body": tuple})
+TOTALS = Layout("cerlab-totals", 4, {"time": AXIS, "body": tuple})
 
 
 class RunningTotals(AtOnce[Any]):
@@ -121,7 +119,9 @@ class RunningTotals(AtOnce[Any]):
         self.asked = pattern, request
         """The query and the request."""
         self._keys: dict[Key | None, tuple[Value, ...]] = {}
-        self._ends = _Ends(request.window, pattern.ast.streams, time)
+        self._ends = None
+        if request.window is not None:
+            self._ends = SlidingEnds(request.window, pattern.ast.streams, time)
         self._listed: Listed | None = None
         self._batches: Batches | None = None
         if self._has_runs:
@@ -171,7 +171,7 @@ class RunningTotals(AtOnce[Any]):
             list(self._keys.items()),
             list(self._rows.items()),
             [(row, queue.state()) for row, queue in self._queues.items()],
-            self._ends.state(),
+            self._ends and self._ends.state(),
         )
         return codec.write(TOTALS, self._of, {"time": self._time, "body": body}, {})
 
@@ -196,7 +196,8 @@ class RunningTotals(AtOnce[Any]):
         for row, queue in queues:
             sliding = self._queues[self._read_row(*row)] = Sliding()
             sliding.resume(queue, total, self.position)
-        self._ends.resume(ends, self.position)
+        if self._ends is not None:
+            self._ends.resume(ends, self.position)
 
     def _read_place(self, start: Any, group: Any) -> tuple[int, int]:
         """The start and the group of runs in a state; raises `BadData` for others."""
@@ -267,7 +268,7 @@ class RunningTotals(AtOnce[Any]):
         from cerlab.engine.flat_program import TooLarge  # NumPy loads here
 
         try:
-            ends, lowest = self._ends.read_batch(stream, self.position)
+            ends, lowest = self._ends_after(stream)
             endings = self._read_arrays(stream)
         except (BadData, TypeMismatch, TooLarge):
             return False  # event by event it is found which event it is, or that there is none
@@ -297,19 +298,29 @@ class RunningTotals(AtOnce[Any]):
         """Read events whose answers are listed."""
         parts = [stream]
         try:
-            self._ends.read_batch(stream, self.position)
+            self._ends_after(stream)
         except BadData:  # event by event it is found which one it is
             parts = [Stream([event]) for event in stream.events]
         for part in parts:
-            ends, lowest = self._ends.read_batch(part, self.position)
+            ends, lowest = self._ends_after(part)
             try:
                 self._take(listed.read(part, self._doubles), lowest, rows)
             except BadData:
                 read = part[: listed.run.position - self.position]
-                ends, _ = self._ends.read_batch(read, self.position)
+                ends, _ = self._ends_after(read)
                 raise
             finally:
                 self._ends, self.position = ends, listed.run.position
+
+    def _ends_after(self, stream: Stream) -> tuple[SlidingEnds | None, list[int] | None]:
+        """Return the sliding window after a batch, and its first end at each event.
+
+        Raises as `SlidingEnds.read`.
+        """
+        if self._ends is None:
+            return None, None
+        after = self._ends.copy()
+        return after, after.read(stream.columns, len(stream), self.position).tolist()
 
     def _take(
         self, endings: Iterable[Ending], lowest: Sequence[int] | None, rows: dict[Row, Total]
@@ -380,9 +391,11 @@ class RunningTotals(AtOnce[Any]):
         self._kinds, self._doubles = kinds, doubles
 
     def _read_event(self, event: Event, rows: dict[Row, Total]) -> None:
-        now = self._ends.instant(event, self.position)
+        ends, lowest = self._ends, None
+        now = None if ends is None else ends.instant(event, self.position)
         read = self._driver.read(event, self.position)
-        lowest = self._ends.read(now, self.position)
+        if ends is not None and now is not None:
+            lowest = ends.take_event(now, self.position)
         end, self.position = self.position, self.position + 1
         if read is None:
             return
@@ -515,75 +528,6 @@ def _check_waits(pattern: Pattern, request: Request) -> None:
             "sliding= needs answers by end, and those that wait come when their wait is over",
             hint="aggregate a whole stream: query.run(..).aggregate(..)",
         )
-
-
-class _Ends:
-    """The first end of a sliding window that ends at an event; None without a window."""
-
-    def __init__(
-        self, window: Window | None, streams: Sequence[str], time: TimeAxis | None
-    ) -> None:
-        self._streams = streams
-        self._window = window
-        self._time = time
-        self._pointer = None if window is None else WindowPointer(window)
-        self._clock = None
-        if isinstance(window, AttributeWindow | TimeWindow):
-            self._clock = clock_for(window, time)
-        self._now: Instant | None = None
-
-    def read_batch(self, stream: Stream, first: int) -> tuple[_Ends, list[int] | None]:
-        """This after a batch, of which the first event has that position; and what `read` returns.
-
-        Raises `BadData` as `instant`.
-        """
-        import numpy as np
-
-        from cerlab.engine.answers import events_of_streams
-        from cerlab.engine.windows import list_of
-        from cerlab.evaluate.running_batches import window_times
-
-        if self._pointer is None:
-            return self, None
-        streams = () if self._clock is None else self._streams
-        columns, inside = events_of_streams(streams, stream.columns, len(stream))
-        positions = inside + first
-        times = window_times(self._window, self._time, columns, positions, self._now)
-        after, lowest = copy(self), np.zeros(len(stream), np.int64)
-        after._pointer = self._pointer.copy()
-        lowest[inside] = after._pointer.advance_all(list_of(times), positions.tolist())
-        if len(times):
-            (after._now,) = list_of(times[-1:])
-        return after, lowest.tolist()
-
-    def instant(self, event: Event, position: int) -> Instant | None:
-        """The time of an event, None outside FROM; raises `BadData` as a window of the query."""
-        if self._clock is None:
-            return 0
-        if self._streams and event.stream is not None and event.stream not in self._streams:
-            return None
-        now = self._clock(event, position)
-        if self._now is not None:
-            check_order(self._now, now, position)
-        return now
-
-    def state(self) -> Any:
-        """All of it, as nested tuples of values."""
-        return self._now, None if self._pointer is None else self._pointer.state()
-
-    def resume(self, state: Any, read: int) -> None:
-        """Go on from a `state` after `read` events; raises `BadData` and others for others."""
-        self._now, pointer = state
-        check_times(() if self._now is None else (self._now,))
-        if self._pointer is not None:
-            self._pointer.resume(pointer, read)
-
-    def read(self, now: Instant | None, position: int) -> int | None:
-        """The first end that counts at a position."""
-        if self._pointer is None or now is None:
-            return None
-        self._now = now
-        return self._pointer.advance(now, position)
 
 
 def _parts(value: Value) -> tuple[int, int, int]:

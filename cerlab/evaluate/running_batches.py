@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,17 +31,15 @@ from cerlab.engine.reference.totals import Place, RunTotals, Total
 from cerlab.engine.state_checks import MOST_EVENTS
 from cerlab.engine.tecs_run import CONSUMES
 from cerlab.engine.totals import Places, read_of
-from cerlab.engine.windows import Instants, TimeColumn
 from cerlab.errors import BadData
 from cerlab.evaluate.aggregates import Request
 from cerlab.evaluate.groups import Groups
 from cerlab.evaluate.labelled import labelled_answers
 from cerlab.evaluate.numbering import Numbering
 from cerlab.evaluate.recent import WithEvents
-from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import take_rows, values_of
 from cerlab.model.event import Event, Value
-from cerlab.model.stream import Instant, Stream, TimeAxis, Until
+from cerlab.model.stream import Stream, TimeAxis, Until
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.truth import Key, key_of, partition_key
 
@@ -278,21 +276,3 @@ def _key(names: Sequence[str], values: Sequence[Value], of: tuple[str, ...]) -> 
     key = partition_key(Event("?", dict(zip(names, values, strict=True))), of)
     assert key is not None, "its events are in a partition"
     return key
-
-
-def window_times(
-    window: Window | None,
-    axis: TimeAxis | None,
-    columns: Any,
-    positions: Int64s,
-    last: Instant | None,
-) -> Instants:
-    """The instants of events, 0 where no window asks for them.
-
-    Raises `BadData` for one that is missing or goes back.
-    """
-    if not isinstance(window, AttributeWindow | TimeWindow):
-        return np.zeros(len(positions), np.int64)
-    column = TimeColumn(window, axis)
-    column.last = last
-    return column.read(columns, len(positions), lambda n: int(positions[n]))

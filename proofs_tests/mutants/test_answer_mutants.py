@@ -19,7 +19,6 @@ from cerlab.engine import measures as end_totals
 from cerlab.engine.kernels import blocks as kernel
 from cerlab.engine.kernels.labels import SEVERAL
 from cerlab.engine.labels import Places
-from cerlab.engine.reference import driver
 from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sliding, Total
 from cerlab.engine.registers import program as program_of_registers
@@ -200,11 +199,13 @@ def in_the_order_they_came(self: Any, values: Sequence[Any]) -> Any:
 
 
 def forgets_the_batch_before(
-    self: driver.WindowPointer, times: Sequence[Any], positions: Sequence[int]
-) -> list[int]:
-    """The window of a batch begins with it."""
-    self._inside.clear()
-    return [self.advance(*each) for each in zip(times, positions, strict=True)]
+    self: windows.SlidingEnds, columns: Any, length: int, first: int
+) -> Any:
+    """The sliding window of a batch begins with it."""
+    return np.maximum(_READ_ENDS(self, columns, length, first), first)
+
+
+_READ_ENDS = windows.SlidingEnds.read
 
 
 def by_all_labels(pattern: Any, part: Stream, batches: Any, _: Any) -> Any:
@@ -281,7 +282,7 @@ MUTANTS = [
     mutant(BATCHES, windows.WindowStarts, "take", begins_with_the_batch),
     mutant(BATCHES, numbering._Order, "keys_of", in_the_order_they_came),
     mutant(BATCHES, numbering, "_zeros", at_the_wrong_power),
-    mutant(BATCHES, driver.WindowPointer, "advance_all", forgets_the_batch_before),
+    mutant(BATCHES, windows.SlidingEnds, "read", forgets_the_batch_before),
     mutant(EXACT, LabelledStates, "_moves", first_mark_only),
     mutant(EXACT, LabelledStates, "_moves", passes_or_takes),
     mutant(EXACT, LabelledStates, "__init__", only_asked_for),

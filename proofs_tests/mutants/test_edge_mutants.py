@@ -34,9 +34,9 @@ from proofs_tests.suite import Suite
 _RESUME, _BEGINS = WindowStarts.resume, assignment.begins_in_events
 
 
-def no_last_instant(self: WindowStarts, times: list[Any], positions: list[int]) -> None:
+def no_last_instant(self: WindowStarts, state: Any, read: int) -> None:
     """A session that goes on does not know when its last event was."""
-    _RESUME(self, times, positions)
+    _RESUME(self, state, read)
     if self.clock is not None:
         self.clock.last = None
 

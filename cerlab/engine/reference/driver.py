@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
 from fractions import Fraction
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar, assert_never
@@ -111,30 +110,10 @@ class WindowPointer:
             self._inside.popleft()
         return self._inside[0][1]
 
-    def advance_all(self, times: Sequence[Instant], positions: Sequence[int]) -> list[int]:
-        """Read several events: as `advance` for each, in less time."""
-        if self._counts:
-            times = range(self._events, self._events + len(times))
-            self._events += len(times)
-        inside = [*self._inside, *zip(times, positions, strict=True)]
-        first, lowest = 0, []
-        for time in times:
-            while time - inside[first][0] > self._width:
-                first += 1
-            lowest.append(inside[first][1])
-        self._inside = deque(inside[first:])
-        return lowest
-
     @property
     def lowest(self) -> int:
         """The lowest start that the last event allowed; 0 before the first one."""
         return self._inside[0][1] if self._inside else 0
-
-    def copy(self) -> WindowPointer:
-        """Return another one that has read the same events."""
-        other = copy(self)
-        other._inside = self._inside.copy()
-        return other
 
     def state(self) -> Any:
         """All of it, as nested tuples of values."""

@@ -19,7 +19,7 @@ from cerlab.engine.answers import (
 )
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.state import number_keys
-from cerlab.engine.state_checks import check_times, check_window, expect, is_whole
+from cerlab.engine.state_checks import check_times, expect, is_whole
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.waits.bounds import EventWindowBound, RivalBound
 from cerlab.engine.waits.relevance import AutomatonTests, TransducerTests
@@ -215,13 +215,12 @@ class EventReader:
 
     def state(self) -> Any:
         """Return all that has to be known to go on, as nested tuples of values."""
-        insides = [starts.inside() for starts in self._windows.values()]
         return (
             self.position,
             [clock.last for clock in self._clocks.values()],
             self.now,
             [] if self._codes is None else self._codes.keys(),
-            [(list_of(times), positions.tolist()) for times, positions in insides],
+            [starts.state() for starts in self._windows.values()],
             [each.state() for each in self._counted.values()],
             [each.state() for each in self._rivals.values()],
         )
@@ -238,9 +237,8 @@ class EventReader:
             clock.last = then
         self.now, self._promised = [*now], [*now]
         number_keys(self._codes, keys)
-        for starts, (times, positions) in zip(self._windows.values(), insides, strict=True):
-            check_window(times, positions, self.position)
-            starts.resume([*times], [*positions])
+        for starts, inside in zip(self._windows.values(), insides, strict=True):
+            starts.resume(inside, self.position)
         for part, of_part in zip(self._counted.values(), counted, strict=True):
             part.resume(of_part, self.keys, self.position)
         for rival, of_rival in zip(self._rivals.values(), rivals, strict=True):
