@@ -35,8 +35,8 @@ Definition tecs_outputs {D} (phi : formula D) : nat -> stream D -> list open_eve
 
 (** The complex events of a whole stream, those that end at each event; under WITHIN n EVENTS if there is an n:
     then Algorithm 2 lists those that start late enough. *)
-Definition tecs_answers {D} (width : option nat) (S : stream D) (phi : formula D) : list complex_event :=
+Definition tecs_answers {D} (width : option nat) (evs : stream D) (phi : formula D) : list complex_event :=
   flat_map (fun j =>
       let lowest := match width with Some n => j - n | None => 0 end in
-      map (fun '(i, P) => (i, j, rev P)) (tecs_outputs phi lowest (rev (firstn (1 + j) S))))
-    (seq 0 (length S)).
+      map (fun '(i, P) => (i, j, rev P)) (tecs_outputs phi lowest (rev (firstn (1 + j) evs))))
+    (seq 0 (length evs)).

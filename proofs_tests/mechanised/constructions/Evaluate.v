@@ -61,8 +61,8 @@ Fixpoint iterate (precedes : valuation -> valuation -> bool) (n : nat) (once : l
   end.
 
 (** Positions of a stream, and tests of all and some of them. *)
-Definition all_positions {A} (S : list A) (test : nat -> bool) := forallb test (seq 0 (length S)).
-Definition some_position {A} (S : list A) (test : nat -> bool) := existsb test (seq 0 (length S)).
+Definition all_positions {A} (evs : list A) (test : nat -> bool) := forallb test (seq 0 (length evs)).
+Definition some_position {A} (evs : list A) (test : nat -> bool) := existsb test (seq 0 (length evs)).
 
 (** One member of each set, in all ways. *)
 Fixpoint choices {A} (sets : list (list A)) : list (list A) :=
@@ -71,38 +71,38 @@ Fixpoint choices {A} (sets : list (list A)) : list (list A) :=
   | set :: sets => flat_map (fun x => map (cons x) (choices sets)) set
   end.
 
-Fixpoint holds_b {D} (S : stream D) (V : valuation) (c : condition D) : bool :=
+Fixpoint holds_b {D} (evs : stream D) (V : valuation) (c : condition D) : bool :=
   match c with
-  | Relates (Every P) Xs => forallb P (choices (map (events_at S V) Xs))
-  | Relates (Sets P) Xs => P (map (events_at S V) Xs)
-  | AndAlso c d => holds_b S V c && holds_b S V d
-  | OrElse c d => holds_b S V c || holds_b S V d
+  | Relates (Every P) Xs => forallb P (choices (map (events_at evs V) Xs))
+  | Relates (Sets P) Xs => P (map (events_at evs V) Xs)
+  | AndAlso c d => holds_b evs V c && holds_b evs V d
+  | OrElse c d => holds_b evs V c || holds_b evs V d
   end.
 
 Definition upto (k : nat) (test : nat -> bool) := forallb test (seq 0 k).
 
-Definition beats_b {D} (S : stream D) (s : strategy) (w v : nat -> bool) : bool :=
+Definition beats_b {D} (evs : stream D) (s : strategy) (w v : nat -> bool) : bool :=
   let better k := w k && negb (v k) in
   match s with
   | Strict => false
-  | Nxt => some_position S (fun k => better k && upto k (fun l => eqb (w l) (v l)))
-  | Last => some_position S (fun k => better k &&
-      all_positions S (fun l => implb (k <? l) (eqb (w l) (v l))))
-  | Max => all_positions S (fun k => implb (v k) (w k)) && some_position S better
+  | Nxt => some_position evs (fun k => better k && upto k (fun l => eqb (w l) (v l)))
+  | Last => some_position evs (fun k => better k &&
+      all_positions evs (fun l => implb (k <? l) (eqb (w l) (v l))))
+  | Max => all_positions evs (fun k => implb (v k) (w k)) && some_position evs better
   end.
 
-Definition admissible_b {D} (S : stream D) (s : strategy) (v : nat -> bool) : bool :=
+Definition admissible_b {D} (evs : stream D) (s : strategy) (v : nat -> bool) : bool :=
   match s with
-  | Strict => all_positions S (fun k => implb (v k) (upto k (fun j => implb (negb (v j))
+  | Strict => all_positions evs (fun k => implb (v k) (upto k (fun j => implb (negb (v j))
       (upto j (fun i => negb (v i))))))
   | _ => true
   end.
 
-Definition fits_b {D} (S : stream D) (w : window D) (V : valuation) : bool :=
+Definition fits_b {D} (evs : stream D) (w : window D) (V : valuation) : bool :=
   match w with
   | Events n => last_position V - first V <=? n
   | Between near =>
-      match nth_error S (first V), nth_error S (last_position V) with
+      match nth_error evs (first V), nth_error evs (last_position V) with
       | Some t, Some u => near t u
       | _, _ => false
       end
@@ -111,33 +111,33 @@ Definition fits_b {D} (S : stream D) (w : window D) (V : valuation) : bool :=
 Definition empty {A} (l : list A) : bool := match l with [] => true | _ => false end.
 
 (** One valuation for each event that passes a test. *)
-Definition at_events {D} (S : stream D) (test : predicate D) (L : labels) : list valuation :=
-  flat_map (fun i => match nth_error S i with
+Definition at_events {D} (evs : stream D) (test : predicate D) (L : labels) : list valuation :=
+  flat_map (fun i => match nth_error evs i with
     | Some t => if test t then [Valuation i [L]] else []
-    | None => [] end) (seq 0 (length S)).
+    | None => [] end) (seq 0 (length evs)).
 
-Fixpoint evaluate {D} (S : stream D) (phi : formula D) {struct phi} : list valuation :=
+Fixpoint evaluate {D} (evs : stream D) (phi : formula D) {struct phi} : list valuation :=
   match phi with
-  | Atom R => at_events S (fun t => N.eqb (type t) R) (only R)
-  | As phi X => once (map (relabel (name X)) (evaluate S phi))
-  | Filter phi c => filter (fun V => holds_b S V c) (evaluate S phi)
-  | Or phi psi => once (evaluate S phi ++ evaluate S psi)
-  | And phi psi => let Ws := evaluate S psi in
-      filter (fun V => if in_dec valuation_dec V Ws then true else false) (evaluate S phi)
-  | Seq phi psi => product is_before (evaluate S phi) (evaluate S psi)
-  | Concat phi psi => product is_adjacent (evaluate S phi) (evaluate S psi)
-  | Plus phi => once (iterate is_before (length S) (evaluate S phi))
-  | ConcatPlus phi => once (iterate is_adjacent (length S) (evaluate S phi))
-  | Project L phi => once (map (relabel (common L)) (evaluate S phi))
-  | Rename X Y phi => once (map (relabel (rename X Y)) (evaluate S phi))
-  | All phi psi => product (fun _ _ => true) (evaluate S phi) (evaluate S psi)
-  | Unless phi psi => let Ws := evaluate S psi in
-      filter (fun V => negb (existsb (fun W => is_inside W V) Ws)) (evaluate S phi)
-  | Not phi => at_events S (fun t => empty (evaluate [t] phi)) none
-  | Select s phi => let Vs := evaluate S phi in
-      filter (fun V => admissible_b S s (taken V) &&
-        negb (existsb (fun W => (last_position W =? last_position V) && beats_b S s (taken W) (taken V)) Vs)) Vs
-  | Within phi w => filter (fits_b S w) (evaluate S phi)
+  | Atom R => at_events evs (fun t => N.eqb (type t) R) (only R)
+  | As phi X => once (map (relabel (name X)) (evaluate evs phi))
+  | Filter phi c => filter (fun V => holds_b evs V c) (evaluate evs phi)
+  | Or phi psi => once (evaluate evs phi ++ evaluate evs psi)
+  | And phi psi => let Ws := evaluate evs psi in
+      filter (fun V => if in_dec valuation_dec V Ws then true else false) (evaluate evs phi)
+  | Seq phi psi => product is_before (evaluate evs phi) (evaluate evs psi)
+  | Concat phi psi => product is_adjacent (evaluate evs phi) (evaluate evs psi)
+  | Plus phi => once (iterate is_before (length evs) (evaluate evs phi))
+  | ConcatPlus phi => once (iterate is_adjacent (length evs) (evaluate evs phi))
+  | Project L phi => once (map (relabel (common L)) (evaluate evs phi))
+  | Rename X Y phi => once (map (relabel (rename X Y)) (evaluate evs phi))
+  | All phi psi => product (fun _ _ => true) (evaluate evs phi) (evaluate evs psi)
+  | Unless phi psi => let Ws := evaluate evs psi in
+      filter (fun V => negb (existsb (fun W => is_inside W V) Ws)) (evaluate evs phi)
+  | Not phi => at_events evs (fun t => empty (evaluate [t] phi)) none
+  | Select s phi => let Vs := evaluate evs phi in
+      filter (fun V => admissible_b evs s (taken V) &&
+        negb (existsb (fun W => (last_position W =? last_position V) && beats_b evs s (taken W) (taken V)) Vs)) Vs
+  | Within phi w => filter (fits_b evs w) (evaluate evs phi)
   end.
 
 (** Counts: [times gap phi k] is phi 1 + k times, [count] from 1 + least to 1 + least + extra times. *)
@@ -157,5 +157,5 @@ Fixpoint count_up {D} (gap : bool) (phi : formula D) (least : nat) : formula D :
   end.
 
 (** The complex events, each once. *)
-Definition answers {D} (S : stream D) (phi : formula D) : list complex_event :=
-  nodup complex_event_dec (map complex (evaluate S phi)).
+Definition answers {D} (evs : stream D) (phi : formula D) : list complex_event :=
+  nodup complex_event_dec (map complex (evaluate evs phi)).

@@ -33,12 +33,12 @@ Proof.
 Defined.
 
 (** What a strategy selects of the complex events of a formula, and then WITHIN n EVENTS if there is an n. *)
-Definition global_answers {D} (width : option nat) (x : option strategy) (S : stream D) (phi : formula D) :
+Definition global_answers {D} (width : option nat) (x : option strategy) (evs : stream D) (phi : formula D) :
     list complex_event :=
   let A := waiting (marked (compile phi)) in
   let dec := option_dec (Engine.marked_dec phi) in
   let B := of_machine (machine_of x A dec) (configuration_dec x A dec) in
   flat_map (fun j =>
       let lowest := match width with Some n => j - n | None => 0 end in
-      map (fun '(i, P) => (i, j, rev P)) (outputs B lowest (rev (firstn (1 + j) S))))
-    (seq 0 (length S)).
+      map (fun '(i, P) => (i, j, rev P)) (outputs B lowest (rev (firstn (1 + j) evs))))
+    (seq 0 (length evs)).

@@ -37,11 +37,11 @@ Definition event_of_word (w : list mark) : complex_event :=
   let P := filter (takes w) (seq 0 (length w)) in (hd 0 P, length w - 1, P).
 
 (** What a strategy selects of the complex events of a formula, by its automaton. *)
-Definition strategy_answers {D} (x : option strategy) (S : stream D) (phi : formula D) : list complex_event :=
+Definition strategy_answers {D} (x : option strategy) (evs : stream D) (phi : formula D) : list complex_event :=
   let M := machine_of x (waiting (marked (compile phi))) (option_dec (Engine.marked_dec phi)) in
   flat_map (fun j => map (fun c => event_of_word (fst c))
     (filter (fun '(w, c) => match w with Take :: _ => accepts M c | _ => false end)
-      (configurations M (rev (firstn (1 + j) S))))) (seq 0 (length S)).
+      (configurations M (rev (firstn (1 + j) evs))))) (seq 0 (length evs)).
 
 (** Formulas whose answers take their first and their last event. *)
 Fixpoint takes_ends {D} (phi : formula D) : bool :=

@@ -37,14 +37,14 @@ Definition step {D M} (A : automaton D M) (t : event D) (m : M) (p q : state A) 
 Definition decidable_states {D M} (A : automaton D M) := forall p q : state A, {p = q} + {p <> q}.
 
 (** A run from position i: one transition for each event that it reads. *)
-Inductive path {D M} (A : automaton D M) (S : stream D) : nat -> state A -> list M -> state A -> Prop :=
-| stay i p : path A S i p [] p
-| move i p t m q ms r : nth_error S i = Some t -> step A t m p q ->
-    path A S (1 + i) q ms r -> path A S i p (m :: ms) r.
+Inductive path {D M} (A : automaton D M) (evs : stream D) : nat -> state A -> list M -> state A -> Prop :=
+| stay i p : path A evs i p [] p
+| move i p t m q ms r : nth_error evs i = Some t -> step A t m p q ->
+    path A evs (1 + i) q ms r -> path A evs i p (m :: ms) r.
 
 (** An accepting run over an interval, which is never empty; the symbols that it writes. *)
-Definition accepted {D M} (A : automaton D M) (S : stream D) (i : nat) (ms : list M) : Prop :=
-  ms <> [] /\ exists p q, initial A p = true /\ final A q = true /\ path A S i p ms q.
+Definition accepted {D M} (A : automaton D M) (evs : stream D) (i : nat) (ms : list M) : Prop :=
+  ms <> [] /\ exists p q, initial A p = true /\ final A q = true /\ path A evs i p ms q.
 
 (** The complex event that marks from position i on are. *)
 Fixpoint taken_from (i : nat) (ms : list mark) : list nat :=
@@ -62,5 +62,5 @@ Definition one_run {D M} (A : automaton D M) : Prop :=
   (forall t m p q r, step A t m p q -> step A t m p r -> q = r).
 
 (** A VCEA has the valuations of a formula on a stream: runs from i on write their rows. *)
-Definition has_rows {D} (S : stream D) (phi : formula D) (A : vcea D) : Prop :=
-  forall i Ls, Valuation i Ls |=[S] phi <-> accepted A S i Ls.
+Definition has_rows {D} (evs : stream D) (phi : formula D) (A : vcea D) : Prop :=
+  forall i Ls, Valuation i Ls |=[evs] phi <-> accepted A evs i Ls.

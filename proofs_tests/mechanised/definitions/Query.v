@@ -26,20 +26,20 @@ Definition pattern {D} (q : query D) : formula D :=
 Definition end_ (C : complex_event) : nat := snd (fst C).
 
 (** Positions of the events with a key from position [i] on, and these events. *)
-Definition substream {D} (q : query D) (S : stream D) (k : N) (i : nat) : list (nat * event D) :=
-  flat_map (fun p => match nth_error S p with
+Definition substream {D} (q : query D) (evs : stream D) (k : N) (i : nat) : list (nat * event D) :=
+  flat_map (fun p => match nth_error evs p with
     | Some t => if reads q t && (i <=? p) &&
         match key q t with Some k' => N.eqb k k' | None => false end
       then [(p, t)] else []
-    | None => [] end) (seq 0 (length S)).
+    | None => [] end) (seq 0 (length evs)).
 
 (** A complex event of a substream, in positions of the whole stream. *)
 Definition lift (positions : list nat) (C : complex_event) : complex_event :=
   let '(i, j, P) := C in
   (nth i positions 0, nth j positions 0, map (fun p => nth p positions 0) P).
 
-Definition answer_of {D} (q : query D) (S : stream D) k i (C : complex_event) : Prop :=
-  let s := substream q S k i in
+Definition answer_of {D} (q : query D) (evs : stream D) k i (C : complex_event) : Prop :=
+  let s := substream q evs k i in
   exists C', answer (map snd s) (pattern q) C' /\ C = lift (map fst s) C'.
 
 (** After an answer, everything before and at its end is forgotten (E14, read as a reset). *)
@@ -48,11 +48,11 @@ Inductive consuming (from : nat -> complex_event -> Prop) : nat -> complex_event
 | later i C C' : from i C -> (forall C', from i C' -> end_ C <= end_ C') ->
     consuming from (S (end_ C)) C' -> consuming from i C'.
 
-Definition unlimited_answer {D} (q : query D) (S : stream D) (C : complex_event) : Prop :=
+Definition unlimited_answer {D} (q : query D) (evs : stream D) (C : complex_event) : Prop :=
   match consume q with
-  | KeepAll => exists k, answer_of q S k 0 C
-  | ConsumePartition => exists k, consuming (answer_of q S k) 0 C
-  | ConsumeAny => consuming (fun i C => exists k, answer_of q S k i C) 0 C
+  | KeepAll => exists k, answer_of q evs k 0 C
+  | ConsumePartition => exists k, consuming (answer_of q evs k) 0 C
+  | ConsumeAny => consuming (fun i C => exists k, answer_of q evs k i C) 0 C
   end.
 
 (** The order of the answers of one end: by position, the last first, later ones first; then by start. *)
@@ -70,5 +70,5 @@ Definition among_first (n : nat) (all : complex_event -> Prop) (C : complex_even
     (forall C', In C' Cs -> all C' /\ end_ C' = end_ C /\ ahead (order C') (order C) = true) ->
     length Cs < n.
 
-Definition query_answer {D} (q : query D) (S : stream D) : complex_event -> Prop :=
-  optional among_first (limit q) (unlimited_answer q S).
+Definition query_answer {D} (q : query D) (evs : stream D) : complex_event -> Prop :=
+  optional among_first (limit q) (unlimited_answer q evs).

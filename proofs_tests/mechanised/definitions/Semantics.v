@@ -1,4 +1,4 @@
-(** What formulas mean (CORE Table 2, SOCEL Table 1, FOUND Sec. 4): [V |=[S] phi].
+(** What formulas mean (CORE Table 2, SOCEL Table 1, FOUND Sec. 4): [V |=[evs] phi].
 
     The table is a recursion on the formula, because UNLESS and the strategies speak of valuations
     that are not there; the iterations are inductive. *)
@@ -29,8 +29,8 @@ Inductive repeated (once : valuation -> Prop) (precedes : valuation -> valuation
     repeated once precedes (1 + n) (union V W).
 
 (** Events of a label, in order. *)
-Definition events_at {D} (S : stream D) (V : valuation) (X : label) : list (event D) :=
-  flat_map (fun i => match nth_error S i with Some t => [t] | None => [] end)
+Definition events_at {D} (evs : stream D) (V : valuation) (X : label) : list (event D) :=
+  flat_map (fun i => match nth_error evs i with Some t => [t] | None => [] end)
            (where_ V (at_label V X)).
 
 Definition related {D} (P : relation D) (sets : list (list (event D))) : Prop :=
@@ -39,11 +39,11 @@ Definition related {D} (P : relation D) (sets : list (list (event D))) : Prop :=
   | Sets P => P sets = true
   end.
 
-Fixpoint holds {D} (S : stream D) (V : valuation) (c : condition D) : Prop :=
+Fixpoint holds {D} (evs : stream D) (V : valuation) (c : condition D) : Prop :=
   match c with
-  | Relates P Xs => related P (map (events_at S V) Xs)
-  | AndAlso c d => holds S V c /\ holds S V d
-  | OrElse c d => holds S V c \/ holds S V d
+  | Relates P Xs => related P (map (events_at evs V) Xs)
+  | AndAlso c d => holds evs V c /\ holds evs V d
+  | OrElse c d => holds evs V c \/ holds evs V d
   end.
 
 (** AS: positions that have a label get X too. *)
@@ -69,44 +69,44 @@ Definition admissible (s : strategy) (v : nat -> bool) : Prop :=
   | _ => True
   end.
 
-Definition fits {D} (S : stream D) (w : window D) (V : valuation) : Prop :=
+Definition fits {D} (evs : stream D) (w : window D) (V : valuation) : Prop :=
   match w with
   | Events n => last_position V - first V <= n
   | Between near => exists t u,
-      nth_error S (first V) = Some t /\ nth_error S (last_position V) = Some u /\ near t u = true
+      nth_error evs (first V) = Some t /\ nth_error evs (last_position V) = Some u /\ near t u = true
   end.
 
-Reserved Notation "V |=[ S ] phi" (at level 70, S at level 200, phi at next level).
+Reserved Notation "V |=[ evs ] phi" (at level 70, evs at level 200, phi at next level).
 
-Fixpoint sat {D} (S : stream D) (phi : formula D) (V : valuation) {struct phi} : Prop :=
+Fixpoint sat {D} (evs : stream D) (phi : formula D) (V : valuation) {struct phi} : Prop :=
   match phi with
-  | Atom R => exists i t, nth_error S i = Some t /\ type t = R /\ V = Valuation i [only R]
-  | As phi X => exists W, W |=[S] phi /\ V = relabel (name X) W
-  | Filter phi c => V |=[S] phi /\ holds S V c
-  | Or phi psi => V |=[S] phi \/ V |=[S] psi
-  | And phi psi => V |=[S] phi /\ V |=[S] psi
-  | Seq phi psi => exists W1 W2, W1 |=[S] phi /\ W2 |=[S] psi /\ before W1 W2 /\ V = union W1 W2
+  | Atom R => exists i t, nth_error evs i = Some t /\ type t = R /\ V = Valuation i [only R]
+  | As phi X => exists W, W |=[evs] phi /\ V = relabel (name X) W
+  | Filter phi c => V |=[evs] phi /\ holds evs V c
+  | Or phi psi => V |=[evs] phi \/ V |=[evs] psi
+  | And phi psi => V |=[evs] phi /\ V |=[evs] psi
+  | Seq phi psi => exists W1 W2, W1 |=[evs] phi /\ W2 |=[evs] psi /\ before W1 W2 /\ V = union W1 W2
   | Concat phi psi =>
-      exists W1 W2, W1 |=[S] phi /\ W2 |=[S] psi /\ adjacent W1 W2 /\ V = union W1 W2
-  | Plus phi => iteration (fun W => W |=[S] phi) before V
-  | ConcatPlus phi => iteration (fun W => W |=[S] phi) adjacent V
-  | Project L phi => exists W, W |=[S] phi /\ V = relabel (common L) W
-  | Rename X Y phi => exists W, W |=[S] phi /\ V = relabel (rename X Y) W
-  | All phi psi => exists W1 W2, W1 |=[S] phi /\ W2 |=[S] psi /\ V = union W1 W2
-  | Unless phi psi => V |=[S] phi /\ forall W, W |=[S] psi -> ~ inside W V
-  | Not phi => exists i t, nth_error S i = Some t /\ (forall W, ~ W |=[[t]] phi) /\
+      exists W1 W2, W1 |=[evs] phi /\ W2 |=[evs] psi /\ adjacent W1 W2 /\ V = union W1 W2
+  | Plus phi => iteration (fun W => W |=[evs] phi) before V
+  | ConcatPlus phi => iteration (fun W => W |=[evs] phi) adjacent V
+  | Project L phi => exists W, W |=[evs] phi /\ V = relabel (common L) W
+  | Rename X Y phi => exists W, W |=[evs] phi /\ V = relabel (rename X Y) W
+  | All phi psi => exists W1 W2, W1 |=[evs] phi /\ W2 |=[evs] psi /\ V = union W1 W2
+  | Unless phi psi => V |=[evs] phi /\ forall W, W |=[evs] psi -> ~ inside W V
+  | Not phi => exists i t, nth_error evs i = Some t /\ (forall W, ~ W |=[[t]] phi) /\
       V = Valuation i [none]
-  | Select s phi => V |=[S] phi /\ admissible s (taken V) /\
-      forall W, W |=[S] phi -> last_position W = last_position V -> ~ beats s (taken W) (taken V)
-  | Within phi w => V |=[S] phi /\ fits S w V
+  | Select s phi => V |=[evs] phi /\ admissible s (taken V) /\
+      forall W, W |=[evs] phi -> last_position W = last_position V -> ~ beats s (taken W) (taken V)
+  | Within phi w => V |=[evs] phi /\ fits evs w V
   end
-where "V |=[ S ] phi" := (sat S phi V).
+where "V |=[ evs ] phi" := (sat evs phi V).
 
 (** [phi{least,most}] with gaps, [phi:{least,most}] without; None is any number. *)
-Definition counted {D} (S : stream D) (gap : bool) (phi : formula D) least most V : Prop :=
+Definition counted {D} (evs : stream D) (gap : bool) (phi : formula D) least most V : Prop :=
   exists n, least <= n /\ match most with Some m => n <= m | None => True end /\
-    repeated (fun W => W |=[S] phi) (if gap then before else adjacent) n V.
+    repeated (fun W => W |=[evs] phi) (if gap then before else adjacent) n V.
 
 (** The complex events of a formula (CORE Sec. 2.2). *)
-Definition answer {D} (S : stream D) (phi : formula D) (C : complex_event) : Prop :=
-  exists V, V |=[S] phi /\ C = complex V.
+Definition answer {D} (evs : stream D) (phi : formula D) (C : complex_event) : Prop :=
+  exists V, V |=[evs] phi /\ C = complex V.

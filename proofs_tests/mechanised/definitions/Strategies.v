@@ -13,17 +13,17 @@ Inductive reaches {D} (A : cea D) : stream D -> word -> state A -> Prop :=
 | at_next s w p t m q : reaches A s w p -> step A t m p q -> reaches A (t :: s) (m :: w) q.
 
 (** A complex event that ends at the latest event: its last mark takes. *)
-Definition output {D} (A : cea D) (S : stream D) (w : word) : Prop :=
-  exists w' q, w = Take :: w' /\ reaches A S w q /\ final A q = true.
+Definition output {D} (A : cea D) (evs : stream D) (w : word) : Prop :=
+  exists w' q, w = Take :: w' /\ reaches A evs w q /\ final A q = true.
 
 (** The positions that a word takes; k counts from the first event. *)
 Definition takes (w : word) (k : nat) : bool :=
   match nth_error (rev w) k with Some Take => true | _ => false end.
 
 (** What a strategy keeps of the complex events that end at the latest event (corrected, E1 and E2). *)
-Definition selected {D} (s : strategy) (A : cea D) (S : stream D) (w : word) : Prop :=
-  output A S w /\ admissible s (takes w) /\
-  forall v, output A S v -> ~ beats s (takes v) (takes w).
+Definition selected {D} (s : strategy) (A : cea D) (evs : stream D) (w : word) : Prop :=
+  output A evs w /\ admissible s (takes w) /\
+  forall v, output A evs v -> ~ beats s (takes v) (takes w).
 
 (** C1 <next C2 and C1 <last C2 (FOUND Sec. 4), and what a total order is (FOUND Lemma 1). *)
 Definition next_below (v w : nat -> bool) : Prop := beats Nxt w v.

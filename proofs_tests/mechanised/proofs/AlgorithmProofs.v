@@ -213,7 +213,7 @@ Section Proofs.
     set (jobs := (q0 A s, [Bottom j]) :: T). pose proof HT as (NK & U & So).
     assert (entry : forall p ns x, In (p, ns) T -> In x (all_paths ns) -> open A s x p).
     { intros p ns x I H. apply HC, in_content. eauto. }
-    destruct (fold_correct t j jobs []) as (S' & P').
+    destruct (fold_correct t j jobs []) as (evs' & P').
     { repeat split; constructor. }
     { constructor; auto. repeat split; cbn; auto. constructor; [repeat split|constructor]. }
     { cbn. constructor; auto. eapply Forall_impl; [|exact HH]. cbn. intros; lia. }
@@ -231,10 +231,10 @@ Section Proofs.
     { intros p ns i P [I|I] H K.
       - injection I as <- <-. destruct H as [H|[]]. injection H as <- <-. easy.
       - apply (entry p ns) in H; auto. apply open_below in H as [_ L]. specialize (L _ K). unfold j in L. lia. }
-    split; [exact S'|]. split.
+    split; [exact evs'|]. split.
     - apply Forall_forall. intros h I. unfold heads in I. apply in_map_iff in I as ([q ns] & <- & I). cbn.
       assert (K : exists P, In (head_max ns, P) (all_paths ns)).
-      { destruct S' as (_ & U' & _). rewrite Forall_forall in U'. specialize (U' _ I). cbn in U'.
+      { destruct evs' as (_ & U' & _). rewrite Forall_forall in U'. specialize (U' _ I). cbn in U'.
         destruct ns as [|n ns]; [easy|]. destruct (max_start_reached n) as [P H].
         exists P. cbn. rewrite in_app_iff. auto. }
       destruct K as [P K]. assert (O : open A (t :: s) (head_max ns, P) q).

@@ -5,7 +5,7 @@ Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics Mechani
 Require Import Mechanised.Compile.
 
 Section Marked.
-  Context {D : Type} (A : vcea D) (S : stream D).
+  Context {D : Type} (A : vcea D) (evs : stream D).
 
   Lemma step_marked_some t m p y : step (marked A) t m (Some p) y <->
     exists L q, m = mark_of L /\ y = Some q /\ step A t L p q.
@@ -30,8 +30,8 @@ Section Marked.
       members. right. members. exists (p, P, L, q). now members.
   Qed.
 
-  Lemma path_marked ms : forall i p y, path (marked A) S i (Some p) ms y <->
-    exists Ls q, ms = map mark_of Ls /\ y = Some q /\ path A S i p Ls q.
+  Lemma path_marked ms : forall i p y, path (marked A) evs i (Some p) ms y <->
+    exists Ls q, ms = map mark_of Ls /\ y = Some q /\ path A evs i p Ls q.
   Proof.
     induction ms as [|m ms IH]; intros i p y.
     - rewrite path_nil. split; [intros <-; exists [], p; now rewrite path_nil|].
@@ -45,8 +45,8 @@ Section Marked.
         repeat split; auto; [apply step_marked_some; eauto 6 | apply IH; eauto].
   Qed.
 
-  Lemma accepted_marked i ms : accepted (marked A) S i ms <->
-    exists Ls, ms = map mark_of Ls /\ accepted A S i Ls.
+  Lemma accepted_marked i ms : accepted (marked A) evs i ms <->
+    exists Ls, ms = map mark_of Ls /\ accepted A evs i Ls.
   Proof.
     split.
     - intros (N & [p|] & y & I & F & H); [easy|]. destruct ms as [|m ms]; [easy|].
@@ -80,8 +80,8 @@ Proof.
   now rewrite (proj2 (Nat.leb_le i k)) by lia.
 Qed.
 
-Theorem marked_correct {D} (S : stream D) phi C : regular phi = true ->
-  answer S phi C <-> exists i ms, accepted (marked (compile phi)) S i ms /\ C = of_marks i ms.
+Theorem marked_correct {D} (evs : stream D) phi C : regular phi = true ->
+  answer evs phi C <-> exists i ms, accepted (marked (compile phi)) evs i ms /\ C = of_marks i ms.
 Proof.
   intros R. unfold answer. split.
   - intros ([i Ls] & H & ->). exists i, (map mark_of Ls). split; [|apply complex_marks].

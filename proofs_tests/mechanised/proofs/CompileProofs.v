@@ -39,17 +39,17 @@ Qed.
 (** * Paths *)
 
 Section Paths.
-  Context {D M : Type} (S : stream D).
+  Context {D M : Type} (evs : stream D).
 
-  Lemma path_nil (A : automaton D M) i p q : path A S i p [] q <-> p = q.
+  Lemma path_nil (A : automaton D M) i p q : path A evs i p [] q <-> p = q.
   Proof. split; [now inversion 1 | intros ->; constructor]. Qed.
 
-  Lemma path_cons (A : automaton D M) i p m ms r : path A S i p (m :: ms) r <->
-    exists t q, nth_error S i = Some t /\ step A t m p q /\ path A S (1 + i) q ms r.
+  Lemma path_cons (A : automaton D M) i p m ms r : path A evs i p (m :: ms) r <->
+    exists t q, nth_error evs i = Some t /\ step A t m p q /\ path A evs (1 + i) q ms r.
   Proof. split; [inversion 1; subst; eauto | intros (t & q & ? & ? & ?); econstructor; eauto]. Qed.
 
-  Lemma path_app (A : automaton D M) ms1 ms2 r : forall i p, path A S i p (ms1 ++ ms2) r <->
-    exists q, path A S i p ms1 q /\ path A S (i + length ms1) q ms2 r.
+  Lemma path_app (A : automaton D M) ms1 ms2 r : forall i p, path A evs i p (ms1 ++ ms2) r <->
+    exists q, path A evs i p ms1 q /\ path A evs (i + length ms1) q ms2 r.
   Proof.
     induction ms1 as [|m ms1 IH]; cbn; intros i p.
     - rewrite Nat.add_0_r. split; [intros H; exists p; rewrite path_nil; auto|].
@@ -62,25 +62,25 @@ Section Paths.
   Qed.
 
   Lemma path_stop (A : automaton D M) i p ms q :
-    path A S i p ms q -> ms = [] \/ i + length ms <= length S.
+    path A evs i p ms q -> ms = [] \/ i + length ms <= length evs.
   Proof.
     induction 1 as [i p | i p t m q ms r E T R IH]; cbn; auto. right. apply nth_error_length in E.
     destruct IH as [->|]; cbn; lia.
   Qed.
 End Paths.
 
-Lemma accepted_cons {D M} (A : automaton D M) S i t m p q ms r : nth_error S i = Some t ->
-  initial A p = true -> step A t m p q -> path A S (1 + i) q ms r -> final A r = true ->
-  accepted A S i (m :: ms).
+Lemma accepted_cons {D M} (A : automaton D M) evs i t m p q ms r : nth_error evs i = Some t ->
+  initial A p = true -> step A t m p q -> path A evs (1 + i) q ms r -> final A r = true ->
+  accepted A evs i (m :: ms).
 Proof.
   intros E I H R F. split; [easy|]. exists p, r. split; [|split]; auto.
   apply path_cons. exists t, q. auto.
 Qed.
 
 (** A path of one automaton as a path of another whose steps from related states are the same. *)
-Lemma path_embed {D M} (A B : automaton D M) (S : stream D) (f : state A -> state B) :
+Lemma path_embed {D M} (A B : automaton D M) (evs : stream D) (f : state A -> state B) :
   (forall t m p y, step B t m (f p) y <-> exists q, y = f q /\ step A t m p q) ->
-  forall ms i p y, path B S i (f p) ms y <-> exists q, y = f q /\ path A S i p ms q.
+  forall ms i p y, path B evs i (f p) ms y <-> exists q, y = f q /\ path A evs i p ms q.
 Proof.
   intros HS ms; induction ms as [|m ms IH]; intros i p y.
   - split; [intros H; apply path_nil in H; subst; exists p; split; auto; now apply path_nil|].
@@ -117,8 +117,8 @@ Qed.
 Lemma well_formed_single {D} (P : predicate D) L : well_formed (single P L).
 Proof. split; cbn; [intros []; auto|]. intros p Q m q [H|[]]. injection H; intros; subst. auto. Qed.
 
-Lemma accepted_single {D} (P : predicate D) L S i ms : accepted (single P L) S i ms <->
-  exists t, nth_error S i = Some t /\ P t = true /\ ms = [L].
+Lemma accepted_single {D} (P : predicate D) L evs i ms : accepted (single P L) evs i ms <->
+  exists t, nth_error evs i = Some t /\ P t = true /\ ms = [L].
 Proof.
   split.
   - intros (N & p & q & I & F & H). destruct ms as [|m ms]; [easy|].
@@ -139,8 +139,8 @@ Proof.
   - intros (L & -> & P & H & T). exists P. split; auto. transitions. now exists (p, P, L, q).
 Qed.
 
-Lemma path_relabelled {D} f (A : vcea D) S ms : forall i p q,
-  path (relabelled f A) S i p ms q <-> exists Ls, ms = map f Ls /\ path A S i p Ls q.
+Lemma path_relabelled {D} f (A : vcea D) evs ms : forall i p q,
+  path (relabelled f A) evs i p ms q <-> exists Ls, ms = map f Ls /\ path A evs i p Ls q.
 Proof.
   induction ms as [|m ms IH]; intros i p q.
   - split; [intros H; apply path_nil in H; subst; exists []; split; auto; now apply path_nil|].
@@ -159,8 +159,8 @@ Proof.
   intros [H H']. split; auto. intros p P m q I. transitions. eauto.
 Qed.
 
-Lemma accepted_relabelled {D} f (A : vcea D) S i ms :
-  accepted (relabelled f A) S i ms <-> exists Ls, ms = map f Ls /\ accepted A S i Ls.
+Lemma accepted_relabelled {D} f (A : vcea D) evs i ms :
+  accepted (relabelled f A) evs i ms <-> exists Ls, ms = map f Ls /\ accepted A evs i Ls.
 Proof.
   split.
   - intros (N & p & q & I & F & H). apply path_relabelled in H as (Ls & -> & H).
@@ -171,8 +171,8 @@ Qed.
 
 (** FILTER *)
 
-Definition permitted {D} (c : condition D) (S : stream D) i ms :=
-  forall k t m, nth_error ms k = Some m -> nth_error S (i + k) = Some t -> permits c m t = true.
+Definition permitted {D} (c : condition D) (evs : stream D) i ms :=
+  forall k t m, nth_error ms k = Some m -> nth_error evs (i + k) = Some t -> permits c m t = true.
 
 Lemma at_position_row V k L : nth_error (row V) k = Some L -> at_position V (first V + k) = L.
 Proof.
@@ -189,19 +189,19 @@ Proof.
   rewrite nth_overflow in H by auto. unfold has, none in H. now rewrite N.bits_0 in H.
 Qed.
 
-Lemma in_events_at {D} (S : stream D) V X t : In t (events_at S V X) <->
-  exists i, at_label V X i = true /\ nth_error S i = Some t.
+Lemma in_events_at {D} (evs : stream D) V X t : In t (events_at evs V X) <->
+  exists i, at_label V X i = true /\ nth_error evs i = Some t.
 Proof.
   unfold events_at, where_. rewrite in_flat_map. split.
   - intros (i & I & H). apply filter_In in I as [_ I]. exists i. split; auto.
-    destruct (nth_error S i); [|easy]. destruct H as [->|[]]. reflexivity.
+    destruct (nth_error evs i); [|easy]. destruct H as [->|[]]. reflexivity.
   - intros (i & HX & E). exists i. rewrite E. split; [|now left]. apply filter_In. split; auto.
     apply at_label_row in HX as (k & L & -> & HL & _). apply in_seq.
     apply nth_error_length in HL. lia.
 Qed.
 
-Lemma permitted_holds {D} (c : condition D) S V : unary c = true ->
-  holds S V c <-> permitted c S (first V) (row V).
+Lemma permitted_holds {D} (c : condition D) evs V : unary c = true ->
+  holds evs V c <-> permitted c evs (first V) (row V).
 Proof.
   unfold permitted. induction c as [[P|P] [|X [|Y Xs]] | c IHc d IHd | c IHc d IHd]; cbn; intros U; try discriminate.
   - split.
@@ -226,8 +226,8 @@ Proof.
     + cbn. now rewrite T, C.
 Qed.
 
-Lemma path_filtered {D} (c : condition D) (A : vcea D) S ms : forall i p q,
-  path (filtered c A) S i p ms q <-> path A S i p ms q /\ permitted c S i ms.
+Lemma path_filtered {D} (c : condition D) (A : vcea D) evs ms : forall i p q,
+  path (filtered c A) evs i p ms q <-> path A evs i p ms q /\ permitted c evs i ms.
 Proof.
   induction ms as [|m ms IH]; intros i p q.
   - split; [|now intros [H _]; apply path_nil in H; subst; constructor].
@@ -248,8 +248,8 @@ Proof.
   intros [H H']. split; auto. intros p P m q I. transitions. eauto.
 Qed.
 
-Lemma accepted_filtered {D} (c : condition D) (A : vcea D) S i ms :
-  accepted (filtered c A) S i ms <-> accepted A S i ms /\ permitted c S i ms.
+Lemma accepted_filtered {D} (c : condition D) (A : vcea D) evs i ms :
+  accepted (filtered c A) evs i ms <-> accepted A evs i ms /\ permitted c evs i ms.
 Proof.
   unfold accepted. split.
   - intros (N & p & q & I & F & H). apply path_filtered in H as [H K]. eauto 9.
@@ -288,8 +288,8 @@ Proof.
       [left | left | right | right]; members; eauto.
 Qed.
 
-Lemma accepted_choice {D} (A B : vcea D) S i ms :
-  accepted (choice A B) S i ms <-> accepted A S i ms \/ accepted B S i ms.
+Lemma accepted_choice {D} (A B : vcea D) evs i ms :
+  accepted (choice A B) evs i ms <-> accepted A evs i ms \/ accepted B evs i ms.
 Proof.
   unfold accepted. split.
   - intros (N & [p|p] & y & I & F & H); [left | right]; split; auto;
@@ -302,7 +302,7 @@ Qed.
 (** Sequences: a run of the first part, waiting in an initial state of the second, a run of it. *)
 
 Section Sequence.
-  Context {D : Type} (gap : bool) (A B : vcea D) (S : stream D).
+  Context {D : Type} (gap : bool) (A B : vcea D) (evs : stream D).
   Hypothesis wfA : well_formed A.
   Hypothesis wfB : well_formed B.
   Let C := sequence gap A B.
@@ -338,7 +338,7 @@ Section Sequence.
 
   (** Past the initial states the second part runs alone. *)
   Lemma path_sequence_second ms : forall i p y, initial B p = false ->
-    path C S i (inr p) ms y <-> exists q, y = inr q /\ path B S i p ms q.
+    path C evs i (inr p) ms y <-> exists q, y = inr q /\ path B evs i p ms q.
   Proof.
     induction ms as [|m ms IH]; intros i p y N.
     - rewrite path_nil. split; [intros <-; exists p; now rewrite path_nil|].
@@ -352,8 +352,8 @@ Section Sequence.
   Qed.
 
   Lemma path_sequence_waiting ms : forall i p q, initial B p = true -> final B q = true ->
-    path C S i (inr p) ms (inr q) -> exists g rest, ms = repeat none g ++ rest /\
-      (gap = true \/ g = 0) /\ accepted B S (i + g) rest.
+    path C evs i (inr p) ms (inr q) -> exists g rest, ms = repeat none g ++ rest /\
+      (gap = true \/ g = 0) /\ accepted B evs (i + g) rest.
   Proof.
     induction ms as [|m ms IH]; intros i p q I F H.
     { apply path_nil in H. break. apply wfB in I. destruct I. congruence. }
@@ -367,9 +367,9 @@ Section Sequence.
       now replace (i + (1 + g)) with (1 + i + g) by lia.
   Qed.
 
-  Lemma path_sequence_first ms : forall i p q, path C S i (inl p) ms (inr q) ->
-    exists ms1 ms2 f p', ms = ms1 ++ ms2 /\ ms1 <> [] /\ path A S i p ms1 f /\ final A f = true /\
-      initial B p' = true /\ path C S (i + length ms1) (inr p') ms2 (inr q).
+  Lemma path_sequence_first ms : forall i p q, path C evs i (inl p) ms (inr q) ->
+    exists ms1 ms2 f p', ms = ms1 ++ ms2 /\ ms1 <> [] /\ path A evs i p ms1 f /\ final A f = true /\
+      initial B p' = true /\ path C evs (i + length ms1) (inr p') ms2 (inr q).
   Proof.
     induction ms as [|m ms IH]; intros i p q H; [apply path_nil in H; break|].
     rewrite path_cons in H. destruct H as (t & x & E & H & R).
@@ -382,16 +382,16 @@ Section Sequence.
   Qed.
 
   Lemma path_sequence_gap g : forall i p, gap = true \/ g = 0 -> initial B p = true ->
-    i + g <= length S -> path C S i (inr p) (repeat none g) (inr p).
+    i + g <= length evs -> path C evs i (inr p) (repeat none g) (inr p).
   Proof.
     induction g as [|g IH]; intros i p G I L; [now apply path_nil|]. cbn. apply path_cons.
-    destruct (nth_error_found S i) as [t E]; [lia|]. exists t, (inr p). repeat split; auto.
+    destruct (nth_error_found evs i) as [t E]; [lia|]. exists t, (inr p). repeat split; auto.
     - apply step_sequence_right. destruct G; [auto | lia].
     - apply IH; auto; [destruct G; [auto | lia] | lia].
   Qed.
 
-  Lemma path_sequence_last ms : forall i p f q, path A S i p ms f -> ms <> [] ->
-    final A f = true -> initial B q = true -> path C S i (inl p) ms (inr q).
+  Lemma path_sequence_last ms : forall i p f q, path A evs i p ms f -> ms <> [] ->
+    final A f = true -> initial B q = true -> path C evs i (inl p) ms (inr q).
   Proof.
     induction ms as [|m ms IH]; intros i p f q H N F I; [easy|]. rewrite path_cons in H.
     destruct H as (t & x & E & H & R). apply path_cons. destruct ms as [|m' ms].
@@ -412,9 +412,9 @@ Section Sequence.
       + use_delta H'. break. repeat split; auto; cbn; members; [left | right]; members; eauto.
   Qed.
 
-  Lemma accepted_sequence i ms : accepted C S i ms <->
+  Lemma accepted_sequence i ms : accepted C evs i ms <->
     exists ms1 g ms2, ms = ms1 ++ repeat none g ++ ms2 /\ (gap = true \/ g = 0) /\
-      accepted A S i ms1 /\ accepted B S (i + length ms1 + g) ms2.
+      accepted A evs i ms1 /\ accepted B evs (i + length ms1 + g) ms2.
   Proof.
     split.
     - intros (_ & [p|p] & [y|y] & I & F & H); try easy.
@@ -443,7 +443,7 @@ Inductive iterations (gap : bool) (once : nat -> list labels -> Prop) : nat -> l
     iterations gap once i (ms1 ++ repeat none g ++ ms2).
 
 Section Iteration.
-  Context {D : Type} (gap : bool) (A : vcea D) (S : stream D).
+  Context {D : Type} (gap : bool) (A : vcea D) (evs : stream D).
   Hypothesis wfA : well_formed A.
   Let C := iterated gap A.
 
@@ -474,9 +474,9 @@ Section Iteration.
         unfold into_final. now members.
   Qed.
 
-  Lemma path_iterated_some ms : forall i p q, path C S i (Some p) ms (Some q) ->
-    path A S i p ms q \/ exists ms1 ms2 f, ms = ms1 ++ ms2 /\ ms1 <> [] /\ path A S i p ms1 f /\
-      final A f = true /\ path C S (i + length ms1) None ms2 (Some q).
+  Lemma path_iterated_some ms : forall i p q, path C evs i (Some p) ms (Some q) ->
+    path A evs i p ms q \/ exists ms1 ms2 f, ms = ms1 ++ ms2 /\ ms1 <> [] /\ path A evs i p ms1 f /\
+      final A f = true /\ path C evs (i + length ms1) None ms2 (Some q).
   Proof.
     induction ms as [|m ms IH]; intros i p q H; [left; apply path_nil in H; break; now apply path_nil|].
     rewrite path_cons in H. destruct H as (t & x & E & H & R).
@@ -490,8 +490,8 @@ Section Iteration.
   Qed.
 
   Lemma path_iterated_none n : forall i ms q, length ms <= n -> final A q = true ->
-    path C S i None ms (Some q) -> exists g rest, ms = repeat none g ++ rest /\
-      (gap = true \/ g = 0) /\ iterations gap (accepted A S) (i + g) rest.
+    path C evs i None ms (Some q) -> exists g rest, ms = repeat none g ++ rest /\
+      (gap = true \/ g = 0) /\ iterations gap (accepted A evs) (i + g) rest.
   Proof.
     induction n as [|n IH]; intros i ms q L F H;
       (destruct ms as [|m ms]; [apply path_nil in H; discriminate | cbn in L; try lia]).
@@ -514,7 +514,7 @@ Section Iteration.
       + cbn. now replace (i + 1 + g) with (1 + i + g) by lia.
   Qed.
 
-  Lemma path_iterated_inside ms : forall i p q, path A S i p ms q -> path C S i (Some p) ms (Some q).
+  Lemma path_iterated_inside ms : forall i p q, path A evs i p ms q -> path C evs i (Some p) ms (Some q).
   Proof.
     induction ms as [|m ms IH]; intros i p q H.
     - apply path_nil in H. subst. now apply path_nil.
@@ -522,8 +522,8 @@ Section Iteration.
       repeat split; auto. apply step_iterated_some. eauto.
   Qed.
 
-  Lemma path_iterated_last ms : forall i p q, path A S i p ms q -> ms <> [] -> final A q = true ->
-    path C S i (Some p) ms None.
+  Lemma path_iterated_last ms : forall i p q, path A evs i p ms q -> ms <> [] -> final A q = true ->
+    path C evs i (Some p) ms None.
   Proof.
     induction ms as [|m ms IH]; intros i p q H N F; [easy|]. rewrite path_cons in *.
     destruct H as (t & x & E & H & R). destruct ms as [|m' ms].
@@ -534,9 +534,9 @@ Section Iteration.
   Qed.
 
   (** A run begins in an initial state or between iterations, and goes on or stops. *)
-  Lemma path_iterated_once i ms p q x : accepted A S i ms -> path A S i p ms q ->
+  Lemma path_iterated_once i ms p q x : accepted A evs i ms -> path A evs i p ms q ->
     initial A p = true -> final A q = true -> x = Some p \/ x = None ->
-    path C S i x ms (Some q) /\ path C S i x ms None.
+    path C evs i x ms (Some q) /\ path C evs i x ms None.
   Proof.
     intros [N _] H I F [->| ->]; [eauto using path_iterated_inside, path_iterated_last|].
     destruct ms as [|m ms]; [easy|]. rewrite path_cons in H. destruct H as (t & r & E & H & R).
@@ -550,18 +550,18 @@ Section Iteration.
         eapply path_iterated_last; eauto. easy.
   Qed.
 
-  Lemma path_iterated_gap g : forall i, gap = true \/ g = 0 -> i + g <= length S ->
-    path C S i None (repeat none g) None.
+  Lemma path_iterated_gap g : forall i, gap = true \/ g = 0 -> i + g <= length evs ->
+    path C evs i None (repeat none g) None.
   Proof.
     induction g as [|g IH]; intros i G L; [now apply path_nil|]. cbn. apply path_cons.
-    destruct (nth_error_found S i) as [t E]; [lia|]. exists t, None. repeat split; auto.
+    destruct (nth_error_found evs i) as [t E]; [lia|]. exists t, None. repeat split; auto.
     - apply step_iterated_none. destruct G; [auto | lia].
     - apply IH; [destruct G; [auto | lia] | lia].
   Qed.
 
-  Lemma iterations_run i ms : iterations gap (accepted A S) i ms -> ms <> [] /\ i + length ms <= length S /\
+  Lemma iterations_run i ms : iterations gap (accepted A evs) i ms -> ms <> [] /\ i + length ms <= length evs /\
     exists p q, initial A p = true /\ final A q = true /\
-      path C S i (Some p) ms (Some q) /\ path C S i None ms (Some q).
+      path C evs i (Some p) ms (Some q) /\ path C evs i None ms (Some q).
   Proof.
     induction 1 as [i ms H | i ms1 g ms2 H G _ (N & L & p & q & I & F & _ & R)].
     - pose proof H as (N & p & q & I & F & R). split; auto. split; [now apply path_stop in R as [|]|].
@@ -569,7 +569,7 @@ Section Iteration.
     - pose proof H as (N' & p' & q' & I' & F' & R'). split; [now destruct ms1|].
       rewrite !app_length, repeat_length. split; [lia|]. exists p', q.
       assert (X : forall x, x = Some p' \/ x = None ->
-        path C S i x (ms1 ++ repeat none g ++ ms2) (Some q)).
+        path C evs i x (ms1 ++ repeat none g ++ ms2) (Some q)).
       { intros x X. apply path_app. exists None. split; [eapply path_iterated_once; eauto|].
         apply path_app. exists None. rewrite repeat_length. split; auto.
         apply path_iterated_gap; auto; lia. }
@@ -588,7 +588,7 @@ Section Iteration.
       + repeat split; auto; cbn; auto.
   Qed.
 
-  Lemma accepted_iterated i ms : accepted C S i ms <-> iterations gap (accepted A S) i ms.
+  Lemma accepted_iterated i ms : accepted C evs i ms <-> iterations gap (accepted A evs) i ms.
   Proof.
     split.
     - intros (N & [p|] & [q|] & I & F & H); try easy.
@@ -609,9 +609,9 @@ Proof.
     well_formed_choice, well_formed_sequence, well_formed_iterated; split; cbn; easy.
 Qed.
 
-Lemma rows_relabelled {D} (S : stream D) phi A f (psi : formula D) :
-  (forall V, V |=[S] psi <-> exists W, W |=[S] phi /\ V = relabel f W) ->
-  has_rows S phi A -> has_rows S psi (relabelled f A).
+Lemma rows_relabelled {D} (evs : stream D) phi A f (psi : formula D) :
+  (forall V, V |=[evs] psi <-> exists W, W |=[evs] phi /\ V = relabel f W) ->
+  has_rows evs phi A -> has_rows evs psi (relabelled f A).
 Proof.
   intros H HA i ms. rewrite H, accepted_relabelled. split.
   - intros ([j Ls] & K & E). injection E; intros; subst. exists Ls. split; auto. now apply HA.
@@ -642,10 +642,10 @@ Proof.
   unfold stop in E; cbn in *. now replace g' with g by lia.
 Qed.
 
-Lemma rows_sequence {D} (S : stream D) gap phi psi A B i ms :
-  has_rows S phi A -> has_rows S psi B -> well_formed A -> well_formed B ->
-  (exists W1 W2, W1 |=[S] phi /\ W2 |=[S] psi /\ follows gap W1 W2 /\ Valuation i ms = union W1 W2) <->
-  accepted (sequence gap A B) S i ms.
+Lemma rows_sequence {D} (evs : stream D) gap phi psi A B i ms :
+  has_rows evs phi A -> has_rows evs psi B -> well_formed A -> well_formed B ->
+  (exists W1 W2, W1 |=[evs] phi /\ W2 |=[evs] psi /\ follows gap W1 W2 /\ Valuation i ms = union W1 W2) <->
+  accepted (sequence gap A B) evs i ms.
 Proof.
   intros HA HB WA WB. rewrite accepted_sequence by auto. split.
   - intros (W1 & W2 & H1 & H2 & F & E).
@@ -658,14 +658,14 @@ Proof.
     exists (Valuation i ms1), (Valuation (i + length ms1 + g) ms2). rewrite U, (HA _ _), (HB _ _). auto.
 Qed.
 
-Lemma rows_iterated {D} (S : stream D) gap phi A i ms : has_rows S phi A -> well_formed A ->
-  iteration (fun W => W |=[S] phi) (follows gap) (Valuation i ms) <-> accepted (iterated gap A) S i ms.
+Lemma rows_iterated {D} (evs : stream D) gap phi A i ms : has_rows evs phi A -> well_formed A ->
+  iteration (fun W => W |=[evs] phi) (follows gap) (Valuation i ms) <-> accepted (iterated gap A) evs i ms.
 Proof.
   intros HA WA. rewrite accepted_iterated by auto. split.
   - intros H. remember (Valuation i ms) as V eqn:HeqV. revert i ms HeqV.
     induction H as [V H | V W HV HW IH F]; intros i ms E; subst; [now apply last_one, HA|].
     pose proof (sat_proper _ _ _ HV) as [N1 _].
-    pose proof (proper_iteration S _ _ _ (sat_proper S phi) HW) as [N2 _].
+    pose proof (proper_iteration evs _ _ _ (sat_proper evs phi) HW) as [N2 _].
     destruct (union_follows gap V W) as (g & G & K & U); auto. rewrite U in E.
     injection E; intros; subst. destruct V as [j ms1], W as [k ms2]; unfold stop in *; cbn in *; subst.
     apply one_more; auto. now apply HA.
@@ -675,8 +675,8 @@ Proof.
     + rewrite <- U. apply more; auto. now apply HA.
 Qed.
 
-Theorem compile_correct {D} (S : stream D) (phi : formula D) :
-  regular phi = true -> has_rows S phi (compile phi).
+Theorem compile_correct {D} (evs : stream D) (phi : formula D) :
+  regular phi = true -> has_rows evs phi (compile phi).
 Proof.
   induction phi as [R | phi IHphi X | phi IHphi c | phi1 IHphi1 phi2 IHphi2 | phi1 IHphi1 phi2 IHphi2 | phi1 IHphi1 phi2 IHphi2
     | phi1 IHphi1 phi2 IHphi2 | phi IHphi | phi IHphi | L phi IHphi | X Y phi IHphi | phi1 IHphi1 phi2 IHphi2
@@ -687,15 +687,15 @@ Proof.
     + intros (t & E & T & ->). exists i, t. reflect. auto.
   - (* AS *) eapply rows_relabelled; [|now apply IHphi]. reflexivity.
   - (* FILTER *) reflect. destruct reg as [reg U]. intros i ms. rewrite accepted_filtered. cbn.
-    rewrite (IHphi reg i ms). now rewrite (permitted_holds c S (Valuation i ms)).
+    rewrite (IHphi reg i ms). now rewrite (permitted_holds c evs (Valuation i ms)).
   - (* OR *) reflect. destruct reg as [R1 R2]. intros i ms. rewrite accepted_choice. cbn.
     now rewrite (IHphi1 R1 i ms), (IHphi2 R2 i ms).
   - (* ; *) reflect. destruct reg as [R1 R2]. intros i ms.
-    exact (rows_sequence S true _ _ _ _ i ms (IHphi1 R1) (IHphi2 R2) (compile_well_formed _) (compile_well_formed _)).
+    exact (rows_sequence evs true _ _ _ _ i ms (IHphi1 R1) (IHphi2 R2) (compile_well_formed _) (compile_well_formed _)).
   - (* : *) reflect. destruct reg as [R1 R2]. intros i ms.
-    exact (rows_sequence S false _ _ _ _ i ms (IHphi1 R1) (IHphi2 R2) (compile_well_formed _) (compile_well_formed _)).
-  - (* + *) intros i ms. exact (rows_iterated S true _ _ i ms (IHphi reg) (compile_well_formed _)).
-  - (* :+ *) intros i ms. exact (rows_iterated S false _ _ i ms (IHphi reg) (compile_well_formed _)).
+    exact (rows_sequence evs false _ _ _ _ i ms (IHphi1 R1) (IHphi2 R2) (compile_well_formed _) (compile_well_formed _)).
+  - (* + *) intros i ms. exact (rows_iterated evs true _ _ i ms (IHphi reg) (compile_well_formed _)).
+  - (* :+ *) intros i ms. exact (rows_iterated evs false _ _ i ms (IHphi reg) (compile_well_formed _)).
   - (* projection *) eapply rows_relabelled; [|now apply IHphi]. reflexivity.
   - (* renaming *) eapply rows_relabelled; [|now apply IHphi]. reflexivity.
   - (* NOT *) intros i ms. rewrite accepted_single. cbn. split.

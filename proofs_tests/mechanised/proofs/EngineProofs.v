@@ -17,14 +17,14 @@ Section Subsets.
   Let B := subsets A dec.
 
   (** A run stays a run when later events come. *)
-  Lemma path_later (S S' : stream D) ms : forall i p q, path A S i p ms q -> path A (S ++ S') i p ms q.
+  Lemma path_later (evs evs' : stream D) ms : forall i p q, path A evs i p ms q -> path A (evs ++ evs') i p ms q.
   Proof.
     induction ms as [|m ms IH]; intros i p q H; [apply path_nil in H; now apply path_nil|].
     rewrite path_cons in *. destruct H as (t & r & E & H & R). exists t, r. repeat split; auto.
     rewrite nth_error_app1; auto. eapply nth_error_length; eauto.
   Qed.
-  Lemma path_earlier (S S' : stream D) ms : forall i p q, i + length ms <= length S ->
-    path A (S ++ S') i p ms q -> path A S i p ms q.
+  Lemma path_earlier (evs evs' : stream D) ms : forall i p q, i + length ms <= length evs ->
+    path A (evs ++ evs') i p ms q -> path A evs i p ms q.
   Proof.
     induction ms as [|m ms IH]; intros i p q L H; [apply path_nil in H; now apply path_nil|].
     cbn in L. rewrite path_cons in *. destruct H as (t & r & E & H & R). exists t, r. repeat split; auto.
@@ -129,18 +129,18 @@ Qed.
 Definition narrow (width : option nat) (C : complex_event) : Prop :=
   match width with Some n => snd (fst C) - fst (fst C) <= n | None => True end.
 
-Lemma answer_within {D} (S : stream D) width phi C :
-  answer S (optional within_events width phi) C <-> answer S phi C /\ narrow width C.
+Lemma answer_within {D} (evs : stream D) width phi C :
+  answer evs (optional within_events width phi) C <-> answer evs phi C /\ narrow width C.
 Proof.
   unfold answer. destruct width as [n|]; cbn; [|tauto]. split.
   - intros (V & (sat & F) & ->). eauto.
   - intros ((V & sat & ->) & F). exists V. auto.
 Qed.
 
-Lemma tecs_narrow {D} width (S : stream D) phi C : regular phi = true ->
-  In C (tecs_answers width S phi) <-> answer S phi C /\ narrow width C.
+Lemma tecs_narrow {D} width (evs : stream D) phi C : regular phi = true ->
+  In C (tecs_answers width evs phi) <-> answer evs phi C /\ narrow width C.
 Proof.
-  intros reg. rewrite (marked_correct S phi C reg). unfold tecs_answers, tecs_outputs.
+  intros reg. rewrite (marked_correct evs phi C reg). unfold tecs_answers, tecs_outputs.
   set (A := marked (compile phi)). set (dec := marked_dec phi).
   assert (all_listed : listed A) by apply marked_listed, compile_well_formed.
   rewrite in_flat_map. split.
@@ -150,7 +150,7 @@ Proof.
     rewrite rev_length, firstn_length_le in L by lia. cbn in F. apply existsb_exists in F as (q & I & F).
     apply HU in I as (p & I & R). rewrite rev_involutive in R. split; [|destruct width; cbn in *; [lia | auto]].
     exists i, ms. split.
-    + split; auto. exists p, q. repeat split; auto. rewrite <- (firstn_skipn (1 + j) S). now apply path_later.
+    + split; auto. exists p, q. repeat split; auto. rewrite <- (firstn_skipn (1 + j) evs). now apply path_later.
     + unfold of_marks. rewrite rev_involutive. f_equal. f_equal. lia.
   - intros ((i & ms & (N & p & q & I & F & R) & ->) & narrow). exists (i + length ms - 1).
     pose proof R as R'. apply path_stop in R' as [|L]; [easy|].
@@ -159,26 +159,26 @@ Proof.
     split; [unfold of_marks; now rewrite rev_involutive|].
     apply AlgorithmProofs.outputs_correct. split; [destruct width; cbn in *; lia|].
     replace (1 + (i + length ms - 1)) with (i + length ms) by lia.
-    destruct (open_complete A dec all_listed (rev (firstn (i + length ms) S)) i ms p q) as (U & O & K); auto.
+    destruct (open_complete A dec all_listed (rev (firstn (i + length ms) evs)) i ms p q) as (U & O & K); auto.
     + rewrite rev_length, firstn_length_le; lia.
-    + rewrite rev_involutive. eapply (path_earlier A _ (skipn (i + length ms) S)).
+    + rewrite rev_involutive. eapply (path_earlier A _ (skipn (i + length ms) evs)).
       * rewrite firstn_length_le; lia.
       * now rewrite firstn_skipn.
     + exists U. split; auto. cbn. apply existsb_exists. eauto.
 Qed.
 
-Theorem tecs_answers_correct {D} width (S : stream D) phi C : regular phi = true ->
-  In C (tecs_answers width S phi) <-> answer S (optional within_events width phi) C.
+Theorem tecs_answers_correct {D} width (evs : stream D) phi C : regular phi = true ->
+  In C (tecs_answers width evs phi) <-> answer evs (optional within_events width phi) C.
 Proof. intros reg. now rewrite answer_within, tecs_narrow. Qed.
 
 (** CORE Thm. 2 with WITHIN in events. *)
-Theorem marked_within {D} width (S : stream D) phi C : regular phi = true ->
-  answer S (optional within_events width phi) C <-> exists i ms,
-    accepted (marked (compile phi)) S i ms /\ match width with Some n => length ms - 1 <= n | None => True end /\
+Theorem marked_within {D} width (evs : stream D) phi C : regular phi = true ->
+  answer evs (optional within_events width phi) C <-> exists i ms,
+    accepted (marked (compile phi)) evs i ms /\ match width with Some n => length ms - 1 <= n | None => True end /\
     C = of_marks i ms.
 Proof.
   intros reg. rewrite answer_within, marked_correct by auto.
-  assert (E : forall i ms, accepted (marked (compile phi)) S i ms ->
+  assert (E : forall i ms, accepted (marked (compile phi)) evs i ms ->
     (narrow width (of_marks i ms) <-> match width with Some n => length ms - 1 <= n | None => True end)).
   { intros i ms (N & _). destruct width as [n|]; cbn; [|tauto]. destruct ms; [easy | cbn; lia]. }
   split.
@@ -186,7 +186,7 @@ Proof.
   - intros (i & ms & A & F & ->). rewrite (E i ms A). eauto.
 Qed.
 
-Theorem tecs_answers_once {D} width (S : stream D) phi : NoDup (tecs_answers width S phi).
+Theorem tecs_answers_once {D} width (evs : stream D) phi : NoDup (tecs_answers width evs phi).
 Proof.
   apply AlgorithmProofs.NoDup_flat_map; [apply seq_NoDup | |].
   - intros j _. apply FinFun.Injective_map_NoDup; [|apply AlgorithmProofs.outputs_once].

@@ -5,7 +5,7 @@ Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics Mechani
 
 (** * Valuations lie inside the stream and are not empty. *)
 
-Definition proper {D} (S : stream D) (V : valuation) := row V <> [] /\ stop V <= length S.
+Definition proper {D} (evs : stream D) (V : valuation) := row V <> [] /\ stop V <= length evs.
 
 Lemma proper_stop V : row V <> [] -> first V < stop V.
 Proof. unfold stop. destruct (row V); cbn; [congruence | lia]. Qed.
@@ -26,23 +26,23 @@ Proof.
   unfold stop at 1 in H. rewrite E in H. unfold union in H; cbn in H. lia.
 Qed.
 
-Lemma proper_relabel {D} (S : stream D) f V : proper S V -> proper S (relabel f V).
+Lemma proper_relabel {D} (evs : stream D) f V : proper evs V -> proper evs (relabel f V).
 Proof.
   unfold proper. rewrite stop_relabel. intros [H ?]. split; auto.
   unfold relabel; cbn. destruct (row V); cbn; congruence.
 Qed.
 
-Lemma proper_union {D} (S : stream D) V W : proper S V -> proper S W -> proper S (union V W).
+Lemma proper_union {D} (evs : stream D) V W : proper evs V -> proper evs W -> proper evs (union V W).
 Proof. intros [] []. split; auto using row_union. rewrite stop_union by auto. lia. Qed.
 
-Lemma proper_single {D} (S : stream D) i t L : nth_error S i = Some t -> proper S (Valuation i [L]).
+Lemma proper_single {D} (evs : stream D) i t L : nth_error evs i = Some t -> proper evs (Valuation i [L]).
 Proof. intros H. apply nth_error_length in H. split; cbn; [congruence | unfold stop; cbn; lia]. Qed.
 
-Lemma proper_iteration {D} (S : stream D) (R : valuation -> Prop) precedes V :
-  (forall W, R W -> proper S W) -> iteration R precedes V -> proper S V.
+Lemma proper_iteration {D} (evs : stream D) (R : valuation -> Prop) precedes V :
+  (forall W, R W -> proper evs W) -> iteration R precedes V -> proper evs V.
 Proof. induction 2; auto using proper_union. Qed.
 
-Lemma sat_proper {D} (S : stream D) phi V : V |=[S] phi -> proper S V.
+Lemma sat_proper {D} (evs : stream D) phi V : V |=[evs] phi -> proper evs V.
 Proof.
   revert V; induction phi; cbn; intros V H;
     try (destruct H as [H|H]; solve [eauto]); break; eauto using proper_single, proper_relabel, proper_union.
@@ -52,16 +52,16 @@ Qed.
 
 (** * Tests decide what they should. *)
 
-Lemma all_positions_true {A} (S : list A) test :
-  all_positions S test = true <-> forall i, i < length S -> test i = true.
+Lemma all_positions_true {A} (evs : list A) test :
+  all_positions evs test = true <-> forall i, i < length evs -> test i = true.
 Proof.
   unfold all_positions. rewrite forallb_forall. split; intros H i.
   - intros; apply H, in_seq; lia.
   - rewrite in_seq. intros []. apply H. lia.
 Qed.
 
-Lemma some_position_true {A} (S : list A) test :
-  some_position S test = true <-> exists i, i < length S /\ test i = true.
+Lemma some_position_true {A} (evs : list A) test :
+  some_position evs test = true <-> exists i, i < length evs /\ test i = true.
 Proof.
   unfold some_position. rewrite existsb_exists. split; intros [i H]; exists i; rewrite in_seq in *.
   - intuition lia.
@@ -87,7 +87,7 @@ Qed.
 Lemma implb_true a b : implb a b = true <-> (a = true -> b = true).
 Proof. destruct a, b; cbn; intuition. Qed.
 
-Lemma holds_b_correct {D} (S : stream D) V c : holds_b S V c = true <-> holds S V c.
+Lemma holds_b_correct {D} (evs : stream D) V c : holds_b evs V c = true <-> holds evs V c.
 Proof.
   induction c as [[P|P] Xs | c IHc d IHd | c IHc d IHd]; cbn.
   - rewrite forallb_forall. now setoid_rewrite in_choices.
@@ -96,17 +96,17 @@ Proof.
   - rewrite orb_true_iff. tauto.
 Qed.
 
-Lemma fits_b_correct {D} (S : stream D) w V : fits_b S w V = true <-> fits S w V.
+Lemma fits_b_correct {D} (evs : stream D) w V : fits_b evs w V = true <-> fits evs w V.
 Proof.
   destruct w as [n|near]; cbn; [apply Nat.leb_le|].
-  destruct (nth_error S (first V)), (nth_error S (last_position V)); split; intros H; break;
+  destruct (nth_error evs (first V)), (nth_error evs (last_position V)); split; intros H; break;
     try discriminate; eauto; congruence.
 Qed.
 
 (** Nothing is taken outside the stream. *)
 Definition bounded (n : nat) (v : nat -> bool) := forall i, v i = true -> i < n.
 
-Lemma bounded_taken {D} (S : stream D) V : proper S V -> bounded (length S) (taken V).
+Lemma bounded_taken {D} (evs : stream D) V : proper evs V -> bounded (length evs) (taken V).
 Proof.
   intros [_ H] i. unfold taken, at_position, stop in *.
   destruct (first V <=? i) eqn:E; reflect; [|cbn; discriminate].
@@ -114,8 +114,8 @@ Proof.
   rewrite nth_overflow by lia. cbn; discriminate.
 Qed.
 
-Lemma beats_b_correct {D} (S : stream D) s w v :
-  bounded (length S) w -> bounded (length S) v -> beats_b S s w v = true <-> beats s w v.
+Lemma beats_b_correct {D} (evs : stream D) s w v :
+  bounded (length evs) w -> bounded (length evs) v -> beats_b evs s w v = true <-> beats s w v.
 Proof.
   intros Hw Hv. destruct s; cbn.
   - easy.
@@ -127,7 +127,7 @@ Proof.
   - rewrite some_position_true. split.
     + intros (k & _ & H). reflect. rewrite all_positions_true in H. destruct H as [[Wk Vk] A].
       exists k. repeat split; auto. intros l Hl.
-      destruct (Nat.lt_ge_cases l (length S)) as [I|I].
+      destruct (Nat.lt_ge_cases l (length evs)) as [I|I].
       * specialize (A l I). rewrite implb_true in A. apply eqb_true_iff. apply A. now apply Nat.ltb_lt.
       * destruct (w l) eqn:E, (v l) eqn:E'; auto; [apply Hw in E | apply Hv in E']; lia.
     + intros (k & Hk & Hk' & H). exists k. split; [now apply Hw|]. reflect. rewrite all_positions_true.
@@ -140,8 +140,8 @@ Proof.
       * exists k. split; [now apply Hw|]. reflect. auto.
 Qed.
 
-Lemma admissible_b_correct {D} (S : stream D) s v :
-  bounded (length S) v -> admissible_b S s v = true <-> admissible s v.
+Lemma admissible_b_correct {D} (evs : stream D) s v :
+  bounded (length evs) v -> admissible_b evs s v = true <-> admissible s v.
 Proof.
   intros Hv. destruct s; cbn; try tauto. rewrite all_positions_true. split.
   - intros H i j k Hijk Hi Hk. specialize (H k (Hv k Hk)).
@@ -212,20 +212,20 @@ Qed.
 Lemma iteration_iff (R R' : valuation -> Prop) P V : (forall W, R W <-> R' W) -> iteration R P V <-> iteration R' P V.
 Proof. intros H; split; induction 1; constructor; auto; now apply H. Qed.
 
-Lemma iterate_correct {D} (S : stream D) p P Vs V : decides p P ->
-  (forall V W, P V W -> before V W) -> (forall W, In W Vs -> proper S W) ->
-  In V (iterate p (length S) Vs) <-> iteration (fun W => In W Vs) P V.
+Lemma iterate_correct {D} (evs : stream D) p P Vs V : decides p P ->
+  (forall V W, P V W -> before V W) -> (forall W, In W Vs -> proper evs W) ->
+  In V (iterate p (length evs) Vs) <-> iteration (fun W => In W Vs) P V.
 Proof.
   intros Hp HP HVs. split; [now apply iterate_sound|]. intros H.
   apply iterate_complete with P; auto; [apply HVs|].
-  apply (proper_iteration S) in H; auto. destruct H. lia.
+  apply (proper_iteration evs) in H; auto. destruct H. lia.
 Qed.
 
-Lemma in_at_events {D} (S : stream D) test L V : In V (at_events S test L) <->
-  exists i t, nth_error S i = Some t /\ test t = true /\ V = Valuation i [L].
+Lemma in_at_events {D} (evs : stream D) test L V : In V (at_events evs test L) <->
+  exists i t, nth_error evs i = Some t /\ test t = true /\ V = Valuation i [L].
 Proof.
   unfold at_events. members. split.
-  - intros [i [_ H]]. destruct (nth_error S i) as [t|] eqn:E; break.
+  - intros [i [_ H]]. destruct (nth_error evs i) as [t|] eqn:E; break.
     destruct (test t) eqn:F; break. eauto 6.
   - intros (i & t & E & F & ->). exists i. members. rewrite E, F.
     apply nth_error_length in E. split; [lia | now left].
@@ -243,26 +243,26 @@ Proof. firstorder. Qed.
 (** * The theorem. *)
 
 Theorem evaluate_correct {D} (phi : formula D) :
-  forall (S : stream D) V, In V (evaluate S phi) <-> V |=[S] phi.
+  forall (evs : stream D) V, In V (evaluate evs phi) <-> V |=[evs] phi.
 Proof.
   induction phi as [R | phi IHphi X | phi IHphi c | phi1 IHphi1 phi2 IHphi2 | phi1 IHphi1 phi2 IHphi2 | phi1 IHphi1 phi2 IHphi2
     | phi1 IHphi1 phi2 IHphi2 | phi IHphi | phi IHphi | L phi IHphi | X Y phi IHphi | phi1 IHphi1 phi2 IHphi2
     | phi1 IHphi1 phi2 IHphi2 | phi IHphi | s phi IHphi | phi IHphi w];
-    intros S V; cbn.
+    intros evs V; cbn.
   - (* R *) rewrite in_at_events. do 2 (apply exists_iff; intro). now rewrite N.eqb_eq.
   - (* AS *) rewrite in_once. members. apply exists_iff; intro. rewrite IHphi. intuition.
   - (* FILTER *) members. now rewrite IHphi, holds_b_correct.
   - (* OR *) rewrite in_once. members. now rewrite IHphi1, IHphi2.
   - (* AND *) members. rewrite IHphi1. rewrite <- IHphi2.
-    destruct (in_dec valuation_dec V (evaluate S phi2)); intuition; discriminate.
+    destruct (in_dec valuation_dec V (evaluate evs phi2)); intuition; discriminate.
   - (* ; *) rewrite in_product. do 2 (apply exists_iff; intro).
     now rewrite IHphi1, IHphi2, (decides_before _ _).
   - (* : *) rewrite in_product. do 2 (apply exists_iff; intro).
     now rewrite IHphi1, IHphi2, (decides_adjacent _ _).
-  - (* + *) rewrite in_once. members. rewrite (iterate_correct S _ before); auto using decides_before.
+  - (* + *) rewrite in_once. members. rewrite (iterate_correct evs _ before); auto using decides_before.
     + now apply iteration_iff.
     + intros W H. now apply IHphi, sat_proper in H.
-  - (* :+ *) rewrite in_once. members. rewrite (iterate_correct S _ adjacent); auto using decides_adjacent.
+  - (* :+ *) rewrite in_once. members. rewrite (iterate_correct evs _ adjacent); auto using decides_adjacent.
     + now apply iteration_iff.
     + intros ? ? H. unfold before. now rewrite H.
     + intros W H. now apply IHphi, sat_proper in H.
@@ -278,7 +278,7 @@ Proof.
     split; intros (? & H & ?); repeat split; auto; intros W HW; apply (H W), IHphi; auto.
   - (* strategies *) members. rewrite IHphi, andb_true_iff, negb_true_iff.
     rewrite <- not_true_iff_false, existsb_exists. split; intros (H & A & N);
-      pose proof (bounded_taken S V (sat_proper _ _ _ H)) as B;
+      pose proof (bounded_taken evs V (sat_proper _ _ _ H)) as B;
       rewrite admissible_b_correct in * by auto; repeat split; auto.
     + intros W HW E C. apply N. exists W. rewrite IHphi, andb_true_iff, Nat.eqb_eq.
       rewrite beats_b_correct; eauto using bounded_taken, sat_proper.
@@ -294,18 +294,18 @@ Proof.
   intros I. apply filter_In in I. tauto.
 Qed.
 
-Theorem answers_correct {D} (S : stream D) phi C : In C (answers S phi) <-> answer S phi C.
+Theorem answers_correct {D} (evs : stream D) phi C : In C (answers evs phi) <-> answer evs phi C.
 Proof.
   unfold answers, answer. members. apply exists_iff; intro. rewrite evaluate_correct. intuition.
 Qed.
 
 (** Counts are formulas. *)
-Lemma joined_correct {D} (S : stream D) gap phi psi V : V |=[S] joined gap phi psi <->
-  exists W1 W2, W1 |=[S] phi /\ W2 |=[S] psi /\ (if gap then before else adjacent) W1 W2 /\ V = union W1 W2.
+Lemma joined_correct {D} (evs : stream D) gap phi psi V : V |=[evs] joined gap phi psi <->
+  exists W1 W2, W1 |=[evs] phi /\ W2 |=[evs] psi /\ (if gap then before else adjacent) W1 W2 /\ V = union W1 W2.
 Proof. now destruct gap. Qed.
 
-Lemma times_correct {D} (S : stream D) gap phi k : forall V, V |=[S] times gap phi k <->
-  repeated (fun W => W |=[S] phi) (if gap then before else adjacent) (1 + k) V.
+Lemma times_correct {D} (evs : stream D) gap phi k : forall V, V |=[evs] times gap phi k <->
+  repeated (fun W => W |=[evs] phi) (if gap then before else adjacent) (1 + k) V.
 Proof.
   induction k as [|k IH]; intros V; cbn [times].
   - split; [intros sat; now constructor|]. intros R. inversion R as [? sat|? ? ? ? R']; subst; auto. inversion R'.
@@ -314,8 +314,8 @@ Proof.
     + intros R. inversion R as [|? W1 W2 sat1 R' P]; subst. exists W1, W2. rewrite IH. auto.
 Qed.
 
-Theorem count_correct {D} (S : stream D) gap phi least extra V : V |=[S] count gap phi least extra <->
-  counted S gap phi (1 + least) (Some (1 + least + extra)) V.
+Theorem count_correct {D} (evs : stream D) gap phi least extra V : V |=[evs] count gap phi least extra <->
+  counted evs gap phi (1 + least) (Some (1 + least + extra)) V.
 Proof.
   revert least; induction extra as [|extra IH]; intros least; cbn [count]; unfold counted in *.
   - rewrite times_correct. split.
@@ -335,11 +335,11 @@ Proof.
   - intros (n & _ & R). induction R as [V H|n V W H _ IH P]; now constructor.
 Qed.
 
-Theorem count_up_correct {D} (S : stream D) gap phi least : forall V, V |=[S] count_up gap phi least <->
-  counted S gap phi (1 + least) None V.
+Theorem count_up_correct {D} (evs : stream D) gap phi least : forall V, V |=[evs] count_up gap phi least <->
+  counted evs gap phi (1 + least) None V.
 Proof.
   unfold counted. induction least as [|least IH]; intros V; cbn [count_up].
-  - transitivity (iteration (fun W => W |=[S] phi) (if gap then before else adjacent) V); [now destruct gap|].
+  - transitivity (iteration (fun W => W |=[evs] phi) (if gap then before else adjacent) V); [now destruct gap|].
     rewrite iteration_repeated. split; intros (n & H); exists n; tauto.
   - rewrite joined_correct. split.
     + intros (W1 & W2 & sat1 & sat2 & P & ->). apply IH in sat2 as (n & L & _ & R).
@@ -348,5 +348,5 @@ Proof.
       exists W1, W2. rewrite IH. repeat split; auto. exists m. repeat split; auto; lia.
 Qed.
 
-Theorem answers_once {D} (S : stream D) phi : NoDup (answers S phi).
+Theorem answers_once {D} (evs : stream D) phi : NoDup (answers evs phi).
 Proof. apply NoDup_nodup. Qed.

@@ -86,15 +86,15 @@ Section Global.
   Qed.
 End Global.
 
-Theorem global_answers_correct {D} (S : stream D) phi width x C : regular phi = true -> takes_ends phi = true ->
-  In C (global_answers width x S phi) <-> answer S (optional within_events width (optional Select x phi)) C.
+Theorem global_answers_correct {D} (evs : stream D) phi width x C : regular phi = true -> takes_ends phi = true ->
+  In C (global_answers width x evs phi) <-> answer evs (optional within_events width (optional Select x phi)) C.
 Proof.
-  intros R E. rewrite answer_within, <- (wanted_answers S phi R E). unfold global_answers. rewrite in_flat_map.
+  intros R E. rewrite answer_within, <- (wanted_answers evs phi R E). unfold global_answers. rewrite in_flat_map.
   set (A := waiting (marked (compile phi))). set (dec := option_dec (Engine.marked_dec phi)).
   assert (narrow_iff : forall i j P, narrow width (i, j, P) <->
     match width with Some n => j - n | None => 0 end <= i).
   { intros i j P. destruct width as [n|]; cbn; lia. }
-  assert (LS : forall j, j < length S -> length (rev (firstn (1 + j) S)) = 1 + j).
+  assert (LS : forall j, j < length evs -> length (rev (firstn (1 + j) evs)) = 1 + j).
   { intros j L. rewrite rev_length, firstn_length_le; lia. }
   split.
   - intros (j & J & I). apply in_seq in J. apply in_map_iff in I as ([i P] & <- & I).
@@ -109,7 +109,7 @@ Proof.
     now apply (wanted_recognised phi).
 Qed.
 
-Theorem global_answers_once {D} (S : stream D) phi width x : NoDup (global_answers width x S phi).
+Theorem global_answers_once {D} (evs : stream D) phi width x : NoDup (global_answers width x evs phi).
 Proof.
   apply AlgorithmProofs.NoDup_flat_map; [apply seq_NoDup | |].
   - intros j _. apply FinFun.Injective_map_NoDup; [|apply AlgorithmProofs.outputs_once].

@@ -3,18 +3,18 @@
 Require Import Mechanised.Tactics Mechanised.EvaluateProofs.
 Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics.
 
-Lemma events_at_prefix {D} (S S' : stream D) V X : stop V <= length S ->
-  events_at (S ++ S') V X = events_at S V X.
+Lemma events_at_prefix {D} (evs evs' : stream D) V X : stop V <= length evs ->
+  events_at (evs ++ evs') V X = events_at evs V X.
 Proof.
   intros L. unfold events_at, where_. rewrite !flat_map_concat_map. f_equal. apply map_ext_in.
   intros i I. apply filter_In in I as [I _]. apply in_seq in I.
   rewrite nth_error_app1; [reflexivity | unfold stop in L; lia].
 Qed.
 
-Lemma holds_prefix {D} (S S' : stream D) V c : stop V <= length S -> holds (S ++ S') V c <-> holds S V c.
+Lemma holds_prefix {D} (evs evs' : stream D) V c : stop V <= length evs -> holds (evs ++ evs') V c <-> holds evs V c.
 Proof.
   intros L. induction c as [P Xs | c IHc d IHd | c IHc d IHd]; cbn; [|tauto|tauto].
-  replace (map (events_at (S ++ S') V) Xs) with (map (events_at S V) Xs); [reflexivity|].
+  replace (map (events_at (evs ++ evs') V) Xs) with (map (events_at evs V) Xs); [reflexivity|].
   apply map_ext. intros X. symmetry. now apply events_at_prefix.
 Qed.
 
@@ -27,12 +27,12 @@ Proof.
   rewrite stop_union in L by auto. apply more; auto; [apply HR; auto; lia | apply IH; lia].
 Qed.
 
-Lemma sat_prefix {D} (S S' : stream D) phi : forall V, stop V <= length S ->
-  V |=[S ++ S'] phi <-> V |=[S] phi.
+Lemma sat_prefix {D} (evs evs' : stream D) phi : forall V, stop V <= length evs ->
+  V |=[evs ++ evs'] phi <-> V |=[evs] phi.
 Proof.
-  assert (at_ : forall i, i < length S -> nth_error (S ++ S') i = nth_error S i).
+  assert (at_ : forall i, i < length evs -> nth_error (evs ++ evs') i = nth_error evs i).
   { intros i L. now apply nth_error_app1. }
-  assert (rows : forall psi V, V |=[S ++ S'] psi \/ V |=[S] psi -> row V <> []).
+  assert (rows : forall psi V, V |=[evs ++ evs'] psi \/ V |=[evs] psi -> row V <> []).
   { intros psi V [H|H]; apply sat_proper in H; apply H. }
   induction phi as [R | phi IH X | phi IH c | phi IH psi IH' | phi IH psi IH' | phi IH psi IH' | phi IH psi IH'
     | phi IH | phi IH | L phi IH | X Y phi IH | phi IH psi IH' | phi IH psi IH' | phi _ | s phi IH | phi IH w];
@@ -73,9 +73,9 @@ Proof.
       rewrite (at_ (first V)) in * by lia; rewrite (at_ (last_position V)) in * by (unfold last_position; lia); auto.
 Qed.
 
-Theorem prefix {D} (S S' : stream D) phi V : last_position V < length S -> V |=[S ++ S'] phi <-> V |=[S] phi.
+Theorem prefix {D} (evs evs' : stream D) phi V : last_position V < length evs -> V |=[evs ++ evs'] phi <-> V |=[evs] phi.
 Proof.
-  intros L. assert (B : row V <> [] -> V |=[S ++ S'] phi <-> V |=[S] phi).
+  intros L. assert (B : row V <> [] -> V |=[evs ++ evs'] phi <-> V |=[evs] phi).
   { intros N. apply sat_prefix. pose proof (proper_stop _ N). unfold last_position in L. lia. }
   split; intros H; apply B; auto; apply sat_proper in H; apply H.
 Qed.

@@ -24,7 +24,7 @@ Qed.
 (** * Pairs of runs *)
 
 Section Together.
-  Context {D : Type} (A B C : vcea D) (S : stream D).
+  Context {D : Type} (A B C : vcea D) (evs : stream D).
   Variable ok : labels -> labels -> state A -> state B -> bool.
   Variable pair_ : state A * state B -> state C.
   Hypothesis injective : forall x y, pair_ x = pair_ y -> x = y.
@@ -51,7 +51,7 @@ End Together.
 (** * AND *)
 
 Section Same.
-  Context {D : Type} (A B : vcea D) (S : stream D).
+  Context {D : Type} (A B : vcea D) (evs : stream D).
   Let C := same_runs A B.
 
   Lemma step_same t m p p' q q' : step C t m (p, p') (q, q') <-> step A t m p q /\ step B t m p' q'.
@@ -64,8 +64,8 @@ Section Same.
     - cbn. rewrite <- map_id at 1. apply map_ext. now intros [[[x P] L] y].
   Qed.
 
-  Lemma path_same ms : forall i p p' q q', path C S i (p, p') ms (q, q') <->
-    path A S i p ms q /\ path B S i p' ms q'.
+  Lemma path_same ms : forall i p p' q q', path C evs i (p, p') ms (q, q') <->
+    path A evs i p ms q /\ path B evs i p' ms q'.
   Proof.
     induction ms as [|m ms IH]; intros i p p' q q'; [rewrite !path_nil; intuition congruence|].
     rewrite !path_cons. split.
@@ -74,7 +74,7 @@ Section Same.
       exists t, (r, r'). rewrite step_same, IH. auto.
   Qed.
 
-  Lemma accepted_same i ms : accepted C S i ms <-> accepted A S i ms /\ accepted B S i ms.
+  Lemma accepted_same i ms : accepted C evs i ms <-> accepted A evs i ms /\ accepted B evs i ms.
   Proof.
     unfold accepted. split.
     - intros (N & [p p'] & [q q'] & I & F & R). apply path_same in R as [R R'].
@@ -98,7 +98,7 @@ End Same.
 (** * ALL *)
 
 Section Padded.
-  Context {D : Type} (A : vcea D) (S : stream D).
+  Context {D : Type} (A : vcea D) (evs : stream D).
   Hypothesis is_well_formed : well_formed A.
   Let C := padded A.
 
@@ -145,26 +145,26 @@ Section Padded.
     - intros (-> & ->). exists always. split; [right; now left | reflexivity].
   Qed.
 
-  Definition inside_stream i (ms : list labels) : Prop := ms = [] \/ i + length ms <= length S.
+  Definition inside_stream i (ms : list labels) : Prop := ms = [] \/ i + length ms <= length evs.
 
-  Lemma inside_cons i m ms : inside_stream (1 + i) ms -> i < length S -> inside_stream i (m :: ms).
+  Lemma inside_cons i m ms : inside_stream (1 + i) ms -> i < length evs -> inside_stream i (m :: ms).
   Proof. intros [->|L] H; right; cbn; lia. Qed.
 
-  Lemma path_past ms : forall i y, path C S i Past ms y <-> y = Past /\ ms = repeat none (length ms) /\ inside_stream i ms.
+  Lemma path_past ms : forall i y, path C evs i Past ms y <-> y = Past /\ ms = repeat none (length ms) /\ inside_stream i ms.
   Proof.
     induction ms as [|m ms IH]; intros i y; [rewrite path_nil; unfold inside_stream; cbn; intuition|].
     rewrite path_cons. split.
     - intros (t & x & E & T & R). apply step_past in T as (-> & ->). apply IH in R as (-> & R & L).
       repeat split; [cbn; now rewrite <- R | apply inside_cons; auto; eapply nth_error_length; eauto].
     - intros (-> & E & [L|L]); [discriminate|]. cbn in E, L. injection E as -> E.
-      destruct (nth_error_found S i) as [t Et]; [lia|]. exists t, Past. rewrite step_past, IH.
+      destruct (nth_error_found evs i) as [t Et]; [lia|]. exists t, Past. rewrite step_past, IH.
       repeat split; auto. destruct ms; [now left | right; cbn in *; lia].
   Qed.
 
-  Lemma path_at ms : forall i p y, In p (states A) -> path C S i (At p) ms y <->
-    (exists q, y = At q /\ path A S i p ms q) \/
-    (y = Past /\ exists ms1 b f, ms = ms1 ++ repeat none (1 + b) /\ path A S i p ms1 f /\ final A f = true /\
-      i + length ms <= length S).
+  Lemma path_at ms : forall i p y, In p (states A) -> path C evs i (At p) ms y <->
+    (exists q, y = At q /\ path A evs i p ms q) \/
+    (y = Past /\ exists ms1 b f, ms = ms1 ++ repeat none (1 + b) /\ path A evs i p ms1 f /\ final A f = true /\
+      i + length ms <= length evs).
   Proof.
     induction ms as [|m ms IH]; intros i p y J.
     - rewrite path_nil. split; [intros <-; left; exists p; now rewrite path_nil|].
@@ -182,7 +182,7 @@ Section Padded.
         * rewrite path_cons in R. destruct R as (t & r & Et & T & R). exists t, (At r). repeat split; auto.
           -- apply step_at. right. eauto.
           -- apply IH; [destruct T as (P & I & _); now apply is_well_formed in I|]. left. eauto.
-        * destruct (nth_error_found S i) as [t Et]; [cbn in L; lia|]. destruct ms1 as [|m1 ms1].
+        * destruct (nth_error_found evs i) as [t Et]; [cbn in L; lia|]. destruct ms1 as [|m1 ms1].
           -- apply path_nil in R as <-. cbn in E. injection E as -> ->. exists t, Past. repeat split; auto.
              ++ apply step_at. auto.
              ++ apply path_past. rewrite repeat_length. repeat split; auto.
@@ -195,10 +195,10 @@ Section Padded.
 
   (** A run of the part, with events before and after it. *)
   Definition part i ms a Ls b : Prop :=
-    ms = repeat none a ++ Ls ++ repeat none b /\ accepted A S (i + a) Ls /\ i + length ms <= length S.
+    ms = repeat none a ++ Ls ++ repeat none b /\ accepted A evs (i + a) Ls /\ i + length ms <= length evs.
 
-  Lemma path_begins i t m q ms y : nth_error S i = Some t -> step C t m Ahead (At q) ->
-    path C S (1 + i) (At q) ms y -> final C y = true ->
+  Lemma path_begins i t m q ms y : nth_error evs i = Some t -> step C t m Ahead (At q) ->
+    path C evs (1 + i) (At q) ms y -> final C y = true ->
     exists Ls b, part i (m :: ms) 0 Ls b /\ (is_past y = false -> b = 0).
   Proof.
     intros E T R F. pose proof (nth_error_length _ _ _ E) as Li.
@@ -212,7 +212,7 @@ Section Padded.
       split; [eapply accepted_cons; eassumption | cbn in *; lia].
   Qed.
 
-  Lemma path_ahead ms : forall i y, path C S i Ahead ms y -> final C y = true ->
+  Lemma path_ahead ms : forall i y, path C evs i Ahead ms y -> final C y = true ->
     exists a Ls b, part i ms a Ls b /\ (is_past y = false -> b = 0).
   Proof.
     induction ms as [|m ms IH]; intros i y R F.
@@ -225,7 +225,7 @@ Section Padded.
   Qed.
 
   Lemma part_begins i ms Ls b : part i ms 0 Ls b -> exists t m ms' q y, ms = m :: ms' /\
-    nth_error S i = Some t /\ step C t m Ahead (At q) /\ path C S (1 + i) (At q) ms' y /\
+    nth_error evs i = Some t /\ step C t m Ahead (At q) /\ path C evs (1 + i) (At q) ms' y /\
     final C y = true /\ (b = 0 -> is_past y = false).
   Proof.
     intros (-> & acc & L). rewrite Nat.add_0_r in acc. destruct acc as (N & p & q & I & F & R).
@@ -239,7 +239,7 @@ Section Padded.
       apply path_at; auto. right. split; auto. exists Ls, b, q. repeat split; auto. cbn in L |- *. lia.
   Qed.
 
-  Lemma part_path a : forall i ms Ls b, part i ms a Ls b -> exists y, path C S i Ahead ms y /\
+  Lemma part_path a : forall i ms Ls b, part i ms a Ls b -> exists y, path C evs i Ahead ms y /\
     final C y = true /\ (b = 0 -> is_past y = false).
   Proof.
     induction a as [|a IH]; intros i ms Ls b H.
@@ -248,7 +248,7 @@ Section Padded.
     - destruct H as (-> & acc & L). cbn [repeat app] in *.
       destruct (IH (1 + i) (repeat none a ++ Ls ++ repeat none b) Ls b) as (y & R & H).
       + split; auto. split; [now replace (1 + i + a) with (i + Datatypes.S a) by lia | cbn in L; lia].
-      + exists y. split; auto. destruct (nth_error_found S i) as [t E]; [cbn in L; lia|].
+      + exists y. split; auto. destruct (nth_error_found evs i) as [t E]; [cbn in L; lia|].
         apply path_cons. exists t, Ahead. repeat split; auto. apply step_ahead. auto.
   Qed.
 
@@ -268,7 +268,7 @@ Section Padded.
 End Padded.
 
 Section Overlapping.
-  Context {D : Type} (A B : vcea D) (S : stream D).
+  Context {D : Type} (A B : vcea D) (evs : stream D).
   Hypothesis wfA : well_formed A.
   Hypothesis wfB : well_formed B.
   Let C := overlapping A B.
@@ -286,12 +286,12 @@ Section Overlapping.
 
   (** The parts begin and end, one of them with the whole. *)
   Definition parts i ms : Prop := exists Ls Ms a1 R1 b1 a2 R2 b2,
-    length Ls = length Ms /\ ms = joined_rows Ls Ms /\ part A S i Ls a1 R1 b1 /\ part B S i Ms a2 R2 b2 /\
+    length Ls = length Ms /\ ms = joined_rows Ls Ms /\ part A evs i Ls a1 R1 b1 /\ part B evs i Ms a2 R2 b2 /\
     (a1 = 0 \/ a2 = 0) /\ (b1 = 0 \/ b2 = 0).
 
-  Lemma path_overlapping ms : forall i x x' y y', path C S i (x, x') ms (y, y') -> exists Ls Ms,
+  Lemma path_overlapping ms : forall i x x' y y', path C evs i (x, x') ms (y, y') -> exists Ls Ms,
     length Ls = length Ms /\ length Ls = length ms /\ ms = joined_rows Ls Ms /\
-    path (padded A) S i x Ls y /\ path (padded B) S i x' Ms y'.
+    path (padded A) evs i x Ls y /\ path (padded B) evs i x' Ms y'.
   Proof.
     induction ms as [|m ms IH]; intros i x x' y y' R.
     - apply path_nil in R. injection R as -> ->. exists [], []. rewrite !path_nil. auto.
@@ -301,8 +301,8 @@ Section Overlapping.
   Qed.
 
   Lemma overlapping_path ms : forall i x x' y y' Ls Ms, length Ls = length Ms -> ms = joined_rows Ls Ms ->
-    path (padded A) S i x Ls y -> path (padded B) S i x' Ms y' ->
-    is_ahead x && is_ahead x' = false -> path C S i (x, x') ms (y, y').
+    path (padded A) evs i x Ls y -> path (padded B) evs i x' Ms y' ->
+    is_ahead x && is_ahead x' = false -> path C evs i (x, x') ms (y, y').
   Proof.
     induction ms as [|m ms IH]; intros i x x' y y' [|L Ls] [|M Ms] EL E R R' O; try discriminate.
     - apply path_nil in R as ->. apply path_nil in R' as ->. now apply path_nil.
@@ -318,7 +318,7 @@ Section Overlapping.
       eapply IH; eauto.
   Qed.
 
-  Lemma accepted_overlapping i ms : accepted C S i ms <-> parts i ms.
+  Lemma accepted_overlapping i ms : accepted C evs i ms <-> parts i ms.
   Proof.
     split.
     - intros (N & [x x'] & [y y'] & I & F & R). apply andb_prop in I as [I I'].
@@ -327,18 +327,18 @@ Section Overlapping.
       apply negb_true_iff in P. destruct ms as [|m ms]; [easy|]. rewrite path_cons in R.
       destruct R as (t & [z z'] & E & T & R). apply step_overlapping in T as (L & M & -> & O & T & T').
       apply path_overlapping in R as (Ls & Ms & EL & Em & -> & R & R').
-      assert (W : path (padded A) S i Ahead (L :: Ls) y) by (apply path_cons; eauto).
-      assert (W' : path (padded B) S i Ahead (M :: Ms) y') by (apply path_cons; eauto).
+      assert (W : path (padded A) evs i Ahead (L :: Ls) y) by (apply path_cons; eauto).
+      assert (W' : path (padded B) evs i Ahead (M :: Ms) y') by (apply path_cons; eauto).
       assert (ends : forall b1 b2, (is_past y = false -> b1 = 0) -> (is_past y' = false -> b2 = 0) -> b1 = 0 \/ b2 = 0).
       { intros b1 b2 H H'. destruct (is_past y); [right | left]; auto. }
       destruct z as [|q|].
       + destruct z' as [|q'|]; [discriminate | |].
-        * destruct (path_begins B S wfB i t M q' Ms y' E T' R' F') as (R2 & b2 & H2 & E2).
-          destruct (path_ahead A S wfA _ i y W F) as (a1 & R1 & b1 & H1 & E1).
+        * destruct (path_begins B evs wfB i t M q' Ms y' E T' R' F') as (R2 & b2 & H2 & E2).
+          destruct (path_ahead A evs wfA _ i y W F) as (a1 & R1 & b1 & H1 & E1).
           exists (L :: Ls), (M :: Ms), a1, R1, b1, 0, R2, b2. repeat split; cbn; auto; try apply H1; apply H2.
         * apply step_ahead in T' as [(_ & T')|(p & q & T' & _)]; discriminate.
-      + destruct (path_begins A S wfA i t L q Ls y E T R F) as (R1 & b1 & H1 & E1).
-        destruct (path_ahead B S wfB _ i y' W' F') as (a2 & R2 & b2 & H2 & E2).
+      + destruct (path_begins A evs wfA i t L q Ls y E T R F) as (R1 & b1 & H1 & E1).
+        destruct (path_ahead B evs wfB _ i y' W' F') as (a2 & R2 & b2 & H2 & E2).
         exists (L :: Ls), (M :: Ms), 0, R1, b1, a2, R2, b2. repeat split; cbn; auto; try apply H1; apply H2.
       + apply step_ahead in T as [(_ & T)|(p & q & T & _)]; discriminate.
     - intros (Ls & Ms & a1 & R1 & b1 & a2 & R2 & b2 & EL & -> & H1 & H2 & a0 & b0).
@@ -347,14 +347,14 @@ Section Overlapping.
       { intros y y' F F' G G'. cbn [C overlapping final]. rewrite F, F'. cbn.
         destruct b0 as [Z|Z]; [rewrite (G Z) | rewrite (G' Z), andb_false_r]; reflexivity. }
       destruct a0 as [-> | ->].
-      + destruct (part_begins A S wfA _ _ _ _ H1) as (t & L & Ls' & q & y & -> & E & T & R & F & G).
-        destruct (part_path B S wfB _ _ _ _ _ H2) as (y' & R' & F' & G').
+      + destruct (part_begins A evs wfA _ _ _ _ H1) as (t & L & Ls' & q & y & -> & E & T & R & F & G).
+        destruct (part_path B evs wfB _ _ _ _ _ H2) as (y' & R' & F' & G').
         destruct Ms as [|M Ms]; [discriminate|]. rewrite path_cons in R'. destruct R' as (t' & z' & E' & T' & R').
         rewrite E in E'. injection E' as <-. split; [discriminate|]. exists (Ahead, Ahead), (y, y').
         split; [reflexivity|]. split; [auto|]. apply path_cons. exists t, (At q, z'). split; auto.
         split; [apply step_overlapping; eauto 8|]. injection EL as EL. eapply overlapping_path; eauto.
-      + destruct (part_begins B S wfB _ _ _ _ H2) as (t & M & Ms' & q' & y' & -> & E & T' & R' & F' & G').
-        destruct (part_path A S wfA _ _ _ _ _ H1) as (y & R & F & G).
+      + destruct (part_begins B evs wfB _ _ _ _ H2) as (t & M & Ms' & q' & y' & -> & E & T' & R' & F' & G').
+        destruct (part_path A evs wfA _ _ _ _ _ H1) as (y & R & F & G).
         destruct Ls as [|L Ls]; [discriminate|]. rewrite path_cons in R. destruct R as (t' & z & E' & T & R).
         rewrite E in E'. injection E' as <-. split; [discriminate|]. exists (Ahead, Ahead), (y, y').
         split; [reflexivity|]. split; [auto|]. apply path_cons. exists t, (z, At q'). split; auto.
@@ -412,14 +412,14 @@ Qed.
 (** * UNLESS *)
 
 Section WithoutRuns.
-  Context {D : Type} (A B : vcea D) (dec : decidable_states B) (S : stream D).
+  Context {D : Type} (A B : vcea D) (dec : decidable_states B) (evs : stream D).
   Hypothesis wfA : well_formed A.
   Hypothesis wfB : well_formed B.
   Let C := without A B dec.
 
   (** The states of runs of B over the events from i to before k. *)
   Definition running i k (U : list (state B)) : Prop := forall q, In q U <-> exists j Ls p,
-    i <= j /\ j + length Ls = k /\ Ls <> [] /\ initial B p = true /\ path B S j p Ls q.
+    i <= j /\ j + length Ls = k /\ Ls <> [] /\ initial B p = true /\ path B evs j p Ls q.
 
   Lemma in_follow t U q : In q (follow B dec t U) <-> exists p L, (In p U \/ initial B p = true) /\ step B t L p q.
   Proof.
@@ -432,7 +432,7 @@ Section WithoutRuns.
       destruct H as [H|H]; auto. left. destruct (in_dec dec p U); [auto | easy].
   Qed.
 
-  Lemma running_follow i k t U : i <= k -> nth_error S k = Some t -> running i k U -> running i (1 + k) (follow B dec t U).
+  Lemma running_follow i k t U : i <= k -> nth_error evs k = Some t -> running i k U -> running i (1 + k) (follow B dec t U).
   Proof.
     intros L E H q. rewrite in_follow. split.
     - intros (p & M & [I|I] & T).
@@ -464,7 +464,7 @@ Section WithoutRuns.
   Qed.
 
   (** No run of B is accepted inside i to k, and ends after the event k0. *)
-  Definition free i k0 k : Prop := forall j Ls, i <= j -> k0 < j + length Ls -> j + length Ls <= k -> ~ accepted B S j Ls.
+  Definition free i k0 k : Prop := forall j Ls, i <= j -> k0 < j + length Ls -> j + length Ls <= k -> ~ accepted B evs j Ls.
 
   Lemma no_final i k U : running i (1 + k) U -> existsb (final B) U = false <-> free i k (1 + k).
   Proof.
@@ -476,7 +476,7 @@ Section WithoutRuns.
   Qed.
 
   Lemma path_without i ms : forall k p U q, i <= k -> In U (sublists (states B)) -> running i k U ->
-    (exists U', path C S k (p, U) ms (q, U')) <-> path A S k p ms q /\ free i k (k + length ms).
+    (exists U', path C evs k (p, U) ms (q, U')) <-> path A evs k p ms q /\ free i k (k + length ms).
   Proof.
     induction ms as [|m ms IH]; intros k p U q L IU H; cbn [length].
     - rewrite path_nil. split.
@@ -497,12 +497,12 @@ Section WithoutRuns.
         repeat split; auto. apply (no_final i k _ H'). intros j Ls L1 L2 L3. apply F; lia.
   Qed.
 
-  Lemma accepted_without i ms : accepted C S i ms <-> accepted A S i ms /\
-    forall j Ls, i <= j -> j + length Ls <= i + length ms -> ~ accepted B S j Ls.
+  Lemma accepted_without i ms : accepted C evs i ms <-> accepted A evs i ms /\
+    forall j Ls, i <= j -> j + length Ls <= i + length ms -> ~ accepted B evs j Ls.
   Proof.
     assert (start : running i i []).
     { intros q. split; [easy|]. intros (j & Ls & p & L1 & L2 & N & _). destruct Ls; [easy | cbn in L2; lia]. }
-    assert (all : free i i (i + length ms) <-> forall j Ls, i <= j -> j + length Ls <= i + length ms -> ~ accepted B S j Ls).
+    assert (all : free i i (i + length ms) <-> forall j Ls, i <= j -> j + length Ls <= i + length ms -> ~ accepted B evs j Ls).
     { split; intros F j Ls L1; [|intros L2 L3; now apply F].
       intros L3 acc. apply (F j Ls); auto. destruct acc as (N & _). destruct Ls; [easy | cbn; lia]. }
     rewrite <- all. split.
@@ -529,16 +529,16 @@ End WithoutRuns.
 (** * Formulas *)
 
 Section Formulas.
-  Context {D : Type} (S : stream D) (phi psi : formula D) (A B : vcea D).
-  Hypothesis rowsA : has_rows S phi A.
-  Hypothesis rowsB : has_rows S psi B.
+  Context {D : Type} (evs : stream D) (phi psi : formula D) (A B : vcea D).
+  Hypothesis rowsA : has_rows evs phi A.
+  Hypothesis rowsB : has_rows evs psi B.
   Hypothesis wfA : well_formed A.
   Hypothesis wfB : well_formed B.
 
-  Lemma rows_and : has_rows S (And phi psi) (same_runs A B).
+  Lemma rows_and : has_rows evs (And phi psi) (same_runs A B).
   Proof. intros i ms. cbn. now rewrite accepted_same, (rowsA i ms), (rowsB i ms). Qed.
 
-  Lemma rows_all : has_rows S (All phi psi) (overlapping A B).
+  Lemma rows_all : has_rows evs (All phi psi) (overlapping A B).
   Proof.
     intros i ms. rewrite accepted_overlapping by auto. cbn [sat]. split.
     - intros ([f1 R1] & [f2 R2] & H1 & H2 & E).
@@ -557,7 +557,7 @@ Section Formulas.
       symmetry. rewrite !app_length, !repeat_length in EL. apply union_padded; auto; [apply acc1 | apply acc2 | lia].
   Qed.
 
-  Lemma rows_unless (dec : decidable_states B) : has_rows S (Unless phi psi) (without A B dec).
+  Lemma rows_unless (dec : decidable_states B) : has_rows evs (Unless phi psi) (without A B dec).
   Proof.
     intros i ms. rewrite accepted_without by auto. cbn [sat]. rewrite (rowsA i ms). apply and_iff_compat_l. split.
     - intros N j Ls L1 L2 acc. apply rowsB in acc. apply (N _ acc). split; auto.
@@ -566,24 +566,24 @@ Section Formulas.
 End Formulas.
 
 Definition has_automaton {D} (phi : formula D) : Prop := exists A : vcea D,
-  inhabited (decidable_states A) /\ well_formed A /\ forall S, has_rows S phi A.
+  inhabited (decidable_states A) /\ well_formed A /\ forall evs, has_rows evs phi A.
 
 Lemma filter_has_automaton {D} (c : condition D) : unary_parts c = true -> forall phi,
   has_automaton phi -> has_automaton (Filter phi c).
 Proof.
   induction c as [P Xs | c IHc d IHd | c IHc d IHd]; cbn [unary_parts]; intros U phi (A & [dec] & W & H).
   - exists (filtered (Relates P Xs) A). split; [now constructor|]. split; [now apply well_formed_filtered|].
-    intros S i ms. rewrite accepted_filtered. cbn [sat]. rewrite (H S i ms).
-    now rewrite (permitted_holds (Relates P Xs) S (Valuation i ms)).
+    intros evs i ms. rewrite accepted_filtered. cbn [sat]. rewrite (H evs i ms).
+    now rewrite (permitted_holds (Relates P Xs) evs (Valuation i ms)).
   - apply andb_prop in U as [U U']. destruct (IHd U' (Filter phi c)) as (B & dB & WB & HB).
     { apply IHc; auto. exists A. split; [now constructor | now split]. }
-    exists B. split; [exact dB|]. split; [exact WB|]. intros S i ms. rewrite <- (HB S i ms). cbn. tauto.
+    exists B. split; [exact dB|]. split; [exact WB|]. intros evs i ms. rewrite <- (HB evs i ms). cbn. tauto.
   - apply andb_prop in U as [U U']. destruct (IHc U phi) as (B & [dB] & WB & HB); [exists A; split; [now constructor | now split]|].
     destruct (IHd U' phi) as (C & [dC] & WC & HC); [exists A; split; [now constructor | now split]|].
     exists (choice B C). split; [|split; [now apply well_formed_choice|]].
     + constructor. intros [p|p] [q|q]; try (right; discriminate); [destruct (dB p q) | destruct (dC p q)];
         [left | right | left | right]; congruence.
-    + intros S i ms. rewrite accepted_choice, <- (HB S i ms), <- (HC S i ms). cbn. tauto.
+    + intros evs i ms. rewrite accepted_choice, <- (HB evs i ms), <- (HC evs i ms). cbn. tauto.
 Qed.
 
 Theorem automata_of_formulas {D} (phi : formula D) : has_vcea phi = true -> has_automaton phi.
@@ -594,13 +594,13 @@ Proof.
     by (intros A d; decide equality).
   assert (of_place : forall A : vcea D, decidable_states A -> forall x y : place (state A), {x = y} + {x <> y})
     by (intros A d; decide equality).
-  assert (relabelled_ : forall (phi psi : formula D) f, (forall S V, V |=[S] psi <-> exists W, W |=[S] phi /\ V = relabel f W) ->
+  assert (relabelled_ : forall (phi psi : formula D) f, (forall evs V, V |=[evs] psi <-> exists W, W |=[evs] phi /\ V = relabel f W) ->
     has_automaton phi -> has_automaton psi).
   { intros phi0 psi0 f E (A & [d] & W & H). exists (relabelled f A). split; [now constructor|].
-    split; [now apply well_formed_relabelled|]. intros S. eapply rows_relabelled; eauto. }
+    split; [now apply well_formed_relabelled|]. intros evs. eapply rows_relabelled; eauto. }
   assert (compiled : forall phi : formula D, decidable_states (compile phi) -> regular phi = true -> has_automaton phi).
   { intros phi0 d R. exists (compile phi0). split; [now constructor|]. split; [apply compile_well_formed|].
-    intros S. now apply compile_correct. }
+    intros evs. now apply compile_correct. }
   induction phi as [R | phi IH X | phi IH c | phi IH psi IH' | phi IH psi IH' | phi IH psi IH' | phi IH psi IH'
     | phi IH | phi IH | L phi IH | X Y phi IH | phi IH psi IH' | phi IH psi IH' | phi _ | s phi IH | phi IH w];
     cbn [has_vcea]; intros V; try discriminate; try (apply andb_prop in V as [V V']);
@@ -610,28 +610,28 @@ Proof.
   - now apply filter_has_automaton.
   - destruct IH as (A & [d] & W & H), IH' as (B & [d'] & W' & H'). exists (choice A B).
     split; [constructor; exact (of_sum _ _ d d')|]. split; [now apply well_formed_choice|].
-    intros S i ms. rewrite accepted_choice. cbn. now rewrite (H S i ms), (H' S i ms).
+    intros evs i ms. rewrite accepted_choice. cbn. now rewrite (H evs i ms), (H' evs i ms).
   - destruct IH as (A & [d] & W & H), IH' as (B & [d'] & W' & H'). exists (same_runs A B).
-    split; [constructor; exact (pair_dec d d')|]. split; [now apply well_formed_same|]. intros S. now apply rows_and.
+    split; [constructor; exact (pair_dec d d')|]. split; [now apply well_formed_same|]. intros evs. now apply rows_and.
   - destruct IH as (A & [d] & W & H), IH' as (B & [d'] & W' & H'). exists (sequence true A B).
     split; [constructor; exact (of_sum _ _ d d')|]. split; [now apply well_formed_sequence|].
-    intros S i ms. exact (rows_sequence S true _ _ _ _ i ms (H S) (H' S) W W').
+    intros evs i ms. exact (rows_sequence evs true _ _ _ _ i ms (H evs) (H' evs) W W').
   - destruct IH as (A & [d] & W & H), IH' as (B & [d'] & W' & H'). exists (sequence false A B).
     split; [constructor; exact (of_sum _ _ d d')|]. split; [now apply well_formed_sequence|].
-    intros S i ms. exact (rows_sequence S false _ _ _ _ i ms (H S) (H' S) W W').
+    intros evs i ms. exact (rows_sequence evs false _ _ _ _ i ms (H evs) (H' evs) W W').
   - destruct IH as (A & [d] & W & H). exists (iterated true A).
     split; [constructor; exact (of_option _ d)|]. split; [now apply well_formed_iterated|].
-    intros S i ms. exact (rows_iterated S true _ _ i ms (H S) W).
+    intros evs i ms. exact (rows_iterated evs true _ _ i ms (H evs) W).
   - destruct IH as (A & [d] & W & H). exists (iterated false A).
     split; [constructor; exact (of_option _ d)|]. split; [now apply well_formed_iterated|].
-    intros S i ms. exact (rows_iterated S false _ _ i ms (H S) W).
+    intros evs i ms. exact (rows_iterated evs false _ _ i ms (H evs) W).
   - apply (relabelled_ phi _ (common L)); [reflexivity | exact IH].
   - apply (relabelled_ phi _ (rename X Y)); [reflexivity | exact IH].
   - destruct IH as (A & [d] & W & H), IH' as (B & [d'] & W' & H'). exists (overlapping A B).
     split; [constructor; exact (pair_dec (of_place _ d) (of_place _ d'))|]. split; [now apply well_formed_overlapping|].
-    intros S. now apply rows_all.
+    intros evs. now apply rows_all.
   - destruct IH as (A & [d] & W & H), IH' as (B & [d'] & W' & H'). exists (without A B d').
     split; [constructor; exact (pair_dec d (list_eq_dec d'))|].
-    split; [now apply well_formed_without|]. intros S. now apply rows_unless.
+    split; [now apply well_formed_without|]. intros evs. now apply rows_unless.
   - apply compiled; [cbn; exact bool_dec | reflexivity].
 Qed.

@@ -4,31 +4,31 @@ Require Import Mechanised.Tactics Mechanised.EvaluateProofs.
 Require Import Mechanised.Stream Mechanised.Formula Mechanised.Semantics Mechanised.Evaluate.
 Require Import Mechanised.Query Mechanised.EvaluateQuery.
 
-Lemma in_substream {D} (q : query D) S k i p t : In (p, t) (substream q S k i) <->
-  nth_error S p = Some t /\ reads q t = true /\ i <= p /\ key q t = Some k.
+Lemma in_substream {D} (q : query D) evs k i p t : In (p, t) (substream q evs k i) <->
+  nth_error evs p = Some t /\ reads q t = true /\ i <= p /\ key q t = Some k.
 Proof.
   unfold substream. members. split.
-  - intros (p' & _ & H). destruct (nth_error S p') as [u|] eqn:E; break.
+  - intros (p' & _ & H). destruct (nth_error evs p') as [u|] eqn:E; break.
     destruct (reads q u) eqn:R, (i <=? p') eqn:L, (key q u) as [k'|] eqn:K; cbn in H; break; try easy.
     destruct (N.eqb k k') eqn:N; break. reflect. subst. auto.
   - intros (E & R & L & K). exists p. rewrite E, R, K, N.eqb_refl, (proj2 (Nat.leb_le i p) L).
     pose proof (nth_error_length _ _ _ E). cbn. members. split; [lia | auto].
 Qed.
 
-Lemma answers_of_correct {D} (q : query D) S k i C :
-  In C (answers_of q S k i) <-> answer_of q S k i C.
+Lemma answers_of_correct {D} (q : query D) evs k i C :
+  In C (answers_of q evs k i) <-> answer_of q evs k i C.
 Proof.
   unfold answers_of, answer_of. members. apply exists_iff; intro C'.
   rewrite answers_correct. intuition.
 Qed.
 
 (** An answer ends inside the stream and not before the position from which it is looked for. *)
-Lemma answer_of_end {D} (q : query D) S k i C : answer_of q S k i C ->
-  In k (keys q S) /\ i <= end_ C < length S.
+Lemma answer_of_end {D} (q : query D) evs k i C : answer_of q evs k i C ->
+  In k (keys q evs) /\ i <= end_ C < length evs.
 Proof.
   intros (C' & (V & HV & ->) & ->). apply sat_proper in HV as [HR HL].
   apply proper_stop in HR. rewrite map_length in HL. cbn.
-  set (s := substream q S k i) in *.
+  set (s := substream q evs k i) in *.
   assert (J : last_position V < length s) by (unfold last_position; lia).
   destruct (nth_error_found s _ J) as [[p t] E].
   assert (nth (last_position V) (map fst s) 0 = p) as ->.
@@ -99,11 +99,11 @@ Section Consumed.
   Qed.
 End Consumed.
 
-Lemma unlimited_answers_correct {D} (q : query D) S C :
-  In C (unlimited_answers q S) <-> unlimited_answer q S C.
+Lemma unlimited_answers_correct {D} (q : query D) evs C :
+  In C (unlimited_answers q evs) <-> unlimited_answer q evs C.
 Proof.
-  assert (A : forall i C, In C (flat_map (fun k => answers_of q S k i) (keys q S)) <->
-    exists k, answer_of q S k i C).
+  assert (A : forall i C, In C (flat_map (fun k => answers_of q evs k i) (keys q evs)) <->
+    exists k, answer_of q evs k i C).
   { intros i C0. members. split.
     - intros (k & _ & H). exists k. now apply answers_of_correct.
     - intros (k & H). exists k. rewrite answers_of_correct. split; auto. now apply answer_of_end in H. }
@@ -134,18 +134,18 @@ Proof.
     apply same in I. auto.
 Qed.
 
-Lemma unlimited_answers_once {D} (q : query D) S : NoDup (unlimited_answers q S).
+Lemma unlimited_answers_once {D} (q : query D) evs : NoDup (unlimited_answers q evs).
 Proof. apply NoDup_nodup. Qed.
 
-Theorem query_answers_correct {D} (q : query D) S C :
-  In C (query_answers q S) <-> query_answer q S C.
+Theorem query_answers_correct {D} (q : query D) evs C :
+  In C (query_answers q evs) <-> query_answer q evs C.
 Proof.
   unfold query_answers, query_answer. destruct (limit q) as [n|]; cbn.
   - apply first_ones_correct; [apply unlimited_answers_once | apply unlimited_answers_correct].
   - apply unlimited_answers_correct.
 Qed.
 
-Theorem query_answers_once {D} (q : query D) S : NoDup (query_answers q S).
+Theorem query_answers_once {D} (q : query D) evs : NoDup (query_answers q evs).
 Proof.
   unfold query_answers. destruct (limit q); cbn; auto using nodup_filter, unlimited_answers_once.
   apply nodup_filter, unlimited_answers_once.

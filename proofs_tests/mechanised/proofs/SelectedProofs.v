@@ -179,14 +179,14 @@ Proof.
   intros N. unfold rename. destruct (has X L); auto. apply (has_not_none Y). unfold has, add. apply N.setbit_eq.
 Qed.
 
-Lemma takes_ends_sat {D} (S : stream D) phi : takes_ends phi = true -> forall V, V |=[S] phi -> ends_taken V.
+Lemma takes_ends_sat {D} (evs : stream D) phi : takes_ends phi = true -> forall V, V |=[evs] phi -> ends_taken V.
 Proof.
-  assert (rows : forall psi V, V |=[S] psi -> row V <> []) by (intros psi V H; apply (sat_proper S psi V H)).
+  assert (rows : forall psi V, V |=[evs] psi -> row V <> []) by (intros psi V H; apply (sat_proper evs psi V H)).
   assert (single : forall i L, is_none L = false -> ends_taken (Valuation i [L])).
   { intros i L N. unfold ends_taken, taken, last_position, stop, at_position; cbn.
     replace (i + 1 - 1) with i by lia. rewrite Nat.leb_refl, Nat.sub_diag. now rewrite N. }
-  assert (iterated : forall psi precedes V, (forall W, W |=[S] psi -> ends_taken W) ->
-    iteration (fun W => W |=[S] psi) precedes V -> ends_taken V).
+  assert (iterated : forall psi precedes V, (forall W, W |=[evs] psi -> ends_taken W) ->
+    iteration (fun W => W |=[evs] psi) precedes V -> ends_taken V).
   { intros psi precedes V H I. induction I as [V sat | V W sat I IH P]; auto.
     apply ends_taken_union; eauto. clear - rows I. induction I as [V sat | V W sat _ IH _]; eauto using row_union. }
   induction phi as [R | phi IH X | phi IH c | phi IH psi IH' | phi IH psi IH' | phi IH psi IH' | phi IH psi IH'
@@ -219,7 +219,7 @@ Proof.
 Qed.
 
 Section Answers.
-  Context {D : Type} (S : stream D) (phi : formula D).
+  Context {D : Type} (evs : stream D) (phi : formula D).
   Hypothesis is_regular : regular phi = true.
   Hypothesis ends : takes_ends phi = true.
   Let A := waiting (marked (compile phi)).
@@ -229,37 +229,37 @@ Section Answers.
   Proof. apply waiting_listed, marked_listed, compile_well_formed. Qed.
 
   (** The outputs at an event are the words of the valuations that end there. *)
-  Lemma output_valuations j w : j < length S -> output A (rev (firstn (1 + j) S)) w <->
-    exists V, V |=[S] phi /\ last_position V = j /\ w = word_of V.
+  Lemma output_valuations j w : j < length evs -> output A (rev (firstn (1 + j) evs)) w <->
+    exists V, V |=[evs] phi /\ last_position V = j /\ w = word_of V.
   Proof.
-    intros L. assert (LS : length (rev (firstn (1 + j) S)) = 1 + j) by (rewrite rev_length, firstn_length_le; lia).
+    intros L. assert (LS : length (rev (firstn (1 + j) evs)) = 1 + j) by (rewrite rev_length, firstn_length_le; lia).
     split.
     - intros (w' & [q|] & -> & R & F); [|discriminate]. apply reaches_waiting in R as (i & ms & p & N & E & W & I & R).
       rewrite rev_involutive in R. rewrite LS in E.
-      assert (acc : accepted (marked (compile phi)) S i ms).
-      { split; auto. exists p, q. repeat split; auto. rewrite <- (firstn_skipn (1 + j) S). now apply path_later. }
+      assert (acc : accepted (marked (compile phi)) evs i ms).
+      { split; auto. exists p, q. repeat split; auto. rewrite <- (firstn_skipn (1 + j) evs). now apply path_later. }
       apply accepted_marked in acc as (Ls & -> & acc). exists (Valuation i Ls). split; [now apply compile_correct|].
       rewrite map_length in E. split; [unfold last_position, stop; cbn; lia | exact W].
-    - intros ([i Ls] & sat & E & ->). pose proof (takes_ends_sat S phi ends _ sat) as [_ T].
-      pose proof (proj1 (sat_proper S phi _ sat)) as N. cbn in N.
+    - intros ([i Ls] & sat & E & ->). pose proof (takes_ends_sat evs phi ends _ sat) as [_ T].
+      pose proof (proj1 (sat_proper evs phi _ sat)) as N. cbn in N.
       assert (len : i + length Ls = 1 + j).
       { pose proof (proper_stop (Valuation i Ls) N). unfold last_position, stop in *; cbn in *. lia. }
       apply compile_correct in sat; auto.
-      destruct (proj2 (accepted_marked (compile phi) S i (map mark_of Ls))) as (N' & p & q & I & F & R); [eauto|].
+      destruct (proj2 (accepted_marked (compile phi) evs i (map mark_of Ls))) as (N' & p & q & I & F & R); [eauto|].
       rewrite <- takes_word_of in T. unfold last_position in T. rewrite <- length_word_of in T.
       destruct (word_of (Valuation i Ls)) as [|m w] eqn:W.
       { exfalso. apply (f_equal (@length mark)) in W. rewrite length_word_of in W. unfold stop in W. cbn in W. lia. }
       replace (length (m :: w) - 1) with (length w) in T by (cbn; lia). rewrite takes_last, is_take_true in T.
       subst m. exists w, (Some q). repeat split; auto. apply reaches_waiting.
       exists i, (map mark_of Ls), p. rewrite LS, map_length, rev_involutive. repeat split; auto.
-      apply (path_earlier _ _ (skipn (1 + j) S)); [rewrite map_length, firstn_length_le; lia|].
+      apply (path_earlier _ _ (skipn (1 + j) evs)); [rewrite map_length, firstn_length_le; lia|].
       now rewrite firstn_skipn.
   Qed.
 
-  Lemma event_of_word_of V : V |=[S] phi -> event_of_word (word_of V) = complex V.
+  Lemma event_of_word_of V : V |=[evs] phi -> event_of_word (word_of V) = complex V.
   Proof.
-    intros sat. pose proof (takes_ends_sat S phi ends _ sat) as [T _].
-    pose proof (proj1 (sat_proper S phi _ sat)) as N. unfold event_of_word, complex. rewrite length_word_of.
+    intros sat. pose proof (takes_ends_sat evs phi ends _ sat) as [T _].
+    pose proof (proj1 (sat_proper evs phi _ sat)) as N. unfold event_of_word, complex. rewrite length_word_of.
     assert (P : filter (takes (word_of V)) (seq 0 (stop V)) = positions V).
     { unfold positions, where_, stop. rewrite seq_app, filter_app, Nat.add_0_l.
       replace (filter _ (seq 0 (first V))) with (@nil nat).
@@ -279,15 +279,15 @@ Section Answers.
     (forall s w, wanted s w <-> recognises M s w) ->
     In C (flat_map (fun j => map (fun c => event_of_word (fst c))
       (filter (fun '(w, c) => match w with Take :: _ => accepts M c | _ => false end)
-        (configurations M (rev (firstn (1 + j) S))))) (seq 0 (length S))) <->
-    exists j w, j < length S /\ wanted (rev (firstn (1 + j) S)) w /\ C = event_of_word w.
+        (configurations M (rev (firstn (1 + j) evs))))) (seq 0 (length evs))) <->
+    exists j w, j < length evs /\ wanted (rev (firstn (1 + j) evs)) w /\ C = event_of_word w.
   Proof.
     intros H. rewrite in_flat_map. split.
     - intros (j & J & I). apply in_seq in J. apply in_map_iff in I as ([w c] & <- & I).
       apply filter_In in I as [I T]. apply in_configurations in I as (L & ->). exists j, w.
       split; [lia|]. split; auto. apply H. destruct w as [|[] w]; try discriminate. repeat split; eauto.
     - intros (j & w & J & W & ->). apply H in W as (L & (w' & ->) & T). exists j. split; [apply in_seq; lia|].
-      apply in_map_iff. exists (Take :: w', after M (rev (firstn (1 + j) S)) (Take :: w')). split; auto.
+      apply in_map_iff. exists (Take :: w', after M (rev (firstn (1 + j) evs)) (Take :: w')). split; auto.
       apply filter_In. split; auto. now apply in_configurations.
   Qed.
 
@@ -305,12 +305,12 @@ Section Answers.
     - now apply determinised_correct.
   Qed.
 
-  Lemma wanted_answers x C : (exists j w, j < length S /\ wanted x (rev (firstn (1 + j) S)) w /\ C = event_of_word w) <->
-    answer S (optional Select x phi) C.
+  Lemma wanted_answers x C : (exists j w, j < length evs /\ wanted x (rev (firstn (1 + j) evs)) w /\ C = event_of_word w) <->
+    answer evs (optional Select x phi) C.
   Proof.
     unfold answer. split.
     - intros (j & w & J & W & ->).
-      assert (O : output A (rev (firstn (1 + j) S)) w) by (destruct x; [apply W | exact W]).
+      assert (O : output A (rev (firstn (1 + j) evs)) w) by (destruct x; [apply W | exact W]).
       apply output_valuations in O as (V & sat & E & ->); auto. exists V. rewrite event_of_word_of by auto.
       split; auto. destruct x as [s|]; cbn; auto. destruct W as (_ & adm & best). split; auto.
       split; [now apply (admissible_same s (takes (word_of V))); [apply takes_word_of|]|].
@@ -318,11 +318,11 @@ Section Answers.
       + apply output_valuations; auto. exists W. repeat split; auto. congruence.
       + eapply beats_same; [| | exact B]; intros k; symmetry; apply takes_word_of.
     - intros (V & sel & ->).
-      assert (sat : V |=[S] phi) by (destruct x; [apply sel | exact sel]).
-      assert (J : last_position V < length S).
-      { pose proof (sat_proper S phi V sat) as [N L]. pose proof (proper_stop _ N). unfold last_position. lia. }
+      assert (sat : V |=[evs] phi) by (destruct x; [apply sel | exact sel]).
+      assert (J : last_position V < length evs).
+      { pose proof (sat_proper evs phi V sat) as [N L]. pose proof (proper_stop _ N). unfold last_position. lia. }
       exists (last_position V), (word_of V). rewrite event_of_word_of by auto. split; auto. split; auto.
-      assert (O : output A (rev (firstn (1 + last_position V) S)) (word_of V)) by (apply output_valuations; eauto).
+      assert (O : output A (rev (firstn (1 + last_position V) evs)) (word_of V)) by (apply output_valuations; eauto).
       destruct x as [s|]; cbn [wanted]; auto. destruct sel as (_ & adm & best). split; auto. split.
       + apply (admissible_same s (taken V)); auto. intros k. symmetry. apply takes_word_of.
       + intros v O' B. apply output_valuations in O' as (W & satW & EW & ->); auto.
@@ -330,7 +330,7 @@ Section Answers.
   Qed.
 
   Theorem strategy_answers_correct x C :
-    In C (strategy_answers x S phi) <-> answer S (optional Select x phi) C.
+    In C (strategy_answers x evs phi) <-> answer evs (optional Select x phi) C.
   Proof.
     rewrite <- wanted_answers. apply recognised_answers. intros s w. apply wanted_recognised.
   Qed.

@@ -65,12 +65,12 @@ Ltac members :=
   end.
 
 Ltac on_event := repeat match goal with
-  | H : context [match nth_error ?S ?i with _ => _ end] |- _ =>
-      let E := fresh "E" in destruct (nth_error S i) eqn:E
+  | H : context [match nth_error ?evs ?i with _ => _ end] |- _ =>
+      let E := fresh "E" in destruct (nth_error evs i) eqn:E
   end.
 
-Lemma nth_error_length {A} (S : list A) i t : nth_error S i = Some t -> i < length S.
+Lemma nth_error_length {A} (evs : list A) i t : nth_error evs i = Some t -> i < length evs.
 Proof. intros H. apply nth_error_Some. congruence. Qed.
 
-Lemma nth_error_found {A} (S : list A) i : i < length S -> exists t, nth_error S i = Some t.
-Proof. intros H. apply nth_error_Some in H. destruct (nth_error S i); eauto; congruence. Qed.
+Lemma nth_error_found {A} (evs : list A) i : i < length evs -> exists t, nth_error evs i = Some t.
+Proof. intros H. apply nth_error_Some in H. destruct (nth_error evs i); eauto; congruence. Qed.

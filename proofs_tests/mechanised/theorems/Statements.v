@@ -9,50 +9,50 @@ Require Import Mechanised.Evaluate Mechanised.EvaluateQuery Mechanised.Compile M
   Mechanised.Certificate.
 
 (** The evaluator is sound and complete for the table (CORE Table 2, SOCEL Table 1, FOUND Sec. 4). *)
-Definition Evaluate_correct : Prop := forall D (S : stream D) phi V,
-  In V (evaluate S phi) <-> V |=[S] phi.
+Definition Evaluate_correct : Prop := forall D (evs : stream D) phi V,
+  In V (evaluate evs phi) <-> V |=[evs] phi.
 
 (** So are its complex events, and each is there once. *)
-Definition Answers_correct : Prop := forall D (S : stream D) phi C,
-  In C (answers S phi) <-> answer S phi C.
-Definition Answers_once : Prop := forall D (S : stream D) phi, NoDup (answers S phi).
+Definition Answers_correct : Prop := forall D (evs : stream D) phi C,
+  In C (answers evs phi) <-> answer evs phi C.
+Definition Answers_once : Prop := forall D (evs : stream D) phi, NoDup (answers evs phi).
 
 (** Events after the end of a valuation do not matter: answers are known when they end. *)
-Definition Prefix : Prop := forall D (S S' : stream D) phi V, last_position V < length S ->
-  V |=[S ++ S'] phi <-> V |=[S] phi.
+Definition Prefix : Prop := forall D (evs evs' : stream D) phi V, last_position V < length evs ->
+  V |=[evs ++ evs'] phi <-> V |=[evs] phi.
 
 (** Counts are formulas: at least 1 + least times, and at most 1 + least + extra times. *)
-Definition Count_correct : Prop := forall D (S : stream D) gap phi least extra V,
-  V |=[S] count gap phi least extra <-> counted S gap phi (1 + least) (Some (1 + least + extra)) V.
-Definition Count_up_correct : Prop := forall D (S : stream D) gap phi least V,
-  V |=[S] count_up gap phi least <-> counted S gap phi (1 + least) None V.
+Definition Count_correct : Prop := forall D (evs : stream D) gap phi least extra V,
+  V |=[evs] count gap phi least extra <-> counted evs gap phi (1 + least) (Some (1 + least + extra)) V.
+Definition Count_up_correct : Prop := forall D (evs : stream D) gap phi least V,
+  V |=[evs] count_up gap phi least <-> counted evs gap phi (1 + least) None V.
 
 (** Whole queries, with all clauses but GROUP BY (CORE Sec. 2.2). *)
-Definition Query_correct : Prop := forall D (q : query D) S C,
-  In C (query_answers q S) <-> query_answer q S C.
-Definition Query_once : Prop := forall D (q : query D) S, NoDup (query_answers q S).
+Definition Query_correct : Prop := forall D (q : query D) evs C,
+  In C (query_answers q evs) <-> query_answer q evs C.
+Definition Query_once : Prop := forall D (q : query D) evs, NoDup (query_answers q evs).
 
 (** A VCEA has the valuations of a formula, and linearly many states (CORE Thm. 2, without windows). *)
-Definition Compile_correct : Prop := forall D (S : stream D) phi, regular phi = true ->
-  has_rows S phi (compile phi).
+Definition Compile_correct : Prop := forall D (evs : stream D) phi, regular phi = true ->
+  has_rows evs phi (compile phi).
 Definition Compile_linear : Prop := forall D (phi : formula D),
   well_formed (compile phi) /\ length (states (compile phi)) <= 2 * size phi.
 
 (** VCEA for AND, ALL and UNLESS (SOCEL Sec. 5.2), and for all formulas without strategies and windows whose filters are
     on one label each. *)
-Definition And_correct : Prop := forall D (S : stream D) phi psi A B,
-  has_rows S phi A -> has_rows S psi B -> has_rows S (And phi psi) (same_runs A B).
-Definition All_correct : Prop := forall D (S : stream D) phi psi A B, well_formed A -> well_formed B ->
-  has_rows S phi A -> has_rows S psi B -> has_rows S (All phi psi) (overlapping A B).
-Definition Unless_correct : Prop := forall D (S : stream D) phi psi A B dec, well_formed B ->
-  has_rows S phi A -> has_rows S psi B -> has_rows S (Unless phi psi) (without A B dec).
+Definition And_correct : Prop := forall D (evs : stream D) phi psi A B,
+  has_rows evs phi A -> has_rows evs psi B -> has_rows evs (And phi psi) (same_runs A B).
+Definition All_correct : Prop := forall D (evs : stream D) phi psi A B, well_formed A -> well_formed B ->
+  has_rows evs phi A -> has_rows evs psi B -> has_rows evs (All phi psi) (overlapping A B).
+Definition Unless_correct : Prop := forall D (evs : stream D) phi psi A B dec, well_formed B ->
+  has_rows evs phi A -> has_rows evs psi B -> has_rows evs (Unless phi psi) (without A B dec).
 Definition Automata_of_formulas : Prop := forall D (phi : formula D), has_vcea phi = true ->
-  exists A : vcea D, inhabited (decidable_states A) /\ well_formed A /\ forall S, has_rows S phi A.
+  exists A : vcea D, inhabited (decidable_states A) /\ well_formed A /\ forall evs, has_rows evs phi A.
 
 (** With marks instead of labels it has the complex events, WITHIN n EVENTS those of short runs
     (CORE Thm. 2 and App. A). *)
-Definition Marked_correct : Prop := forall D width (S : stream D) phi C, regular phi = true ->
-  answer S (optional within_events width phi) C <-> exists i ms, accepted (marked (compile phi)) S i ms /\
+Definition Marked_correct : Prop := forall D width (evs : stream D) phi C, regular phi = true ->
+  answer evs (optional within_events width phi) C <-> exists i ms, accepted (marked (compile phi)) evs i ms /\
     match width with Some n => length ms - 1 <= n | None => True end /\ C = of_marks i ms.
 
 (** <next and <last are total orders of sets of positions (FOUND Lemma 1). *)
@@ -76,16 +76,16 @@ Definition Max_correct : Prop := forall D (A : cea D) dec, listed A ->
 
 (** The automaton of a strategy on the CEA of a formula, from the first event on, gives the answers under it;
     of formulas whose answers take their first and last event. *)
-Definition Strategy_answers_correct : Prop := forall D (S : stream D) phi x C,
+Definition Strategy_answers_correct : Prop := forall D (evs : stream D) phi x C,
   regular phi = true -> takes_ends phi = true ->
-  In C (strategy_answers x S phi) <-> answer S (optional Select x phi) C.
+  In C (strategy_answers x evs phi) <-> answer evs (optional Select x phi) C.
 
 (** Algorithms 1 and 2 on its macro-states give them too, each once: a tECS runs global strategies, if the initial state
     moves with the stream (E13). *)
-Definition Global_answers_correct : Prop := forall D (S : stream D) phi width x C,
+Definition Global_answers_correct : Prop := forall D (evs : stream D) phi width x C,
   regular phi = true -> takes_ends phi = true ->
-  In C (global_answers width x S phi) <-> answer S (optional within_events width (optional Select x phi)) C.
-Definition Global_answers_once : Prop := forall D (S : stream D) phi width x, NoDup (global_answers width x S phi).
+  In C (global_answers width x evs phi) <-> answer evs (optional within_events width (optional Select x phi)) C.
+Definition Global_answers_once : Prop := forall D (evs : stream D) phi width x, NoDup (global_answers width x evs phi).
 
 (** The printed automata of NXT and LAST do not (E6, E7). *)
 Definition Printed_wrong (x : strategy) : Prop := exists (A : cea unit) dec s w, listed A /\
@@ -115,9 +115,9 @@ Definition Algorithm1_once : Prop := forall D (A : deterministic D) lowest s, No
 
 (** Both algorithms on the CEA of a formula list its complex events, also WITHIN n EVENTS, each once
     (CORE Thm. 2 to 4). *)
-Definition Tecs_answers_correct : Prop := forall D width (S : stream D) phi C, regular phi = true ->
-  In C (tecs_answers width S phi) <-> answer S (optional within_events width phi) C.
-Definition Tecs_answers_once : Prop := forall D width (S : stream D) phi, NoDup (tecs_answers width S phi).
+Definition Tecs_answers_correct : Prop := forall D width (evs : stream D) phi C, regular phi = true ->
+  In C (tecs_answers width evs phi) <-> answer evs (optional within_events width phi) C.
+Definition Tecs_answers_once : Prop := forall D width (evs : stream D) phi, NoDup (tecs_answers width evs phi).
 
 (** A certificate that is accepted shows that its two machines have the same answers on every word of its letters. *)
 Definition Certificate_correct : Prop := forall letters A B R, is_bisimulation letters A B R = true ->

@@ -7,7 +7,7 @@ Require Mechanised.WordProofs Mechanised.FiniteProofs Mechanised.SelectedProofs 
 Require Mechanised.TecsProofs Mechanised.AlgorithmProofs Mechanised.EngineProofs Mechanised.CertificateProofs.
 
 Theorem evaluate_correct : Evaluate_correct.
-Proof. intros D S phi. exact (EvaluateProofs.evaluate_correct phi S). Qed.
+Proof. intros D evs phi. exact (EvaluateProofs.evaluate_correct phi evs). Qed.
 Print Assumptions evaluate_correct.
 
 Theorem answers_correct : Answers_correct.
@@ -51,11 +51,11 @@ Proof. exact @ProductProofs.rows_and. Qed.
 Print Assumptions and_correct.
 
 Theorem all_correct : All_correct.
-Proof. intros D S phi psi A B W W' H H'. now apply ProductProofs.rows_all. Qed.
+Proof. intros D evs phi psi A B W W' H H'. now apply ProductProofs.rows_all. Qed.
 Print Assumptions all_correct.
 
 Theorem unless_correct : Unless_correct.
-Proof. intros D S phi psi A B dec W H H'. now apply ProductProofs.rows_unless. Qed.
+Proof. intros D evs phi psi A B dec W H H'. now apply ProductProofs.rows_unless. Qed.
 Print Assumptions unless_correct.
 
 Theorem automata_of_formulas : Automata_of_formulas.
@@ -95,11 +95,11 @@ Proof. exact @FiniteProofs.max_constructed. Qed.
 Print Assumptions max_correct.
 
 Theorem strategy_answers_correct : Strategy_answers_correct.
-Proof. intros D S phi x C R E. now apply SelectedProofs.strategy_answers_correct. Qed.
+Proof. intros D evs phi x C R E. now apply SelectedProofs.strategy_answers_correct. Qed.
 Print Assumptions strategy_answers_correct.
 
 Theorem global_answers_correct : Global_answers_correct.
-Proof. intros D S phi width x C R E. now apply GlobalProofs.global_answers_correct. Qed.
+Proof. intros D evs phi width x C R E. now apply GlobalProofs.global_answers_correct. Qed.
 Print Assumptions global_answers_correct.
 
 Theorem global_answers_once : Global_answers_once.
