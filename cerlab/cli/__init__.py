@@ -86,8 +86,8 @@ def _stopped_by_exceptions() -> Iterator[None]:
 def _run(arguments: argparse.Namespace) -> int:
     """Run a command that writes to no file that it reads, with what takes rows aside."""
     from cerlab.cli.options import check_files, events_named
+    from cerlab.io.options import open_quarantine
     from cerlab.io.output import whole_text
-    from cerlab.io.sources import open_quarantine
 
     check_files(arguments)
     options = vars(arguments)

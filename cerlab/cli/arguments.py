@@ -22,10 +22,13 @@ class Values:
 
     module: str
     name: str
+    text: str | None = None
+    """A text that holds the values, where ``{}`` stands."""
 
     def __call__(self) -> Any:
-        """Import the module, and return the value."""
-        return getattr(import_module(self.module), self.name)
+        """Import the module, and return the value, or the text with it."""
+        value = getattr(import_module(self.module), self.name)
+        return value if self.text is None else self.text.format(", ".join(value))
 
 
 def text(argument: str) -> str:
@@ -132,7 +135,7 @@ ARGUMENTS: dict[str, Argument] = {
         "--evaluator",
         default="auto",
         metavar="E",
-        help="reference, automaton, lists, tecs, compiled, registers or auto",
+        help=Values("cerlab.evaluate", "EVALUATORS", "{} or auto"),
     ),
     "limit": declared("--limit", type=int, metavar="N", help="at most N answers in all"),
     "labels": switch("--labels", help="valuations instead of positions"),
@@ -201,8 +204,9 @@ ARGUMENTS: dict[str, Argument] = {
         "--engine",
         action="append",
         metavar="ENGINE",
-        help="may be given more than once (default: "
-        "cerlab, cerlab-ceql, pandas-match-recognize, pycer, flink, duckdb)",
+        help=Values(
+            "cerlab.trial.adapters", "DEFAULT", "may be given more than once (default: {})"
+        ),
     ),
     "cases": declared("--cases", type=int, default=1_000, help="how many (default: 1000)"),
     "seed": declared("--seed", type=int, default=0, help="other cases (default: 0)"),

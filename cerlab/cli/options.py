@@ -196,7 +196,9 @@ def time_option(arguments: argparse.Namespace) -> tuple[str | None, str | None]:
 def check_files(arguments: argparse.Namespace) -> None:
     """Raise `UsageError` where a command would write to a file that it reads, or twice to one."""
     options = vars(arguments)
-    query, out = options.get("query"), options.get("output") or "-"
+    out = options.get("output") or "-"
+    texts = {name.upper(): options.get(name) for name in ("query", "a", "b")}
+    tables = (text.partition("=") for text in options.get("tables") or ())
     refuse_same(
         {
             "-o" if options.get("output") else "standard output": out,
@@ -204,10 +206,10 @@ def check_files(arguments: argparse.Namespace) -> None:
             "--certificate": options.get("certificate"),
         },
         {
-            "QUERY": None if query is None else query_file(query),
+            **{name: text and query_file(text) for name, text in texts.items()},
+            **{f"TABLE {name}": path or name for name, _, path in tables},
             **_event_files(arguments),
             "--schema": options.get("schema"),
-            "--data": options.get("data"),
         },
     )
 

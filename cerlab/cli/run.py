@@ -46,8 +46,8 @@ from cerlab.evaluate.evaluators import Compiled, CompiledRuns
 from cerlab.evaluate.labelled import has_labels, in_batches, named_columns
 from cerlab.evaluate.missing_names import requirements_of
 from cerlab.evaluate.physical import compiled, gives_when_known, labels_by_machine
+from cerlab.io.options import FileOptions
 from cerlab.io.sink import open_sink
-from cerlab.io.sources import FileOptions
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.event import Event

@@ -1,9 +1,9 @@
 """Edges: events in, answers out, synthetic streams."""
 
 from cerlab.io.answers import arrow_table, record, row_text
+from cerlab.io.options import HowToRead
 from cerlab.io.read import Stream, as_stream, batches, from_arrow, read
 from cerlab.io.source import Source, read_events, time_of_schema
-from cerlab.io.sources import HowToRead
 
 __all__ = [
     "HowToRead",

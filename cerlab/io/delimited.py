@@ -31,6 +31,7 @@ from cerlab.io.conversion import (
     warn_of_column,
 )
 from cerlab.io.formats import Format, Head, register
+from cerlab.io.options import empty
 from cerlab.io.parts import (
     Refused,
     Rows,
@@ -41,7 +42,6 @@ from cerlab.io.parts import (
     one_array,
     plain_quotes,
 )
-from cerlab.io.sources import empty
 from cerlab.io.text_writer import csv_cell, csv_rows
 from cerlab.io.written import cannot_hold, cell_of, check_column, check_names, place_of
 from cerlab.model.columns import constant_text, decoded, encode_text, numbers_of

@@ -14,9 +14,7 @@ from cerlab.io.conversion import Reading, conform_event, warn_of_column
 from cerlab.io.declared import table_columns
 from cerlab.io.named_columns import arrow_column
 from cerlab.io.names import Named, names_files
-from cerlab.io.parts import POLLED, Part, Rows, stream_of, with_keys
-from cerlab.io.source import SIZE, Source, Watch, as_source, short_events, short_streams
-from cerlab.io.sources import (
+from cerlab.io.options import (
     FileOptions,
     HowToRead,
     HowToReadFile,
@@ -24,6 +22,8 @@ from cerlab.io.sources import (
     TableOptions,
     type_option,
 )
+from cerlab.io.parts import POLLED, Part, Rows, stream_of, with_keys
+from cerlab.io.source import SIZE, Source, Watch, as_source, short_events, short_streams
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.columns import is_arrow, numbers_of, order_of, values_of

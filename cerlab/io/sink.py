@@ -30,8 +30,8 @@ class Sink:
     """Take tables of one schema; each subclass writes them in its way."""
 
     def table(self, table: Any) -> None:
-        """Take some rows."""
-        raise NotImplementedError
+        """Take some rows; each subclass writes them."""
+        raise AssertionError(type(self))
 
     def events(self, stream: Stream) -> None:
         """Take a whole stream; raise `BadData` for an event that the format cannot hold."""

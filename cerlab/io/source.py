@@ -35,6 +35,7 @@ from cerlab.io.formats import (
     telling_line,
 )
 from cerlab.io.names import AnyPath, Named, files_of
+from cerlab.io.options import FileOptions, HowToReadFile, empty, open_quarantine
 from cerlab.io.parts import (
     Part,
     Rows,
@@ -48,7 +49,6 @@ from cerlab.io.parts import (
     stream_of,
     with_keys,
 )
-from cerlab.io.sources import FileOptions, HowToReadFile, empty, open_quarantine
 from cerlab.io.text_reader import Blocks, plain_events, text_parts
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.columns import (

@@ -25,6 +25,7 @@ from cerlab.io.formats import (
     looks_like,
     telling_line,
 )
+from cerlab.io.options import empty
 from cerlab.io.parts import (
     LINE_END,
     Part,
@@ -35,7 +36,6 @@ from cerlab.io.parts import (
     lone_returns,
     new_lines,
 )
-from cerlab.io.sources import empty
 from cerlab.model.event import Event, Value
 
 if TYPE_CHECKING:

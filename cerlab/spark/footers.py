@@ -13,7 +13,7 @@ from warnings import warn
 
 from cerlab.errors import BadData, CerlabWarning, DataPlace, UsageError, stacklevel_of_caller
 from cerlab.io.arrow import unreadable
-from cerlab.io.sources import empty
+from cerlab.io.options import empty
 from cerlab.spark.runs import Run, in_order
 
 LONGEST = 1 << 23

@@ -19,8 +19,8 @@ from cerlab.errors import BadData, DataPlace
 from cerlab.io.arrow import unreadable
 from cerlab.io.conversion import Reading
 from cerlab.io.delimited import read_header
+from cerlab.io.options import empty
 from cerlab.io.parts import Part, column_names, column_of
-from cerlab.io.sources import empty
 from cerlab.io.text_reader import Blocks, text_parts
 from cerlab.model.columns import decoded, is_arrow
 from cerlab.spark.failures import failures

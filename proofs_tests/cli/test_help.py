@@ -13,6 +13,7 @@ import pytest
 
 from cerlab.cli import COMMANDS, main, parser_of
 from cerlab.cli.arguments import ARGUMENTS
+from cerlab.compile.pattern import LANGUAGES
 
 EVENTS = "type,name,price,t\nBUY,INTC,27,1\nSELL,INTC,28,3\nBUY,AMAT,5,4\n"
 LINES = [
@@ -144,3 +145,34 @@ def test_the_name_of_out_tells_the_format(
     assert (tmp_path / out).read_bytes().startswith(b"{")
     assert main(["show", "A", "-o", "a.svg"]) == 0
     assert b"<svg" in (tmp_path / "a.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["check", "q.cel"], ["fmt", "q.cel"], ["show", "q.cel"], ["why", "q.cel", "e.csv"]),
+        *(["run", "A", "q.cel", "--type", "A"], ["convert", "q.cel", "q.cel", "--format", "csv"]),
+        *(["equivalent", "q.cel", "A"], ["equivalent", "A", "q.cel"], ["contained", "A", "q.cel"]),
+        *(["sql", "SELECT * FROM q", "q.cel"], ["sql", "SELECT * FROM t", "t=q.cel"]),
+        ["check", "A", "--schema", "q.cel"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_writes_over_a_file_that_it_reads(
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "q.cel").write_text("A ; B")
+    (tmp_path / "e.csv").write_text(EVENTS)
+    monkeypatch.chdir(tmp_path)
+    out = [] if words[0] == "convert" else ["-o", "q.cel"]
+    assert main([*words, *out]) == 2
+    assert "CER0825" in capsys.readouterr().err
+    assert (tmp_path / "q.cel").read_text() == "A ; B"
+
+
+def test_the_languages_are_those_of_texts() -> None:
+    languages = ARGUMENTS["language"].parameters["choices"]
+    assert sorted(languages) == sorted((*LANGUAGES, "rows"))

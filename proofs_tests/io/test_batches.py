@@ -19,7 +19,7 @@ from pyarrow import csv
 
 import cerlab
 from cerlab.io import Source, Stream, batches, core_text
-from cerlab.io.sources import FileOptions
+from cerlab.io.options import FileOptions
 from cerlab.model.columns import values_of
 from cerlab.model.event import Event, Schema, Timestamp
 from cerlab.model.stream import TimeAxis, only_timestamp

@@ -53,7 +53,7 @@ class HowToReadTable(HowToRead, total=False):
 class HowToReadFile(HowToReadTable, total=False):
     """The same, and what a file is.
 
-    `format` is one of `cerlab.io.sources`, where the name of the file does not tell. `quarantine`
+    `format` is one of `cerlab.io.formats`, where the name of the file does not tell. `quarantine`
     is a file for the rows that cannot be read, as NDJSON of their text and error, or a function
     that takes these two; without it the first such row is an error.
     """
