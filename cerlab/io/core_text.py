@@ -15,9 +15,9 @@ from cerlab.io.cells import CellReader
 from cerlab.io.conversion import Reading, twice
 from cerlab.io.formats import Format, Head, register
 from cerlab.io.parts import Quoted, Refused, Rows, TextRow, line_ends, lone_returns, one_array
-from cerlab.io.written import cannot_hold, check_column, check_plain, place_of
+from cerlab.io.written import cannot_hold, check_plain, checked_cells, place_of
 from cerlab.model.columns import array_from, array_of, encode_text
-from cerlab.model.event import Duration, Event, Schema, Timestamp, TypeColumn, Value
+from cerlab.model.event import Duration, Event, Timestamp, TypeColumn, Value
 
 _HEAD = r"\s*(?:(\w+)\s*>\s*)?(\w+)\s*"
 _LINE = re.compile(_HEAD + r"\((.*)\)\s*", re.DOTALL)
@@ -35,6 +35,7 @@ HEAD = ""
 
 if TYPE_CHECKING:
     from cerlab.io.column_types import ColumnTypes
+    from cerlab.model.stream import Stream
 
 
 class LineColumns(NamedTuple):
@@ -352,8 +353,8 @@ def _has_margin(column: Any) -> bool:
     return any(text != text.strip() for text in texts)
 
 
-def _write(events: list[Event], file: TextIO, schema: Schema | None) -> None:
-    form = "CORE's text form"
+def _write(stream: Stream, file: TextIO) -> None:
+    form, events = "CORE's text form", stream.events
     for n, event in enumerate(events):
         for name, text in (("type", event.type), ("stream", event.stream)):
             if text is not None and not re.fullmatch(r"\w+", text):
@@ -361,12 +362,12 @@ def _write(events: list[Event], file: TextIO, schema: Schema | None) -> None:
     for name in dict.fromkeys(name for event in events for name in event.attributes):
         values = [event.attributes.get(name) for event in events]
         if not any(isinstance(value, str) for value in values):
-            check_column(events, values, name, form, schema)
+            checked_cells(stream, name, form)
             continue
         for n, value in enumerate(values):
             if isinstance(value, str):
                 check_plain(value, place_of(n, name), form)
-            elif value is not None and schema is None:
+            elif value is not None and stream.schema is None:
                 raise cannot_hold(form, value, place_of(n, name))
     file.writelines(format_event(event) + "\n" for event in events)
 

@@ -42,10 +42,10 @@ from cerlab.io.parts import (
     one_array,
     plain_quotes,
 )
-from cerlab.io.text_writer import csv_cell, csv_rows
-from cerlab.io.written import cannot_hold, cell_of, check_column, check_names, place_of
+from cerlab.io.text_writer import cells_of, csv_rows
+from cerlab.io.written import cannot_hold, check_names, checked_cells, place_of
 from cerlab.model.columns import constant_text, decoded, encode_text, numbers_of
-from cerlab.model.event import Event, Schema, TypeColumn, type_of_all
+from cerlab.model.event import TypeColumn, type_of_all
 
 # Python's own limit of 131,072 characters is less than texts that people keep in cells
 csv.field_size_limit(1 << 27)
@@ -53,6 +53,7 @@ csv.field_size_limit(1 << 27)
 
 if TYPE_CHECKING:
     from cerlab.io.column_types import ColumnTypes
+    from cerlab.model.stream import Stream
 
 
 class Header(NamedTuple):
@@ -369,24 +370,29 @@ def _open(head: Head, reading: Reading, types: ColumnTypes) -> tuple[_CsvReader,
             return _CsvReader(header, reading, types), below, header.lines
 
 
-def _write(events: list[Event], file: TextIO, schema: Schema | None) -> None:
-    names = list(dict.fromkeys(name for event in events for name in event.attributes))
-    streams = ["stream"] * any(event.stream is not None for event in events)
-    for n, event in enumerate(events):
-        check_names(event, n, "CSV")
-        for name, text in (("type", event.type), ("stream", event.stream)):
-            if text is not None and ("\0" in text or not text):
-                raise cannot_hold("CSV", text, place_of(n, name))
-    columns = [
-        [event.type for event in events],
-        *([e.stream or "" for e in events] for _ in streams),
-    ]
-    for name in names:
-        values = [event.attributes.get(name) for event in events]
-        check_column(events, values, name, "CSV", schema)
-        columns.append(["" if value is None else cell_of(value) for value in values])
-    for row in (["type", *streams, *names], *zip(*columns, strict=True)):
-        file.write(",".join(map(csv_cell, row)) + "\n")
+def _write(stream: Stream, file: TextIO) -> None:
+    import pyarrow as pa
+
+    names = check_names(stream, "CSV")
+    columns = {"type": _words(stream, "type")}
+    if (streams := _words(stream, "stream")).null_count < len(streams):
+        columns["stream"] = streams
+    columns |= {name: checked_cells(stream, name, "CSV") for name in names}
+    csv_rows(pa.table(columns), file)
+
+
+def _words(stream: Stream, name: str) -> Any:
+    """The types of events, or their streams; raises `BadData` for one that CSV cannot hold."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if name not in stream.columns:
+        return pa.nulls(len(stream), pa.large_string())
+    words = cells_of(stream.columns[name], name)
+    is_odd = pc.or_(pc.equal(words, ""), pc.match_substring(words, "\0"))
+    if (n := pc.index(is_odd, True).as_py()) >= 0:
+        raise cannot_hold("CSV", words[n].as_py(), place_of(n, name))
+    return words
 
 
 register(

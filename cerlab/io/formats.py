@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cerlab.io.column_types import ColumnTypes
     from cerlab.io.conversion import Reading
     from cerlab.io.parts import Part, Rows
-    from cerlab.model.event import Event, Schema
+    from cerlab.model.stream import Stream
 
 COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
 """The codecs of compressed text by its suffix, after the one of its format."""
@@ -59,7 +59,7 @@ class Format:
     reader: Callable[[Head, Reading, ColumnTypes], tuple[TextReader, bytes, int]] | None = None
     """Returns a reader, the lines that are left to read, and the lines before them."""
     columns: type[ColumnFile] | None = None
-    write: Callable[[list[Event], TextIO, Schema | None], None] | None = None
+    write: Callable[[Stream, TextIO], None] | None = None
     """Writes events as lines of text."""
     write_rows: Callable[[Any, TextIO, bool], None] | None = None
     """Writes the rows of a table as lines; True if they are the first of a file."""

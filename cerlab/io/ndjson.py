@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from cerlab.errors import BadData
@@ -22,7 +22,14 @@ from cerlab.io.formats import Format, Head, register
 from cerlab.io.parts import Part, Refused, Rows, batched, is_utf_8, line_ends, one_array, with_keys
 from cerlab.io.text_writer import ndjson_rows
 from cerlab.io.written import cannot_hold, check_names, place_of, type_of
-from cerlab.model.columns import constant_text, encode_text, nulls_of, numbers_of
+from cerlab.model.columns import (
+    constant_text,
+    encode_text,
+    is_arrow,
+    is_text,
+    nulls_of,
+    numbers_of,
+)
 from cerlab.model.event import (
     Duration,
     Event,
@@ -38,6 +45,7 @@ _SPACE = " \t\r\n"
 
 if TYPE_CHECKING:
     from cerlab.io.column_types import ColumnTypes
+    from cerlab.model.stream import Stream
 
 
 class Reader:
@@ -352,13 +360,40 @@ class _NdjsonReader:
         return batched(read_lines(lines, self._reading, before=before), size)
 
 
-def _write(events: list[Event], file: TextIO, schema: Schema | None) -> None:
-    for n, event in enumerate(events):
-        file.write(_line_of(event, n, schema) + "\n")
+def _write(stream: Stream, file: TextIO) -> None:
+    names = check_names(stream, "NDJSON")
+    if (table := _plain_table(stream, names)) is not None:
+        ndjson_rows(table, file)
+        return
+    for n, event in enumerate(stream):
+        file.write(_line_of(event, n, stream.schema) + "\n")
+
+
+def _plain_table(stream: Stream, names: Sequence[str]) -> Any | None:
+    """The rows of a table as NDJSON holds them; None for other events, and if one may not fit."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns, types = stream.columns, pa.types
+    if columns.source is None or stream.schema is not None:
+        return None
+    table = {}
+    for name in ("type", *(name for name in columns if name == "stream"), *names):
+        if not is_arrow(column := columns[name]):
+            return None
+        if name == "stream" and column.null_count == len(stream):
+            continue
+        if types.is_floating(kind := column.type):
+            is_plain = pc.all(pc.is_finite(column)).as_py()
+        else:
+            is_plain = is_text(kind) or types.is_boolean(kind) or types.is_signed_integer(kind)
+        if not is_plain or (name == "stream" and column.null_count):
+            return None
+        table[name] = column
+    return pa.table(table)
 
 
 def _line_of(event: Event, n: int, schema: Schema | None) -> str:
-    check_names(event, n, "NDJSON")
     for name, value in event.attributes.items():
         is_time = isinstance(value, Timestamp | Duration)
         if is_time and type_of(schema, event, name) is None:

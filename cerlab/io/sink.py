@@ -99,7 +99,7 @@ class _Text(Sink):
 
     def events(self, stream: Stream) -> None:
         assert self._format.write is not None
-        self._format.write(list(stream), self._file, stream.schema)
+        self._format.write(stream, self._file)
 
     def text(self, line: str) -> None:
         self._file.write(line)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any, TextIO
 
 from cerlab.io.answers import json_value, row_text
-from cerlab.model.columns import array_from, array_of, is_arrow, values_of
-from cerlab.model.event import Event
+from cerlab.model.columns import (
+    Column,
+    array_from,
+    array_of,
+    decoded,
+    engine_moments,
+    is_arrow,
+    is_moment,
+    is_text,
+    numbers_of,
+    values_of,
+)
+from cerlab.model.event import Event, Value
 
 SOME_LINES = 1 << 15
 """Rows of one text: it stays in the processor's cache, and a pipe's reader sees it soon."""
@@ -31,7 +42,7 @@ def csv_rows(table: Any, file: TextIO, is_first: bool = True) -> None:
     NULL and empty text are an empty cell, a list is the text of a JSON array.
     """
     if is_first:
-        file.write(",".join(map(csv_cell, table.column_names)) + "\n")
+        file.write(",".join(_quoted(_array(table.column_names)).to_pylist()) + "\n")
     for part in _parts(table):
         pieces: list[Any] = []
         for n in range(part.num_columns):
@@ -56,15 +67,61 @@ def _joined(pieces: list[Any], rows: int) -> str:
     if isinstance(lines, pa.Scalar):
         return str(lines.as_py()) * rows
     # all lines are one buffer already: as Python texts they would be made one by one
-    offsets = memoryview(lines.buffers()[1]).cast("q")
-    first, last = offsets[lines.offset], offsets[lines.offset + len(lines)]
-    return memoryview(lines.buffers()[2])[first:last].tobytes().decode()
+    return _bytes_of(lines).decode()
 
 
 def _filled(texts: Any) -> Any:
     import pyarrow.compute as pc
 
     return pc.if_else(pc.equal(texts, ""), '""', texts)
+
+
+def cell_of(value: Value) -> str:
+    """Return a value as the text of a cell."""
+    return ("FALSE", "TRUE")[value] if isinstance(value, bool) else str(value)
+
+
+def cells_of(column: Column, name: str) -> Any:
+    """Return the values of a column as the text of cells: large_string (rows,), NULL for NULL."""
+    import pyarrow as pa
+
+    if not is_arrow(column):
+        return _array(None if value is None else cell_of(value) for value in column)
+    kind = column.type
+    if is_text(kind):
+        plain = decoded(column) if pa.types.is_dictionary(kind) else column
+        return _whole(plain.cast(pa.large_string()))
+    if pa.types.is_integer(kind):
+        return _whole(column.cast(pa.large_string()))
+    if is_moment(kind) and (moments := engine_moments(column, name)).type.unit == "ns":
+        return _whole(_moments(moments))
+    return _by_value(_whole(column), cell_of, None)
+
+
+def _moments(moments: Any) -> Any:
+    """The texts of moments in nanoseconds, as ``str(Timestamp)`` gives them."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def texts_of(seconds: Any, form: str) -> Any:
+        # there are few days, and few seconds in a day: each text is made once
+        coded = array_from(seconds).dictionary_encode()
+        return pc.strftime(coded.dictionary.cast(pa.timestamp("s")), form).take(coded.indices)
+
+    seconds, nanos = np.divmod(numbers_of(_whole(moments).cast(pa.int64()).fill_null(0)), 10**9)
+    days = seconds // 86_400 * 86_400
+    parts = [texts_of(days, "%Y-%m-%dT"), texts_of(seconds - days, "%H:%M:%S")]
+    if nanos.any():
+        digits = pc.ascii_lpad(array_from(nanos).cast(pa.string()), 9, "0")
+        parts += [".", pc.ascii_rtrim(digits, "0")]
+    texts = pc.ascii_rtrim(pc.binary_join_element_wise(*parts, ""), ".").cast(pa.large_string())
+    texts = pc.binary_join_element_wise(texts, _large("Z"), _large(""))
+    return pc.if_else(moments.is_valid(), texts, None) if moments.null_count else texts
+
+
+def _whole(column: Any) -> Any:
+    return column.combine_chunks() if hasattr(column, "chunks") else column
 
 
 def _texts(column: Any, form: str) -> Any:
@@ -84,11 +141,41 @@ def _texts(column: Any, form: str) -> Any:
     if types.is_list(kind) or types.is_large_list(kind):
         texts = _around("[", _lists(column, _texts(column.values, "json")), "]")
         texts = pc.if_else(column.is_valid(), texts, _large(null))
-        return texts if form == "json" else _by_value(texts, _csv_cell)
-    if types.is_integer(kind):
-        texts = column.cast(pa.large_string())
-        return texts.fill_null(_large(null)) if column.null_count else texts
-    return _by_value(column, _json_text if form == "json" else _csv_cell)
+    elif form == "csv" or types.is_integer(kind):
+        texts = cells_of(column, "?")
+    elif is_text(kind) or is_moment(kind):
+        texts = _json_strings(cells_of(column, "?"))
+    else:
+        texts = _by_value(column, _json_text, null)
+    texts = _quoted(texts) if form == "csv" else texts
+    return texts.fill_null(_large(null)) if texts.null_count else texts
+
+
+def _quoted(texts: Any) -> Any:
+    """Cells of CSV, in quotes where they need them; Python's writer forgets lone returns."""
+    import pyarrow.compute as pc
+
+    data = _bytes_of(texts)
+    if not any(each in data for each in (b'"', b",", b"\r", b"\n")):
+        return texts
+    needs = pc.match_substring_regex(texts, '[",\r\n]')
+    return pc.if_else(needs, _around('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
+
+
+def _json_strings(texts: Any) -> Any:
+    """Texts in the quotes of JSON."""
+    import pyarrow.compute as pc
+
+    if pc.any(pc.match_substring_regex(texts, r'["\\\x00-\x1f]')).as_py():
+        return _by_value(texts, _json_text, None)
+    return _around('"', texts, '"')
+
+
+def _bytes_of(texts: Any) -> bytes:
+    """The bytes of an array of large_string, one text after the other."""
+    offsets = memoryview(texts.buffers()[1]).cast("q")
+    first, last = offsets[texts.offset], offsets[texts.offset + len(texts)]
+    return memoryview(texts.buffers()[2] or b"")[first:last].tobytes()
 
 
 def event_lines(
@@ -152,13 +239,15 @@ def _large(text: str) -> Any:
     return _array([text])[0]
 
 
-def _array(texts: Iterable[str]) -> Any:
+def _array(texts: Iterable[str | None]) -> Any:
     """Texts as an Arrow array; ``pa.array`` would load pandas, which takes 0.3 s."""
     import pyarrow as pa
 
-    array = array_of(list(texts))
-    assert array is not None, "they are of one type"
-    return array.cast(pa.large_string())
+    values = list(texts)
+    array = array_of(values)
+    return (
+        pa.nulls(len(values), pa.large_string()) if array is None else array.cast(pa.large_string())
+    )
 
 
 def _lists(column: Any, texts: Any) -> Any:
@@ -176,17 +265,18 @@ def _around(before: str, texts: Any, after: str) -> Any:
     return pc.binary_join_element_wise(_large(before), texts, _large(after), _large(""))
 
 
-def _by_value(column: Any, text_of: Callable[[Any], str]) -> Any:
-    """The texts of a column whose values are put into text one by one, each once."""
+def _by_value(column: Any, text_of: Callable[[Any], str], none: str | None) -> Any:
+    """The texts of the values of a column, each made once; `none` is the text of NULL."""
     import pyarrow as pa
 
     kind = column.type
     if not pa.types.is_dictionary(kind):
         if pa.types.is_decimal(kind) or pa.types.is_null(kind) or pa.types.is_nested(kind):
-            return _array(map(text_of, values_of(column, "?")))
+            values = values_of(column, "?")
+            return _array(none if value is None else text_of(value) for value in values)
         column = column.dictionary_encode()
     values = values_of(column.dictionary, "?")
-    texts = _array([*map(text_of, values), text_of(None)])
+    texts = _array([*(none if value is None else text_of(value) for value in values), none])
     indices = column.indices.cast(pa.int64())
     if indices.null_count:
         past = _array([str(len(values))]).cast(pa.int64())
@@ -195,19 +285,6 @@ def _by_value(column: Any, text_of: Callable[[Any], str]) -> Any:
 
 
 def _json_text(value: Any) -> str:
-    return json.dumps(json_value(value), ensure_ascii=False)
-
-
-def _csv_cell(value: Any) -> str:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    cell = json_value(value)
-    return "" if cell is None else csv_cell(str(cell))
-
-
-_IN_QUOTES = re.compile(r'[",\r\n]')
-
-
-def csv_cell(text: str) -> str:
-    """Return a cell of CSV, in quotes where it needs them; Python's writer forgets lone returns."""
-    return '"' + text.replace('"', '""') + '"' if _IN_QUOTES.search(text) else text
+    # JSON has the digits of Python, whose writer takes five times as long for a number
+    is_number = type(value) is float and isfinite(value)
+    return repr(value) if is_number else json.dumps(json_value(value), ensure_ascii=False)

@@ -3,27 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.conversion import Place, convert
-from cerlab.model.columns import values_of
+from cerlab.io.text_writer import cell_of, cells_of
+from cerlab.model.columns import (
+    Column,
+    engine_moments,
+    is_arrow,
+    is_moment,
+    is_text,
+    values_of,
+)
 from cerlab.model.event import AttributeType, Event, Schema, Value
+from cerlab.model.stream import Stream
 
 
-def check_column(
-    events: list[Event],
-    values: Sequence[Value],
-    name: str,
-    format: str,
-    schema: Schema | None,
-) -> None:
-    """Raise `BadData` for a cell of a column that would not be read back as it is."""
+def checked_cells(stream: Stream, name: str, format: str) -> Any:
+    """Return a column as the text of cells; raise `BadData` for one that would be read as another.
+
+    large_string (events,), NULL for NULL and for what an event lacks.
+    """
+    column = stream.columns[name]
+    cells = cells_of(column, name)
+    if stream.schema is not None or not _reads_back(column, cells):
+        _check_values(stream, values_of(column, name), name, format)
+    return cells
+
+
+def _reads_back(column: Column, cells: Any) -> bool:
+    """Whether the cells are read as the values of a column; False also where only they can tell."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from cerlab.io.column_types import TEXT, kind_of, typed
+
+    if not is_arrow(column) or pa.types.is_decimal(column.type):
+        return False
+    if is_text(column.type):
+        words = pc.unique(cells).drop_null()
+        odd = pc.or_(pc.equal(words, ""), pc.match_substring(words, "\0"))
+        return not pc.any(odd).as_py() and (not len(words) or kind_of(typed(words)) == TEXT)
+    back = typed(cells)
+    if is_moment(column.type) and is_moment(back.type):
+        column, back = engine_moments(column, "?"), engine_moments(back, "?")
+    types = pa.types
+    kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_timestamp)
+    if not any(is_kind(column.type) and is_kind(back.type) for is_kind in kinds):
+        return False
+    is_same = pc.equal(column, back)
+    if types.is_floating(back.type):
+        is_same = pc.or_(is_same, pc.and_(pc.is_nan(column), pc.is_nan(back)))
+    # what is NULL on one side is NULL in the comparison
+    nulls = column.null_count, back.null_count, is_same.null_count
+    return len({*nulls}) == 1 and bool(pc.all(is_same).as_py())
+
+
+def _check_values(stream: Stream, values: Sequence[Value], name: str, format: str) -> None:
+    """Raise `BadData` for the first of some values that would not be read back as it is."""
     from cerlab.io.column_types import LARGE, text_array, typed
 
+    schema = stream.schema
     cells = [None if value is None else cell_of(value) for value in values]
     back: Sequence[Value]
     if schema is not None:
-        pairs = zip(events, cells, strict=True)
+        pairs = zip(stream, cells, strict=True)
         back = [_declared(schema, event, name, cell) for event, cell in pairs]
     elif (array := typed(text_array([cell or None for cell in cells]))).type == LARGE:
         back = [cell or None for cell in cells]
@@ -57,16 +102,16 @@ def type_of(schema: Schema | None, event: Event, name: str) -> AttributeType | N
     return None if attribute is None else attribute.type
 
 
-def cell_of(value: Value) -> str:
-    """Return a value as the text of a cell."""
-    return ("FALSE", "TRUE")[value] if isinstance(value, bool) else str(value)
-
-
-def check_names(event: Event, n: int, format: str) -> None:
-    """Raise `BadData` for attributes whose names would be read as others."""
-    for name in event.attributes:
-        if name in ("type", "stream") or name != name.strip() or not name.isprintable():
-            raise cannot_hold(format, f"an attribute called {name!r}", place_of(n, name))
+def check_names(stream: Stream, format: str) -> list[str]:
+    """Return the names of all attributes; raise `BadData` for one that would be read as another."""
+    names = [name for name in stream.columns if name not in ("type", "stream")]
+    own = () if stream.is_columnar else ("type", "stream")  # of events they are not the columns
+    for name in (*own, *names):
+        if name in own or name != name.strip() or not name.isprintable():
+            for n, event in enumerate(stream):
+                if name in event.attributes:
+                    raise cannot_hold(format, f"an attribute called {name!r}", place_of(n, name))
+    return names
 
 
 def check_plain(text: str, place: Place, format: str) -> None:

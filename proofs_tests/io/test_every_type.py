@@ -24,6 +24,7 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.io.answers import json_value
+from cerlab.io.sink import open_sink
 from cerlab.model.event import Event, value_of
 from proofs_tests.suite import Suite
 
@@ -246,3 +247,29 @@ def of_arrow(value: Any) -> Any:
     if isinstance(plain, Decimal):
         return int(plain) if plain == plain.to_integral_value() else float(plain)
     return float(plain) if isinstance(plain, np.floating) else plain
+
+
+@pytest.mark.filterwarnings("ignore:CER09")
+def test_columns_become_the_text_of_their_events(suite: Suite) -> None:
+    """The same lines, or the same error, from the columns of a table as from single events."""
+
+    def text_of(stream: cerlab.Stream, form: str) -> str:
+        with captured() as (out, _):
+            try:
+                with open_sink(None, form) as sink:
+                    sink.events(stream)
+            except cerlab.CerlabError as error:
+                return str(error)
+        return out.getvalue()
+
+    def case(rng: Random) -> bool | None:
+        table = table_of(rng)
+        if unreadable(table) or not len(table):
+            return None
+        stream = cerlab.Stream(table)
+        texts = [text_of(stream, form) for form in ("csv", "ndjson")]
+        events = cerlab.Stream([*stream])
+        assert texts == [text_of(events, form) for form in ("csv", "ndjson")], table.schema
+        return any(not text.startswith("CER") for text in texts)
+
+    suite.run(case, deep_count=20_000, needs_answers=0.25)
