@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from warnings import warn
 
 from cerlab.cli.options import source_of, time_option
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import AnswerWarning
 from cerlab.evaluate.missing_names import requirements_of
-from cerlab.model.event import Event, TypeColumn
+from cerlab.model.event import TypeColumn
 from cerlab.model.stream import Stream, axis_of_options
 
 _WHY_OPTIONS = ("language", "schema", "type", "time", "until")
@@ -43,20 +42,6 @@ class AnswerWarnings:
         self._some = self._some or bool(len(stream))
         self._requirements.read(stream)
         self._count(len(stream))
-
-    def arriving(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The same events, one by one."""
-        observed = self._requirements.observing(events)
-        for event in observed:
-            self._some = True
-            yield event
-            break
-        yield from islice(observed, MANY - 1)
-        for event in observed:
-            self._count(MANY + 1)
-            yield event
-            break
-        yield from observed
 
     def _count(self, events: int) -> None:
         if self._read is None:

@@ -61,7 +61,10 @@ class Totals:
 
     def read(self, part: Stream) -> None:
         """Take note of the attributes of the next events."""
-        self._names.update(*(event.attributes for event in part.events))
+        if part.is_columnar:
+            self._names.update(name for name in part.columns if name not in ("type", "stream"))
+        else:
+            self._names.update(*(event.attributes for event in part.events))
 
     def take(self, results: Any) -> None:
         """Write a table."""

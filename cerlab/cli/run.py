@@ -50,7 +50,6 @@ from cerlab.io.options import FileOptions
 from cerlab.io.sink import open_sink
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.clauses import AttributeWindow, TimeWindow
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis, axis_of_options
 
 if TYPE_CHECKING:
@@ -208,10 +207,6 @@ def _push(run: Run[Any], part: Stream, to: Results) -> None:
         to.take(results)
 
 
-LONGEST_BACKLOG = 1 << 14
-"""Events that have arrived are pushed at once up to this many, so answers are not late."""
-
-
 def _axis_of_pipe(query: AnyPattern, arguments: argparse.Namespace) -> TimeAxis | None:
     return _axis(arguments) or io.time_of_schema(query.schema)
 
@@ -252,25 +247,15 @@ def _feed_pipe(
 
     At a bad event, too, before its error.
     """
-    backlog: list[Event] = []
-
-    def give_out() -> None:
-        if backlog:
-            part = Stream(backlog)
-            backlog.clear()
-            _push(run, part, to)
-        to.flush()
-
-    options: dict[str, Any] = {"path": source_of(arguments), **input_options(arguments, query)}
+    options = input_options(arguments, query)
+    parts = io.batches(source_of(arguments), before_reading=to.flush, **options)
     try:
-        for event in io.read_events(before_reading=give_out, watch=warnings.arriving, **options):
-            backlog.append(event)
-            if len(backlog) >= LONGEST_BACKLOG:
-                give_out()
+        for part in warnings.batches(parts):
+            _push(run, part, to)
     except BadData:
-        give_out()
+        to.flush()
         raise
-    give_out()
+    to.flush()
     if (until := until_of(arguments)) is not None:
         for results in run.advance(until):
             to.take(results)

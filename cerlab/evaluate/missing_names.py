@@ -116,13 +116,6 @@ class Requirements:
             self._columns(stream)
         return self
 
-    def observing(self, events: Iterator[Event]) -> Iterator[Event]:
-        """The same events, each looked at while anything is open."""
-        for event in events:
-            if self.open:
-                self._observe(event)
-            yield event
-
     def _look_for_mixed(self, stream: Stream) -> None:
         """Look for texts and NaN among numbers; Arrow columns of one type are skipped."""
         for name in [each for each, value in self.numbers.items() if value is None]:

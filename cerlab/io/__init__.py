@@ -3,7 +3,7 @@
 from cerlab.io.answers import arrow_table, record, row_text
 from cerlab.io.options import HowToRead
 from cerlab.io.read import Stream, as_stream, batches, from_arrow, read
-from cerlab.io.source import Source, read_events, time_of_schema
+from cerlab.io.source import Source, time_of_schema
 
 __all__ = [
     "HowToRead",
@@ -14,7 +14,6 @@ __all__ = [
     "batches",
     "from_arrow",
     "read",
-    "read_events",
     "record",
     "row_text",
     "time_of_schema",

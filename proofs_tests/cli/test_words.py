@@ -186,11 +186,9 @@ def test_parquet_names_columns_that_were_not_read(
 
 def test_nothing_is_said_before_the_end_or_twice() -> None:
     requirements = requirements_of(any_pattern("A ; B FILTER A[v > 1]"))
-    events = iter(as_stream([{"type": "A", "v": "x"}, {"type": "B"}, {"type": "A", "v": 3}]).events)
-    passing = requirements.observing(events)
-    next(passing)
+    requirements.read(as_stream([{"type": "A", "v": "x"}]))
     assert [each.kind for each in requirements.absent()] == ["type", "comparison"]
-    assert len(list(passing)) == 2
+    requirements.read(as_stream([{"type": "B"}, {"type": "A", "v": 3}]))
     assert not requirements.open
     matches = cerlab.parse_query("SELECT * WHERE A ; B").run([{"type": "A"}])
     with warnings.catch_warnings(record=True) as caught:

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import pytest
 
 import cerlab
-from cerlab.io import Source, read, read_events
+from cerlab.io import Source, batches, read
 from cerlab.io.text_reader import Blocks
 from proofs_tests.suite import Suite
 
@@ -77,9 +77,16 @@ def test_what_has_arrived_is_taken_before_the_next_read(monkeypatch: pytest.Monk
         def tell(types: list[str] = types, before: list[str] = before) -> None:
             before.append("".join(types))
 
-        for event in read_events("-", before_reading=tell):
-            types.append(event.type)
+        for batch in batches("-", before_reading=tell):
+            types.extend(event.type for event in batch)
         assert before == texts, pieces
+
+
+def test_many_events_arrive_as_columns_and_few_as_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = [b"A(v=1)\n" * 1000, b"A(v=2)\n" * 3]
+    monkeypatch.setattr(sys, "stdin", StandardInput(Pieces(pieces)))
+    parts = [*batches("-")]
+    assert [(len(part), part.is_columnar) for part in parts] == [(1000, True), (3, False)]
 
 
 def test_the_row_of_bytes_that_are_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +94,7 @@ def test_the_row_of_bytes_that_are_no_text(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(sys, "stdin", StandardInput(Pieces(pieces)))
         types: list[str] = []
         with pytest.raises(cerlab.BadData) as caught:
-            types.extend(event.type for event in read_events("-", format="core"))
+            types.extend(e.type for some in batches("-", format="core") for e in some)
         row = 1 if pieces == [b"\xff"] else 3
         assert caught.value.code == "CER0745"
         assert caught.value.place == cerlab.errors.DataPlace("standard input", row)
@@ -97,15 +104,15 @@ def test_the_row_of_bytes_that_are_no_text(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_character_that_is_cut_off_by_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", StandardInput(Pieces([b"A()\n", "é".encode()[:1]])))
     with pytest.raises(cerlab.BadData) as caught:
-        list(read_events("-"))
+        list(batches("-"))
     assert caught.value.place == cerlab.errors.DataPlace("standard input", 2)
 
 
 def test_an_input_without_bytes_below(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("A()\nB()\n"))
     calls: list[int] = []
-    events = list(read_events("-", before_reading=lambda: calls.append(1)))
-    assert [event.type for event in events] == ["A", "B"]
+    types = [e.type for some in batches("-", before_reading=lambda: calls.append(1)) for e in some]
+    assert types == ["A", "B"]
     assert len(calls) == 3
 
 
