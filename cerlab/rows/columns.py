@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import Bytes, Int64s
+from cerlab.engine.kernels.limbs import BITS, MASK
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.columns import decoded, is_duration, is_moment, is_text, nanoseconds, order_of
 from cerlab.rows import expressions as ex
@@ -119,6 +120,37 @@ def without_nan(values: Values) -> Values:
     if pa.types.is_float64(values.type) and pc.any(pc.is_nan(values)).as_py():
         raise NotColumnar
     return values
+
+
+MOST_LIMBS = 16
+"""The limbs of a double that is summed up: numbers from 2^-300 to 2^30, say, or money and cents."""
+
+
+def limbs_of_doubles(values: Values) -> tuple[NDArray[np.int64], int]:
+    """Return doubles as limbs of integers times ``2**exponent``, whose sums are exact, and that.
+
+    Signed, shape (limbs, rows), 0 for NULL. Raises `NotColumnar` for NaN and infinities, whose sums
+    are no numbers, for values of very different sizes, and for sums beyond the doubles.
+    """
+    doubles = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False)
+    if not np.isfinite(doubles).all():
+        raise NotColumnar
+    fractions, powers = np.frexp(doubles)
+    whole = (fractions * 2.0**53).astype(np.int64)
+    lowest_bit = (whole & -whole).astype(np.float64)
+    zeros = np.where(whole == 0, 0, np.frexp(lowest_bit)[1] - 1)
+    whole, powers = whole >> zeros, powers.astype(np.int64) + zeros - 53
+    exponent = int(powers[whole != 0].min(initial=0))
+    place, shift = np.divmod(np.where(whole == 0, 0, powers - exponent), BITS)
+    count = int(place.max(initial=0)) + 4
+    # no sum of so many rows is beyond the doubles
+    if count > MOST_LIMBS or BITS * (count + 2) + exponent > 1_023:
+        raise NotColumnar
+    limbs, rows = np.zeros((count, len(whole)), np.int64), np.arange(len(whole))
+    for n, digit in enumerate((whole & MASK, (whole >> BITS) & MASK, whole >> 2 * BITS)):
+        limbs[place + n, rows] += (digit << shift) & MASK
+        limbs[place + n + 1, rows] += (digit << shift) >> BITS
+    return limbs, exponent
 
 
 def at_rows(e: ex.Expression, R: OrderedRows) -> Values:

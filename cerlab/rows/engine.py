@@ -223,13 +223,15 @@ class RegisterSearch:
             *steps, np.array(final, np.uint8), holds, rows.letter, rows.last, limit
         )
         programs, has_name, registers = conditions
-        names, folds = has_name.shape[1], len(programs.fold)
+        names, folds, limbs = has_name.shape[1], len(programs.fold), len(programs.limb)
         mapping = MappedRows(
             has_name,
             np.empty((names, longest), np.int64),
             np.zeros(names, np.int64),
             np.zeros((folds, longest + 1)),
             np.zeros((folds, longest + 1), np.int64),
+            np.zeros((limbs, longest + 1), np.int64),
+            np.zeros(limbs + 2, np.int64),
             np.zeros(1, np.int64),
             np.empty(longest, np.int32),
         )

@@ -22,6 +22,7 @@ from cerlab.rows.columns import (
     OrderedRows,
     at_rows,
     in_same_partition,
+    limbs_of_doubles,
     literal,
     operation,
     spread,
@@ -30,7 +31,7 @@ from cerlab.rows.columns import (
 )
 from cerlab.rows.engine import Matches
 from cerlab.rows.library import NotColumnar, Values
-from cerlab.rows.value_kernels import running_best
+from cerlab.rows.value_kernels import rounded_sums, running_best
 
 Flags: TypeAlias = NDArray[np.bool_]
 
@@ -170,7 +171,12 @@ def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
         case ex.AggregateFunction.MIN | ex.AggregateFunction.MAX:
             return _best(e.function, values, present, rows, S, x)
         case ex.AggregateFunction.SUM | ex.AggregateFunction.AVG:
-            if not pa.types.is_int64(values.type):  # sums of doubles are rounded once
+            if pa.types.is_float64(values.type):
+                sums = pa.array(_sums_of_doubles(values, rows), mask=count == 0)
+                if e.function is ex.AggregateFunction.SUM:
+                    return sums
+                return pc.divide(sums, pa.array(np.maximum(count, 1).astype(np.float64)))
+            if not pa.types.is_int64(values.type):
                 raise NotColumnar
             whole = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
             # every difference of running totals has to be exact
@@ -192,6 +198,15 @@ def _sums(values: Int64s, rows: Rows) -> Int64s:
     # a sum over any range is a difference of two running totals
     totals = np.concatenate([[0], np.cumsum(values)])
     sums: Int64s = totals[rows.begin + rows.length] - totals[rows.begin]
+    return sums
+
+
+def _sums_of_doubles(values: Values, rows: Rows) -> NDArray[np.float64]:
+    """Sums that are exact, and rounded once."""
+    parts, exponent = limbs_of_doubles(values)
+    limbs = np.array([_sums(part, rows) for part in parts])
+    sums = np.empty(len(rows.length))
+    rounded_sums(limbs, exponent, np.zeros(len(limbs) + 2, np.int64), sums)
     return sums
 
 

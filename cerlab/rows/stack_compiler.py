@@ -10,12 +10,20 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import Int32s
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows import value_kernels as do
-from cerlab.rows.columns import OrderedRows, at_rows, ranks, spread, without_nan
+from cerlab.rows.columns import (
+    OrderedRows,
+    at_rows,
+    limbs_of_doubles,
+    ranks,
+    spread,
+    without_nan,
+)
 from cerlab.rows.compile import Machine
 from cerlab.rows.engine import MatchConditions, longest_of
 from cerlab.rows.interpreter import of_row
@@ -150,7 +158,8 @@ class Compiler:
     numbers: dict[int, tuple[int, Values]] = field(default_factory=dict)
     """The number of each column, by its identity."""
     labels: list[Any] = field(default_factory=list)
-    folds: list[tuple[int, int, int]] = field(default_factory=list)
+    folds: list[tuple[int, ...]] = field(default_factory=list)
+    limbs: list[NDArray[np.int64]] = field(default_factory=list)
 
     def name(self, x: str | None) -> int:
         """Return the number of a name."""
@@ -247,15 +256,18 @@ class Compiler:
         values = at_rows(e.body, self.R)
         kind, most = kind_of(values)
         which = getattr(do, e.function.name)
-        # a sum may be as large as its greatest value in every row of the longest match
+        exact: tuple[int, int, int] = (0, 0, 0)
         if which in (do.SUM, do.AVG):
-            if kind == "double":
-                raise NotColumnar  # sums of doubles are rounded once
+            # a sum may be as large as its greatest value in every row of the longest match
             most *= self.longest
+            if kind == "double":  # their sum is rounded once
+                of_rows, exponent = limbs_of_doubles(spread(values, len(self.R)))
+                exact = (sum(map(len, self.limbs)), len(of_rows), exponent)
+                self.limbs.append(of_rows)
         within(most)
         if which in (do.MIN, do.MAX):
             without_nan(values)
-        self.folds.append((which, x, self._column_number(values)))
+        self.folds.append((which, x, self._column_number(values), *exact))
         if which == do.COUNT:
             kind, most = "integer", self.longest
         elif which == do.AVG:
@@ -388,7 +400,8 @@ def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
         np.array([values for values, _ in C.columns], np.float64).reshape(len(C.columns), n),
         np.array([null for _, null in C.columns], np.uint8).reshape(len(C.columns), n),
         np.array(C.labels, np.float64).reshape(len(C.labels), len(variables)),
-        np.array(C.folds, np.int32).reshape(-1, 3),
+        np.array(C.folds, np.int32).reshape(-1, 6),
+        np.concatenate([np.zeros((0, n), np.int64), *C.limbs]),
         np.zeros(deepest, np.float64),
         np.zeros(deepest, np.uint8),
     )

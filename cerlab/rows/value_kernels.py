@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s, inline, kernel
+from cerlab.engine.kernels.limbs import rounded
 
 Doubles = NDArray[np.float64]
 
@@ -37,7 +38,8 @@ class Programs(NamedTuple):
     value: Doubles  # (columns, rows)
     null: Bytes  # (columns, rows)
     label: Doubles  # (tables, variables), what each variable's label is
-    fold: Int32s  # (folds, 3): which aggregate, name, column
+    fold: Int32s  # (folds, 6): which aggregate, name, column; first limb, limbs, exponent
+    limb: NDArray[np.int64]  # (limbs, rows), doubles that are summed up exactly
     stack: Doubles  # (deepest stack,)
     absent: Bytes  # (deepest stack,), whether the value there is NULL
 
@@ -50,6 +52,8 @@ class MappedRows(NamedTuple):
     size: Int64s  # (names,)
     total: Doubles  # (folds, longest partition + 1), after so many rows of the name
     present: Int64s  # (folds, longest partition + 1), how many of them are not NULL
+    limb: NDArray[np.int64]  # (limbs, longest partition + 1), exact sums after so many rows
+    work: Int64s  # (limbs + 2,)
     start: Int64s  # (1,), the row where it begins
     variable: Int32s  # (longest partition,), what each of its rows is mapped to
 
@@ -81,6 +85,9 @@ def _fold(P: Programs, M: MappedRows, k: int, size: int, row: int) -> None:
     which, column = P.fold[k, 0], P.fold[k, 2]
     # one state for each size: to unmap a row is to look at the state before it
     total, present = M.total[k, size - 1], M.present[k, size - 1]
+    first = P.fold[k, 3]
+    for d in range(first, first + P.fold[k, 4]):
+        M.limb[d, size] = M.limb[d, size - 1] + P.limb[d, row]  # NULL has limbs of 0
     if not P.null[column, row]:
         value = P.value[column, row]
         if which in (SUM, AVG):
@@ -150,6 +157,10 @@ def _load(P: Programs, M: MappedRows, k: int, row: int, number: int, top: int) -
         elif present == 0:
             P.absent[top] = 1
         else:
+            first, count = P.fold[offset, 3], P.fold[offset, 4]
+            if count:
+                exponent = P.fold[offset, 5]
+                total = rounded(M.limb, first, count, M.size[name], exponent, M.work)
             P.stack[top] = total / present if where == AVG else total
 
 
@@ -217,6 +228,13 @@ def _compare(op: int, a: float, b: float) -> bool:
     if op == LE:
         return a <= b
     return a > b if op == GT else a >= b
+
+
+@kernel
+def rounded_sums(limb: NDArray[np.int64], exponent: int, work: Int64s, out: Doubles) -> None:
+    """Write sums, whose limbs have shape (limbs, sums), as doubles."""
+    for n in range(len(out)):
+        out[n] = rounded(limb, 0, len(limb), n, exponent, work)
 
 
 @kernel

@@ -5,7 +5,9 @@ That it agrees with the search and the reference is in `test_walk`, which has al
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,9 @@ from cerlab.rows import machine as row_search
 from cerlab.rows import scan as rows_to_walk
 from cerlab.rows import stack_compiler as row_programs
 from cerlab.rows import value_kernels as row_values
+from cerlab.rows.columns import limbs_of_doubles
 from cerlab.rows.engine import RegisterSearch
+from cerlab.rows.library import NotColumnar
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
 from proofs_tests.rows.tables import rows_of
 from proofs_tests.rows.test_walk import agree, walk_of
@@ -28,6 +32,7 @@ from proofs_tests.suite import Suite
 
 NUMBERS = [2, 5, None, 1, 7, 0, -3, 4]
 DOUBLES = [0.5, 2.0, None, float("inf"), -1.5, 0.0, 1e308, 2.25]
+CENTS = [0.1, 0.2, None, 0.3, 2.0**53, -0.1, 1.0, 1.0, -(2.0**53), 2.5, -0.0, 1e-3]
 TEXTS = ["b", "a", None, "", "\U0001f600", "\uffff", "ab", "b"]
 BIG = [2**53 + 1, 2**53, 2**63 - 1, None, -(2**63), 2**53 + 2, 0, 1]
 CONDITIONS: list[tuple[str, list[Any]]] = [
@@ -64,6 +69,10 @@ CONDITIONS: list[tuple[str, list[Any]]] = [
     ("MIN(x) < x AND MAX(A.x) <= MAX(x)", NUMBERS),
     ("MIN(x) <= MAX(A.x) AND COUNT(x) > 1", DOUBLES),
     ("FIRST(x, 9223372036854775806) IS NULL AND LAST(x, 99) IS NULL", NUMBERS),
+    ("SUM(A.x) < 3", CENTS),
+    ("SUM(x) <> 0.6 AND SUM(B.x) IS NULL OR SUM(x) > AVG(A.x)", CENTS),
+    ("AVG(x) * COUNT(x) >= SUM(x)", CENTS),
+    ("SUM(x * 3.0) - SUM(A.x + A.x) <> 0.1", CENTS),
     ("SUM(x) > 0", BIG),
     ("SUM(x) > AVG(A.x)", DOUBLES),
 ]
@@ -101,6 +110,63 @@ def each_alike(row: tuple[str, list[Any]], *, by: Any = "compiled") -> bool:
 def test_conditions_that_read_the_match(row: tuple[str, list[Any]]) -> None:
     """Three-valued, exact, and the same without a program."""
     assert each_alike(row, by="auto")
+
+
+def doubles_of(rng: Random) -> list[float]:
+    """Doubles whose sum is often rounded, or half way between two."""
+    if rng.random() < 0.2:  # just above or below the half
+        return [1.0, 2.0**-53, rng.choice((-1, 1)) * 2.0 ** -rng.randint(54, 120)]
+    spread = rng.choice((0, 3, 40, 120))
+    return [
+        rng.choice(
+            (
+                math.ldexp(rng.randint(-(2**53), 2**53), rng.randint(-spread, spread) - 53),
+                math.ldexp(rng.choice((-1.0, 1.0)), rng.randint(-54, 1)),
+                round(rng.uniform(-99, 99), 2),
+                -0.0,
+            )
+        )
+        for _ in range(rng.randint(1, 9))
+    ]
+
+
+def sums_are_rounded_once(rng: Random) -> bool:
+    values = doubles_of(rng)
+    limbs, exponent = limbs_of_doubles(pa.array(values))
+    total, work = np.empty(1), np.zeros(len(limbs) + 2, np.int64)
+    row_values.rounded_sums(limbs.sum(axis=1, keepdims=True), exponent, work, total)
+    assert total[0] == math.fsum(values), values
+    return True
+
+
+def test_sums_of_doubles_are_exact_and_rounded_once(suite: Suite) -> None:
+    suite.run(sums_are_rounded_once, deep_count=20_000)
+
+
+def test_the_sums_of_matches(suite: Suite) -> None:
+    """By the search, by columns, and by the reference."""
+
+    def case(rng: Random) -> bool:
+        values = [rng.choice((v, v, None)) for v in doubles_of(rng)]
+        at_most = rng.choice(values) or 0.5
+        clause = f"""MATCH_RECOGNIZE (ORDER BY t MEASURES SUM(x) AS s, AVG(A.x) AS m, SUM(B.x) AS b
+            {rng.choice(("ALL ROWS", "ONE ROW"))} PER MATCH
+            PATTERN (A+ B?) DEFINE A AS SUM(A.x) <= {at_most!r} OR AVG(x) > 1.5)"""
+        table = pa.table({"x": pa.array(values, pa.float64()), "t": range(len(values))})
+        expected = repr(rows_of(clause, table))
+        assert repr(rows_of(clause, table, "compiled")) == expected, (clause, values)
+        return expected != "[]"
+
+    suite.run(case, deep_count=5_000)
+
+
+@pytest.mark.parametrize(
+    "values", [[1.0, math.nan], [1.0, -math.inf], [1e300, 1e-300], [1.7e308, 1.7e308]]
+)
+def test_sums_that_are_left_to_the_interpreter(values: list[float]) -> None:
+    with pytest.raises(NotColumnar):
+        limbs_of_doubles(pa.array(values))
+    assert each_alike(("SUM(x) > 0", [0.5, *values]), by="auto")
 
 
 @pytest.mark.parametrize("row", LABELS, ids=[c for c, _ in LABELS])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import Int64s, inline
 
@@ -185,3 +186,69 @@ def add_product(
         above = (above << BITS) + out[work + d]
     out[to + count - 1] += above
     return True
+
+
+DOUBLE_BITS = 62
+"""So many bits of a number are rounded to a double; a last one of 1 stands for all below."""
+
+
+@inline
+def rounded(
+    limb: NDArray[np.int64], first: int, count: int, at: int, exponent: int, work: Int64s
+) -> Any:
+    """Return the double nearest to a number times ``2**exponent``, to even of two.
+
+    Its limbs are ``limb[first:first + count, at]``, signed and of 63 bits at most. The first
+    ``count + 2`` cells of `work` are written. The product is below 2^1023.
+    """
+    above = np.int64(0)
+    for d in range(count):
+        above += limb[first + d, at]
+        work[d], above = above & MASK, above >> BITS
+    is_negative = above < 0
+    work[count], work[count + 1] = above & MASK, above >> BITS
+    if is_negative:
+        above = np.int64(0)
+        for d in range(count + 2):
+            above -= work[d]
+            work[d], above = above & MASK, above >> BITS
+    top = count + 1
+    while top >= 0 and work[top] == 0:
+        top -= 1
+    if top < 0:
+        return 0.0
+    bits, left, d = work[top], DOUBLE_BITS, top
+    while bits >> (DOUBLE_BITS - left) != 0:
+        left -= 1
+    shift = left
+    while left > 0 and d > 0:
+        d -= 1
+        taken = min(left, BITS)
+        bits = (bits << taken) | (work[d] >> (BITS - taken))
+        left -= taken
+        if taken < BITS and (work[d] & ((1 << (BITS - taken)) - 1)) != 0:
+            bits |= 1
+    bits <<= left
+    while d > 0:
+        d -= 1
+        if work[d] != 0:
+            bits |= 1
+    value = times_power(float(bits), exponent + BITS * top - shift)
+    return -value if is_negative else value
+
+
+@inline
+def times_power(value: float, exponent: int) -> Any:
+    """Return a double times a power of two; `math.ldexp` would need Numba at run time."""
+    factor = 2.0 if exponent > 0 else 0.5
+    left = abs(exponent)
+    while left > 0:
+        # no step leaves the doubles that are exact: a value has 62 bits, and 2^512 is the largest
+        step, base = min(left, 511), factor
+        left -= step
+        while step > 0:
+            if step & 1:
+                value *= base
+            base *= base
+            step >>= 1
+    return value
