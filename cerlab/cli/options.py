@@ -242,9 +242,8 @@ def whole_stream(query: AnyPattern | None, arguments: argparse.Namespace) -> Str
 
     column, unit = time_option(arguments)
     options = input_options(arguments, query)
-    stream = io.read(
-        source_of(arguments), time=column, unit=unit, sort=arguments.sort, watch=watch, **options
-    )
+    in_order = {"time": column, "unit": unit, "sort": arguments.sort}
+    stream = io.read(source_of(arguments), watch=watch, lazily=True, **in_order, **options)
     return stream.up_to(until_of(arguments))
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from threading import Lock
 from typing import Any
 
 from cerlab.budget import poll
@@ -147,20 +149,24 @@ def plain_columns(table: Any, type_name: str | None, file: str) -> Columns | Non
     names = names_of(table, type_name, "the table")
     if len(set(names)) < len(names):
         return None
-    sources = dict(zip(names, table.columns, strict=True))
-    types, streams = sources.get("type"), sources.get("stream")
-    if types is None and type_name is not None:
+    places = {name: n for n, name in enumerate(names)}
+    kinds = {name: table.schema.field(n).type for name, n in places.items()}
+    if not is_text(kinds.get("type", pa.null() if type_name is None else pa.string())):
+        return None
+    of_streams = kinds.get("stream", pa.null())
+    if not (is_text(of_streams) or pa.types.is_null(of_streams)):
+        return None
+    if "type" in places:
+        types = encode_text(without_views(table.column(places["type"])))
+    else:
         types = constant_text(str(type_name), table.num_rows)
-    if types is None or not is_text(types.type):
-        return None
-    if streams is not None and not (is_text(streams.type) or pa.types.is_null(streams.type)):
-        return None
-    types = encode_text(without_views(types))
     if types.null_count or _has_text(types, ""):
         return None
 
     def column(name: str) -> Any:
-        return types if name == "type" else _plain(sources[name], DataPlace(file, None, name))
+        if name == "type":
+            return types
+        return _plain(table.column(places[name]), DataPlace(file, None, name))
 
     return Columns(dict.fromkeys([*names, "type"]), column, _renamed_schema(table, names))
 
@@ -393,6 +399,106 @@ def columns_to_read(fields: Any, names: Collection[str]) -> list[str] | None:
     return [field.name for field in fields if field.name in names]
 
 
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    """Return the number, size and last change of a file; None for a path without a file."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+_LOOKS = 16
+"""So many columns of a file are read one by one, then all others: a look takes 5 ms of a file of
+1,000 columns, to read all of them 100 ms (2026-11-28)."""
+
+
+class FileTable:
+    """The rows of a file as a pyarrow Table has them, each column read at its first use.
+
+    Threads may share it.
+    """
+
+    def __init__(self, file: ColumnFile) -> None:
+        self._file = file
+        self.schema = file.schema
+        self.column_names: list[str] = file.schema.names
+        self._columns: dict[str, Any] = {}
+        self._looks = 0
+        self._lock = Lock()
+        self._whole: Any = None
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return self._file.length
+
+    def append_column(self, name: str, column: Any) -> FileTable:
+        """Return the rows with one column more."""
+        more = FileTable(self._file)
+        more.schema = self.schema.append(_field(name, column))
+        more.column_names = [*self.column_names, name]
+        more._columns = {**self._columns, name: column}
+        return more
+
+    def column(self, n: int) -> Any:
+        """Return the column number n, of a table without two columns of one name.
+
+        Raises `BadData` for a column that cannot be read.
+        """
+        name = self.column_names[n]
+        with self._lock:
+            self._looks += name not in self._columns
+            alone = self._file.reads_by_column and self._looks <= _LOOKS
+            self._read([name] if alone else self.column_names)
+            return self._columns[name]
+
+    def _read(self, names: Sequence[str]) -> None:
+        """Read those of some columns that were not read yet."""
+        import pyarrow as pa
+
+        if not (missing := [name for name in names if name not in self._columns]):
+            return
+        self._file.check_unchanged()
+        table = self._file.table(missing, lazily=True)
+        self._file.check_unchanged()
+        if table.num_rows != self.num_rows:
+            error = pa.ArrowInvalid(f"it has {table.num_rows:,} of {self.num_rows:,} rows")
+            raise unreadable(self._file.file, self._file.format, error)
+        self._columns |= dict(zip(table.column_names, table.columns, strict=True))
+
+    def whole(self) -> Any:
+        """Return all rows as a pyarrow Table; raises as `column`."""
+        import pyarrow as pa
+
+        names = self.column_names
+        with self._lock:
+            if self._whole is None:
+                if len(set(names)) == len(names):
+                    self._read(names)
+                    columns = [self._columns[name] for name in names]
+                else:
+                    self._file.check_unchanged()
+                    columns = self._file.table(lazily=True).columns
+                    columns += [self._columns[name] for name in names[len(columns) :]]
+                self._whole = pa.Table.from_arrays(columns, names)
+            return self._whole
+
+    def slice(self, start: int, length: int) -> Any:
+        """Return some rows as a pyarrow Table; raises as `column`."""
+        return self.whole().slice(start, length)
+
+    def to_batches(self, max_chunksize: int) -> Any:
+        """Return the rows as record batches; raises as `column`."""
+        return self.whole().to_batches(max_chunksize)
+
+
+def _field(name: str, column: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.field(name, column.type)
+
+
 class ColumnFile(ABC):
     """A file of columns, opened once; raises `BadData` for what cannot be read.
 
@@ -408,6 +514,7 @@ class ColumnFile(ABC):
         with self._reading():
             self._raw = open_raw(pa)
             self._schema = self._open()
+            self._stamp = _stamp(file)
             # names that are text
             self.fields = pa.schema([(field.name, field.type) for field in self._schema])
 
@@ -437,26 +544,59 @@ class ColumnFile(ABC):
                 for start in range(0, batch.num_rows, size):
                     yield batch.slice(start, size)
 
-    def table(self, *, coded: bool = True, lazily: bool = False) -> Any:
-        """Return all rows, text of Parquet `coded` in dictionaries.
+    def table(
+        self, names: Sequence[str] | None = None, *, coded: bool = True, lazily: bool = False
+    ) -> Any:
+        """Return all rows, or the columns `names` of them; text of Parquet `coded`.
 
-        With `lazily`, text that hardly repeats is left as it is: to code it is for those who use
-        it. Raises `ResourceLimit` where a limit is reached.
+        With `lazily`, text that hardly repeats is left as it is: whoever uses it codes it. Raises
+        `ResourceLimit` where a limit is reached.
         """
         import pyarrow as pa
 
         batches = []
         with self._reading():
-            texts = [name for name in self._texts if coded and not (lazily and self._differs(name))]
-            for batch in self._batches(_ROWS, None, texts):
+            texts = [
+                name
+                for name in (self._texts if coded else ())
+                if (names is None or name in names) and not (lazily and self._differs(name))
+            ]
+            for batch in self._batches(_ROWS, names, texts):
                 poll(batch.get_total_buffer_size())  # `nbytes` lacks views before pyarrow 26
                 batches.append(batch)
             table = pa.Table.from_batches(batches, None if batches else self._schema)
+            # Parquet reads the column `a.b` together with `a`
+            table = table if names is None else table.select(names)
             return sound_table(table, self.file)
 
-    def coded(self, fields: Any) -> Any:
-        """Return the schema of the columns that `table` gives once they are used."""
-        return fields
+    def rows(self) -> FileTable:
+        """Return the rows, whose columns are read at their first use."""
+        return FileTable(self)
+
+    @property
+    def schema(self) -> Any:
+        """The schema of the columns once they are used."""
+        return self._schema
+
+    @property
+    def reads_by_column(self) -> bool:
+        """Whether one column can be read without the others."""
+        return True
+
+    def check_unchanged(self) -> None:
+        """Raise `BadData` if the file was written to after it was opened.
+
+        A file that was replaced or deleted stays readable: it is open.
+        """
+        now = _stamp(self.file)
+        if self._stamp is None or now is None or now[0] != self._stamp[0] or now == self._stamp:
+            return
+        raise BadData(
+            "CER0742",
+            "the file was written to while it was read",
+            place=DataPlace(self.file),
+            hint="run the query again, or read the file whole by cerlab.Stream.read",
+        )
 
     def _differs(self, name: str) -> bool:
         """Return whether most values of a column are different, so that codes do not pay."""

@@ -52,6 +52,11 @@ class IpcColumns(ColumnFile):
         with self._reading():
             return sum(batch.num_rows for batch in self._batches(0, self.fields.names[:1], None))
 
+    @property
+    def reads_by_column(self) -> bool:
+        """Whether the file has a footer, which states where each column is."""
+        return not self._is_streamed
+
     def _batches(
         self, size: int, names: Sequence[str] | None, texts: Sequence[str] | None
     ) -> Iterator[Any]:

@@ -94,10 +94,12 @@ class ParquetColumns(ColumnFile):
         )
         return _BYTES_OF_CODE * values < size <= _LONG_TEXT * values
 
-    def coded(self, fields: Any) -> Any:
-        """Return the schema of a table whose texts are all codes of dictionaries."""
+    @property
+    def schema(self) -> Any:
+        """The schema of the columns once they are used: all texts are codes of dictionaries."""
         import pyarrow as pa
 
+        fields = self._schema
         for n, field in enumerate(fields):
             if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
                 fields = fields.set(n, field.with_type(pa.dictionary(pa.int32(), field.type)))

@@ -229,9 +229,13 @@ def read(
     path: Source | Named,
     *,
     watch: Watch = iter,
+    lazily: bool = False,
     **how: Unpack[HowToReadFile],
 ) -> Stream:
     """Read files (or ``-``, standard input) as a stream, whole.
+
+    With `lazily`, a column of one file of Parquet or Arrow IPC is read at its first use, so an
+    error in it is raised then; the file stays open, and must not be written to meanwhile.
 
     `type`, `time`, `unit`, `schema` as in `Stream.read`, `until`, `format` and `quarantine` as in
     `HowToReadFile`. `sort` orders the events by time, stably; `watch` sees parts of them pass (for
@@ -240,22 +244,21 @@ def read(
     if not how.keys() <= HowToReadFile.__optional_keys__:
         refuse_misspelt(how, HowToReadFile.__optional_keys__)
     options = FileOptions(**how)
-    stream = _read(as_source(path, options.format), options, watch)
+    stream = _read(as_source(path, options.format), options, watch, lazily)
     return (sorted_by_time(stream) if options.sort else stream).up_to(options.until)
 
 
-def _read(source: Source, options: FileOptions, watch: Watch) -> Stream:
+def _read(source: Source, options: FileOptions, watch: Watch, lazily: bool) -> Stream:
     axis, schema = options.axis, as_schema(options.schema)
     parts: Iterable[Part] | None = None
     if len(source.files) == 1 and options.quarantine is None and not source.is_pipe:
         (file,) = source.files
         if file.holds_columns:
             reading = source.reading(file, options)
-            table = with_keys(file.columns.table(lazily=True), reading.keys)
-            stream = _table_stream(table, reading, axis)
-            if stream.is_columnar and stream.columns.source is not None:
-                stream.columns.source = file.columns.coded(stream.columns.source)
-            return stream
+            table = with_keys(file.columns.rows(), reading.keys)
+            if not lazily or schema is not None:
+                table.whole()  # a schema is checked against all columns
+            return _table_stream(table, reading, axis)
         if schema is None and (events := short_events(file, options)) is not None:
             parts = watch(iter([events]))
     return stream_of(list(parts or source.parts(options, watch=watch)), axis, schema, Stream)
@@ -364,18 +367,22 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
         return (sorted_by_time(stream) if options.sort else stream).up_to(options.until)
     if isinstance(events, list | tuple) and not names_files(events):
         return Stream(events, **how)
-    other = _other_stream(events, **how)
+    other = _other_stream(events, lazily=True, **how)
     return Stream(events, **how) if other is None else other
 
 
 def _other_stream(
-    events: Any, schema: Schema | str | None = None, **how: Unpack[HowToRead]
+    events: Any,
+    schema: Schema | str | None = None,
+    *,
+    lazily: bool = False,
+    **how: Unpack[HowToRead],
 ) -> Events | None:
     """The stream of a path, a table, a frame or a stream; None of anything to be iterated."""
     if isinstance(events, Events):
         return events
     if isinstance(events, Source) or names_files(events):
-        return read(events, schema=schema, **how)
+        return read(events, schema=schema, lazily=lazily, **how)
     if (table := arrow.as_table(events)) is not None:
         return _of_table(table, schema=schema, **how)
     if (rows := arrow.rows_of_frame(events)) is not None:
