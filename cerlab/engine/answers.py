@@ -24,6 +24,7 @@ from cerlab.model.columns import (
     is_arrow,
     numbers_of,
     take_columns,
+    uncoded_of,
     values_of,
 )
 from cerlab.model.stream import Stream
@@ -103,7 +104,12 @@ def slice_rows(column: Column, start: int, size: int) -> Column:
 
 def slice_columns(columns: Mapping[str, Any], start: int, size: int) -> Columns:
     """`size` events from `start` on; a column is made when it is used."""
-    return Columns(columns, lambda name: slice_rows(columns[name], start, size))
+    uncoded = uncoded_of(columns)
+    return Columns(
+        columns,
+        lambda name: slice_rows(columns[name], start, size),
+        uncoded=lambda name: slice_rows(uncoded(name), start, size),
+    )
 
 
 EventColumns: TypeAlias = Mapping[str, Any]

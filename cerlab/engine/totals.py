@@ -261,8 +261,8 @@ class Places:
                 codes = self._keys.codes(columns, count)
                 of_some = codes[some]
             else:
-                present = {a: columns[a] for a in self._keys.attributes if a in columns}
-                of_some = self._keys.codes(take_columns(present, some), found)
+                of_keys = take_columns(columns, some, self._keys.attributes)
+                of_some = self._keys.codes(of_keys, found)
             if len(some) and of_some.min() == NONE:
                 inside = of_some != NONE
                 some, actions, of_some = some[inside], actions[inside], of_some[inside]

@@ -22,7 +22,6 @@ from cerlab.computed import cached_property
 from cerlab.engine.answers import (
     rows_of_streams,
     slice_columns,
-    slice_rows,
     until_bad,
 )
 from cerlab.engine.flat_program import Program, Read
@@ -42,7 +41,7 @@ from cerlab.engine.windows import (
 )
 from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow, Strategy
-from cerlab.model.columns import allocate, take_columns, take_rows
+from cerlab.model.columns import allocate, some_columns, take_columns
 from cerlab.model.stream import Instant, Stream, TimeAxis
 from cerlab.predicates.columns.key_codes import KeyCodes
 
@@ -142,7 +141,7 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
             self._position += read
             return None
         symbols = self._tables.symbols(columns, length)
-        keys = {name: columns[name] for name in self._plan.partition if name in columns}
+        keys = some_columns(columns, self._plan.partition)
         batch = Batch(symbols, [], start, positions, keys, None)
         times = self._clock.read(columns, length, lambda i: int(batch.at(i)))
         self._position += read
@@ -370,8 +369,7 @@ def _relevant_part(program: Program, batch: Batch, keys: KeyCodes | None) -> Rel
     if batch.codes is not None:
         codes = batch.codes[indices]
     elif keys is not None:
-        columns = {name: take_rows(column, indices) for name, column in batch.keys.items()}
-        codes = keys.codes(columns, count).astype(np.int32)
+        codes = keys.codes(take_columns(batch.keys, indices), count).astype(np.int32)
     return RelevantPart(batch, indices, actions[:count], codes)
 
 
@@ -409,8 +407,8 @@ def last_window(batches: Sequence[Batch], width: Instant, keys: KeyCodes | None)
         # also events that changed nothing: over the symbols to come they may
         cut = bisect_left(batch.times, now - width)
         size = len(batch.symbols) - cut
-        columns = {name: slice_rows(column, cut, size) for name, column in batch.keys.items()}
-        positions = batch.at(np.arange(cut, cut + size))
+        inside = np.arange(cut, cut + size)
+        columns, positions = take_columns(batch.keys, inside), batch.at(inside)
         codes = None if batch.codes is None else batch.codes[cut:]
         part = Batch(batch.symbols[cut:], batch.times[cut:], 0, positions, columns, codes)
         parts.insert(0, part._replace(codes=partitions(part, keys)))

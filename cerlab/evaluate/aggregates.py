@@ -16,6 +16,7 @@ from cerlab.errors import CerlabError, ResourceLimit, Unsupported, UsageError, r
 from cerlab.evaluate.labelled import listed_totals, repeatable_labels, selected_labels
 from cerlab.io.named_columns import (
     NamedColumn,
+    array_at,
     check_columns,
     names_in,
     names_label,
@@ -32,7 +33,7 @@ from cerlab.logic.ceql.syntax import (
     plan_clauses,
 )
 from cerlab.model.clauses import Window
-from cerlab.model.columns import integers_of, is_arrow, only_used, values_of
+from cerlab.model.columns import integers_of, is_arrow, only_used, take_columns, values_of
 from cerlab.model.stream import Stream, axis_for
 
 if TYPE_CHECKING:
@@ -316,7 +317,8 @@ class GroupTotals:
         totals = totals.since(own)
         groups = [totals.start, totals.group]
         if request.key:
-            groups.append(KeyCodes(request.key).codes(stream.columns, len(stream))[totals.end])
+            of_ends = take_columns(stream.columns, totals.end, request.key)
+            groups.append(KeyCodes(request.key).codes(of_ends, len(totals.end)))
         if "end" not in request.groups:
             totals = group_rows(totals, groups)
         elif request.window is not None:
@@ -381,7 +383,8 @@ class GroupTotals:
             numbers = getattr(self.totals, name)
             return pa.array(numbers if self._positions is None else self._positions[numbers])
         if name in self._request.key:
-            return self._values(name, pa.array(self.totals.end))
+            values = only_used(array_at(self._stream, name, self.totals.end))
+            return self._stream.columns.as_read(name, values, decode=False)
         stride = 1
         for column in self._request.labelled:
             ranks = self._group_rank(str(column.attribute))

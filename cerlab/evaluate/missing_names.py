@@ -193,25 +193,25 @@ class Requirements:
             elif own == "stream":
                 missing.clear()
         for name in columns if self.attributes else ():
-            if name not in _OWN and (name not in self.attributes or _kinds(columns[name])):
+            if name not in _OWN and (name not in self.attributes or _kinds(columns.uncoded(name))):
                 self.names["attribute"][name] = None
                 self.attributes.pop(name, None)
         for name, kind in [*self.kinds]:
             if name in columns:
-                column_kinds = _kinds(columns[name])
+                column_kinds = _kinds(columns.uncoded(name))
                 self.value_kinds.setdefault(name, set()).update(column_kinds)
                 if kind in column_kinds:
                     del self.kinds[name, kind]
         if self.computed:
             names = {name for atom in self.computed for name in _names_in(atom)}
-            self._compute({n: _kinds(columns[n]) for n in names if n in columns})
+            self._compute({n: _kinds(columns.uncoded(n)) for n in names if n in columns})
         for name, text in [*self.texts]:
             for value in _alike(columns[name], text) if name in columns else ():
                 if (name, text) in self.texts:
                     self._text(name, text, value)
 
         if self.axis is not None and self.axis.attribute in columns:
-            self._look_at_time(_kinds(columns[self.axis.attribute]))
+            self._look_at_time(_kinds(columns.uncoded(self.axis.attribute)))
 
     def note(self, names: Iterable[str]) -> None:
         """Names of attributes that are there, for hints."""

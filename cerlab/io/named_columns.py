@@ -17,6 +17,7 @@ from cerlab.model.columns import (
     integers_of,
     is_arrow,
     only_used,
+    take_columns,
     values_of,
     without_views,
 )
@@ -209,10 +210,28 @@ def one_array(stream: Stream, attribute: str) -> Any:
 
     if attribute not in stream.columns:
         return pa.nulls(len(stream))
-    column = arrow_column(stream.columns[attribute], attribute)
+    return _in_one(arrow_column(stream.columns[attribute], attribute))
+
+
+def _in_one(column: Any) -> Any:
+    """Return an Arrow column as one array."""
+    import pyarrow as pa
+
     if isinstance(column, pa.ChunkedArray):
         return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     return column
+
+
+def array_at(stream: Stream, attribute: str, positions: Int64s) -> Any:
+    """Return the values of an attribute at some positions as one Arrow array.
+
+    Text that is not coded yet is coded at these alone. Raises as `arrow_column`.
+    """
+    import pyarrow as pa
+
+    if attribute not in stream.columns:
+        return pa.nulls(len(positions))
+    return _in_one(arrow_column(take_columns(stream.columns, positions)[attribute], attribute))
 
 
 def arrow_column(column: Column, name: str) -> Any:

@@ -421,11 +421,11 @@ class Chunks(Sequence[Value]):
 
 
 def take_rows(column: Column, positions: Any) -> Column:
-    """The values of a column at some positions (integers, or int64), as Arrow where it is."""
+    """Return the values of a column at some positions (integers, or int64), text coded."""
     if is_arrow(column):  # pyarrow loads pandas for positions of NumPy's, which takes 0.3 s
         import numpy as np
 
-        return column.take(array_from(np.ascontiguousarray(positions, np.int64)))
+        return encode_text(column.take(array_from(np.ascontiguousarray(positions, np.int64))))
     values = values_of(column, "?")
     return [values[n] for n in positions]
 
@@ -464,10 +464,16 @@ class Columns(Mapping[str, Column]):
     """
 
     def __init__(
-        self, names: Iterable[str], make_column: Callable[[str], Column], source: Any = None
+        self,
+        names: Iterable[str],
+        make_column: Callable[[str], Column],
+        source: Any = None,
+        uncoded: Callable[[str], Column] | None = None,
     ) -> None:
+        """`uncoded` makes a column whose text need not be coded; without, there is no other."""
         self._names = dict.fromkeys(names)
         self._make_column = make_column
+        self._make_uncoded = uncoded
         self._columns: dict[str, Column] = {}
         self.source = source
 
@@ -496,6 +502,14 @@ class Columns(Mapping[str, Column]):
                 raise KeyError(name)
             column = self._columns[name] = self._make_column(name)
         return column
+
+    def uncoded(self, name: str) -> Column:
+        """Return a column, its text as it was read if nobody has used the column yet."""
+        if name not in self._columns and self._make_uncoded is not None:
+            column = self._make_uncoded(name)
+            if _is_uncoded(column):
+                return column
+        return self[name]
 
     def holds_moments(self, name: str) -> bool:
         """Return whether some value is a moment; the type that a column was read with may tell."""
@@ -554,7 +568,43 @@ def encode_text(column: Any) -> Any:
     return column.unify_dictionaries().combine_chunks()
 
 
-def take_columns(columns: Mapping[str, Column], positions: Any) -> Columns:
-    """The events at some positions (integers, or int64); a column is made when it is used."""
-    source = getattr(columns, "source", None)
-    return Columns(columns, lambda name: take_rows(columns[name], positions), source)
+def _is_uncoded(column: Column) -> bool:
+    """Return whether a column is text without codes of which Arrow can take values.
+
+    Arrow joins the chunks to do so, and a chunk of text has at most 2^31 bytes.
+    """
+    if not is_arrow(column):
+        return False
+    import pyarrow as pa
+
+    kind = column.type
+    return (pa.types.is_string(kind) and column.nbytes < 1 << 31) or pa.types.is_large_string(kind)
+
+
+def take_columns(
+    columns: Mapping[str, Column], positions: Any, names: Iterable[str] | None = None
+) -> Columns:
+    """Return the events at some positions (integers, or int64), or these attributes of them.
+
+    A column is made when it is used.
+    """
+    some = columns if names is None else [name for name in names if name in columns]
+    uncoded = uncoded_of(columns)
+
+    def column(name: str) -> Column:
+        few = uncoded(name)
+        # of most values: all are coded once, and others may need them
+        return take_rows(columns[name] if 2 * len(positions) > len(few) else few, positions)
+
+    return Columns(some, column, getattr(columns, "source", None))
+
+
+def some_columns(columns: Mapping[str, Column], names: Iterable[str]) -> Columns:
+    """Return those of some columns that there are."""
+    some = [name for name in names if name in columns]
+    return Columns(some, columns.__getitem__, uncoded=uncoded_of(columns))
+
+
+def uncoded_of(columns: Mapping[str, Column]) -> Callable[[str], Column]:
+    """Return `Columns.uncoded` of some columns."""
+    return columns.uncoded if isinstance(columns, Columns) else columns.__getitem__

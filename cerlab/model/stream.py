@@ -412,7 +412,9 @@ class Stream:
         """
         stream = cls((), time=time, schema=schema)
         source = getattr(columns, "source", None)
-        made_of = Columns(columns, lambda name: as_arrow(columns[name]), source)
+        made_of = Columns(
+            columns, lambda name: as_arrow(columns[name]), source, columns.__getitem__
+        )
         stream._events, stream._columns, stream._length = None, made_of, length
         stream._load, stream._between = load, between or _Loaded(load).between
         return stream

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pytest
 from pyarrow import parquet
 
 import cerlab
 from cerlab.io.source import as_source
+from cerlab.model import columns
 
 TABLE = pa.table(
     {
@@ -47,3 +51,50 @@ def test_answers_on_different_texts(tmp_path: Path) -> None:
     assert from_file.to_pylist() == from_table.to_pylist()
     by_key = cerlab.parse_query("SELECT * WHERE A : B PARTITION BY [note]").run(path)
     assert by_key.count() == 0
+
+
+QUERIES = (
+    "SELECT * WHERE A ; B PARTITION BY [user] WITHIN 99 [t]",
+    "SELECT * WHERE A AS a ; B AS b FILTER b.v > a.v PARTITION BY [user] WITHIN 99 [t]",
+)
+
+
+@pytest.mark.parametrize("verb", ["count", "by key", "to_arrow"])
+@pytest.mark.parametrize("text", QUERIES)
+def test_keys_of_events_that_matter_are_coded(
+    text: str, verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One event in ten is an A or a B: few texts are put into codes, by a count of them."""
+    rows = 40_000
+    table = pa.table(
+        {
+            "type": ["A" if n % 20 == 0 else "B" if n % 20 == 11 else "C" for n in range(rows)],
+            "user": [f"user number {n * 7919 % 9001}" for n in range(rows)],
+            "t": range(rows),
+            "v": [n % 13 for n in range(rows)],
+        }
+    )
+    path = tmp_path / "e.parquet"
+    parquet.write_table(table.append_column("note", table["user"]), path)
+    coded: list[int] = []
+    encode_text = columns.encode_text
+
+    def counted(column: Any) -> Any:
+        if pa.types.is_string(column.type):
+            coded.append(len(column))
+        return encode_text(column)
+
+    monkeypatch.setattr(columns, "encode_text", counted)
+    verbs: dict[str, Callable[[cerlab.Matches], Any]] = {
+        "count": lambda matches: matches.count(),
+        "by key": lambda matches: matches.aggregate(group_by="key").to_pylist(),
+        "to_arrow": lambda matches: matches.to_arrow().to_pylist(),
+    }
+    query = cerlab.parse_query(text)
+    found = verbs[verb](query.run(path))
+    assert 0 < sum(coded) <= rows // 4
+    numbers = table.set_column(1, "user", [[n * 7919 % 9001 for n in range(rows)]])
+    expected = verbs[verb](query.run(numbers))
+    if verb == "by key":
+        expected = [{**row, "user": f"user number {row['user']}"} for row in expected]
+    assert found == expected

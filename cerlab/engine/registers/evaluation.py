@@ -41,7 +41,7 @@ from cerlab.engine.windows import Windows
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent, latest_first
 from cerlab.model.clauses import Consume, EventWindow, Strategy, Window
-from cerlab.model.columns import take_rows
+from cerlab.model.columns import take_columns
 from cerlab.model.event import Event, is_of_streams
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage, relevant_indices
@@ -274,14 +274,13 @@ class RegisterRun:
         self._with_new_symbols()
         indices = relevant_indices(symbols, self.tables.keep)
         if self._keys is not None:
-            keys = self._keys.codes(columns, count)
-            indices = indices[keys[indices] >= 0]
-        relevant = {
-            name: take_rows(columns[name], indices) for name in self._attributes if name in columns
-        }
+            of_keys = take_columns(columns, indices, self._keys.attributes)
+            keys = self._keys.codes(of_keys, len(indices))
+            indices, keys = indices[keys >= 0], keys[keys >= 0]
+        relevant = {**take_columns(columns, indices, self._attributes)}
         values = self._codes.of_columns(relevant, self._values, len(indices))
         if self._keys is not None:
-            values.insert(self._names.values.index(PARTITION.value), keys[indices])
+            values.insert(self._names.values.index(PARTITION.value), keys)
         order, lowest = self._windows.read(columns, positions)
         self.position += length
         return self._read(
@@ -307,9 +306,12 @@ class RegisterRun:
             rows, positions = [events[n] for n in inside], [positions[n] for n in inside]
         symbols = [self._stage.symbol(t) for t in rows]
         self._with_new_symbols()
-        keys = [0] * len(rows) if self._keys is None else [self._keys.code(t) for t in rows]
         keep = self.tables.keep
-        relevant = [n for n, symbol in enumerate(symbols) if keep[symbol] and keys[n] >= 0]
+        relevant = [n for n, symbol in enumerate(symbols) if keep[symbol]]
+        keys = dict.fromkeys(relevant, 0)
+        if self._keys is not None:
+            keys = {n: self._keys.code(rows[n]) for n in relevant}
+            relevant = [n for n in relevant if keys[n] >= 0]
         values = self._codes.of_events([rows[n] for n in relevant], self._values)
         if self._keys is not None:
             at = self._names.values.index(PARTITION.value)
