@@ -2,9 +2,10 @@
 
 Weighted deduction (`deduction`) reads a semantics backwards, from the positions, and lets parts
 fail at a cost: `cel`, `focel` and `sremo` are its clause tables, an arm for each row of the paper.
-`question` has what is asked, `candidates` and `sremo_candidates` where to search and what is
-nearest, `clauses` what answers have to pass after the formula; `confirm` asks the automata, which
-the deduction knows nothing of. `none` says why there is no answer at all.
+`failure` has a row for each way to fail, with its words, repairs and cost. `question` has what is
+asked, `candidates` where to search and what is nearest, both for queries and for expressions.
+`clauses` checks what answers have to pass after the formula; `confirm` asks the automata, which
+the deduction knows nothing of. `none` explains why there is no answer at all.
 """
 
 from __future__ import annotations
@@ -12,48 +13,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import index
-from typing import Any, Unpack
+from typing import Any, TypeAlias, Unpack
 
 from cerlab import display, io
 from cerlab.compile.pattern import AnyWhat, Logic, SremoPattern, any_pattern
 from cerlab.display import Drawable, tree_lines
-from cerlab.errors import Unsupported, UsageError
+from cerlab.errors import UsageError
 from cerlab.logic.cel.syntax import Atom, Formula, Not
 from cerlab.logic.cel.text import node_text, window_text
-from cerlab.logic.ceql.semantics import check_consumption
-from cerlab.logic.ceql.syntax import selected_formula
-from cerlab.logic.focel.semantics import check_first_order
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.parser import node_text as expression_node_text
-from cerlab.logic.sremo.semantics import check_times
-from cerlab.logic.sremo.syntax import check_sremo
 from cerlab.model.answer import ComplexEvent, Positions, Valuation
-from cerlab.model.clauses import Consume
 from cerlab.model.event import Event
 from cerlab.predicates.text import event_text, name_text, positions_text
-from cerlab.why.candidates import (
-    Candidate,
-    Region,
-    SremoQuestion,
-    candidates,
-    exact,
-    nearest,
-    nearest_reading,
-    regions,
-    starts,
+from cerlab.why.candidates import FARTHEST, nearest
+from cerlab.why.clauses import confirm, match
+from cerlab.why.deduction import CelDerivation, Derivation, Reading, SremoDerivation
+from cerlab.why.failure import (
+    FAR,
+    HEAVY,
+    Failure,
+    Kind,
+    Relax,
+    Remark,
+    Repair,
+    Widen,
+    part_text,
 )
-from cerlab.why.clauses import confirm, confirm_sremo, first_passing
-from cerlab.why.deduction import CelDerivation, Derivation, Reading, SremoDerivation, part_text
-from cerlab.why.failure import Failure, Kind, Relax, Remark, Repair, Widen
 from cerlab.why.none import WhyNone
-from cerlab.why.question import (
-    Question,
-    compares_with_all,
-    other_interval,
-    out_of_stream,
-    refuse_later_doubt,
-)
+from cerlab.why.question import AnyQuestion, Question, SremoQuestion, out_of_stream
 from cerlab.why.repairs import right_repairs
+
+AnyDerivation: TypeAlias = Derivation[Any, Any]
 
 __all__ = [
     "Derivation",
@@ -98,9 +89,9 @@ def why(
     start, end = (None if p is None else _whole(p) for p in (start, end))
     pattern = any_pattern(query, logic=logic)
     if isinstance(pattern, SremoPattern):
-        return explain_sremo(SremoQuestion(pattern.ast, stream, marks, start, end))
+        return explain(SremoQuestion(pattern.ast, stream, marks, start, end))
     first_order = pattern.logic == "fo"
-    return explain_query(Question(pattern.ast, stream, marks, start, end, first_order=first_order))
+    return explain(Question(pattern.ast, stream, marks, start, end, first_order=first_order))
 
 
 def _whole(position: int) -> int:
@@ -129,7 +120,7 @@ class Why(Drawable):
     failures: tuple[Failure, ...]
     searched: tuple[int, int] | None
     events: Mapping[int, Event]
-    question: Question | SremoQuestion | None = field(default=None, repr=False, compare=False)
+    question: AnyQuestion | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         """Return the verdict: `str` has the derivation."""
@@ -150,96 +141,37 @@ class Why(Drawable):
         return () if self.question is None else right_repairs(self.question, self.failures)
 
 
-def explain_query(question: Question) -> Why:
-    """Why the positions are an answer of the query on the stream, or why not."""
-    if question.first_order:
-        check_first_order(selected_formula(question.ast))
-    if not question.positions and (question.start is None or question.end is None):
-        raise UsageError(
-            "CER0835", "no positions are given", hint="give start and end, for an empty answer"
-        )
-    if compares_with_all(question.formula) and question.ast.consume is not Consume.NONE:
-        raise Unsupported(
-            "CER0497",
-            "why takes no CONSUME BY where a strategy stands inside the formula",
-            hint="ask without CONSUME BY; cerlab.evaluate takes both",
-        )
-    check_consumption(question.ast)
-    refuse_later_doubt(question.formula)
+def explain(question: AnyQuestion) -> Why:
+    """Return why the positions are an answer on the stream, or why not.
+
+    A stream shows a SREMO with the marks, and no others, at the last of them. Raises as
+    `cerlab.evaluate` with the reference does, except for the length of the stream.
+    """
+    question.check()
     if failures := out_of_stream(question.anchors, question.stream):
         return Why(False, question.positions, None, failures, None, {})
-    searched_regions: list[Region] = []
-    for region in regions(question):
-        searched_regions.append(region)
-        if whole := candidates(question, region, 0):
-            # A match in one region is one in every wider region, so the search ends with the first.
-            confirm(question, whole)
-            best, failures = first_passing(question, whole)
-            return _of_query(question, best, failures, region)
-    # The last region holds all that can matter, so the automaton has to refuse as well.
-    confirm(question, [])
-    best = nearest(question, searched_regions[0])
-    return _of_query(question, best, best.failures, searched_regions[0])
+    found = match(question)
+    confirm(question, found)
+    best, region = found or nearest(question)
+    if best is None:
+        failures = (FAR.failure(most=FARTHEST // HEAVY),)
+        return Why(False, question.positions, None, failures, None, {})
+    derivation = _in_whole_stream(best.derivation, best.at)
+    positions = {*question.positions}.union(*(_positions(n.valuation) for n in derivation))
+    events = {p: question.stream[p] for p in sorted(positions)}
+    failures = best.failures
+    return Why(not failures, question.positions, derivation, failures, region, events, question)
 
 
-def _of_query(
-    question: Question, best: Candidate, failures: tuple[Failure, ...], region: Region
-) -> Why:
-    derivation = _in_whole_stream(best.derivation, best.place.substream.positions)
-    return _why(question, derivation, failures, region)
-
-
-def _in_whole_stream(d: CelDerivation, at: Sequence[int]) -> CelDerivation:
+def _in_whole_stream(d: AnyDerivation, at: Sequence[int]) -> AnyDerivation:
     """A derivation of a substream in positions of the whole stream."""
     V = d.valuation
-    if V is not None:
+    if isinstance(V, Valuation):
         labels = {X: tuple(at[i] for i in D) for X, D in V.labels.items()}
         V = Valuation(at[V.start], at[V.end], labels)
     return replace(
         d, valuation=V, children=tuple(_in_whole_stream(child, at) for child in d.children)
     )
-
-
-def explain_sremo(question: SremoQuestion) -> Why:
-    """Why the stream shows e with these marks, and no others, at the last of them; or why not.
-
-    Raises as `cerlab.evaluate` with the reference does, except for the length of the stream.
-    """
-    check_sremo(question.e)
-    check_times(question.e, question.events)
-    positions = question.positions
-    if not positions:
-        raise UsageError(
-            "CER0835",
-            "no positions are given",
-            hint="a stream shows a SREMO at the last event that it marks, so there is one",
-        )
-    if failures := out_of_stream(positions, question.stream):
-        return Why(False, positions, None, failures, None, {})
-    lo = positions[0]
-    for lo in starts(question):
-        if (proof := exact(question, lo)) is not None:
-            confirm_sremo(question, lo, holds=True)
-            interval = other_interval(proof.interval, question.start, question.end)
-            return _why(question, proof, interval, (lo, positions[-1]))
-    confirm_sremo(question, lo, holds=False)
-    best = nearest_reading(question)
-    if isinstance(best, Failure):
-        return Why(False, positions, None, (best,), None, {})
-    lo = min(best.derivation.valuation.start, positions[0])
-    return _why(question, best.derivation, best.failures, (lo, positions[-1]))
-
-
-def _why(
-    question: Question | SremoQuestion,
-    derivation: CelDerivation | SremoDerivation,
-    failures: tuple[Failure, ...],
-    region: Region,
-) -> Why:
-    """The answer, with the events at the positions that are asked for or that a node names."""
-    positions = {*question.positions}.union(*(_positions(n.valuation) for n in derivation))
-    events = {p: question.stream[p] for p in sorted(positions)}
-    return Why(not failures, question.positions, derivation, failures, region, events, question)
 
 
 def _positions(value: Valuation | Reading | None) -> Iterator[int]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, assert_never
+from typing import Any, assert_never
 
 from cerlab.budget import spend
 from cerlab.logic.cel import syntax as cel
@@ -23,6 +23,8 @@ from cerlab.logic.ceql.semantics import Meaning, Substream
 from cerlab.model.answer import Valuation, complex_event
 from cerlab.model.clauses import Strategy, Window
 from cerlab.predicates.text import positions_text
+from cerlab.why import deduction
+from cerlab.why import failure as fail
 from cerlab.why.conditions import why_false
 from cerlab.why.deduction import (
     NARROW,
@@ -32,31 +34,10 @@ from cerlab.why.deduction import (
     Derivation,
     Goal,
     concatenation,
-    part_text,
 )
-from cerlab.why.failure import (
-    HEAVY,
-    LIGHT,
-    Alter,
-    Drop,
-    End,
-    Failure,
-    Give,
-    Kind,
-    Path,
-    Relax,
-    Remove,
-    Repair,
-    Retype,
-    dropped_by_strict,
-    dropped_for,
-    ending_at,
-    first_preferred,
-    inside,
-    missing,
-    moved_answer,
-)
+from cerlab.why.failure import HEAVY, Failure
 from cerlab.why.question import Context, Meter, axis_name, contexts, labels_in
+from cerlab.why.strategies import ending_at, first_preferred, hole, moved_answer
 
 
 def derivations(here: Part) -> list[CelDerivation]:
@@ -68,15 +49,15 @@ def _clause(here: Part) -> Iterator[CelDerivation]:
     def of(n: int = 0) -> list[CelDerivation]:
         return derivations(here.below(n))
 
-    match here.phi:
+    match here.part:
         case cel.Atom() as phi:
             yield from of_atom(here, phi)
         case cel.As() | cel.Project() | cel.Rename() as phi:
-            yield from (here.above(d, relabelled(phi, d.valuation)) for d in of())
+            yield from (here.above(d, (), relabelled(phi, d.valuation)) for d in of())
         case cel.Filter() as phi:
-            yield from (here.above(d, d.valuation, _filter(here, phi, d.valuation)) for d in of())
+            yield from (here.above(d, _filter(here, phi, d.valuation)) for d in of())
         case cel.Or():
-            yield from (here.above(d, d.valuation) for d in (*of(0), *of(1)))
+            yield from map(here.above, (*of(0), *of(1)))
         case cel.Seq() | cel.Concat():
             yield from sequences(here, of(0), of(1))
         case cel.Plus() | cel.ConcatPlus() | cel.Count():
@@ -91,21 +72,21 @@ def _clause(here: Part) -> Iterator[CelDerivation]:
             kept = of()
             rivals = _counter_examples(here.goal, phi.right, kept)
             for d in kept:
-                yield here.above(d, d.valuation, _unless(here, phi, d, rivals))
+                yield here.above(d, _unless(here, phi, d, rivals))
         case cel.Select() as phi:
             for d in of():
-                yield here.above(d, d.valuation, selection(here, phi, d.valuation, valuations))
+                yield here.above(d, selection(here, phi, d.valuation, valuations))
         case cel.Within(_, window) as phi:
             meter = _meter(here.goal, window)
             for d in of():
                 V = d.valuation
                 outside = () if V is None else meter.failures(V.start, V.end, (here.path, phi))
-                yield here.above(d, V, outside)
+                yield here.above(d, outside)
         case cel.Wait() as phi:
             for d in of():
                 yield from _waited(here, phi, d)
         case _:
-            assert_never(here.phi)
+            assert_never(here.part)
 
 
 # AS, PROJECT, RENAME and FILTER
@@ -135,19 +116,14 @@ def _filter(here: Part, phi: cel.Filter, V: Valuation | None) -> Iterator[Failur
 
 
 def false_filter(here: Part, phi: cel.Filter, V: Valuation) -> Failure:
-    """Why a condition is false of a valuation; without an allowance it is not said."""
-    goal, _, path, _ = here
-    if goal.allowance < LIGHT:
-        return _REFUSAL
+    """Return why a condition is false of a valuation."""
+    if not here.may_fail:
+        return Failure(fail.FILTER)  # the chart refuses it, and its words would cost most
+    goal = here.goal
     why = why_false(phi.condition, V, goal.events, goal.at)
-    positions = tuple(goal.at[i] for i in sorted(why.positions))
-    alterations = (Alter(goal.at[i]) for i in sorted(why.enough))
-    repairs: tuple[Repair, ...] = (Relax(path, phi.body), *alterations)
-    return Failure(Kind.FILTER, why.words, str(phi), path, positions, repairs)
-
-
-_REFUSAL = Failure(Kind.FILTER, "not said: no failure is allowed")
-"""Stands for a filter that fails where the chart refuses it anyway: its words would cost most."""
+    alterations = [fail.Alter(goal.at[i]) for i in sorted(why.enough)]
+    positions = sorted(why.positions)
+    return here.fails(fail.FILTER, *positions, words=why.words, into=phi.body, more=alterations)
 
 
 # ; : + :+ and ALL
@@ -167,7 +143,7 @@ def sequences(
     """A derivation of the left side, and one of the right side after it."""
     by_start, absent = _by_start(rights), [d for d in rights if d.valuation is None]
     for a in lefts:
-        before = here.above(a, a.valuation)
+        before = here.above(a)
         for b in rights if a.valuation is None else absent:
             yield concatenation(before, (), b, union(a.valuation, b.valuation), here.goal.at)
         yield from _longer(here, before, by_start)
@@ -176,19 +152,19 @@ def sequences(
 def iterations(here: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]:
     """One round, two rounds, ..: the children of a derivation are its rounds."""
     by_start = _by_start(once)
-    phi = here.phi
+    phi = here.part
     least, most = (phi.least, phi.most) if isinstance(phi, cel.Count) else (1, None)
     # From these numbers of rounds on, more of them make no difference.
     alike = least if most is None else most + 1
 
     def longer(d: CelDerivation) -> Iterable[CelDerivation]:
-        is_last = len(d.children) == most and here.goal.allowance < LIGHT
+        is_last = len(d.children) == most and not here.may_fail
         return () if is_last else _longer(here, d, by_start)
 
     # Another round may follow each round, so its end is not yet the end of the whole.
     more_may_follow = replace(here.context, trailing=False)
-    rounds = chart(here._replace(context=more_may_follow), lambda d: min(len(d.children), alike))
-    first = [d for d in (here.above(d, d.valuation) for d in once) if rounds.offer(d)]
+    rounds = chart(replace(here, context=more_may_follow), lambda d: min(len(d.children), alike))
+    first = [d for d in map(here.above, once) if rounds.offer(d)]
     found = rounds.rounds_of(first, longer)
     if not isinstance(phi, cel.Count):
         return found
@@ -197,26 +173,20 @@ def iterations(here: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]
 
 def _miscounted(here: Part, phi: cel.Count, d: CelDerivation) -> Iterator[Failure]:
     """Yield the failure of fewer or more rounds than a count asks for."""
-    rounds = len(d.children)
+    rounds, least, most = len(d.children), phi.least, phi.most
     there = f"{rounds} {'is' if rounds == 1 else 'are'} there"
-    positions: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
     if (V := d.valuation) is not None:
-        positions = tuple(sorted({here.goal.at[V.start], here.goal.at[V.end]}))
-        there += f", {'from' if len(positions) == 2 else 'at'} {' to '.join(map(str, positions))}"
-    if rounds < phi.least:
-        bound = "at least " * (phi.most != phi.least)
-        words = f"{part_text(phi)} asks for {bound}{phi.least}, and {there}"
-    elif phi.most is not None and rounds > phi.most:
-        words = f"{part_text(phi)} allows {phi.most}, and {there}"
+        ends = (V.start, V.end)
+        at = dict.fromkeys(str(here.goal.at[i]) for i in ends)
+        there += f", {'from' if len(at) == 2 else 'at'} {' to '.join(at)}"
+    if rounds < least:
+        into, bound = replace(phi, least=rounds), f"asks for {'at least ' * (most != least)}{least}"
+    elif most is not None and rounds > most:
+        into, bound = replace(phi, most=rounds), f"allows {most}"
     else:
         return
-    weaker = replace(
-        phi,
-        least=min(rounds, phi.least),
-        most=None if phi.most is None else max(rounds, phi.most),
-    )
-    repairs = (Relax(here.path, weaker),)
-    yield Failure(Kind.COUNT, words, part_text(phi), here.path, positions, repairs)
+    yield here.fails(fail.COUNT, *ends, into=into, bound=bound, there=there)
 
 
 def _by_start(ways: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
@@ -238,8 +208,8 @@ def _longer(
     for start in starts[bisect_right(starts, end) :]:
         gap: tuple[Failure, ...] = ()
         is_next = start == end + 1 or not goal.nowhere.isdisjoint((end, start))
-        if _is_contiguous(here.phi) and not is_next:
-            if goal.allowance < LIGHT:
+        if _is_contiguous(here.part) and not is_next:
+            if not here.may_fail:
                 return
             gap = (_gap(here, end, start),)
         if not here.context.loose:
@@ -260,22 +230,15 @@ def _is_contiguous(phi: Formula) -> bool:
 
 
 def _gap(here: Part, end: int, start: int) -> Failure:
-    """There are events where `:`, `:+` or `:{n}` allows none."""
-    at, path, phi = here.goal.at, here.path, here.phi
-    n, ends = start - end - 1, (at[end], at[start])
-    words = (
-        f"gap of {n} event{'s' * (n > 1)} at '{node_text(phi)}', between {ends[0]} and {ends[1]}"
-    )
-    weaker = cel.with_gaps(phi)
-    repairs = (Relax(path, weaker), Remove(tuple(at[end + 1 : start])))
-    return Failure(Kind.GAP, words, str(phi), path, ends, repairs)
+    """Return the failure of events where `:`, `:+` or `:{n}` allows none."""
+    return here.gap(node_text(here.part), range(end + 1, start), cel.with_gaps(here.part))
 
 
 def _overlapping(
     here: Part, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
     """A derivation of each side; what both leave out of the marked positions is left over."""
-    goal, phi, path, context = here
+    goal, context = here.goal, here.context
     for a in lefts:
         for b in rights:
             spend(own=goal.budget)
@@ -286,7 +249,7 @@ def _overlapping(
                 visible = _positions_of(V, context.visible)
                 inside = goal.between(V.start - 1, V.end + 1)
                 failures += goal.leftover(p for p in inside if p not in visible)
-            yield Derivation(phi, path, V, (a, b), failures)
+            yield Derivation(here.part, here.path, V, (a, b), failures)
 
 
 def _both(a: CelDerivation, b: CelDerivation) -> tuple[Failure, ...]:
@@ -303,7 +266,7 @@ def _at_odds(goal: Goal, a: CelDerivation, b: CelDerivation) -> bool:
     positions = set() if V is None else {goal.at[i] for i in _positions_of(V, V.labels)}
     retypes = [other.repairs[0] for other in b.failures if other.repairs]
     return any(
-        failure.kind is Kind.TYPE
+        failure.row is fail.TYPE
         and not positions.isdisjoint(failure.positions)
         and failure.repairs[0] not in retypes
         for failure in a.failures
@@ -330,18 +293,12 @@ def _agreeing(
 def _alone(
     here: Part, d: CelDerivation, *, has: Formula, lacks: Formula
 ) -> Iterator[CelDerivation]:
-    goal, phi, path, _ = here
-    V = d.valuation
-    if V is None or goal.allowance < LIGHT:
+    V, at = d.valuation, here.goal.at
+    if V is None or not here.may_fail:
         return
-    start, end = goal.at[V.start], goal.at[V.end]
-    labels = ", ".join(f"{X}: {positions_text(goal.at[i] for i in D)}" for X, D in V.labels.items())
-    words = (
-        f"AND asks for the same valuation of both sides, and {part_text(lacks)} does not give "
-        f"[{start}, {end}] with {labels or 'no labels'}"
-    )
-    ends, repairs = tuple(sorted({start, end})), (Relax(path, has),)
-    yield here.above(d, V, (Failure(Kind.AND, words, str(phi), path, ends, repairs),))
+    labels = ", ".join(f"{X}: {positions_text(at[i] for i in D)}" for X, D in V.labels.items())
+    facts: dict[str, Any] = {"into": has, "lacks": lacks, "labels": labels or "no labels"}
+    yield here.above(d, (here.fails(fail.AND, V.start, V.end, **facts),))
 
 
 def _counter_examples(goal: Goal, right: Formula, kept: Sequence[CelDerivation]) -> list[Valuation]:
@@ -358,21 +315,21 @@ def _counter_examples(goal: Goal, right: Formula, kept: Sequence[CelDerivation])
 def _unless(
     here: Part, phi: cel.Unless, d: CelDerivation, rivals: Sequence[Valuation]
 ) -> Iterator[Failure]:
-    goal, _, path, _ = here
-    V = d.valuation
+    goal, V = here.goal, d.valuation
     if V is None or (W := inside(rivals, V)) is None:
         return
-    rival = moved_answer(complex_event(W), goal.at)
-    words = (
-        f"UNLESS: {part_text(phi.right)} matches inside, at {positions_text(rival.positions)} "
-        f"in [{rival.start}, {rival.end}]{_waiting_then(goal, d, W)}"
-    )
-    repairs: tuple[Repair, ...] = (Relax(path, phi.left),)
     # Another event helps only where each match inside is that one event.
     intervals = {(R.start, R.end) for R in rivals if inside((R,), V)}
-    if intervals == {(W.start, W.start)}:
-        repairs += (Alter(goal.at[W.start]),)
-    yield Failure(Kind.UNLESS, words, str(phi), path, (), repairs, rival)
+    alter = (fail.Alter(goal.at[W.start]),) if intervals == {(W.start, W.start)} else ()
+    rival = moved_answer(complex_event(W), goal.at)
+    where = f"{positions_text(rival.positions)} in [{rival.start}, {rival.end}]"
+    facts: dict[str, Any] = {"right": phi.right, "where": where + _waiting_then(goal, d, W)}
+    yield here.fails(fail.UNLESS, rival=rival, more=alter, into=phi.left, **facts)
+
+
+def inside(rivals: Iterable[Valuation], V: Valuation) -> Valuation | None:
+    """Return the first of some valuations that lies in the interval of V."""
+    return next((W for W in rivals if V.start <= W.start and W.end <= V.end), None)
 
 
 # WAIT
@@ -387,27 +344,25 @@ def _waited(here: Part, phi: cel.Wait, d: CelDerivation) -> Iterator[CelDerivati
 
     With an allowance, also one that did not wait.
     """
-    goal, V, part = here.goal, d.valuation, node_text(phi)
+    goal, V = here.goal, d.valuation
     if V is None:
-        yield here.above(d, None)
+        yield here.above(d)
         return
     meter = _meter(goal, phi.length)
     last, over = meter.last_until(V.end), meter.over(V.end)
-    until, p, without = meter.text(over, V.end), goal.at[V.end], Relax(here.path, phi.body)
+    until = meter.text(over, V.end)
+    facts: dict[str, Any] = {"into": phi.body, "wait": node_text(phi), "until": until}
     own: tuple[Failure, ...] = ()
     if not here.context.loose:
         own += goal.leftover(goal.between(V.end, last + 1))
     now = goal.clocks.get(axis_name(phi.length))
     if now is not None and now <= over:
-        words = f"{part} from {p} waits until {until}, and the clock is at {meter.text(now, V.end)}"
-        own += (Failure(Kind.CLOCK, words, part, here.path, (p,), (End(), without)),)
-    waited = here.above(d, Valuation(V.start, last, V.labels), own)
+        own += (here.fails(fail.WAITS, V.end, now=meter.text(now, V.end), **facts),)
+    waited = here.above(d, own, Valuation(V.start, last, V.labels))
     yield replace(waited, until=until)
-    if last > V.end and goal.allowance >= LIGHT:
-        q = goal.at[last]
-        words = f"{part} from {p} goes on to {q}, until {until}"
-        early = Failure(Kind.CLOCK, words, part, here.path, (p, q), (without,))
-        yield replace(here.above(d, V, (early,)), until=until)
+    if last > V.end and here.may_fail:
+        early = here.above(d, (here.fails(fail.GOES_ON, V.end, last, **facts),))
+        yield replace(early, until=until)
 
 
 def _waiting_then(goal: Goal, d: CelDerivation, W: Valuation) -> str:
@@ -430,33 +385,27 @@ def selection(
     """Whether a strategy inside the formula keeps the valuation, on the whole substream."""
     if V is None:
         return
-    at, C, part, repairs = here.goal.at, complex_event(V), str(phi), (Relax(here.path, phi.body),)
+    at, C, without = here.goal.at, complex_event(V), (fail.Relax(here.path, phi.body),)
     if phi.strategy is Strategy.STRICT:
-        yield from dropped_by_strict(C.positions, at, part, here.path, repairs)
+        if pair := hole(C.positions, range(C.end + 1)):
+            yield here.fails(fail.STRICT, *pair, more=without)
         return
     answers = ending_at(phi.body, here.goal.events, C.end, meaning, here.goal.axis)
-    rival = first_preferred(phi.strategy, answers, C.positions)
-    yield from dropped_for(phi.strategy, rival, at, part, here.path, repairs)
+    if (rival := first_preferred(phi.strategy, answers, C.positions)) is not None:
+        rival = moved_answer(rival, at)
+        yield here.fails(fail.PREFERRED[phi.strategy], rival=rival, more=without)
 
 
-class Part(NamedTuple):
-    """A part of a formula at its path, with the goal and the context above it."""
+@dataclass(frozen=True, slots=True)
+class Part(deduction.Part[Formula, Valuation | None]):
+    """A part of a formula, with the context above it."""
 
-    goal: Goal
-    phi: Formula
-    path: Path
     context: Context
 
     def below(self, n: int = 0) -> Part:
-        """The n-th part of it."""
-        psi, context = children(self.phi)[n], contexts(self.phi, self.context)[n]
+        """Return the n-th part of it."""
+        psi, context = children(self.part)[n], contexts(self.part, self.context)[n]
         return Part(self.goal, psi, (*self.path, n), context)
-
-    def above(
-        self, d: CelDerivation, V: Valuation | None, own: Iterable[Failure] = ()
-    ) -> CelDerivation:
-        """Return a node with one child; `own` are the failures of the node itself."""
-        return Derivation(self.phi, self.path, V, (d,), (*d.failures, *own))
 
 
 def chart(
@@ -493,20 +442,16 @@ def _outside(here: Part, d: CelDerivation) -> int:
 
 def of_atom(here: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
     """Yield each event that the atom may take; with an allowance also wrong ones, and no event."""
-    goal, _, path, context = here
+    goal, context, path = here.goal, here.context, here.path
     visible = phi.type in context.visible
     for i in _candidates(goal) if visible else range(goal.lo, goal.hi + 1):
-        wrong = _wrong(goal, phi, path, i)
-        is_marked, p = goal.is_marked(i), (goal.at[i],)
-        if wrong and (goal.allowance < LIGHT or not (is_marked or goal.narrow)):
+        failures, is_marked = _wrong(here, phi, i), goal.is_marked(i)
+        if failures and not (here.may_fail and (is_marked or goal.narrow)):
             continue
-        failures = wrong
         if visible and not is_marked:
-            words = f"event {p[0]} is not among the positions, and {part_text(phi)} needs it"
-            failures += (Failure(Kind.UNMARKED, words, part_text(phi), path, p, (Give(*p),)),)
+            failures += (here.fails(fail.UNMARKED, i),)
         if not visible and is_marked and not context.loose:
-            words = f"event {p[0]} is for {phi.type}, which a projection leaves out of the answer"
-            failures += (Failure(Kind.LEFTOVER, words, part_text(phi), path, p, (Drop(*p),)),)
+            failures += (here.fails(fail.HIDDEN, i, type=phi.type),)
         yield Derivation(phi, path, Valuation(i, i, {phi.type: (i,)}), (), failures)
     yield from _no_event(here)
 
@@ -522,37 +467,31 @@ def _candidates(goal: Goal) -> Iterable[int]:
     return sorted(near & set(range(goal.lo, goal.hi + 1)))
 
 
-def _wrong(goal: Goal, phi: cel.Atom, path: Path, i: int) -> tuple[Failure, ...]:
+def _wrong(here: Part, phi: cel.Atom, i: int) -> tuple[Failure, ...]:
     """Return the failure of an event of another type or stream than the atom asks for."""
-    t, p = goal.events[i], goal.at[i]
+    t = here.goal.events[i]
     if t.type != phi.type:
-        words = f"event {p} is {t.type}, {phi.type} was asked"
-        repairs = (Retype(p, phi.type), Alter(p))
-        return (Failure(Kind.TYPE, words, part_text(phi), path, (p,), repairs),)
+        return (here.fails(fail.TYPE, i, own=t.type, type=phi.type),)
     if phi.stream is not None and t.stream is not None and t.stream != phi.stream:
-        words = f"event {p} is of stream {t.stream}, {phi.stream} was asked"
-        return (Failure(Kind.STREAM, words, part_text(phi), path, (p,), (Alter(p),)),)
+        return (here.fails(fail.STREAM, i, own=t.stream, stream=phi.stream),)
     return ()
 
 
 def of_not(here: Part, phi: cel.Not) -> Iterator[CelDerivation]:
-    """Every event that is not what NOT excludes; it sets no label, so it marks nothing."""
-    goal, _, path, context = here
+    """Yield every event that is not what NOT excludes; it sets no label, so it marks nothing."""
+    goal = here.goal
     for i in range(goal.lo, goal.hi + 1):
         failures: tuple[Failure, ...] = ()
         if valuations(phi.body, (goal.events[i],)):
-            if goal.allowance < LIGHT:
+            if not here.may_fail:
                 continue
-            p = goal.at[i]
-            words = f"event {p} is {goal.events[i].type}, which {part_text(phi)} excludes"
-            failures = (Failure(Kind.NOT, words, str(phi), path, (p,), (Alter(p),)),)
-        if goal.is_marked(i) and not context.loose:
+            failures = (here.fails(fail.NOT, i, type=goal.events[i].type),)
+        if goal.is_marked(i) and not here.context.loose:
             failures += goal.leftover((i,))
-        yield Derivation(phi, path, Valuation(i, i, {}), (), failures)
+        yield Derivation(phi, here.path, Valuation(i, i, {}), (), failures)
     yield from _no_event(here)
 
 
 def _no_event(here: Part) -> Iterator[CelDerivation]:
     if here.goal.allowance >= HEAVY:
-        failure = missing(here.path, part_text(here.phi))
-        yield Derivation(here.phi, here.path, None, (), (failure,))
+        yield Derivation(here.part, here.path, None, (), (here.missing(),))

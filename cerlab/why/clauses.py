@@ -33,18 +33,41 @@ from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.text import positions_text
 from cerlab.predicates.truth import Key, partition_key, satisfies
-from cerlab.why.candidates import Candidate, SremoQuestion, not_strict
-from cerlab.why.failure import End, Failure, Kind, Without, dropped_for, first_preferred
-from cerlab.why.question import Meter, Question, places, unmarked_ends
+from cerlab.why import failure as fail
+from cerlab.why.candidates import Candidate, Region, candidates, not_strict, regions
+from cerlab.why.failure import Failure
+from cerlab.why.question import (
+    AnyQuestion,
+    Meter,
+    Question,
+    SremoQuestion,
+    other_interval,
+    places,
+    unmarked_ends,
+)
+from cerlab.why.strategies import first_preferred, moved_answer
 
 
-def first_passing(
-    question: Question, exact: Sequence[Candidate]
-) -> tuple[Candidate, tuple[Failure, ...]]:
-    """Return the first candidate that passes all clauses, else the last to fail.
+def match(question: AnyQuestion) -> tuple[Candidate, Region] | None:
+    """Return a derivation with exactly the positions, and the region where it was found.
 
-    `exact` are those without failures; with it comes the clause that stops it, if any does.
+    It fails nothing but clauses after the formula.
     """
+    for region in regions(question):
+        # A match in one region is one in every wider region, so the search ends with the first.
+        if exact := candidates(question, region, 0):
+            return first_passing(question, exact), region
+    return None
+
+
+def first_passing(question: AnyQuestion, exact: Sequence[Candidate]) -> Candidate:
+    """Return the first candidate that passes all clauses, else the last to fail, with its failure.
+
+    `exact` are those without failures.
+    """
+    if isinstance(question, SremoQuestion):
+        interval = other_interval(exact[0].interval, question.start, question.end)
+        return replace(exact[0], failures=interval)
     checks = Checks(question, max(candidate.interval[1] for candidate in exact))
     rejections: list[tuple[int, Candidate, Failure]] = []
     for candidate in exact:
@@ -53,10 +76,10 @@ def first_passing(
                 rejections.append((stage, candidate, failure))
                 break
         else:
-            return candidate, ()
+            return candidate
     # Of equals `max` has the first, and the candidates come with the best first.
     _, furthest, failure = max(rejections, key=lambda each: each[0])
-    return furthest, (failure,)
+    return replace(furthest, failures=(failure,))
 
 
 class Checks:
@@ -89,7 +112,7 @@ class Checks:
             if answer.end < candidate.interval[1]
             and (
                 ast.consume.crosses_partitions
-                or partition_key(stream[answer.end], attributes) == candidate.place.key
+                or partition_key(stream[answer.end], attributes) == candidate.key
             )
         ]
         return before[-1] if before else None
@@ -99,13 +122,9 @@ class Checks:
         consumer = self._consumer(candidate)
         if consumer is None or consumer.end < candidate.interval[0]:
             return None
-        return Failure(
-            Kind.CONSUME,
-            f"consumed at {consumer.end} by the answer {positions_text(consumer.positions)}",
-            f"CONSUME BY {self._question.ast.consume.value}",
-            positions=(consumer.end,),
-            repairs=(Without("consume"),),
-            rival=consumer,
+        part = f"CONSUME BY {self._question.ast.consume.value}"
+        return fail.CONSUMED.failure(
+            part, positions=(consumer.end,), rival=consumer, clause="consume"
         )
 
     def selection(self, candidate: Candidate) -> Failure | None:
@@ -113,7 +132,7 @@ class Checks:
         strategy = self._question.strategy
         if strategy is None or strategy is Strategy.STRICT:  # which looks at no others
             return None
-        place = (candidate.place.key, candidate.interval[1])
+        place = (candidate.key, candidate.interval[1])
         if place not in self._preferences:
             self._preferences[place] = self._preference_failure(strategy, candidate)
         return self._preferences[place]
@@ -129,10 +148,15 @@ class Checks:
         if waits(question.formula):
             return self._preferred_wait(strategy, candidate, begin)
         every = places(question, begin, end)
-        S = next(each.substream for each in every if each.key == candidate.place.key)
-        repairs, rival = (question.without_strategy,), self._rival(strategy, S)
-        failures = dropped_for(strategy, rival, S.positions, strategy.value, (), repairs)
-        return next(iter(failures), None)
+        S = next(each.substream for each in every if each.key == candidate.key)
+        rival = self._rival(strategy, S)
+        return None if rival is None else self._dropped(strategy, moved_answer(rival, S.positions))
+
+    def _dropped(self, strategy: Strategy, rival: ComplexEvent) -> Failure:
+        """Return the failure of an answer that a strategy drops for a rival."""
+        without = (self._question.without_strategy,)
+        row = fail.PREFERRED[strategy]
+        return row.failure(strategy.value, rival=rival, more=without)
 
     def _preferred_wait(
         self, strategy: Strategy, candidate: Candidate, begin: int
@@ -156,21 +180,16 @@ class Checks:
                 for m in every
                 if m.end == end
                 and m.start >= begin
-                and partition_key(stream[end], attributes) == candidate.place.key
+                and partition_key(stream[end], attributes) == candidate.key
             )
             return first_preferred(strategy, of_end, C)
 
-        stream, repairs = question.stream, (question.without_strategy,)
-        at = range(len(stream))
-        if failures := dropped_for(strategy, rival(stream), at, strategy.value, (), repairs):
-            return failures[0]
-        if (later := rival(stream.up_to("end"))) is None:
+        if (now := rival(question.stream)) is not None:
+            return self._dropped(strategy, now)
+        if (later := rival(question.stream.up_to("end"))) is None:
             return None
-        words = (
-            f"{positions_text(later.positions)} may end here too, which {strategy.value} prefers: "
-            "its wait is not over"
-        )
-        return Failure(Kind.CLOCK, words, strategy.value, repairs=repairs, rival=later)
+        without = (question.without_strategy,)
+        return fail.PREFERRED_LATER.failure(strategy.value, rival=later, more=without)
 
     def _rival(self, strategy: Strategy, S: Substream) -> ComplexEvent | None:
         """The first answer on a substream, that ends with its last event, which is preferred."""
@@ -206,16 +225,10 @@ class Checks:
             return None
         part = f"LIMIT {limit.per_end}"
         if len(of_end) < limit.per_end and waits(self._question.formula):
-            words = f"others that wait may end here too, of which {part} may give another"
-            return Failure(Kind.CLOCK, words, part, repairs=(End(), Without("limit")))
+            return fail.LIMIT_LATER.failure(part, clause="limit")
         others = ", ".join(positions_text(m.positions) for m in of_end[:3])
-        return Failure(
-            Kind.LIMIT,
-            f"it is an answer, but {part} gives others that end here: {others or 'none'}",
-            part,
-            repairs=(Without("limit"),),
-            rival=of_end[0] if of_end else None,
-        )
+        rival = of_end[0] if of_end else None
+        return fail.LIMIT.failure(part, rival=rival, clause="limit", others=others or "none")
 
 
 def answers(ast: CeqlQuery, stream: Stream, *, first_order: bool = False) -> Iterator[ComplexEvent]:
@@ -306,14 +319,21 @@ MAX_CONFIGURATIONS = 1_000
 """With more of them at once, a SREMO has no second opinion."""
 
 
-def confirm(question: Question, exact: Sequence[Candidate]) -> None:
+def confirm(question: AnyQuestion, found: tuple[Candidate, Region] | None) -> None:
     """Check what the deduction says of the formula, where the query has an automaton."""
+    if isinstance(question, SremoQuestion):
+        # The last region holds all that can matter, so the transducer has to refuse there as well.
+        *_, (lo, _) = regions(question) if found is None else found[1:]
+        if (machine := _plan(question.e)) is not None:
+            shows, holds = _shows(machine, question, lo), found is not None
+            assert shows in (None, holds), f"the transducer says {shows}, the search {holds}"
+        return
     if (plan := plan_of(question.ast, first_order=question.first_order)) is None:
         return
-    for candidate in exact[:1]:
-        agrees = _automaton_accepts(plan.cea, question, *candidate.interval)
+    if found is not None:
+        agrees = _automaton_accepts(plan.cea, question, *found[0].interval)
         assert agrees, "a derivation was found that the automaton does not accept"
-    if not exact and (interval := _only_interval(question)) is not None:
+    elif (interval := _only_interval(question)) is not None:
         agrees = not _automaton_accepts(plan.cea, question, *interval)
         assert agrees, "the automaton accepts what no derivation was found for"
 
@@ -350,14 +370,6 @@ def _automaton_accepts(cea: IntervalCea, question: Question, start: int, end: in
     )
 
 
-def confirm_sremo(question: SremoQuestion, lo: int, *, holds: bool) -> None:
-    """Check what the deduction says, where the expression has a transducer of reasonable size."""
-    if (plan := _plan(question.e)) is None:
-        return
-    shows = _shows(plan, question.events, question.positions, lo)
-    assert shows in (None, holds), f"the transducer says {shows}, the search {holds}"
-
-
 @lru_cache(maxsize=8)
 def _plan(e: Sremo) -> RegisterPlan | None:
     """The transducer, kept for the next question about the same expression; None without one."""
@@ -368,8 +380,9 @@ def _plan(e: Sremo) -> RegisterPlan | None:
         return None
 
 
-def _shows(plan: RegisterPlan, events: Sequence[Event], marks: Positions, lo: int) -> bool | None:
+def _shows(plan: RegisterPlan, question: SremoQuestion, lo: int) -> bool | None:
     """Whether some run from `lo` on marks exactly these positions; None where that costs much."""
+    events, marks = question.events, question.positions
     if not all(_fits(window, events, marks) for window in plan.windows):
         return False
     leaving = outgoing(plan.srt)

@@ -13,18 +13,31 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from cerlab.budget import Budget, spend
 from cerlab.display import drawable
 from cerlab.logic.cel.semantics import NO_CLOCKS, Clocks
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.sremo.syntax import Sremo
-from cerlab.model.answer import Positions, Valuation
+from cerlab.model.answer import ComplexEvent, Positions, Valuation
 from cerlab.model.event import Event
 from cerlab.model.stream import TimeAxis
-from cerlab.why import failure as mend
-from cerlab.why.failure import HEAVY, LIGHT, Failure, Kind, Path, blame, cost, missing_words
+from cerlab.why.failure import (
+    GAP,
+    HEAVY,
+    LEFTOVER,
+    LIGHT,
+    MISSING,
+    Failure,
+    Insert,
+    Path,
+    Remove,
+    Repair,
+    Row,
+    blame,
+    cost,
+)
 
 MAX_STEPS = 120_000
 """Partial derivations that one deduction may make, of all parts, before `ResourceLimit`."""
@@ -34,9 +47,6 @@ NARROW = 64
 
 NEARBY = 8
 """In longer ones, an event that should be marked is looked for so near to a marked one."""
-
-LONGEST = 60
-"""Characters of a part's text inside a sentence; longer ones are cut."""
 
 Contents: TypeAlias = tuple[tuple[str, int | None], ...]
 """Which event each register holds, by register; None is one that a part should have stored, for
@@ -155,18 +165,51 @@ class Goal:
         return self.hi - self.lo < NARROW
 
     def leftover(
-        self, positions: Iterable[int], lack: str = "no part of the formula takes it"
+        self, positions: Iterable[int], whole: str = "formula takes"
     ) -> tuple[Failure, ...]:
-        """Marked positions whose events nothing takes."""
+        """Return the failures of marked positions whose events nothing takes."""
         return tuple(
-            Failure(
-                Kind.LEFTOVER,
-                f"event {self.at[i]} is {self.events[i].type}, and {lack}",
-                positions=(self.at[i],),
-                repairs=(mend.Drop(self.at[i]),),
-            )
+            LEFTOVER.failure(positions=(self.at[i],), type=self.events[i].type, whole=whole)
             for i in positions
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Part(Generic[P, V]):
+    """A part of a query at its path, with the goal."""
+
+    goal: Goal
+    part: P
+    path: Path
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether the goal allows a failure: if not, none needs its facts."""
+        return self.goal.allowance >= LIGHT
+
+    def fails(
+        self, row: Row, *positions: int, rival: ComplexEvent | None = None, **facts: Any
+    ) -> Failure:
+        """Return a failure of this part, with positions of the whole stream."""
+        at = tuple(dict.fromkeys(self.goal.at[i] for i in positions))
+        return row.failure(cast("Formula | Sremo", self.part), self.path, at, rival, **facts)
+
+    def gap(self, sign: str, between: range, into: P) -> Failure:
+        """Return the failure of events where this part allows none; `into` allows them."""
+        n, at = len(between), tuple(self.goal.at[i] for i in between)
+        facts: dict[str, Any] = {"n": n, "s": "s" * (n > 1), "sign": sign, "into": into}
+        return self.fails(GAP, between.start - 1, between.stop, more=(Remove(at),), **facts)
+
+    def missing(self, *others: Repair) -> Failure:
+        """Return the failure of this part without an event; `others` are further repairs of it."""
+        return self.fails(MISSING, more=others)
+
+    def above(
+        self, d: Derivation[P, V], own: Iterable[Failure] = (), valuation: V | None = None
+    ) -> Derivation[P, V]:
+        """Return a node with one child; `own` are the failures of the node itself."""
+        value = d.valuation if valuation is None else valuation
+        return Derivation(self.part, self.path, value, (d,), (*d.failures, *own))
 
 
 def passes() -> Iterator[int]:
@@ -242,22 +285,15 @@ def _ends(value: object) -> tuple[int, int] | None:
 def _with_neighbours(
     failures: Sequence[Failure], after: int | None = None, before: int | None = None
 ) -> tuple[Failure, ...]:
-    """The failures, where missing events that have no neighbour on a side yet get this one."""
+    """Return the failures; missing events without a neighbour on a side yet get this one."""
 
     def with_neighbours(failure: Failure) -> Failure:
         match failure.repairs:
-            case (mend.Insert(path, known_after, known_before), *others):
+            case (Insert(path, known_after, known_before), *others):
                 a = after if known_after is None else known_after
                 b = before if known_before is None else known_before
-                words = missing_words(failure.part, a, b)
-                return replace(failure, words=words, repairs=(mend.Insert(path, a, b), *others))
+                return replace(failure, repairs=(Insert(path, a, b), *others))
             case _:
                 return failure
 
     return tuple(map(with_neighbours, failures))
-
-
-def part_text(part: Formula | Sremo) -> str:
-    """The text of a part, cut where it is long."""
-    text = str(part)
-    return text if len(text) <= LONGEST else text[: LONGEST - 2] + ".."

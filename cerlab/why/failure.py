@@ -1,32 +1,38 @@
 """Failures: unmet obligations between positions and a match, and the repairs that meet them.
 
-A failure is one obligation of a query that the positions do not meet. It carries its words, with
-the values that decide, and as data the repairs each of which meets it.
+The table has a row for each way to fail: the pattern that fails so, the words, the repairs, and
+what a repair costs. A deduction only notes the row and the facts; the words are made of them when
+somebody asks.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from enum import Enum
-from itertools import pairwise
-from typing import TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 from cerlab.display import drawable, register
-from cerlab.errors import ResourceLimit
-from cerlab.logic.cel.semantics import MAX_EVENTS, last_at_most, next_at_most
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
-from cerlab.logic.ceql.semantics import Meaning
+from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import Sremo, Terminal
-from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
+from cerlab.model.answer import ComplexEvent, Positions
 from cerlab.model.clauses import Strategy, Window
-from cerlab.model.event import Event
-from cerlab.model.stream import TimeAxis
 from cerlab.predicates.text import positions_text
 
 Path: TypeAlias = tuple[int, ...]
 """Place of a part of a formula: the number of the child at each step down from the root."""
+
+LONGEST = 60
+"""Characters of a part's text inside a sentence; longer ones are cut."""
+
+
+def part_text(part: Formula | Sremo | str) -> str:
+    """Return the text of a part, cut where it is long."""
+    text = str(part)
+    return text if len(text) <= LONGEST else text[: LONGEST - 2] + ".."
 
 
 class Kind(Enum):
@@ -155,47 +161,97 @@ Repair: TypeAlias = (
 )
 
 
-@drawable
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An obligation that is not met.
-
-    `part` is the text of the subformula or clause that asks for it, and `path` says where the
-    subformula is; `positions` are those of the events that it is about; `rival` is the answer that
-    another clause prefers. Each of `repairs` alone meets this obligation.
-    """
-
-    kind: Kind
-    words: str
-    part: str = ""
-    path: Path = ()
-    positions: Positions = ()
-    repairs: tuple[Repair, ...] = ()
-    rival: ComplexEvent | None = None
-
-
-CHANGES_THE_QUESTION = (Kind.MISSING, Kind.UNMARKED, Kind.LEFTOVER, Kind.INTERVAL)
-"""Failures whose repair asks for other positions; they are blamed last."""
-
-
 LIGHT, HEAVY = 2, 3
 """Costs of a repair: LIGHT changes an event or the query, HEAVY the positions asked for."""
 
 
-FURTHER_AWAY = {Kind.MISSING: 2, Kind.GAP: 1}
-"""Events to add to a failure's count when two failures cost the same to repair."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A way to fail: its kind, the pattern that fails so, the words, and the repairs.
+
+    `pattern` is the class of the failing part, `CLAUSE` for clauses and positions. `words` is a
+    template for the facts of a failure; `{p}` and `{q}` are its first and last position.
+    The fields of each of `repairs` are facts too. A repair costs `cost`; of failures with equal
+    costs, one with `further` counts as so many more events.
+    """
+
+    kind: Kind
+    pattern: Any
+    words: str | Callable[[Failure], str]
+    repairs: tuple[type[Any], ...] = ()
+    cost: int = LIGHT
+    further: int = 0
+
+    def failure(
+        self,
+        part: Formula | Sremo | str = "",
+        path: Path = (),
+        positions: Positions = (),
+        rival: ComplexEvent | None = None,
+        more: Iterable[Repair] = (),
+        **facts: Any,
+    ) -> Failure:
+        """Return a failure of this row; `more` are repairs that only some failures have."""
+        if positions:
+            p, q = positions[0], positions[-1]
+            facts = {"p": p, "q": q, "position": p, "start": p, "end": q, **facts}
+        known = {"path": path, **facts}
+        own = (
+            make(**{each.name: known[each.name] for each in fields(make) if each.name in known})
+            for make in self.repairs
+        )
+        return Failure(self, part, path, positions, (*own, *more), rival, facts)
 
 
-def weight(failure: Failure) -> int:
-    """Return the cost of repairing one failure."""
-    return HEAVY if failure.kind in CHANGES_THE_QUESTION else LIGHT
+@drawable
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An obligation that is not met: a row of the table, with the facts that fill it.
+
+    `of` is the subformula or the text of the clause that asks for it, and `path` says where the
+    subformula is; `positions` are those of the events that it is about; `rival` is the answer that
+    another clause prefers. Each of `repairs` alone meets this obligation.
+    """
+
+    row: Row
+    of: Formula | Sremo | str = field(default="", repr=False, compare=False)
+    path: Path = ()
+    positions: Positions = ()
+    repairs: tuple[Repair, ...] = ()
+    rival: ComplexEvent | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def kind(self) -> Kind:
+        """Which obligation it is."""
+        return self.row.kind
+
+    @property
+    def part(self) -> str:
+        """The text of the subformula or clause."""
+        return str(self.of)
+
+    @property
+    def words(self) -> str:
+        """The sentence, with the values that decide."""
+        if not isinstance(self.row.words, str):
+            return self.row.words(self)
+        facts = {name: _in_words(value) for name, value in self.facts.items()}
+        rival = "" if self.rival is None else positions_text(self.rival.positions)
+        return self.row.words.format(part=_in_words(self.of), rival=rival, **facts)
+
+
+def _in_words(fact: object) -> object:
+    return part_text(fact) if isinstance(fact, Formula | Sremo) else fact
+
+
+register(Failure, "text/plain", lambda failure: failure.words)
 
 
 def cost(failures: Sequence[Failure]) -> int:
     """Return the cost of repairing all: greedily, the repair of most failures first.
 
-    >>> both = [Failure(Kind.TYPE, "", repairs=(Retype(4, "A"), Alter(4))),
-    ...         Failure(Kind.FILTER, "", repairs=(Alter(4),))]
+    >>> both = [TYPE.failure(positions=(4,), type="A"), Failure(FILTER, repairs=(Alter(4),))]
     >>> cost(both)
     2
     """
@@ -206,9 +262,9 @@ def cost(failures: Sequence[Failure]) -> int:
         # The least set of repairs that mends all is a hitting set, which is NP-hard to find.
         best = counts.most_common(1)[0][0] if counts else None
         group = [f for f in left if not f.repairs or best in f.repairs]
-        total += max(map(weight, group))
+        total += max(f.row.cost for f in group)
         left = [f for f in left if f.repairs and best not in f.repairs]
-    return total + sum(map(weight, left))
+    return total + sum(f.row.cost for f in left)
 
 
 def blame(failures: Sequence[Failure]) -> int:
@@ -216,7 +272,7 @@ def blame(failures: Sequence[Failure]) -> int:
 
     An event that is not there is further than one that is, and a gap blames what is in it too.
     """
-    return sum(FURTHER_AWAY.get(f.kind, 0) + len(f.positions) for f in failures)
+    return sum(f.row.further + len(f.positions) for f in failures)
 
 
 def single_repairs(failures: Sequence[Failure]) -> tuple[Repair, ...]:
@@ -226,111 +282,165 @@ def single_repairs(failures: Sequence[Failure]) -> tuple[Repair, ...]:
     return tuple(r for r in failures[0].repairs if all(r in f.repairs for f in failures))
 
 
-def missing(path: Path, part: str, others: tuple[Repair, ...] = ()) -> Failure:
-    """Return the failure of a part without an event; `others` are further repairs of it."""
-    words = missing_words(part, None, None)
-    return Failure(Kind.MISSING, words, part, path, repairs=(Insert(path), *others))
+def _missing(failure: Failure) -> str:
+    """Return that no event is there for a part, between two positions as far as known."""
+    insert, part = failure.repairs[0], part_text(failure.of)
+    assert isinstance(insert, Insert)
+    where = [f" after {insert.after}" if insert.after is not None else ""]
+    where.append(f" before {insert.before}" if insert.before is not None else "")
+    if isinstance(failure.of, Formula) or all(where) or not any(where):
+        return f"no event is there for {part}{' and'.join(filter(None, where))}"
+    # Outside the positions of an expression there are events, but nobody asks for them.
+    if where[0] and not (isinstance(failure.of, Terminal) and failure.of.marked):
+        return f"{part} reads an event{where[0]}, where a match has ended"
+    return f"no position is given for {part}{''.join(where)}"
 
 
-def missing_words(part: str, after: int | None, before: int | None) -> str:
-    """That no event is there for a part, between two positions as far as known."""
-    where = [f" after {after}" if after is not None else ""]
-    where.append(f" before {before}" if before is not None else "")
-    return f"no event is there for {part}{' and'.join(filter(None, where))}"
+# The table: kind, pattern, words, repairs, cost
 
+CLAUSE = type(None)
+"""The pattern of clauses and positions, which are no parts of a formula."""
 
-register(Failure, "text/plain", lambda failure: failure.words)
+POSITION = Row(Kind.POSITION, CLAUSE, "position {p} is out of the stream, which has {n:,} events")
+FROM = Row(
+    Kind.FROM, CLAUSE, "{part} leaves out event {p}, which is of stream {stream}", (Without, Alter)
+)
+NO_KEY = Row(
+    Kind.PARTITION, CLAUSE, "{name} is {value} at {p}, so in no partition", (Without, Alter)
+)
+OTHER_KEY = Row(
+    Kind.PARTITION,
+    CLAUSE,
+    "event {p} is in another partition: {name} is {value}, not {other}",
+    (Without, Alter),
+)
+INTERVAL = Row(
+    Kind.INTERVAL, CLAUSE, "it starts at {p} and ends at {q}, not {asked}", (Reach,), HEAVY
+)
+WINDOW = Row(
+    Kind.WINDOW,
+    cel.Within | sre.SpanWindow | sre.LengthWindow | sre.Within | None,
+    "outside {part} by {excess}: from {p} to {q}",
+)
+CONSUMED = Row(Kind.CONSUME, CLAUSE, "consumed at {p} by the answer {rival}", (Without,))
+LIMIT = Row(
+    Kind.LIMIT,
+    CLAUSE,
+    "it is an answer, but {part} gives others that end here: {others}",
+    (Without,),
+)
+LIMIT_LATER = Row(
+    Kind.CLOCK,
+    CLAUSE,
+    "others that wait may end here too, of which {part} may give another",
+    (End, Without),
+)
+FAR = Row(Kind.FAR, CLAUSE, "any reading fails more than {most} obligations at these positions")
 
+# Strategies, in SELECT and inside formulas; each place has its way to leave one out.
 
-def prefers(strategy: Strategy, rival: Positions, C: Positions) -> bool:
-    """Whether a strategy drops C where `rival` ends at the same event."""
-    match strategy:
-        case Strategy.STRICT:
-            return False
-        case Strategy.NXT:
-            return not next_at_most(rival, C)
-        case Strategy.LAST:
-            return not last_at_most(rival, C)
-        case Strategy.MAX:
-            return set(C) < set(rival)
-        case _:
-            assert_never(strategy)
+STRICT = Row(
+    Kind.STRATEGY,
+    cel.Select | None,
+    "STRICT: there are events between {p} and {q} that are left out",
+)
+PREFERRED = {
+    strategy: Row(Kind.STRATEGY, cel.Select | None, words)
+    for strategy, words in {
+        Strategy.MAX: "a larger answer contains it (MAX): {rival}",
+        Strategy.NXT: "NEXT takes {rival}, which has the earlier event where the two first differ",
+        Strategy.LAST: "LAST takes {rival}, which has the event where the two last differ",
+    }.items()
+}
+PREFERRED_LATER = Row(
+    Kind.CLOCK, CLAUSE, "{rival} may end here too, which {part} prefers: its wait is not over"
+)
 
+# Events of formulas and expressions
 
-def first_preferred(
-    strategy: Strategy, rivals: Iterable[ComplexEvent], C: Positions
-) -> ComplexEvent | None:
-    """The first of some answers with the same end that a strategy puts in the place of C."""
-    return next((rival for rival in rivals if prefers(strategy, rival.positions, C)), None)
+TYPE = Row(Kind.TYPE, cel.Atom, "event {p} is {own}, {type} was asked", (Retype, Alter))
+STREAM = Row(Kind.STREAM, cel.Atom, "event {p} is of stream {own}, {stream} was asked", (Alter,))
+UNMARKED = Row(
+    Kind.UNMARKED,
+    cel.Atom,
+    "event {p} is not among the positions, and {part} needs it",
+    (Give,),
+    HEAVY,
+)
+HIDDEN = Row(
+    Kind.LEFTOVER,
+    cel.Atom,
+    "event {p} is for {type}, which a projection leaves out of the answer",
+    (Drop,),
+    HEAVY,
+)
+LEFTOVER = Row(
+    Kind.LEFTOVER, CLAUSE, "event {p} is {type}, and no part of the {whole} it", (Drop,), HEAVY
+)
+MISSING = Row(Kind.MISSING, cel.Atom | cel.Not | Terminal, _missing, (Insert,), HEAVY, further=2)
+GAP = Row(
+    Kind.GAP,
+    cel.Concat | cel.ConcatPlus | cel.Count | sre.Concat | sre.Star | sre.Plus,
+    "gap of {n} event{s} at '{sign}', between {p} and {q}",
+    (Relax,),
+    further=1,
+)
 
+# Operators of formulas
 
-def ending_at(
-    phi: Formula, S: Sequence[Event], end: int, meaning: Meaning, axis: TimeAxis | None
-) -> list[ComplexEvent]:
-    """The complex events of a formula that end there, by the reference; shortest stream first.
+NOT = Row(Kind.NOT, cel.Not, "event {p} is {type}, which {part} excludes", (Alter,))
+FILTER = Row(Kind.FILTER, cel.Filter, "{words}", (Relax,))
+VARIABLE = Row(
+    Kind.VARIABLE,
+    cel.As,
+    "{variable} is event {p} and event {q}: a variable is one event",
+    (Relax,),
+)
+COUNT = Row(Kind.COUNT, cel.Count, "{part} {bound}, and {there}", (Relax,))
+AND = Row(
+    Kind.AND,
+    cel.And,
+    "AND asks for the same valuation of both sides, and {lacks} does not give [{p}, {q}] "
+    "with {labels}",
+    (Relax,),
+)
+UNLESS = Row(Kind.UNLESS, cel.Unless, "UNLESS: {right} matches inside, at {where}", (Relax,))
+WAITS = Row(
+    Kind.CLOCK,
+    cel.Wait,
+    "{wait} from {p} waits until {until}, and the clock is at {now}",
+    (End, Relax),
+)
+GOES_ON = Row(Kind.CLOCK, cel.Wait, "{wait} from {p} goes on to {q}, until {until}", (Relax,))
 
-    Raises `ResourceLimit` where the stream before is too long for the reference.
-    """
-    if end >= MAX_EVENTS:
-        raise ResourceLimit(
-            "CER0696",
-            f"a strategy inside the formula is compared on up to {MAX_EVENTS} events of its "
-            f"substream, and {end + 1:,} come before the end",
-            hint="write the strategy after SELECT",
-        )
-    answers = {complex_event(V) for V in meaning(phi, S[: end + 1], axis) if V.end == end}
-    return sorted(answers, key=lambda m: (len(m.positions), m.positions, -m.start))
+# Operators of expressions
 
-
-def moved_answer(answer: ComplexEvent, at: Sequence[int]) -> ComplexEvent:
-    """An answer of a substream in positions of the whole stream."""
-    return ComplexEvent(at[answer.start], at[answer.end], tuple(at[p] for p in answer.positions))
-
-
-def inside(rivals: Iterable[Valuation], V: Valuation) -> Valuation | None:
-    """The first of some valuations that lies in the interval of V."""
-    return next((W for W in rivals if V.start <= W.start and W.end <= V.end), None)
-
-
-def dropped_by_strict(
-    C: Positions, at: Sequence[int], part: str, path: Path, repairs: tuple[Repair, ...]
-) -> tuple[Failure, ...]:
-    """STRICT drops positions that do not follow each other."""
-    hole = next((pair for pair in pairwise(C) if pair[1] != pair[0] + 1), None)
-    if hole is None:
-        return ()
-    ends = (at[hole[0]], at[hole[1]])
-    words = f"STRICT: there are events between {ends[0]} and {ends[1]} that are left out"
-    return (Failure(Kind.STRATEGY, words, part, path, ends, repairs),)
-
-
-def dropped_for(
-    strategy: Strategy,
-    rival: ComplexEvent | None,
-    at: Sequence[int],
-    part: str,
-    path: Path,
-    repairs: tuple[Repair, ...],
-) -> tuple[Failure, ...]:
-    """Another strategy drops an answer for a rival, if there is one."""
-    if rival is None:
-        return ()
-    rival = moved_answer(rival, at)
-    words = _rival_words(strategy, rival)
-    return (Failure(Kind.STRATEGY, words, part, path, (), repairs, rival),)
-
-
-def _rival_words(strategy: Strategy, rival: ComplexEvent) -> str:
-    """Return the words for an answer that a strategy drops in favour of a rival."""
-    positions = positions_text(rival.positions)
-    match strategy:
-        case Strategy.MAX:
-            return f"a larger answer contains it (MAX): {positions}"
-        case Strategy.NXT:
-            return f"NEXT takes {positions}, which has the earlier event where the two first differ"
-        case Strategy.LAST:
-            return f"LAST takes {positions}, which has the event where the two last differ"
-        case Strategy.STRICT:
-            return "STRICT takes positions without a hole only"
-        case _:
-            assert_never(strategy)
+GUARD = Row(Kind.GUARD, Terminal, "{words}")
+MARKED = Row(
+    Kind.UNMARKED,
+    Terminal,
+    "event {p} is not among the positions, and {part} marks it",
+    (Give, Remark),
+    HEAVY,
+)
+NOT_MARKED = Row(
+    Kind.LEFTOVER,
+    Terminal,
+    "event {p} is among the positions, and {part} does not mark it",
+    (Drop, Remark),
+    HEAVY,
+)
+EMPTY = Row(Kind.EMPTY, sre.Empty, "EMPTY matches nothing", (Relax,))
+INSTANCE = Row(
+    Kind.NEGATION,
+    sre.SkipNext,
+    "@ skips no instance of {next}, and {events} would be one",
+    (Relax,),
+)
+NEGATION = Row(Kind.NEGATION, sre.Negation, "{part} fails: {body} takes {events}", (Relax,))
+BOTH = Row(
+    Kind.AND,
+    sre.Intersection,
+    "& asks for the same of both sides, and {lacks} does not take {events}{marks}",
+    (Relax,),
+)

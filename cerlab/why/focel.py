@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cerlab.budget import spend
 from cerlab.logic.cel import syntax as cel
@@ -32,7 +32,7 @@ from cerlab.why.cel import (
     sequences,
 )
 from cerlab.why.deduction import CelDerivation, Goal
-from cerlab.why.failure import LIGHT, Failure, Kind, Relax
+from cerlab.why.failure import VARIABLE, Failure
 
 Choice: TypeAlias = Mapping[str, int | None]
 """nu, as far as it is chosen beforehand; None where no event is there for the variable."""
@@ -53,7 +53,7 @@ class Scope:
 
 def fo_derivations(here: Part) -> list[CelDerivation]:
     """The derivations of a formula under FO-CEL that the goal allows, the best of each item."""
-    types = frozenset(psi.type for psi in subformulas(here.phi) if isinstance(psi, cel.Atom))
+    types = frozenset(psi.type for psi in subformulas(here.part) if isinstance(psi, cel.Atom))
     return _choosing(here, Scope({}, frozenset(), types))
 
 
@@ -61,16 +61,16 @@ def _clause(here: Part, scope: Scope) -> Iterator[CelDerivation]:
     def of(n: int = 0) -> list[CelDerivation]:
         return _derivations(here.below(n), scope)
 
-    match here.phi:
+    match here.part:
         case cel.Atom() as phi:
             yield from of_atom(here, phi)
         case cel.As(cel.Atom() as atom, _) as phi:
             for d in of_atom(here.below(), atom):
                 yield from _at_variable(here, phi, d, scope)
         case cel.Filter() as phi:
-            yield from (here.above(d, d.valuation, _filter(here, phi, d, scope)) for d in of())
+            yield from (here.above(d, _filter(here, phi, d, scope)) for d in of())
         case cel.Or():
-            yield from (here.above(d, d.valuation) for d in (*of(0), *of(1)))
+            yield from map(here.above, (*of(0), *of(1)))
         case cel.Seq():
             for d in sequences(here, of(0), of(1)):
                 yield from _one_event_each(here.goal, d, scope)
@@ -78,9 +78,9 @@ def _clause(here: Part, scope: Scope) -> Iterator[CelDerivation]:
             yield from iterations(here, _choosing(here.below(), scope))
         case cel.Select() as phi:
             for d in of():
-                yield here.above(d, d.valuation, selection(here, phi, d.valuation, fo_valuations))
+                yield here.above(d, selection(here, phi, d.valuation, fo_valuations))
         case _:
-            raise AssertionError(f"not in FO-CEL: {here.phi}")
+            raise AssertionError(f"not in FO-CEL: {here.part}")
 
 
 def _derivations(here: Part, scope: Scope) -> list[CelDerivation]:
@@ -95,11 +95,11 @@ def bindings_item(d: CelDerivation, scope: Scope) -> tuple[tuple[str, int | None
 
 def _choosing(here: Part, outside: Scope) -> list[CelDerivation]:
     """Yield derivations of a formula that binds variables, for each choice of their events."""
-    goal, phi, *_ = here
+    goal, phi = here.goal, here.part
     own = vdef_plus(phi)
     names = sorted(x for x in own if _needs_lookup(phi, x, outside.types))
     around = {x: p for x, p in outside.choice.items() if x not in own}
-    candidates = (*(goal.marks or ()), *((None,) if goal.allowance >= LIGHT else ()))
+    candidates = (*(goal.marks or ()), *((None,) if here.may_fail else ()))
     best = chart(here)
     # Exponential in these variables only; all others find their event by their label.
     for events in product(candidates, repeat=len(names)):
@@ -153,7 +153,7 @@ def _at_variable(
     """
     x = phi.label
     if x in scope.shared_variables or x not in scope.choice or scope.choice[x] == _event(d):
-        yield here.above(d, relabelled(phi, d.valuation))
+        yield here.above(d, (), relabelled(phi, d.valuation))
 
 
 def _one_event_each(goal: Goal, d: CelDerivation, scope: Scope) -> Iterator[CelDerivation]:
@@ -172,10 +172,9 @@ def _two_events(goal: Goal, x: str, one: CelDerivation, other: CelDerivation) ->
     first, second = _event(one), _event(other)
     if first is not None and second is not None:
         pair = goal.at[first], goal.at[second]
-        words = f"{name_text(x)} is event {pair[0]} and event {pair[1]}: a variable is one event"
         assert isinstance(other.part, cel.As)
-        weaker = Relax(other.path, other.part.body)
-        yield Failure(Kind.VARIABLE, words, str(other.part), other.path, pair, (weaker,))
+        facts: dict[str, Any] = {"variable": name_text(x), "into": other.part.body}
+        yield VARIABLE.failure(other.part, other.path, pair, **facts)
 
 
 def _event(node: CelDerivation) -> int | None:

@@ -7,22 +7,24 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import assert_never
+from typing import Any, TypeAlias, TypeVar, assert_never, cast
 
 from cerlab.computed import cached_property
-from cerlab.errors import Unsupported
+from cerlab.errors import Unsupported, UsageError
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import NO_CLOCKS, TIME, Clocks
 from cerlab.logic.cel.syntax import Formula, Select, subformulas, waits, windows
 from cerlab.logic.cel.text import label_text, window_text
 from cerlab.logic.cel.text import node_text as formula_node_text
-from cerlab.logic.ceql.semantics import Substream
-from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
+from cerlab.logic.ceql.semantics import Substream, check_consumption
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
+from cerlab.logic.focel.semantics import check_first_order
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.parser import node_text
-from cerlab.logic.sremo.semantics import duration
+from cerlab.logic.sremo.semantics import check_times, duration
+from cerlab.logic.sremo.syntax import Sremo, check_sremo
 from cerlab.model.answer import Positions
-from cerlab.model.clauses import AttributeWindow, EventWindow, Strategy, TimeWindow, Window
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow, Window
 from cerlab.model.event import Event, Timestamp, is_of_streams, value_of
 from cerlab.model.stream import (
     Clock,
@@ -36,9 +38,10 @@ from cerlab.model.stream import (
 from cerlab.predicates.condition import labels_of
 from cerlab.predicates.text import name_text, value_text
 from cerlab.predicates.truth import Key, kind_of, partition_key
+from cerlab.why import failure as fail
 from cerlab.why.conditions import value_words
-from cerlab.why.deduction import Reading
-from cerlab.why.failure import Alter, Failure, Kind, Path, Reach, Relax, Repair, Widen, Without
+from cerlab.why.deduction import Part, Reading
+from cerlab.why.failure import Failure, Path, Relax, Repair, Widen, Without
 
 
 @dataclass(frozen=True)
@@ -138,19 +141,64 @@ class Question:
         """Whether FROM lets an event in."""
         return is_of_streams(event, self.ast.streams)
 
+    def check(self) -> None:
+        """Raise an error for a question that has no meaning, or that `why` does not follow."""
+        if self.first_order:
+            check_first_order(selected_formula(self.ast))
+        if not self.positions and (self.start is None or self.end is None):
+            raise UsageError(
+                "CER0835", "no positions are given", hint="give start and end, for an empty answer"
+            )
+        if compares_with_all(self.formula) and self.ast.consume is not Consume.NONE:
+            raise Unsupported(
+                "CER0497",
+                "why takes no CONSUME BY where a strategy stands inside the formula",
+                hint="ask without CONSUME BY; cerlab.evaluate takes both",
+            )
+        check_consumption(self.ast)
+        refuse_later_doubt(self.formula)
+
+
+@dataclass(frozen=True, slots=True)
+class SremoQuestion:
+    """Positions of a stream, at least one, and an interval as far as given: does it show them?"""
+
+    e: Sremo
+    stream: Stream
+    positions: Positions
+    start: int | None = None
+    end: int | None = None
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The events of the stream, each made of columns when it is looked at."""
+        return cast("Sequence[Event]", self.stream)
+
+    @property
+    def anchors(self) -> Positions:
+        """The positions that the stream has to have."""
+        return self.positions
+
+    def check(self) -> None:
+        """Raise an error for a question that has no meaning."""
+        check_sremo(self.e)
+        check_times(self.e, self.events)
+        if not self.positions:
+            raise UsageError(
+                "CER0835",
+                "no positions are given",
+                hint="a stream shows a SREMO at the last event that it marks, so there is one",
+            )
+
+
+AnyQuestion: TypeAlias = Question | SremoQuestion
+
 
 def out_of_stream(positions: Positions, stream: Stream) -> tuple[Failure, ...]:
     """The positions that the stream does not have."""
     n = len(stream)
-    return tuple(
-        Failure(
-            Kind.POSITION,
-            f"position {p} is out of the stream, which has {n:,} events",
-            positions=(p,),
-        )
-        for p in positions
-        if not 0 <= p < n
-    )
+    outside = (p for p in positions if not 0 <= p < n)
+    return tuple(fail.POSITION.failure(positions=(p,), n=n) for p in outside)
 
 
 def other_interval(
@@ -160,8 +208,7 @@ def other_interval(
     goal = (real[0] if start is None else start, real[1] if end is None else end)
     if goal == real:
         return ()
-    words = f"it starts at {real[0]} and ends at {real[1]}, not [{goal[0]}, {goal[1]}]"
-    return (Failure(Kind.INTERVAL, words, positions=real, repairs=(Reach(*real),)),)
+    return (fail.INTERVAL.failure(positions=real, asked=[*goal]),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,17 +254,11 @@ def places(question: Question, lo: int, hi: int) -> Iterator[Place]:
 
 def _left_out(question: Question) -> tuple[Failure, ...]:
     """Return the failures of positions whose events FROM leaves out."""
-    streams = ", ".join(map(name_text, question.ast.streams))
+    part, stream = f"FROM {', '.join(map(name_text, question.ast.streams))}", question.stream
     return tuple(
-        Failure(
-            Kind.FROM,
-            f"FROM {streams} leaves out event {p}, which is of stream {question.stream[p].stream}",
-            f"FROM {streams}",
-            positions=(p,),
-            repairs=(Without("from"), Alter(p)),
-        )
+        fail.FROM.failure(part, positions=(p,), clause="from", stream=stream[p].stream)
         for p in question.anchors
-        if not question.passes(question.stream[p])
+        if not question.passes(stream[p])
     )
 
 
@@ -228,20 +269,16 @@ def _key_failures(
     if own == key:
         return ()
     part = f"PARTITION BY [{', '.join(map(name_text, attributes))}]"
-    repairs = (Without("partition"), Alter(p))
+    n, row, other = 0, fail.NO_KEY, ""
     if own is None:
-        name = next(a for a in attributes if kind_of(value_of(event, a)) is None)
-        words = f"{name_text(name)} is {value_words(event, name)} at {p}, so in no partition"
+        n = next(n for n, a in enumerate(attributes) if kind_of(value_of(event, a)) is None)
     else:
-        differing = [
-            n for n, (here, there) in enumerate(zip(own, key, strict=True)) if here != there
-        ]
-        name = attributes[differing[0]]
-        words = (
-            f"event {p} is in another partition: {name_text(name)} is {value_words(event, name)}, "
-            f"not {value_text(key[differing[0]][1])}"
-        )
-    return (Failure(Kind.PARTITION, words, part, positions=(p,), repairs=repairs),)
+        row = fail.OTHER_KEY
+        n = next(n for n, (a, b) in enumerate(zip(own, key, strict=True)) if a != b)
+        other = value_text(key[n][1])
+    name, value = name_text(attributes[n]), value_words(event, attributes[n])
+    facts: dict[str, Any] = {"clause": "partition", "name": name, "value": value, "other": other}
+    return (row.failure(part, positions=(p,), **facts),)
 
 
 def compares_with_all(phi: Formula) -> bool:
@@ -443,7 +480,7 @@ class Meter:
         if self.window is None or self.fits(start, end):
             return ()
         at, span = self._substream.positions, self.span(start, end)
-        part, wide = f"WITHIN {window_text(self.window)}", _wide(self.window, span)
+        part, wide = f"WITHIN {window_text(self.window)}", wider(self.window, span)
         more, ends = _amount(self.window, span), (at[start], at[end])
         if inside is None:
             return (_outside(part, (), more, ends, Widen(wide)),)
@@ -451,29 +488,18 @@ class Meter:
         return (_outside(part, path, more, ends, Relax(path, replace(phi, window=wide))),)
 
 
-def out_of_window(e: sre.Window, path: Path, d: Reading, S: Sequence[Event]) -> Iterator[Failure]:
-    """By how much a reading of the body is outside the window around it."""
-    extent = _extent(e, d, S)
+def out_of_window(here: Part[Any, Any], e: sre.Window, d: Reading) -> Iterator[Failure]:
+    """Yield by how much a reading of the body is outside the window around it."""
+    extent = _extent(e, d, here.goal.events)
     if extent > e.width:
-        part = node_text(e)
-        ends = (
-            (d.start, d.end - 1) if isinstance(e, sre.LengthWindow) else (d.marks[0], d.marks[-1])
-        )
+        ends = d.ends if isinstance(e, sre.LengthWindow) else (d.marks[0], d.marks[-1])
         more = number_text(extent - (e.width if isinstance(e.width, int) else Fraction(e.width)))
-        wider = Relax(path, _wider(e, extent))
-        yield _outside(part, path, more, ends, wider)
+        yield _outside(node_text(e), here.path, more, ends, Relax(here.path, wider(e, extent)))
 
 
-def _wider(e: sre.Window, extent: Instant) -> sre.Window:
-    """The smallest window of its kind that holds so much."""
-    if isinstance(e, sre.Within):
-        return replace(e, width=_number(extent))
-    return replace(e, width=int(extent))
-
-
-def _outside(part: str, path: Path, more: str, ends: tuple[int, int], repair: Repair) -> Failure:
-    words = f"outside {part} by {more}: from {ends[0]} to {ends[1]}"
-    return Failure(Kind.WINDOW, words, part, path, tuple(dict.fromkeys(ends)), (repair,))
+def _outside(part: str, path: Path, more: str, ends: Positions, repair: Repair) -> Failure:
+    ends = tuple(dict.fromkeys(ends))
+    return fail.WINDOW.failure(part, path, ends, more=(repair,), excess=more)
 
 
 def _extent(e: sre.Window, d: Reading, S: Sequence[Event]) -> Instant:
@@ -521,17 +547,18 @@ def number_text(amount: Instant) -> str:
     return f"{int(whole):,}" if whole.denominator == 1 else f"{float(whole):,}"
 
 
-def _wide(window: Window, span: Instant) -> Window:
-    """The smallest window of its kind that holds so much."""
+W = TypeVar("W", bound=Window | sre.Window)
+
+
+def wider(window: W, span: Instant) -> W:
+    """Return the smallest window of its kind that holds so much."""
     match window:
-        case EventWindow():
-            return EventWindow(int(span))
         case TimeWindow():
-            return TimeWindow(math.ceil(span))
-        case AttributeWindow():
+            return replace(window, nanoseconds=math.ceil(span))
+        case AttributeWindow() | sre.Within():
             return replace(window, width=_number(span))
         case _:
-            assert_never(window)
+            return replace(window, width=int(span))
 
 
 def _number(span: Instant) -> int | float:

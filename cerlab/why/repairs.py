@@ -9,27 +9,28 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import combinations, islice, product
-from typing import Any, TypeAlias, assert_never
+from typing import Any, assert_never
 
 from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.ceql.syntax import partition_attributes, selected_formula
-from cerlab.logic.focel.semantics import check_first_order
+from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.syntax import check_sremo
 from cerlab.model.clauses import AttributeWindow, Consume
 from cerlab.model.event import Event, Value, with_values
 from cerlab.model.stream import Stream
 from cerlab.predicates.condition import SetOf
 from cerlab.predicates.syntax import Attribute, Constant, LabelAttribute, RegisterAttribute
 from cerlab.why import failure as mend
-from cerlab.why.candidates import SremoQuestion, candidates, exact, regions, starts
-from cerlab.why.clauses import first_passing
-from cerlab.why.failure import Failure, Path, Repair, single_repairs
+from cerlab.why.clauses import match
+from cerlab.why.failure import Failure, Kind, Path, Repair, single_repairs
 from cerlab.why.none import without
-from cerlab.why.question import Question, compares_with_all, other_interval
-
-AnyQuestion: TypeAlias = Question | SremoQuestion
+from cerlab.why.question import (
+    AnyQuestion,
+    Question,
+    SremoQuestion,
+    compares_with_all,
+    out_of_stream,
+)
 
 MAX_TRIES = 400
 """Questions tried to find another event, those with the fewest changes first."""
@@ -43,40 +44,47 @@ def right_repairs(question: AnyQuestion, failures: Sequence[Failure]) -> tuple[R
 
     For another event, or one more, some event does that; one is not offered if none is found soon.
     """
-    single = single_repairs(failures)
-    return tuple(r for r in single if any(map(holds, islice(apply(question, r), MAX_TRIES))))
+
+    def is_enough(repair: Repair) -> bool:
+        if _derivation_stands(question, failures, repair):
+            return True
+        return any(map(holds, islice(apply(question, repair), MAX_TRIES)))
+
+    return tuple(filter(is_enough, single_repairs(failures)))
+
+
+def _derivation_stands(question: AnyQuestion, failures: Sequence[Failure], repair: Repair) -> bool:
+    """Whether the derivation, as it is, proves the match once the failures are repaired.
+
+    It does where events stay as they are, and nothing compares it with others. A part that does not
+    wait ends earlier, and weaker parts of an expression store or skip other events.
+    """
+    P, ends = question.positions, (question.start, question.end)
+    if isinstance(question, SremoQuestion):
+        weaker: tuple[type, ...] = ()
+    else:
+        ast = question.ast
+        compares = question.strategy is not None or compares_with_all(question.formula)
+        if compares or question.first_order or ast.limit or ast.consume is not Consume.NONE:
+            return False
+        waits = any(failure.kind is Kind.CLOCK for failure in failures)
+        weaker = (mend.Widen, mend.End, *(() if waits else (mend.Relax,)))
+    if isinstance(repair, mend.Drop) and (repair.position,) == P:
+        return isinstance(question, Question) and None not in ends
+    return isinstance(repair, (mend.Give, mend.Drop, mend.Reach, *weaker))
 
 
 def holds(question: AnyQuestion) -> bool:
     """Whether the positions are an answer; not where that has no meaning, or costs too much."""
-    P, n = question.positions, len(question.stream)
-    if not all(0 <= p < n for p in (*P, question.start or 0, question.end or 0)):
+    ends = tuple(p for p in (question.start, question.end) if p is not None)
+    if out_of_stream((*question.positions, *ends), question.stream):
         return False
     try:
-        return _is_answer(question) if isinstance(question, Question) else _stream_shows(question)
+        question.check()
+        found = match(question)
     except CerlabError:
         return False
-
-
-def _is_answer(question: Question) -> bool:
-    if question.first_order:
-        check_first_order(selected_formula(question.ast))
-    if not question.positions and None in (question.start, question.end):
-        return False
-    if compares_with_all(question.formula) and question.ast.consume is not Consume.NONE:
-        return False
-    for region in regions(question):
-        if nearest := candidates(question, region, 0):
-            return not first_passing(question, nearest)[1]
-    return False
-
-
-def _stream_shows(question: SremoQuestion) -> bool:
-    check_sremo(question.e)
-    P = question.positions
-    if not P or other_interval((P[0], P[-1]), question.start, question.end):
-        return False
-    return any(exact(question, lo) is not None for lo in starts(question))
+    return found is not None and not found[0].failures
 
 
 def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:

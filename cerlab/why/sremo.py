@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from cerlab.budget import spend
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import SKIP, Sremo, children, reads, subexpressions, writes
 from cerlab.model.answer import ComplexEvent, Positions
 from cerlab.predicates.text import positions_text
-from cerlab.why import failure as mend
+from cerlab.why import deduction
+from cerlab.why import failure as fail
 from cerlab.why.conditions import may_hold, why_guard_false
 from cerlab.why.deduction import (
     NEARBY,
@@ -28,22 +29,8 @@ from cerlab.why.deduction import (
     Reading,
     SremoDerivation,
     concatenation,
-    part_text,
 )
-from cerlab.why.failure import (
-    HEAVY,
-    LIGHT,
-    Alter,
-    Failure,
-    Insert,
-    Kind,
-    Path,
-    Relax,
-    Remove,
-    Repair,
-    cost,
-    missing,
-)
+from cerlab.why.failure import HEAVY, LIGHT, Failure, Insert, Relax, Repair, cost
 from cerlab.why.question import out_of_window
 
 
@@ -52,9 +39,9 @@ def readings(here: Part) -> list[SremoDerivation]:
 
     Raises `ResourceLimit` where there are too many partial ones.
     """
-    goal, _, path, i, v = here
+    goal = here.goal
     # A part reads nothing else of its surroundings, so one search serves all chains that reach i.
-    key = (goal.marks is None, goal.by_marks, path, i, v)
+    key = (goal.marks is None, goal.by_marks, here.path, here.i, here.v)
     if key not in goal.cache:
         goal.cache[key] = goal.chart().all(_rule(here))
     return goal.cache[key]
@@ -64,7 +51,7 @@ def _rule(here: Part) -> Iterator[SremoDerivation]:
     def of(n: int = 0) -> list[SremoDerivation]:
         return readings(here.below(n))
 
-    match here.e:
+    match here.part:
         case sre.Epsilon():
             yield here.up_to(here.i)
         case sre.Empty() as e:
@@ -90,7 +77,7 @@ def _rule(here: Part) -> Iterator[SremoDerivation]:
             yield from map(here.above, (*of(0), *of(1)))
         case sre.SpanWindow() | sre.LengthWindow() | sre.Within() as e:
             for d in of():
-                yield here.above(d, out_of_window(e, here.path, d.valuation, here.goal.events))
+                yield here.above(d, out_of_window(here, e, d.valuation))
         case sre.Intersection() as e:
             yield from _agreeing(here, e, of(0), of(1))
         case sre.Negation():
@@ -99,7 +86,7 @@ def _rule(here: Part) -> Iterator[SremoDerivation]:
             yield here.up_to(here.i)
             yield from map(here.above, of())
         case _:
-            assert_never(here.e)
+            assert_never(here.part)
 
 
 # e . e, e*, e+, #(..) and @(..)
@@ -115,7 +102,7 @@ class Link(NamedTuple):
 def _links(here: Part) -> list[Link]:
     """The parts of ``e . .. . e``, which nests to the left."""
     links, left = [], here
-    while isinstance(left.e, sre.Concat):
+    while isinstance(left.part, sre.Concat):
         links.append(Link(left.below(1), left))
         left = left.below(0)
     return [Link(left, here), *reversed(links)]
@@ -153,8 +140,8 @@ def _longer(before: SremoDerivation, link: Link, *, first: bool) -> Iterator[Sre
     if not first:
         gaps = _gaps(before.valuation, link)
     for k, wrong in gaps:
-        too_far = any(failure.kind is Kind.GAP for failure in wrong)
-        for d in readings(part._replace(i=k, v=r.registers)):
+        too_far = any(failure.row is fail.GAP for failure in wrong)
+        for d in readings(part.at(k, r.registers)):
             end, marks = d.valuation.end, r.marks + d.valuation.marks
             # A gap before a part that takes no event is one before the next part, counted there.
             if end > k or not too_far:
@@ -165,14 +152,14 @@ def _longer(before: SremoDerivation, link: Link, *, first: bool) -> Iterator[Sre
 def _gaps(before: Reading, link: Link) -> Iterator[tuple[int, tuple[Failure, ...]]]:
     """Yield each start of the next part, with the failures of the gap before it."""
     goal = link.part.goal
-    match link.operator.e:
+    match link.operator.part:
         case sre.SkipAny():
             yield from _any_gap(goal, before.end)
         case sre.SkipNext() as e:
             yield from _without_instance(before, link, e)
         case _:
             yield before.end, ()
-            if goal.allowance >= LIGHT and before.end > before.start:
+            if link.part.may_fail and before.end > before.start:
                 yield from _too_far(goal, before.end, link)
 
 
@@ -190,13 +177,13 @@ def _without_instance(
     before: Reading, link: Link, e: sre.SkipNext
 ) -> Iterator[tuple[int, tuple[Failure, ...]]]:
     """Yield the gaps without an instance of the next part, which runs with the stored registers."""
-    part = link.part._replace(v=before.registers)
+    part = link.part.at(before.end, before.registers)
     instances: list[Reading] = []
     for k, failures in _any_gap(part.goal, before.end):
-        if others := _without_marks(part._replace(i=k)):
+        if others := _without_marks(part.at(k, part.v)):
             instances.append(min((d.valuation for d in others), key=lambda r: r.end))
         wrong = instance_in_gap(e, link, [r for r in instances if r.end <= k])
-        if wrong and part.goal.allowance < LIGHT:
+        if wrong and not part.may_fail:
             return
         yield k, wrong + failures
 
@@ -205,16 +192,12 @@ def instance_in_gap(e: sre.SkipNext, link: Link, instances: list[Reading]) -> tu
     """Return the failure of a gap that holds instances of the next part."""
     if not instances:
         return ()
-    first, path = min(instances, key=lambda r: (r.end, -r.start)), link.operator.path
-    words = (
-        f"@ skips no instance of {part_text(link.part.e)}, and {_events_text(first)} would be one"
-    )
-    repairs: tuple[Repair, ...] = (Relax(path, sre.SkipAny(e.operands)),)
-    if all(r == first for r in instances) and first.end == first.start + 1:
-        repairs += (Alter(first.start), Remove((first.start,)))
-    return (
-        Failure(Kind.NEGATION, words, part_text(e), path, first.ends, repairs, rival_of(first)),
-    )
+    first = min(instances, key=lambda r: (r.end, -r.start))
+    alone = all(r == first for r in instances) and first.end == first.start + 1
+    more = (fail.Alter(first.start), fail.Remove((first.start,))) if alone else ()
+    facts: dict[str, Any] = {"next": link.part.part, "events": _events_text(first), "more": more}
+    into, rival = sre.SkipAny(e.operands), rival_of(first)
+    return (link.operator.fails(fail.INSTANCE, *first.ends, rival=rival, into=into, **facts),)
 
 
 def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[Failure, ...]]]:
@@ -229,16 +212,13 @@ def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[
 
 def _gap(operator: Part, end: int, start: int) -> Failure:
     """There are events where the operator allows none."""
-    n, path = start - end, operator.path
     weaker: Sremo
-    match operator.e:
+    match operator.part:
         case sre.Concat(left, right):
             sign, weaker = ".", sre.Concat(sre.Concat(left, SKIP), right)
         case e:
             sign, weaker = "*" if isinstance(e, sre.Star) else "+", sre.SkipAny((e,))
-    words = f"gap of {n} event{'s' * (n > 1)} at '{sign}', between {end - 1} and {start}"
-    repairs = (Relax(path, weaker), Remove(tuple(range(end, start))))
-    return Failure(Kind.GAP, words, part_text(operator.e), path, (end - 1, start), repairs)
+    return operator.gap(sign, range(end, start), weaker)
 
 
 # !e, and instances in the gaps of skip-till-next
@@ -249,13 +229,13 @@ def _without_marks(part: Part) -> list[SremoDerivation]:
 
     There is none where a register is read of which it is not known what it holds.
     """
-    if any(p is None and r in reads(part.e) for r, p in part.v):
+    if any(p is None and r in reads(part.part) for r, p in part.v):
         return []
     measuring = (sre.SpanWindow, sre.Within, sre.Intersection)
-    by_marks = any(isinstance(each, measuring) for each in subexpressions(part.e))
+    by_marks = any(isinstance(each, measuring) for each in subexpressions(part.part))
     by_marks = by_marks or part.goal.by_marks
     goal = replace(part.goal, marks=None, allowance=0, by_marks=by_marks)
-    return readings(part._replace(goal=goal))
+    return readings(replace(part, goal=goal))
 
 
 def _of_negation(here: Part, derivations: Iterable[SremoDerivation]) -> Iterator[SremoDerivation]:
@@ -266,20 +246,17 @@ def _of_negation(here: Part, derivations: Iterable[SremoDerivation]) -> Iterator
         if HEAVY * len(failures) > goal.allowance:
             return
         if j in by_end:
-            if goal.allowance < LIGHT:
+            if not here.may_fail:
                 continue
             failures += (_negation_failure(here, by_end[j]),)
         yield here.up_to(j, *failures)
 
 
 def _negation_failure(here: Part, reading: Reading) -> Failure:
-    assert isinstance(here.e, sre.Negation)
-    words = f"{part_text(here.e)} fails: {part_text(here.e.body)} takes {_events_text(reading)}"
-    repairs: tuple[Repair, ...] = (Relax(here.path, SKIP),)
-    if reading.end == reading.start + 1:
-        repairs += (Alter(reading.start),)
-    rival = rival_of(reading)
-    return Failure(Kind.NEGATION, words, part_text(here.e), here.path, reading.ends, repairs, rival)
+    assert isinstance(here.part, sre.Negation)
+    alter = (fail.Alter(reading.start),) if reading.end == reading.start + 1 else ()
+    facts: dict[str, Any] = {"body": here.part.body, "events": _events_text(reading), "more": alter}
+    return here.fails(fail.NEGATION, *reading.ends, rival=rival_of(reading), into=SKIP, **facts)
 
 
 def rival_of(r: Reading) -> ComplexEvent | None:
@@ -310,7 +287,7 @@ def _agreeing(
                 failures = a.failures + tuple(f for f in more if f not in a.failures)
                 v = _contents_of_both(e, here.v, r.registers, other.registers)
                 yield Derivation(e, here.path, replace(r, registers=v), (a, b), failures)
-    if here.goal.allowance >= LIGHT:
+    if here.may_fail:
         yield from (_alone(here, d, has=e.left, lacks=e.right) for d in lefts)
         yield from (_alone(here, d, has=e.right, lacks=e.left) for d in rights)
 
@@ -320,12 +297,12 @@ def _same_missing(failures: tuple[Failure, ...], others: tuple[Failure, ...]) ->
     places: dict[tuple[int | None, int | None], list[Repair]] = {}
     for failure in failures:
         match failure:
-            case Failure(kind=Kind.MISSING, repairs=(Insert(_, after, before) as insert, *_)):
+            case Failure(repairs=(Insert(_, after, before) as insert, *_)):
                 places.setdefault((after, before), []).append(insert)
     for other in others:
         match other:
-            case Failure(kind=Kind.MISSING, repairs=(Insert(_, after, before), *more)) if (
-                same := places.get((after, before))
+            case Failure(repairs=(Insert(_, after, before), *more)) if same := places.get(
+                (after, before)
             ):
                 yield replace(other, repairs=(same.pop(0), *more))
             case _:
@@ -344,12 +321,8 @@ def _alone(here: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> Sremo
     """The other side does not take what this one takes, with its marks."""
     r = d.valuation
     marks = f" with the marks {positions_text(r.marks)}" if r.end > r.start else ""
-    words = (
-        f"& asks for the same of both sides, and {part_text(lacks)} does not take "
-        f"{_events_text(r)}{marks}"
-    )
-    repairs = (Relax(here.path, has),)
-    return here.above(d, (Failure(Kind.AND, words, part_text(here.e), here.path, r.ends, repairs),))
+    facts: dict[str, Any] = {"lacks": lacks, "events": _events_text(r), "marks": marks}
+    return here.above(d, (here.fails(fail.BOTH, *r.ends, into=has, **facts),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +351,7 @@ class MarkGoal(Goal):
 
     def leftover_between(self, start: int, stop: int) -> tuple[Failure, ...]:
         """The marked positions from `start` to before `stop`, which nothing there marks."""
-        return self.leftover(self.between(start - 1, stop), "no part of the expression marks it")
+        return self.leftover(self.between(start - 1, stop), "expression marks")
 
     def chart(self) -> Chart[SremoDerivation]:
         """A chart of one part from one position: an item is where it ends, and the registers."""
@@ -390,85 +363,75 @@ class MarkGoal(Goal):
         return (r.end, r.registers, r.marks if self.by_marks else ())
 
 
-class Part(NamedTuple):
-    """A part of an expression and where it is, from event i on with registers v."""
+@dataclass(frozen=True, slots=True)
+class Part(deduction.Part[Sremo, Reading]):
+    """A part of an expression, from event i on with registers v."""
 
     goal: MarkGoal
-    e: Sremo
-    path: Path
     i: int
     v: Contents
 
+    def at(self, i: int, v: Contents) -> Part:
+        """Return the same part from another event on."""
+        return Part(self.goal, self.part, self.path, i, v)
+
     def below(self, *path: int) -> Part:
-        """The part of it at a path, from the same event on."""
-        e = self.e
+        """Return the part of it at a path, from the same event on."""
+        e = self.part
         for n in path:
             e = children(e)[n]
-        return self._replace(e=e, path=(*self.path, *path))
+        return Part(self.goal, e, (*self.path, *path), self.i, self.v)
 
     def up_to(self, end: int, *failures: Failure, marks: Positions = ()) -> SremoDerivation:
         """A leaf that takes the events before `end`, and leaves the registers as they are."""
-        return Derivation(self.e, self.path, Reading(self.i, end, marks, self.v), (), failures)
-
-    def above(self, d: SremoDerivation, own: Iterable[Failure] = ()) -> SremoDerivation:
-        """Return a node with one child; `own` are the failures of the node itself."""
-        return Derivation(self.e, self.path, d.valuation, (d,), (*d.failures, *own))
+        return Derivation(self.part, self.path, Reading(self.i, end, marks, self.v), (), failures)
 
 
 def of_empty(here: Part) -> Iterator[SremoDerivation]:
-    """``EMPTY``, which nothing derives."""
-    if here.goal.allowance >= LIGHT:
-        words, repairs = "EMPTY matches nothing", (mend.Relax(here.path, sre.EPSILON),)
-        failure = Failure(Kind.EMPTY, words, part_text(here.e), here.path, repairs=repairs)
-        yield here.up_to(here.i, failure)
+    """Yield ``EMPTY``, which nothing derives, as a failure."""
+    if here.may_fail:
+        yield here.up_to(here.i, here.fails(fail.EMPTY, into=sre.EPSILON))
 
 
 def of_terminal(here: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
-    """The event at i; with an allowance also if it fails to be the terminal's, and no event."""
-    goal, _, path, i, v = here
+    """Yield the event at i; with an allowance also if it fails to be the terminal's, and none."""
+    goal, i, v = here.goal, here.i, here.v
     if i < goal.stop:
         holds = may_hold(e.guard, goal.events[i], v, goal.events)
-        if holds or (goal.allowance >= LIGHT and (goal.is_marked(i) or goal.narrow)):
+        if holds or (here.may_fail and (goal.is_marked(i) or goal.narrow)):
             wrong = () if holds else (_guard_failure(here, e),)
-            after = here._replace(v=goal.registers_after(v, e.writes, i))
+            after = here.at(i, goal.registers_after(v, e.writes, i))
             failures = (*wrong, *_mark_failure(here, e))
             yield after.up_to(i + 1, *failures, marks=(i,) if e.marked else ())
     if goal.allowance >= HEAVY:
-        after = here._replace(v=goal.registers_after(v, e.writes, None))
-        yield after.up_to(i, missing(path, part_text(e), (mend.Relax(path, sre.Option(e)),)))
+        after = here.at(i, goal.registers_after(v, e.writes, None))
+        yield after.up_to(i, here.missing(Relax(here.path, sre.Option(e))))
 
 
 def _guard_failure(here: Part, e: sre.Terminal) -> Failure:
     why = why_guard_false(e.guard, here.i, here.v, here.goal.events)
-    repairs = (*why.repairs, mend.Relax(here.path, replace(e, guard=why.weaker)))
-    return Failure(Kind.GUARD, why.words, part_text(e), here.path, (here.i,), repairs)
+    repairs = (*why.repairs, Relax(here.path, replace(e, guard=why.weaker)))
+    return here.fails(fail.GUARD, here.i, words=why.words, more=repairs)
 
 
 def _mark_failure(here: Part, e: sre.Terminal) -> Iterator[Failure]:
-    """The event is asked for and the terminal does not mark it, or the other way round."""
-    goal, _, path, i, _ = here
-    if goal.marks is None or goal.is_marked(i) == e.marked:
-        return
-    part, other = part_text(e), mend.Remark(path, replace(e, marked=not e.marked))
-    if e.marked:
-        words = f"event {i} is not among the positions, and {part} marks it"
-        yield Failure(Kind.UNMARKED, words, part, path, (i,), (mend.Give(i), other))
-    else:
-        words = f"event {i} is among the positions, and {part} does not mark it"
-        yield Failure(Kind.LEFTOVER, words, part, path, (i,), (mend.Drop(i), other))
+    """Yield that the event is asked for and not marked, or the other way round."""
+    goal, i = here.goal, here.i
+    if goal.marks is not None and goal.is_marked(i) != e.marked:
+        row = fail.MARKED if e.marked else fail.NOT_MARKED
+        yield here.fails(row, i, into=replace(e, marked=not e.marked))
 
 
 def of_run(here: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
-    """The events from i on that an iteration without marks and registers takes, as one node."""
+    """Yield the events that an iteration without marks and registers takes, as one node."""
     goal, below = here.goal, here.below(0)
-    if isinstance(here.e, sre.Star):
+    if isinstance(here.part, sre.Star):
         yield here.up_to(here.i)
     elif goal.allowance >= HEAVY:
-        option = (mend.Relax(below.path, sre.Option(e)),)
-        yield here.up_to(here.i, missing(below.path, part_text(e), option))
+        yield here.up_to(here.i, below.missing(Relax(below.path, sre.Option(e))))
     failures: tuple[Failure, ...] = ()
     for k in range(here.i, goal.stop):
-        once = (d for d in of_terminal(below._replace(i=k), e) if d.valuation.end > k)
+        once = (d for d in of_terminal(below.at(k, below.v), e) if d.valuation.end > k)
         if (d := next(once, None)) is None:
             return
         failures += d.failures

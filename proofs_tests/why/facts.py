@@ -33,6 +33,7 @@ from proofs_tests.why.mutations import Question
 def check_facts(q: Question, why: Why) -> None:
     for failure in why.failures:
         assert is_true(q, why, failure), (failure, str(why))
+        assert isinstance(None if isinstance(failure.of, str) else failure.of, failure.row.pattern)
         for p in failure.positions:
             assert str(p) in failure.words, failure
 

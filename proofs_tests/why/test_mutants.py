@@ -77,11 +77,12 @@ def everything_loose(phi: cel.Formula, above: Context) -> tuple[Context, ...]:
     return tuple(replace(below, loose=True) for below in contexts(phi, above))
 
 
-def same_type(goal: Goal, phi: cel.Atom, path: Any, i: int) -> tuple[Failure, ...]:
+def same_type(here: table.Part, phi: cel.Atom, i: int) -> tuple[Failure, ...]:
     """The repair is the type that the event has."""
+    goal = here.goal
     return tuple(
         replace(f, repairs=(Retype(goal.at[i], goal.events[i].type),)) if f.kind is Kind.TYPE else f
-        for f in _WRONG(goal, phi, path, i)
+        for f in _WRONG(here, phi, i)
     )
 
 
@@ -95,9 +96,8 @@ def same_window(window: Window, span: Any) -> Window:
 
 def next_position(here: table.Part, end: int, start: int) -> Failure:
     """A gap is counted with the event after it."""
-    at, n = here.goal.at, start - end
-    words = f"gap of {n} events between {at[end]} and {at[start]}"
-    return replace(_GAP(here, end, start), words=words)
+    failure = _GAP(here, end, start)
+    return replace(failure, facts={**failure.facts, "n": start - end})
 
 
 _GAP = table._gap
@@ -155,7 +155,7 @@ def agreeing(shape: Shape) -> Callable[[Random], bool]:
 REFERENCE = on_seeds(agreeing(SHAPE), 80)
 REFERENCE_OF_WAITS = on_seeds(agreeing(Shape(depth=2, events=7, timed=True)), 40)
 BLAME = blames(SHAPE).judge(
-    160, (table, "_wrong"), (windows, "_wide"), (table, "_gap"), (deduction, "cost")
+    160, (table, "_wrong"), (windows, "wider"), (table, "_gap"), (deduction, "cost")
 )
 
 MUTANTS = [
@@ -170,7 +170,7 @@ MUTANTS = [
     mutant(REFERENCE_OF_WAITS, windows.Question, "last_waited", not_after_the_positions),
     mutant(REFERENCE_OF_WAITS, windows.Meter, "fits", strict_fits, id="strict_fits_of_waits"),
     mutant(BLAME, table, "_wrong", same_type),
-    mutant(BLAME, windows, "_wide", same_window),
+    mutant(BLAME, windows, "wider", same_window),
     mutant(BLAME, table, "_gap", next_position),
     mutant(BLAME, deduction, "cost", first_is_blamed),
 ]

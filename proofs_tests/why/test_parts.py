@@ -10,12 +10,14 @@ import pytest
 import cerlab
 from cerlab.logic.cel.semantics import MAX_EVENTS, valuations
 from cerlab.logic.cel.syntax import Atom
-from cerlab.why import Kind, repairs
+from cerlab.model.clauses import EventWindow
+from cerlab.why import Kind, Repair, explain, repairs
 from cerlab.why.candidates import regions
 from cerlab.why.cel import Part, derivations
 from cerlab.why.deduction import Goal, passes
-from cerlab.why.failure import HEAVY, LIGHT, Failure, Relax, cost, ending_at
+from cerlab.why.failure import FILTER, HEAVY, LIGHT, Drop, Failure, Give, Relax, Widen, cost
 from cerlab.why.question import Context, Question, unmarked_ends
+from cerlab.why.strategies import ending_at
 from proofs_tests.clauses.tables import c, word
 
 
@@ -71,7 +73,32 @@ def test_each_cost_of_one_or_two_failures_has_a_pass() -> None:
 def test_to_write_one_part_weaker_costs_once() -> None:
     """Require that one terminal repairs both failures."""
     ways = (Relax((0,), cerlab.parse_formula(text)) for text in ("A", "B"))
-    assert cost([Failure(Kind.FILTER, "", repairs=(way,)) for way in ways]) == LIGHT
+    assert cost([Failure(FILTER, repairs=(way,)) for way in ways]) == LIGHT
+
+
+@pytest.mark.parametrize(
+    ("query", "types", "positions", "proved"),
+    [
+        ("SELECT * WHERE A : B", "ACB", (0, 2), Relax((), cerlab.parse_formula("A ; B"))),
+        ("SELECT * WHERE A ; B : C", "ABC", (0, 2), Give(1)),
+        ("SELECT * WHERE A ; B", "ABC", (0, 1, 2), Drop(2)),
+        ("SELECT * WHERE A ; B WITHIN 1 EVENTS", "ACB", (0, 2), Widen(EventWindow(2))),
+    ],
+)
+def test_a_repair_that_leaves_the_events_as_they_are_is_proved_by_the_derivation(
+    query: str,
+    types: str,
+    positions: tuple[int, ...],
+    proved: Repair,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No question is asked again, except for repairs of events; with LIMIT it is asked."""
+    asked: list[Question] = []
+    monkeypatch.setattr(repairs, "holds", lambda question: asked.append(question))
+    explanation = explain(question_of(query, types, *positions))
+    assert explanation.repairs == (proved,)
+    assert all(len(question.stream) < len(types) for question in asked)
+    assert explain(question_of(f"{query} LIMIT 1", types, *positions)).repairs == ()
 
 
 def test_positions_out_of_the_stream_are_no_answer() -> None:

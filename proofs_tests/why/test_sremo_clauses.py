@@ -14,8 +14,9 @@ from cerlab.model.answer import Positions
 from cerlab.viz import graph_of, svg
 from cerlab.viz.graph import NodeKind
 from cerlab.why import Derivation, Repair, Why, deduction, why, why_to_json
-from cerlab.why.candidates import SremoQuestion, starts
+from cerlab.why.candidates import regions
 from cerlab.why.failure import Alter, Drop, Give, Insert, Reach, Relax, Remark, Remove, Retype
+from cerlab.why.question import SremoQuestion
 from proofs_tests.clauses.tables import word
 from proofs_tests.sremo.tables import sre
 
@@ -163,7 +164,7 @@ def test_before_the_first_mark_only_what_may_begin_unmarked_is_looked_for(
     text: str, before: bool
 ) -> None:
     question = SremoQuestion(sre(text), cerlab.Stream.from_events(word("AAAA")), (3,))
-    assert list(starts(question)) == [0 if before else 3]
+    assert list(regions(question)) == [(0 if before else 3, 3)]
 
 
 def test_long_gaps_are_one_node() -> None:

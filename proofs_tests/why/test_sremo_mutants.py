@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -17,7 +17,7 @@ from cerlab.testing import Shape
 from cerlab.why import question as windows
 from cerlab.why import sremo
 from cerlab.why.deduction import Contents, Reading
-from cerlab.why.failure import Failure, Kind, Path, Relax
+from cerlab.why.failure import WINDOW, Failure, Relax
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.suite import Suite
 from proofs_tests.why.test_sremo_agreement import agree, random_question
@@ -56,23 +56,21 @@ def first_stays(
 _REGISTERS_AFTER = sremo.MarkGoal.registers_after
 
 
-def strict_window(
-    e: Window, path: Path, reading: Reading, events: Sequence[Any]
-) -> Iterator[Failure]:
+def strict_window(here: sremo.Part, e: Window, reading: Reading) -> Iterator[Failure]:
     """Windows are strict."""
     window: Any = e
     narrower = replace(window, width=e.width - 1) if e.width > 1 else e
-    return _OUTSIDE(narrower, path, reading, events)
+    return _OUTSIDE(here, narrower, reading)
 
 
 _OUTSIDE = windows.out_of_window
 
 
-def by_length(e: Window, path: Path, reading: Reading, events: Sequence[Any]) -> Iterator[Failure]:
+def by_length(here: sremo.Part, e: Window, reading: Reading) -> Iterator[Failure]:
     """The span is of all events, marked or not."""
     if isinstance(e, SpanWindow) and reading.end - reading.start > e.width:
-        return iter((Failure(Kind.WINDOW, "", repairs=(Relax(path, e),)),))
-    return _OUTSIDE(e, path, reading, events)
+        return iter((Failure(WINDOW, repairs=(Relax(here.path, e),)),))
+    return _OUTSIDE(here, e, reading)
 
 
 def same_window(e: Window, span: Any) -> Window:
@@ -83,9 +81,7 @@ def same_window(e: Window, span: Any) -> Window:
 def next_position(operator: sremo.Part, end: int, start: int) -> Failure:
     """A gap is counted with the event after it."""
     failure = _GAP(operator, end, start)
-    n = start - end + 1
-    words = f"gap of {n} events at '.', between {end - 1} and {start}"
-    return replace(failure, words=words)
+    return replace(failure, facts={**failure.facts, "n": start - end + 1})
 
 
 _GAP = sremo._gap
@@ -129,7 +125,7 @@ def agreeing(*kinds: type) -> Judge:
 
 WINDOWS = (sre.SpanWindow, sre.LengthWindow, sre.Within)
 BLAME = BLAMES.judge(
-    400, (windows, "_wider"), (sremo, "_gap"), (sremo, "_guard_failure"), (sremo, "rival_of")
+    400, (windows, "wider"), (sremo, "_gap"), (sremo, "_guard_failure"), (sremo, "rival_of")
 )
 
 MUTANTS = [
@@ -139,7 +135,7 @@ MUTANTS = [
     mutant(agreeing(sre.Terminal), sremo.MarkGoal, "registers_after", first_stays),
     mutant(agreeing(*WINDOWS), sremo, "out_of_window", strict_window),
     mutant(agreeing(sre.SpanWindow), sremo, "out_of_window", by_length),
-    mutant(BLAME, windows, "_wider", same_window),
+    mutant(BLAME, windows, "wider", same_window),
     mutant(BLAME, sremo, "_gap", next_position),
     mutant(BLAME, sremo, "_guard_failure", as_it_stands),
     mutant(BLAME, sremo, "rival_of", last_rival),
