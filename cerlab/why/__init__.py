@@ -156,7 +156,9 @@ def explain(question: AnyQuestion) -> Why:
     if best is None:
         failures = (FAR.failure(most=FARTHEST // HEAVY),)
         return Why(False, question.positions, None, failures, None, {})
-    derivation = _in_whole_stream(best.derivation, best.at)
+    derivation = best.derivation
+    if isinstance(question, Question):
+        derivation = _in_whole_stream(derivation, best.at)
     positions = {*question.positions}.union(*(_positions(n.valuation) for n in derivation))
     events = {p: question.stream[p] for p in sorted(positions)}
     failures = best.failures

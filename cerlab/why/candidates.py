@@ -222,7 +222,7 @@ def _of_expression(question: SremoQuestion, region: Region, allowance: int) -> I
 
     With no allowance, yield only the shortest reading that has exactly the marks.
     """
-    S, lo, (first, last) = question.events, region[0], _interval(question)
+    S, lo, first, last = question.events, region[0], question.positions[0], question.positions[-1]
     read, at = reads(question.e), range(len(S))
     goal = sremo.MarkGoal(S, at, question.positions, first, last, allowance=allowance, read=read)
     interval = other_interval((first, last), question.start, question.end) if allowance else ()
@@ -240,10 +240,6 @@ def _of_expression(question: SremoQuestion, region: Region, allowance: int) -> I
                 yield Candidate(d, at, (), failures, (price, blame(failures), length, -i))
                 if not allowance and not failures:
                     return
-
-
-def _interval(question: SremoQuestion) -> tuple[int, int]:
-    return question.positions[0], question.positions[-1]
 
 
 def _consistent_repairs(d: SremoDerivation, failures: tuple[Failure, ...]) -> tuple[Failure, ...]:

@@ -9,9 +9,8 @@ fail an obligation and go on as if it had not: the failures that cost the least 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, assert_never
 
 from cerlab.budget import spend
@@ -30,7 +29,6 @@ from cerlab.why.deduction import (
     NARROW,
     NEARBY,
     CelDerivation,
-    Chart,
     Derivation,
     Goal,
     concatenation,
@@ -42,7 +40,7 @@ from cerlab.why.strategies import ending_at, first_preferred, hole, moved_answer
 
 def derivations(here: Part) -> list[CelDerivation]:
     """The derivations of a formula that the goal allows, the best of each item."""
-    return chart(here).all(_clause(here))
+    return here.chart().all(_clause(here))
 
 
 def _clause(here: Part) -> Iterator[CelDerivation]:
@@ -163,7 +161,7 @@ def iterations(here: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]
 
     # Another round may follow each round, so its end is not yet the end of the whole.
     more_may_follow = replace(here.context, trailing=False)
-    rounds = chart(replace(here, context=more_may_follow), lambda d: min(len(d.children), alike))
+    rounds = replace(here, context=more_may_follow).chart(lambda d: min(len(d.children), alike))
     first = [d for d in map(here.above, once) if rounds.offer(d)]
     found = rounds.rounds_of(first, longer)
     if not isinstance(phi, cel.Count):
@@ -296,9 +294,10 @@ def _alone(
     V, at = d.valuation, here.goal.at
     if V is None or not here.may_fail:
         return
-    labels = ", ".join(f"{X}: {positions_text(at[i] for i in D)}" for X, D in V.labels.items())
-    facts: dict[str, Any] = {"into": has, "lacks": lacks, "labels": labels or "no labels"}
-    yield here.above(d, (here.fails(fail.AND, V.start, V.end, **facts),))
+    texts = (f"{X}: {positions_text(at[i] for i in D)}" for X, D in V.labels.items())
+    labels = ", ".join(texts) or "no labels"
+    failure = here.fails(fail.AND, V.start, V.end, into=has, lacks=lacks, labels=labels)
+    yield here.above(d, (failure,))
 
 
 def _counter_examples(goal: Goal, right: Formula, kept: Sequence[CelDerivation]) -> list[Valuation]:
@@ -322,9 +321,10 @@ def _unless(
     intervals = {(R.start, R.end) for R in rivals if inside((R,), V)}
     alter = (fail.Alter(goal.at[W.start]),) if intervals == {(W.start, W.start)} else ()
     rival = moved_answer(complex_event(W), goal.at)
-    where = f"{positions_text(rival.positions)} in [{rival.start}, {rival.end}]"
-    facts: dict[str, Any] = {"right": phi.right, "where": where + _waiting_then(goal, d, W)}
-    yield here.fails(fail.UNLESS, rival=rival, more=alter, into=phi.left, **facts)
+    ends = f"[{rival.start}, {rival.end}]{_waiting_then(goal, d, W)}"
+    yield here.fails(
+        fail.UNLESS, rival=rival, more=alter, into=phi.left, right=phi.right, ends=ends
+    )
 
 
 def inside(rivals: Iterable[Valuation], V: Valuation) -> Valuation | None:
@@ -407,37 +407,28 @@ class Part(deduction.Part[Formula, Valuation | None]):
         psi, context = children(self.part)[n], contexts(self.part, self.context)[n]
         return Part(self.goal, psi, (*self.path, n), context)
 
+    def item(self, d: CelDerivation) -> Hashable:
+        """Return the interval and the positions of labels that are read; under ALL, of visible."""
+        V, context = d.valuation, self.context
+        if V is None:
+            return None
+        read = context.read | context.visible if context.loose else context.read
+        return (V.start, V.end, *((X, D) for X, D in V.labels.items() if X in read))
 
-def chart(
-    here: Part, more: Callable[[CelDerivation], Hashable] = lambda d: None
-) -> Chart[CelDerivation]:
-    """The chart of a part: items that look equal from above, and `more` that tells them apart."""
-    return Chart(here.goal, lambda d: (item(here.context, d), more(d)), partial(_outside, here))
-
-
-def item(context: Context, d: CelDerivation) -> Hashable:
-    """The interval, and the positions of the labels that are read above; under ALL, the visible."""
-    V = d.valuation
-    if V is None:
-        return None
-    read = context.read | context.visible if context.loose else context.read
-    return (V.start, V.end, *((X, D) for X, D in V.labels.items() if X in read))
-
-
-def _outside(here: Part, d: CelDerivation) -> int:
-    """Return the cost of beginning or ending the whole match at the wrong place."""
-    goal, context, V = here.goal, here.context, d.valuation
-    marks = goal.marks or ()
-    if V is None or context.loose:
-        return 0
-    left_out = wrong_ends = 0
-    if context.leading:
-        left_out += bisect_left(marks, V.start)
-        wrong_ends += goal.start is not None and V.start != goal.start
-    if context.trailing:
-        left_out += len(marks) - bisect_right(marks, V.end)
-        wrong_ends += goal.end is not None and V.end != goal.end
-    return HEAVY * (left_out + min(wrong_ends, 1))  # one repair of the interval mends both ends
+    def surcharge(self, d: CelDerivation) -> int:
+        """Return the cost of beginning or ending the whole match at the wrong place."""
+        goal, context, V = self.goal, self.context, d.valuation
+        marks = goal.marks or ()
+        if V is None or context.loose:
+            return 0
+        left_out = wrong_ends = 0
+        if context.leading:
+            left_out += bisect_left(marks, V.start)
+            wrong_ends += goal.start is not None and V.start != goal.start
+        if context.trailing:
+            left_out += len(marks) - bisect_right(marks, V.end)
+            wrong_ends += goal.end is not None and V.end != goal.end
+        return HEAVY * (left_out + min(wrong_ends, 1))  # one repair of the interval mends both ends
 
 
 def of_atom(here: Part, phi: cel.Atom) -> Iterator[CelDerivation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple, TypeAlias, assert_never
@@ -71,7 +71,8 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
             sides = ", ".join(_both_sides(condition, each, S, at) for each in wrong[:MOST_EXAMPLES])
             words = f"{predicate_text(condition)} is false: {sides}"
             positions = frozenset(i for each in wrong for i in each.values())
-            ways = [_may_mend(S, each, condition) for each in wrong]
+            reads = ([(each[x.label], x.attribute) for x in condition.attributes] for each in wrong)
+            ways = [_may_mend(S, read) for read in reads]
             return WhyFalse(words, positions, positions.intersection(*ways))
         case cond.Application():
             events = sorted({i for X in labels_of(condition) for i in V.labels.get(X, ())})
@@ -82,17 +83,14 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
             assert_never(condition)
 
 
-def _only(failing: Sequence[int]) -> frozenset[int]:
+def _only(failing: Collection[int]) -> frozenset[int]:
     return frozenset(failing) if len(failing) == 1 else frozenset()
 
 
-def _may_mend(
-    S: Sequence[Event], where: Mapping[str, int], comparison: cond.Correlation
-) -> frozenset[int]:
-    """The events that may be altered: where one gives nothing to compare, only that."""
-    read = [(where[x.label], x.attribute) for x in comparison.attributes]
+def _may_mend(S: Sequence[Event], read: Sequence[tuple[int, str]]) -> frozenset[int]:
+    """Return the events that may be altered: where one gives nothing to compare, only that."""
     empty = {p for p, name in read if kind_of(value_of(S[p], name)) is None}
-    return _only([*empty]) if empty else frozenset(where.values())
+    return _only(empty) if empty else frozenset(p for p, _ in read)
 
 
 def _events(where: Mapping[str, int], S: Sequence[Event]) -> dict[str, Event]:
@@ -271,8 +269,5 @@ def _may_mend_guard(
         read = [(where[r], name) for r, name in _reads(atom) if r in where]
         if len(read) < len(list(_reads(atom))):
             continue
-        there = [(p, name) for p, name in read if p is not None]
-        bare = {p for p, name in there if kind_of(value_of(events[p], name)) is None}
-        if len(bare) <= 1:
-            positions |= bare or {p for p, _ in there}
+        positions |= _may_mend(events, [(p, name) for p, name in read if p is not None])
     return frozenset(positions)

@@ -176,11 +176,28 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Part(Generic[P, V]):
-    """A part of a query at its path, with the goal."""
+    """A part of a query at its path, with the goal.
+
+    A language has a subclass with what a clause reads of its surroundings, and its clause table.
+    """
 
     goal: Goal
     part: P
     path: Path
+
+    def item(self, d: Derivation[P, V]) -> Hashable:
+        """Return all that a part above can see of a derivation of this part."""
+        raise NotImplementedError
+
+    def surcharge(self, d: Derivation[P, V]) -> int:
+        """Return what a derivation of this part will cost besides, further up."""
+        return 0
+
+    def chart(
+        self, more: Callable[[Derivation[P, V]], Hashable] = lambda d: None
+    ) -> Chart[Derivation[P, V]]:
+        """Return a chart of this part; `more` tells derivations of one item apart."""
+        return Chart(self.goal, lambda d: (self.item(d), more(d)), self.surcharge)
 
     @property
     def may_fail(self) -> bool:
@@ -196,9 +213,10 @@ class Part(Generic[P, V]):
 
     def gap(self, sign: str, between: range, into: P) -> Failure:
         """Return the failure of events where this part allows none; `into` allows them."""
-        n, at = len(between), tuple(self.goal.at[i] for i in between)
-        facts: dict[str, Any] = {"n": n, "s": "s" * (n > 1), "sign": sign, "into": into}
-        return self.fails(GAP, between.start - 1, between.stop, more=(Remove(at),), **facts)
+        n, remove = len(between), Remove(tuple(self.goal.at[i] for i in between))
+        events = f"{n} event{'s' * (n > 1)}"
+        ends = (between.start - 1, between.stop)
+        return self.fails(GAP, *ends, more=(remove,), events=events, sign=sign, into=into)
 
     def missing(self, *others: Repair) -> Failure:
         """Return the failure of this part without an event; `others` are further repairs of it."""
@@ -224,7 +242,7 @@ class Chart(Generic[D]):
     """
 
     def __init__(
-        self, goal: Goal, item: Callable[[D], Hashable], surcharge: Callable[[D], int] = lambda d: 0
+        self, goal: Goal, item: Callable[[D], Hashable], surcharge: Callable[[D], int]
     ) -> None:
         self._goal, self._item, self._surcharge = goal, item, surcharge
         self._best: dict[Hashable, tuple[tuple[int, int], D]] = {}

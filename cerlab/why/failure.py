@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -192,15 +192,15 @@ class Row:
         **facts: Any,
     ) -> Failure:
         """Return a failure of this row; `more` are repairs that only some failures have."""
+        facts["path"] = path
         if positions:
             p, q = positions[0], positions[-1]
-            facts = {"p": p, "q": q, "position": p, "start": p, "end": q, **facts}
-        known = {"path": path, **facts}
-        own = (
-            make(**{each.name: known[each.name] for each in fields(make) if each.name in known})
+            facts.update(p=p, q=q, position=p, start=p, end=q)
+        repairs = [
+            make(*(facts[name] for name in make.__match_args__ if name in facts))
             for make in self.repairs
-        )
-        return Failure(self, part, path, positions, (*own, *more), rival, facts)
+        ]
+        return Failure(self, part, path, positions, (*repairs, *more), rival, facts)
 
 
 @drawable
@@ -381,7 +381,7 @@ MISSING = Row(Kind.MISSING, cel.Atom | cel.Not | Terminal, _missing, (Insert,), 
 GAP = Row(
     Kind.GAP,
     cel.Concat | cel.ConcatPlus | cel.Count | sre.Concat | sre.Star | sre.Plus,
-    "gap of {n} event{s} at '{sign}', between {p} and {q}",
+    "gap of {events} at '{sign}', between {p} and {q}",
     (Relax,),
     further=1,
 )
@@ -404,7 +404,9 @@ AND = Row(
     "with {labels}",
     (Relax,),
 )
-UNLESS = Row(Kind.UNLESS, cel.Unless, "UNLESS: {right} matches inside, at {where}", (Relax,))
+UNLESS = Row(
+    Kind.UNLESS, cel.Unless, "UNLESS: {right} matches inside, at {rival} in {ends}", (Relax,)
+)
 WAITS = Row(
     Kind.CLOCK,
     cel.Wait,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from cerlab.budget import spend
 from cerlab.logic.cel import syntax as cel
@@ -23,7 +23,6 @@ from cerlab.predicates.condition import labels_of
 from cerlab.predicates.text import name_text
 from cerlab.why.cel import (
     Part,
-    chart,
     false_filter,
     iterations,
     of_atom,
@@ -84,7 +83,7 @@ def _clause(here: Part, scope: Scope) -> Iterator[CelDerivation]:
 
 
 def _derivations(here: Part, scope: Scope) -> list[CelDerivation]:
-    return chart(here, lambda d: bindings_item(d, scope)).all(_clause(here, scope))
+    return here.chart(lambda d: bindings_item(d, scope)).all(_clause(here, scope))
 
 
 def bindings_item(d: CelDerivation, scope: Scope) -> tuple[tuple[str, int | None], ...]:
@@ -100,7 +99,7 @@ def _choosing(here: Part, outside: Scope) -> list[CelDerivation]:
     names = sorted(x for x in own if _needs_lookup(phi, x, outside.types))
     around = {x: p for x, p in outside.choice.items() if x not in own}
     candidates = (*(goal.marks or ()), *((None,) if here.may_fail else ()))
-    best = chart(here)
+    best = here.chart()
     # Exponential in these variables only; all others find their event by their label.
     for events in product(candidates, repeat=len(names)):
         spend(own=goal.budget)
@@ -173,8 +172,8 @@ def _two_events(goal: Goal, x: str, one: CelDerivation, other: CelDerivation) ->
     if first is not None and second is not None:
         pair = goal.at[first], goal.at[second]
         assert isinstance(other.part, cel.As)
-        facts: dict[str, Any] = {"variable": name_text(x), "into": other.part.body}
-        yield VARIABLE.failure(other.part, other.path, pair, **facts)
+        name, into = name_text(x), other.part.body
+        yield VARIABLE.failure(other.part, other.path, pair, variable=name, into=into)
 
 
 def _event(node: CelDerivation) -> int | None:

@@ -17,7 +17,7 @@ from cerlab.logic.cel.syntax import Formula, children, waits, with_part
 from cerlab.logic.cel.text import formula_text, node_text, window_text
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.stream import Stream
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Condition, On
@@ -271,15 +271,9 @@ def _clauses(query: CeqlQuery) -> Iterator[Weaker]:
 
 
 def without(query: CeqlQuery, clause: str) -> CeqlQuery:
-    """The query without a clause: from, partition, strategy, consume or limit."""
-    defaults: dict[str, dict[str, Any]] = {
-        "from": {"streams": ()},
-        "partition": {"partition": ()},
-        "strategy": {"strategy": None},
-        "consume": {"consume": Consume.NONE},
-        "limit": {"limit": None},
-    }
-    return replace(query, **defaults[clause])
+    """Return the query without a clause: from, partition, strategy, consume or limit."""
+    name = "streams" if clause == "from" else clause
+    return replace(query, **{name: getattr(CeqlQuery(query.formula), name)})
 
 
 def _places(

@@ -277,8 +277,10 @@ def _key_failures(
         n = next(n for n, (a, b) in enumerate(zip(own, key, strict=True)) if a != b)
         other = value_text(key[n][1])
     name, value = name_text(attributes[n]), value_words(event, attributes[n])
-    facts: dict[str, Any] = {"clause": "partition", "name": name, "value": value, "other": other}
-    return (row.failure(part, positions=(p,), **facts),)
+    failure = row.failure(
+        part, positions=(p,), clause="partition", name=name, value=value, other=other
+    )
+    return (failure,)
 
 
 def compares_with_all(phi: Formula) -> bool:

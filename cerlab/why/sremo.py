@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, assert_never
+from typing import NamedTuple, assert_never
 
 from cerlab.budget import spend
 from cerlab.logic.sremo import syntax as sre
@@ -22,7 +22,6 @@ from cerlab.why import failure as fail
 from cerlab.why.conditions import may_hold, why_guard_false
 from cerlab.why.deduction import (
     NEARBY,
-    Chart,
     Contents,
     Derivation,
     Goal,
@@ -43,7 +42,7 @@ def readings(here: Part) -> list[SremoDerivation]:
     # A part reads nothing else of its surroundings, so one search serves all chains that reach i.
     key = (goal.marks is None, goal.by_marks, here.path, here.i, here.v)
     if key not in goal.cache:
-        goal.cache[key] = goal.chart().all(_rule(here))
+        goal.cache[key] = here.chart().all(_rule(here))
     return goal.cache[key]
 
 
@@ -113,13 +112,13 @@ def _sequence(here: Part, links: Iterable[Link]) -> list[SremoDerivation]:
     ways = [here.up_to(here.i)]
     for n, link in enumerate(links):
         longer = (d for before in ways for d in _longer(before, link, first=n == 0))
-        ways = here.goal.chart().all(longer)
+        ways = here.chart().all(longer)
     return ways
 
 
 def _iteration(here: Part, body: Link, e: sre.Star | sre.Plus) -> list[SremoDerivation]:
     """One round, two rounds, ..; and none, of ``*``. A round goes on, or it is the first."""
-    rounds, none = here.goal.chart(), here.up_to(here.i)
+    rounds, none = here.chart(), here.up_to(here.i)
     if isinstance(e, sre.Star):
         rounds.offer(none)
     once = list(_longer(none, body, first=True))
@@ -195,9 +194,16 @@ def instance_in_gap(e: sre.SkipNext, link: Link, instances: list[Reading]) -> tu
     first = min(instances, key=lambda r: (r.end, -r.start))
     alone = all(r == first for r in instances) and first.end == first.start + 1
     more = (fail.Alter(first.start), fail.Remove((first.start,))) if alone else ()
-    facts: dict[str, Any] = {"next": link.part.part, "events": _events_text(first), "more": more}
-    into, rival = sre.SkipAny(e.operands), rival_of(first)
-    return (link.operator.fails(fail.INSTANCE, *first.ends, rival=rival, into=into, **facts),)
+    failure = link.operator.fails(
+        fail.INSTANCE,
+        *first.ends,
+        rival=rival_of(first),
+        more=more,
+        into=sre.SkipAny(e.operands),
+        next=link.part.part,
+        events=_events_text(first),
+    )
+    return (failure,)
 
 
 def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[Failure, ...]]]:
@@ -255,8 +261,10 @@ def _of_negation(here: Part, derivations: Iterable[SremoDerivation]) -> Iterator
 def _negation_failure(here: Part, reading: Reading) -> Failure:
     assert isinstance(here.part, sre.Negation)
     alter = (fail.Alter(reading.start),) if reading.end == reading.start + 1 else ()
-    facts: dict[str, Any] = {"body": here.part.body, "events": _events_text(reading), "more": alter}
-    return here.fails(fail.NEGATION, *reading.ends, rival=rival_of(reading), into=SKIP, **facts)
+    body, events, rival = here.part.body, _events_text(reading), rival_of(reading)
+    return here.fails(
+        fail.NEGATION, *reading.ends, rival=rival, more=alter, into=SKIP, body=body, events=events
+    )
 
 
 def rival_of(r: Reading) -> ComplexEvent | None:
@@ -321,8 +329,9 @@ def _alone(here: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> Sremo
     """The other side does not take what this one takes, with its marks."""
     r = d.valuation
     marks = f" with the marks {positions_text(r.marks)}" if r.end > r.start else ""
-    facts: dict[str, Any] = {"lacks": lacks, "events": _events_text(r), "marks": marks}
-    return here.above(d, (here.fails(fail.BOTH, *r.ends, into=has, **facts),))
+    events = _events_text(r)
+    failure = here.fails(fail.BOTH, *r.ends, into=has, lacks=lacks, events=events, marks=marks)
+    return here.above(d, (failure,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,15 +362,6 @@ class MarkGoal(Goal):
         """The marked positions from `start` to before `stop`, which nothing there marks."""
         return self.leftover(self.between(start - 1, stop), "expression marks")
 
-    def chart(self) -> Chart[SremoDerivation]:
-        """A chart of one part from one position: an item is where it ends, and the registers."""
-        return Chart(self, self.item)
-
-    def item(self, d: SremoDerivation) -> Hashable:
-        """Return the item of a derivation: all that a part above can see of it."""
-        r = d.valuation
-        return (r.end, r.registers, r.marks if self.by_marks else ())
-
 
 @dataclass(frozen=True, slots=True)
 class Part(deduction.Part[Sremo, Reading]):
@@ -381,6 +381,11 @@ class Part(deduction.Part[Sremo, Reading]):
         for n in path:
             e = children(e)[n]
         return Part(self.goal, e, (*self.path, *path), self.i, self.v)
+
+    def item(self, d: SremoDerivation) -> Hashable:
+        """Return where a derivation ends and what the registers hold; in a negation, its marks."""
+        r = d.valuation
+        return (r.end, r.registers, r.marks if self.goal.by_marks else ())
 
     def up_to(self, end: int, *failures: Failure, marks: Positions = ()) -> SremoDerivation:
         """A leaf that takes the events before `end`, and leaves the registers as they are."""

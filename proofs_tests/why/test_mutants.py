@@ -48,7 +48,7 @@ def as_without_its_label(phi: Any, V: Valuation | None) -> Valuation | None:
 _RELABEL = table.relabelled
 
 
-def intervals_only(context: Context, d: CelDerivation) -> Any:
+def intervals_only(self: table.Part, d: CelDerivation) -> Any:
     """Derivations that differ in labels a filter reads are taken as equal."""
     return None if d.valuation is None else d.interval
 
@@ -97,7 +97,7 @@ def same_window(window: Window, span: Any) -> Window:
 def next_position(here: table.Part, end: int, start: int) -> Failure:
     """A gap is counted with the event after it."""
     failure = _GAP(here, end, start)
-    return replace(failure, facts={**failure.facts, "n": start - end})
+    return replace(failure, facts={**failure.facts, "events": f"{start - end} events"})
 
 
 _GAP = table._gap
@@ -226,6 +226,6 @@ def test_a_labelling_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     It is too rare among random cases.
     """
     case = passing("why/either-label-with-a-filter-on-one")
-    monkeypatch.setattr(table, "item", intervals_only)
+    monkeypatch.setattr(table.Part, "item", intervals_only)
     with pytest.raises(AssertionError, match="the automaton accepts"):
         reply_of(case)

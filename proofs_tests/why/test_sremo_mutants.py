@@ -81,7 +81,7 @@ def same_window(e: Window, span: Any) -> Window:
 def next_position(operator: sremo.Part, end: int, start: int) -> Failure:
     """A gap is counted with the event after it."""
     failure = _GAP(operator, end, start)
-    return replace(failure, facts={**failure.facts, "n": start - end + 1})
+    return replace(failure, facts={**failure.facts, "events": f"{start - end + 1} events"})
 
 
 _GAP = sremo._gap
