@@ -137,6 +137,15 @@ class Question:
         ends = {p for p in (self.start, self.end) if p is not None}
         return tuple(sorted({*self.positions, *ends}))
 
+    @property
+    def compares(self) -> bool:
+        """Whether a strategy or a clause after the formula looks at other answers."""
+        ast = self.ast
+        bare = CeqlQuery(
+            ast.formula, ast.items, None, ast.streams, ast.partition, window=ast.window
+        )
+        return ast != bare or self.strategy is not None or compares_with_all(ast.formula)
+
     def passes(self, event: Event) -> bool:
         """Whether FROM lets an event in."""
         return is_of_streams(event, self.ast.streams)

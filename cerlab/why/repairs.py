@@ -15,7 +15,7 @@ from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.logic.sremo import syntax as sre
-from cerlab.model.clauses import AttributeWindow, Consume
+from cerlab.model.clauses import AttributeWindow
 from cerlab.model.event import Event, Value, with_values
 from cerlab.model.stream import Stream
 from cerlab.predicates.condition import SetOf
@@ -28,7 +28,6 @@ from cerlab.why.question import (
     AnyQuestion,
     Question,
     SremoQuestion,
-    compares_with_all,
     out_of_stream,
 )
 
@@ -59,19 +58,15 @@ def _derivation_stands(question: AnyQuestion, failures: Sequence[Failure], repai
     It does where events stay as they are, and nothing compares it with others. A part that does not
     wait ends earlier, and weaker parts of an expression store or skip other events.
     """
-    P, ends = question.positions, (question.start, question.end)
-    if isinstance(question, SremoQuestion):
-        weaker: tuple[type, ...] = ()
-    else:
-        ast = question.ast
-        compares = question.strategy is not None or compares_with_all(question.formula)
-        if compares or question.first_order or ast.limit or ast.consume is not Consume.NONE:
+    known: tuple[type, ...] = (mend.Give, mend.Drop, mend.Reach)
+    if isinstance(question, Question):
+        if question.first_order or question.compares:
             return False
         waits = any(failure.kind is Kind.CLOCK for failure in failures)
-        weaker = (mend.Widen, mend.End, *(() if waits else (mend.Relax,)))
-    if isinstance(repair, mend.Drop) and (repair.position,) == P:
-        return isinstance(question, Question) and None not in ends
-    return isinstance(repair, (mend.Give, mend.Drop, mend.Reach, *weaker))
+        known += (mend.Widen, mend.End, *(() if waits else (mend.Relax,)))
+    if isinstance(repair, mend.Drop) and (repair.position,) == question.positions:
+        return False
+    return isinstance(repair, known)
 
 
 def holds(question: AnyQuestion) -> bool:
