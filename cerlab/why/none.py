@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Unpack, assert_never
+from typing import Any, TypeAlias, Unpack, assert_never
 
 from cerlab import display, io
 from cerlab.budget import poll
@@ -13,7 +13,7 @@ from cerlab.display import drawable
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate.missing_names import Absent, requirements_of
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.syntax import Formula, children, waits, with_part
+from cerlab.logic.cel.syntax import Formula, children, waits
 from cerlab.logic.cel.text import formula_text, node_text, window_text
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.answer import ComplexEvent
@@ -25,6 +25,7 @@ from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import name_text, positions_text, predicate_text
 from cerlab.why.clauses import answers
 from cerlab.why.failure import End, Path, Relax, Widen, Without
+from cerlab.why.repairs import repaired
 
 _MILLISECOND = 10**6
 
@@ -84,23 +85,27 @@ def why_none(query: What, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
     pattern, stream = as_pattern(query), io.as_stream(events, **how)
     if (answer := _first(pattern.ast, stream)) is not None:
         return WhyNone(len(stream), answer)
-    changes, untried = _enough(weaker(pattern.ast), stream)
+    changes, untried = _enough(pattern.ast, weaker(pattern.ast), stream)
     changes = [*_at_the_end(pattern.ast, stream), *_wider(pattern.ast, stream), *changes]
     if not changes:
-        changes, more = _enough(shorter(pattern.ast), stream)
+        changes, more = _enough(pattern.ast, shorter(pattern.ast), stream)
         untried += more
     absent = tuple(requirements_of(pattern).read(stream).absent())
     return WhyNone(len(stream), None, absent, tuple(changes), tuple(untried))
 
 
+Weaker: TypeAlias = tuple[str, Relax | Without]
+"""A repair that makes a query weaker, in words and as data."""
+
+
 def _enough(
-    candidates: Iterator[Weaker], stream: Stream
+    ast: CeqlQuery, weaker: Iterator[Weaker], stream: Stream
 ) -> tuple[list[Change], list[tuple[str, str]]]:
     """Return the changes that give an answer, and those no evaluator takes, with the reason."""
     changes, untried = [], []
-    for words, repair, query in candidates:
+    for words, repair in weaker:
         try:
-            answer = _first(query, stream)
+            answer = _first(repaired(ast, repair), stream)
         except (Unsupported, ResourceLimit) as error:
             poll()
             untried.append((words, error.message))
@@ -122,52 +127,47 @@ def _at_the_end(ast: CeqlQuery, stream: Stream) -> Iterator[Change]:
 
 def _wider(ast: CeqlQuery, stream: Stream) -> Iterator[Change]:
     """Yield for the window of the query, and each inside its formula, the narrowest that does."""
+
+    def first(repair: WindowRepair) -> ComplexEvent | None:
+        return _first(repaired(ast, repair), stream)
+
     if ast.window is not None:
-        yield from _narrowest(
-            ast.window, lambda window: _first(replace(ast, window=window), stream), Widen
-        )
+        yield from _narrowest(ast.window, first, Without("window"), Widen)
     for path, phi in _windows(ast.formula, ()):
-        yield from _wider_inside(ast, path, phi, stream)
+
+        def wide(window: Window, path: Path = path, phi: cel.Within = phi) -> Relax:
+            return Relax(path, replace(phi, window=window))
+
+        yield from _narrowest(phi.window, first, Relax(path, phi.body), wide)
 
 
-def _wider_inside(ast: CeqlQuery, path: Path, phi: cel.Within, stream: Stream) -> Iterator[Change]:
-    def part(window: Window | None) -> Formula:
-        return phi.body if window is None else replace(phi, window=window)
-
-    def first(window: Window | None) -> ComplexEvent | None:
-        into = part(window)
-        return _first(replace(ast, formula=with_part(ast.formula, path, into)), stream)
-
-    yield from _narrowest(phi.window, first, lambda window: Relax(path, part(window)))
+WindowRepair: TypeAlias = Relax | Widen | Without
 
 
 def _narrowest(
     own: Window,
-    first: Callable[[Window | None], ComplexEvent | None],
-    repair: Callable[[Window], Widen | Relax],
+    first: Callable[[WindowRepair], ComplexEvent | None],
+    without: WindowRepair,
+    wide: Callable[[Window], Widen | Relax],
 ) -> Iterator[Change]:
-    """The narrowest window that gives an answer; a wider one never takes the last answer away.
+    """Yield the narrowest window that gives an answer; a wider one never takes the last one away.
 
-    None of a strategy inside a formula, which may then keep others: there it is one that does.
+    A strategy inside a formula may keep other answers in a wider window; then it is one that does.
     """
-    if first(None) is None:
+    if first(without) is None:
         return
     width, window_of = _steps(own)
-
-    def attempt(steps: int) -> ComplexEvent | None:
-        return first(window_of(steps))
-
     # Doubling ends: without a window there is an answer.
     low, high = width, max(1, 2 * width)
-    while (wide := attempt(high)) is None:
+    while (found := first(wide(window_of(high)))) is None:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        answer = attempt(middle)
-        low, high, wide = (middle, high, wide) if answer is None else (low, middle, answer)
+        answer = first(wide(window_of(middle)))
+        low, high, found = (middle, high, found) if answer is None else (low, middle, answer)
     window = window_of(high)
     words = f"WITHIN {window_text(window)} for {window_text(own)}"
-    yield Change(words, repair(window), wide)
+    yield Change(words, wide(window), found)
 
 
 def _windows(phi: Formula, path: Path) -> Iterator[tuple[Path, cel.Within]]:
@@ -220,20 +220,12 @@ def _answer(answer: ComplexEvent) -> str:
 display.register(WhyNone, "text/plain", why_none_text)
 
 
-class Weaker(NamedTuple):
-    """A change of a query: what it is in words, as a repair, and the query that it makes."""
-
-    words: str
-    repair: Relax | Without
-    query: CeqlQuery
-
-
 def weaker(query: CeqlQuery) -> Iterator[Weaker]:
     """Every query with one clause less, but for WITHIN, or one obligation less in its formula.
 
     >>> from cerlab.logic.ceql.parser import parse_ceql
     >>> query, _, _ = parse_ceql("SELECT LAST * WHERE A AS x : B FILTER x[v > 1]")
-    >>> [each.words for each in weaker(query)]
+    >>> [words for words, _ in weaker(query)]
     ['leave out SELECT LAST', 'leave out x[v > 1]', "';' for ':' before B"]
     """
     yield from _clauses(query)
@@ -244,7 +236,7 @@ def shorter(query: CeqlQuery) -> Iterator[Weaker]:
     """Every query with one operand less in its formula.
 
     >>> from cerlab.logic.ceql.parser import parse_ceql
-    >>> [each.words for each in shorter(parse_ceql("SELECT * WHERE A AS x ; B : C")[0])]
+    >>> [words for words, _ in shorter(parse_ceql("SELECT * WHERE A AS x ; B : C")[0])]
     ['leave out C', 'leave out A AS x', 'leave out B']
     """
     yield from _weaker_queries(query, _without_an_operand)
@@ -254,8 +246,7 @@ def _weaker_queries(
     query: CeqlQuery, changes: Callable[[Formula], Iterator[tuple[str, Formula]]]
 ) -> Iterator[Weaker]:
     for path, words, into in _places(query.formula, (), changes):
-        formula = with_part(query.formula, path, into)
-        yield Weaker(words, Relax(path, into), replace(query, formula=formula))
+        yield words, Relax(path, into)
 
 
 def _clauses(query: CeqlQuery) -> Iterator[Weaker]:
@@ -266,14 +257,8 @@ def _clauses(query: CeqlQuery) -> Iterator[Weaker]:
         ("partition", "PARTITION BY"),
         ("strategy", f"SELECT {strategy}"),
     ):
-        if (weak := without(query, clause)) != query:
-            yield Weaker(f"leave out {words}", Without(clause), weak)
-
-
-def without(query: CeqlQuery, clause: str) -> CeqlQuery:
-    """Return the query without a clause: from, partition, strategy, consume or limit."""
-    name = "streams" if clause == "from" else clause
-    return replace(query, **{name: getattr(CeqlQuery(query.formula), name)})
+        if repaired(query, Without(clause)) != query:
+            yield f"leave out {words}", Without(clause)
 
 
 def _places(

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from itertools import combinations, islice, product
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 
 from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.ceql.syntax import partition_attributes
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.event import Event, Value, with_values
@@ -23,7 +23,6 @@ from cerlab.predicates.syntax import Attribute, Constant, LabelAttribute, Regist
 from cerlab.why import failure as mend
 from cerlab.why.clauses import match
 from cerlab.why.failure import Failure, Kind, Path, Repair, single_repairs
-from cerlab.why.none import without
 from cerlab.why.question import (
     AnyQuestion,
     Question,
@@ -104,14 +103,13 @@ def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
             yield replace(question, positions=tuple(i for i in P if i != p))
         case mend.Reach(start, end):
             yield replace(question, start=start, end=end)
-        case mend.Relax(path, into) | mend.Remark(path, into):
-            yield _with_part(question, path, into)
-        case mend.Widen(window):
+        case mend.Relax(path, into) | mend.Remark(path, into) if isinstance(
+            question, SremoQuestion
+        ):
+            yield replace(question, e=sre.with_part(question.e, path, cast(sre.Sremo, into)))
+        case mend.Relax() | mend.Remark() | mend.Widen() | mend.Without():
             assert isinstance(question, Question)
-            yield replace(question, ast=replace(question.ast, window=window))
-        case mend.Without(clause):
-            assert isinstance(question, Question)
-            yield replace(question, ast=without(question.ast, clause))
+            yield replace(question, ast=repaired(question.ast, repair))
         case mend.End():
             yield replace(question, stream=S.up_to("end"))
         case _:
@@ -133,13 +131,21 @@ def _with_events(question: AnyQuestion, p: int, n: int, *events: Event) -> AnyQu
     return replace(question, stream=stream, positions=positions, start=start, end=end)
 
 
-def _with_part(question: AnyQuestion, path: Path, into: cel.Formula | sre.Sremo) -> AnyQuestion:
-    if isinstance(question, SremoQuestion):
-        assert isinstance(into, sre.Sremo)
-        return replace(question, e=sre.with_part(question.e, path, into))
-    assert isinstance(into, cel.Formula)
-    formula = cel.with_part(question.ast.formula, path, into)
-    return replace(question, ast=replace(question.ast, formula=formula))
+def repaired(
+    query: CeqlQuery, repair: mend.Relax | mend.Remark | mend.Widen | mend.Without
+) -> CeqlQuery:
+    """Return the query that a repair of a query makes."""
+    match repair:
+        case mend.Relax(path, into) | mend.Remark(path, into):
+            formula = cel.with_part(query.formula, path, cast(cel.Formula, into))
+            return replace(query, formula=formula)
+        case mend.Widen(window):
+            return replace(query, window=window)
+        case mend.Without(clause):
+            name = "streams" if clause == "from" else clause
+            return replace(query, **{name: getattr(CeqlQuery(query.formula), name)})
+        case _:
+            assert_never(repair)
 
 
 def _with_one_more(

@@ -19,6 +19,7 @@ from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.testing import Shape
 from cerlab.why.failure import Relax, Widen
 from cerlab.why.none import shorter, weaker
+from cerlab.why.repairs import repaired
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 from proofs_tests.why.mending import mend
@@ -193,9 +194,10 @@ def check(rng: Random, shape: Shape) -> bool:
     _is_narrowest(q, [change.repair for change in explanation.changes])
     omissions = {words for words, _ in explanation.untried}
     for changes in (weaker(q.ast), shorter(q.ast) if not enough else ()):
-        for each in changes:
-            if each.words not in omissions:
-                assert (each.query in enough) is bool(query_answers(each.query, q.stream)), each
+        for words, repair in changes:
+            if words not in omissions:
+                changed = repaired(q.ast, repair)
+                assert (changed in enough) is bool(query_answers(changed, q.stream)), words
     return bool(explanation.changes)
 
 
