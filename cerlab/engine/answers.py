@@ -23,6 +23,7 @@ from cerlab.model.columns import (
     array_of,
     is_arrow,
     numbers_of,
+    order_of,
     take_columns,
     uncoded_of,
     values_of,
@@ -368,9 +369,8 @@ def _order(answers: AnswerBatch) -> list[int] | None:
     table = np.full((longest, len(lengths)), -1, np.int64)
     rows = np.repeat(np.arange(len(lengths)), lengths)
     table[np.arange(len(rows)) - np.repeat(answers.offsets[:-1], lengths), rows] = answers.positions
-    # the last key sorts first, and -1 puts an answer before those that go on where it ends;
-    # 345,816 answers take 0.04 s, as objects 0.34
-    order: list[int] = np.lexsort((*table[::-1], answers.start, answers.end)).tolist()
+    # -1 puts an answer before those that go on where it ends
+    order: list[int] = order_of(answers.end, answers.start, *table).tolist()
     return order
 
 

@@ -36,6 +36,7 @@ from cerlab.engine.measures import (
     limbs,
 )
 from cerlab.engine.reference.totals import ANY_START
+from cerlab.model.columns import order_of
 
 FEW_CELLS = 1_500
 """Up to so many cells of open starts in a state, two stacks cost more: vector instructions read
@@ -283,7 +284,7 @@ class OpenRuns(NamedTuple):
 
 def _starts_of(partition: Int64s, start: Int64s) -> tuple[Int64s, Int64s]:
     """Return a row of each start, and for each row the number of its start in its partition."""
-    order = np.lexsort((start, partition))
+    order = order_of(partition, start)
     partitions, starts = partition[order], start[order]
     is_first = np.ones(len(order), np.bool_)
     is_first[1:] = (partitions[1:] != partitions[:-1]) | (starts[1:] != starts[:-1])

@@ -382,27 +382,25 @@ def slide(
 
 
 def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:
-    """The totals of the rows that agree in all of `by`, in the order of their first ends."""
-    code = np.zeros(len(totals.end), np.int64)
+    """Add up the rows that agree in all of `by`; return the totals in the order of first rows."""
+    order = order_of(*by)
+    is_first = np.zeros(len(order), np.bool_)
+    is_first[:1] = True
     for column in by:
-        values, number = np.unique(column, return_inverse=True)
-        # dense again after each column, so that no product overflows
-        code = np.unique(code * len(values) + number, return_inverse=True)[1]
-    _, first, number = np.unique(code, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    order = order_of(rank[number])
-    begins = np.searchsorted(rank[number][order], np.arange(len(first)))
+        is_first[1:] |= column[order[1:]] != column[order[:-1]]
+    begins = np.flatnonzero(is_first)
+    by_row = order_of(order[begins])
 
     def sums_of(column: Integers) -> Integers:
         fits = largest(column) * len(column) <= MOST_INTEGER
         column = column if fits else column.astype(object)
-        return np.add.reduceat(column[order], begins) if len(begins) else column
+        return np.add.reduceat(column[order], begins)[by_row] if len(begins) else column
 
     def least(column: Integers) -> Integers:
-        return np.minimum.reduceat(column[order], begins) if len(begins) else column
+        return np.minimum.reduceat(column[order], begins)[by_row] if len(begins) else column
 
-    end, start, group = (x[order][begins] for x in (totals.end, totals.start, totals.group))
+    rows = order[begins[by_row]]
+    end, start, group = totals.end[rows], totals.start[rows], totals.group[rows]
     sums, lowest = (tuple(map(f, of)) for f, of in ((sums_of, totals.sums), (least, totals.least)))
     return EndTotals(end, start, group, sums_of(totals.runs), sums, lowest)
 

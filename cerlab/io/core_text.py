@@ -16,7 +16,7 @@ from cerlab.io.conversion import Reading, twice
 from cerlab.io.formats import Format, Head, register
 from cerlab.io.parts import Quoted, Refused, Rows, TextRow, line_ends, lone_returns, one_array
 from cerlab.io.written import cannot_hold, check_plain, checked_cells, place_of
-from cerlab.model.columns import array_from, array_of, encode_text
+from cerlab.model.columns import array_from, array_of, encode_text, order_of
 from cerlab.model.event import Duration, Event, Timestamp, TypeColumn, Value
 
 _HEAD = r"\s*(?:(\w+)\s*>\s*)?(\w+)\s*"
@@ -92,7 +92,7 @@ def _of_shapes(lines: list[bytes]) -> LineColumns:
         raise Refused
     groups = [_of_one_shape(b"\n".join([lines[n] for n in g]) + b"\n") for g in rows.values()]
     counts = [*map(len, rows.values())]
-    order = np.argsort(np.concatenate([*map(np.array, rows.values())]), kind="stable")
+    order = order_of(np.concatenate([*map(np.array, rows.values())]))
     columns = {
         name: pa.concat_arrays(
             [

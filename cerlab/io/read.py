@@ -321,7 +321,7 @@ def _order(stream: Events, axis: TimeAxis) -> NDArray[np.int64]:
         if n % POLLED == 0:
             poll()
         times.append(clock(Event("?", {axis.attribute: value}), n))
-    return np.array(sorted(range(len(times)), key=times.__getitem__), np.int64)
+    return order_of(np.array(times, object))
 
 
 def _table_stream(table: Any, reading: Reading, axis: TimeAxis | None) -> Stream:

@@ -124,7 +124,7 @@ def _dealt(rows: Any, number: Any, count: int) -> Iterator[tuple[int, Any]]:
     """The rows of each number below `count` that has some; rows of one number keep their order."""
     if (number[1:] < number[:-1]).any():
         # NumPy sorts integers this small by their digits: 3 ns each
-        rows = rows.take(np.argsort(number.astype(np.min_scalar_type(count)), kind="stable"))
+        rows = rows.take(order_of(number.astype(np.min_scalar_type(count))))
     ends = np.cumsum(np.bincount(number, minlength=count)).tolist()
     for each, (start, end) in enumerate(pairwise([0, *ends])):
         if start < end:

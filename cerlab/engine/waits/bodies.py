@@ -27,6 +27,7 @@ from cerlab.engine.tecs_run import FEW, Tecs
 from cerlab.engine.waits.stage import Ends, Source
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
+from cerlab.model.columns import order_of
 from cerlab.model.event import Event, with_values
 
 
@@ -53,7 +54,7 @@ class AutomatonBody:
             )
             order = np.arange(len(some.of))
             if (np.diff(some.of) < 0).any():
-                order = np.argsort(some.of)
+                order = order_of(some.of)
             places = some.of[order]
             for batch in self._tecs.read(events, self._least):
                 at = order[np.searchsorted(places, batch.end)]

@@ -38,6 +38,7 @@ from cerlab.engine.windows import (
     take_instants,
 )
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
+from cerlab.model.columns import order_of
 from cerlab.model.stream import (
     Instant,
     width_of,
@@ -141,7 +142,7 @@ class Queue:
         """Return the ends that wait, for `resume`; `vectors` are the truth vectors of symbols."""
         times, ends = _join([part[1:] for part in self._heap])
         self._heap = []
-        order = np.array(sorted(range(len(times)), key=list_of(times).__getitem__), np.int64)
+        order = order_of(np.array(list_of(times), object))
         times, ends = take_instants(times, order), ends.some(order)
         self.add(times, ends)
         symbols = [vectors[symbol] for symbol in ends.symbols.tolist()]
@@ -259,7 +260,7 @@ class Stage:
                 queue = self._queues[branch][n]
                 # ends of several substreams, after another wait
                 if ends.to is not ends.of and (np.diff(ends.to) < 0).any():
-                    order = np.argsort(ends.to, kind="stable")
+                    order = order_of(ends.to)
                     ends, at = ends.some(order), at[order]
                 queue.add(self._times_at(step.length, events, at, ends), ends)
                 begun, ends = queue.take(now)
@@ -279,7 +280,7 @@ class Stage:
         """The index of the last event of each key before a limit; NONE if it came before."""
         last = np.empty(len(limits), np.int64)
         if (np.diff(limits) < 0).any():
-            order = np.argsort(limits, kind="stable")
+            order = order_of(limits)
             last[order] = self._last_before(limits[order], keys, wanted[order])
         elif len(keys) * len(wanted) <= FEW:
             for r, (limit, key) in enumerate(zip(limits.tolist(), wanted.tolist(), strict=True)):

@@ -10,6 +10,8 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cerlab.model.columns import order_of
+
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """Numbers >= 0, one for each event, in an unsigned dtype."""
 
@@ -72,7 +74,7 @@ def fuse(
     rows = classes.reshape(strides.size, out.size).astype(np.int64)
     numbers = base + (strides.astype(np.int64)[:, np.newaxis] * rows).sum(axis=0, dtype=np.int64)
     distinct, first = np.unique(numbers, return_index=True)
-    unknown = distinct[np.argsort(first)]
+    unknown = distinct[order_of(first)]
     unknown = unknown[lut[unknown] == UNKNOWN]
     lut[unknown] = PENDING
     pending[: unknown.size] = unknown
