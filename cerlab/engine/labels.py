@@ -28,7 +28,6 @@ from cerlab.engine.kernels.arrays import DONE, FULL, NONE, Answers, Int32s, Int6
 from cerlab.engine.kernels.labels import EVERYWHERE, Rows
 from cerlab.engine.kernels.registers import Events
 from cerlab.engine.reference.registers import labels_of_answer
-from cerlab.engine.registers.codes import ValueCodes
 from cerlab.engine.registers.evaluation import MAX_RULES
 from cerlab.engine.registers.program import (
     LabellingProgram,
@@ -49,6 +48,7 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.columns.lookup_tables import Codes
+from cerlab.predicates.columns.ranks import Ranks
 from cerlab.predicates.syntax import FALSE, may_hold
 
 Ways: TypeAlias = Callable[[ComplexEvent], Iterable[Sequence[frozenset[str]]]]
@@ -372,7 +372,7 @@ def _substreams(plan: PlanClauses, stream: Stream) -> Int64s | None:
 
 def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None) -> Events:
     """The events of all substreams, with the codes of what they bring."""
-    codes = ValueCodes(names.of_constants())
+    codes = Ranks(names.of_constants())
     values = codes.of_columns(stream.columns, names.values, len(stream))
     rows = np.stack(values, axis=1) if values else np.zeros((len(stream), 0), np.int64)
     nothing = np.zeros(0, np.int64)

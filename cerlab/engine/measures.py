@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.budget import polled
+from cerlab.budget import poll
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.blocks import NOTHING as NO_LEAST
 from cerlab.engine.reference.totals import ANY_START, Place, Sliding, Total
 from cerlab.errors import BadData, TypeMismatch
-from cerlab.model.columns import is_duration, nanoseconds, order_of, values_of
+from cerlab.model.columns import is_duration, nanoseconds, order_of
 from cerlab.model.event import Value
+from cerlab.predicates.columns.ranks import NOTHING as NO_VALUE
+from cerlab.predicates.columns.ranks import Ranks
 from cerlab.predicates.truth import kind_of
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ class Numbers(NamedTuple):
     """Whether the integers are nanoseconds of durations."""
 
 
-class Ranks(NamedTuple):
+class RankedColumn(NamedTuple):
     """The values of some events by rank, -1 for NULL."""
 
     ranks: Int64s  # (events,)
@@ -169,28 +171,26 @@ def _scale(doubles: NDArray[np.float64], present: Int64s) -> tuple[Integers, Int
     return np.array(exact, object), present, least
 
 
-def ranks(column: Any, name: str) -> Ranks:
-    """The values of an Arrow column by rank; NaN is as NULL, since it has no place in an order."""
-    values = values_of(column, name)
-    first: dict[Any, int] = {}
-    for n, value in enumerate(polled(values)):
-        if value is not None and value == value:
-            first.setdefault(value, n)
-    distinct = sorted(first)
-    number = {value: rank for rank, value in enumerate(distinct)}
-    codes = [number[v] if v is not None and v == v else -1 for v in polled(values)]
-    return Ranks(np.array(codes, np.int64), np.array([first[v] for v in distinct], np.int64))
+def ranks(column: Any, name: str) -> RankedColumn:
+    """Rank the values of an Arrow column; NaN is as NULL, since it has no place in an order."""
+    poll(8 * len(column))
+    codes = Ranks().of_column(column, name)
+    distinct, first, number = np.unique(codes, return_index=True, return_inverse=True)
+    absent = int(NO_VALUE in distinct[:1])
+    return RankedColumn(number - absent, first[absent:])
 
 
-def group_ranks(column: Any, name: str) -> Ranks:
+def group_ranks(column: Any, name: str) -> RankedColumn:
     """Rank the values of an Arrow column for grouping; NaN is a value and ranks last."""
+    import pyarrow.compute as pc
+
     ordered = ranks(column, name)
-    odd = [n for n, value in enumerate(polled(values_of(column, name))) if value != value]
-    if not odd:
+    odd = np.flatnonzero((ordered.ranks < 0) & np.asarray(pc.is_valid(column)))
+    if not len(odd):
         return ordered
     codes = ordered.ranks.copy()
     codes[odd] = ordered.size
-    return Ranks(codes, np.append(ordered.first, odd[0]))
+    return RankedColumn(codes, np.append(ordered.first, odd[0]))
 
 
 def limbs(integers: Integers, bits: int) -> list[Int64s]:

@@ -38,7 +38,7 @@ from cerlab.model.stream import Stream, axis_for
 
 if TYPE_CHECKING:
     from cerlab.engine.kernels.arrays import Int64s
-    from cerlab.engine.measures import AggregateInputs, EndTotals, Numbers, Ranks
+    from cerlab.engine.measures import AggregateInputs, EndTotals, Numbers, RankedColumn
 
 
 KEY = "key"
@@ -332,12 +332,12 @@ class GroupTotals:
     def _numbers_of(self, attribute: str) -> Numbers:
         return numbers_in(self._stream, attribute)
 
-    def _ranks_of(self, attribute: str) -> Ranks:
+    def _ranks_of(self, attribute: str) -> RankedColumn:
         from cerlab.engine.measures import ranks
 
         return ranks(self._source(attribute), attribute)
 
-    def _group_ranks_of(self, attribute: str) -> Ranks:
+    def _group_ranks_of(self, attribute: str) -> RankedColumn:
         from cerlab.engine.measures import group_ranks
 
         return group_ranks(self._source(attribute), attribute)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Collection, Sequence
-from itertools import groupby
 from math import prod
 from typing import Any
 
@@ -25,9 +23,10 @@ from cerlab.engine.measures import (
 from cerlab.engine.reference.totals import Greatest, Total
 from cerlab.evaluate.aggregates import EXPONENT, Request, numbers_in
 from cerlab.evaluate.groups import Groups, one_nan
-from cerlab.model.columns import values_of
+from cerlab.model.columns import Column, values_of
 from cerlab.model.event import Value
 from cerlab.model.stream import Stream
+from cerlab.predicates.columns.ranks import NoCodesLeft, Ranks
 
 
 class Unfit(Exception):
@@ -62,12 +61,14 @@ class Numbering:
                 unit = min(0, values.numbers(attribute).exponent, *units)
                 # a limb at once, so that few values need another unit; no double needs a lower one
                 self._units[n] = max(unit // BITS * BITS, -EXPONENT)
-        self._orders = []
-        for n, measure in enumerate(request.extremes):
-            extremes = (total.least[n] for total in totals)
-            plain = (x.value if isinstance(x, Greatest) else x for x in extremes)
-            known = {*plain, *values.comparable(measure.place[1])} - {None}
-            self._orders.append(_Order(known))
+        self._ranks = [Ranks() for _ in request.extremes]
+        for n, (measure, ranks) in enumerate(zip(request.extremes, self._ranks, strict=True)):
+            name = measure.place[1]
+            if totals:
+                ranks.of_column(_plain([total.least[n] for total in totals]), name)
+            ranks.of_column(values.column(name), name)
+            ranks.fix()
+        self._most = [MOST_VALUES + 4 * len(ranks) for ranks in self._ranks]
         self._numbers: list[dict[Value, int]] = [{None: 0} for _ in request.labelled]
         of_groups = [numbered.values_of(group) for group in dict.fromkeys(groups)]
         for n, (column, number) in enumerate(zip(request.labelled, self._numbers, strict=True)):
@@ -91,12 +92,16 @@ class Numbering:
             whole = _shifted(of.integers, of.exponent - (unit or 0))
             sums += (label, whole), (label, of.present)
         least = []
-        for measure, order in zip(request.extremes, self._orders, strict=True):
-            keys = order.keys_of(values.comparable(measure.place[1]))
+        for measure, ranks, most in zip(request.extremes, self._ranks, self._most, strict=True):
+            label, name = measure.place
+            try:
+                codes = ranks.of_column(values.column(name), name)
+            except NoCodesLeft:
+                raise Unfit from None
+            if len(ranks) > most:
+                raise Unfit
             greatest = measure.function == "max"
-            least.append(
-                (measure.place[0], np.where(keys < 0, -1, LAST - keys if greatest else keys))
-            )
+            least.append((label, np.where(codes < 0, -1, LAST - codes if greatest else codes)))
         groups = []
         for column, number, room in zip(request.labelled, self._numbers, self._room, strict=True):
             read = values.of(str(column.attribute))
@@ -124,13 +129,10 @@ class Numbering:
                 ]
             sums += integers(whole), integers([count for count, _, _ in parts])
         least = []
-        for n, (measure, order) in enumerate(
-            zip(self._request.extremes, self._orders, strict=True)
-        ):
-            values = [total.least[n] for total in totals]
-            keys = order.keys_of([x.value if isinstance(x, Greatest) else x for x in values])
+        for n, (measure, ranks) in enumerate(zip(self._request.extremes, self._ranks, strict=True)):
+            codes = ranks.of_column(_plain([total.least[n] for total in totals]), measure.place[1])
             greatest = measure.function == "max"
-            least.append(np.where(keys < 0, NOTHING, LAST - keys if greatest else keys))
+            least.append(np.where(codes < 0, NOTHING, LAST - codes if greatest else codes))
         numbers = {group: self._number_of(group) for group in dict.fromkeys(groups)}
         return EndTotals(
             *(integers(partitions), integers(starts), integers([numbers[g] for g in groups])),
@@ -157,14 +159,16 @@ class Numbering:
             else:
                 sums += counts, nothing, [x << unit + EXPONENT for x in values]
         least: list[Sequence[Any]] = []
-        for measure, order, keys in zip(
-            self._request.extremes, self._orders, ends.least, strict=True
+        for measure, ranks, codes in zip(
+            self._request.extremes, self._ranks, ends.least, strict=True
         ):
-            if measure.function == "max":
-                values = order.values_of(np.where(keys == NOTHING, NOTHING, LAST - keys))
-                least.append([None if value is None else Greatest(value) for value in values])
-            else:
-                least.append(order.values_of(keys))
+            greatest = measure.function == "max"
+            values = ranks.values(
+                np.where(codes == NOTHING, -1, LAST - codes if greatest else codes)
+            )
+            if greatest:
+                values = [None if value is None else Greatest(value) for value in values]
+            least.append(values)
         of_row = zip(*sums, strict=True) if sums else ((),) * len(runs)
         least_of_row = zip(*least, strict=True) if least else ((),) * len(runs)
         return [Total(*each) for each in zip(runs, of_row, least_of_row, strict=True)]
@@ -192,66 +196,27 @@ class _Values:
         """The numbers of an attribute."""
         return numbers_in(self._stream, attribute)
 
+    def column(self, attribute: str) -> Column:
+        """Return the values of an attribute, NULL where no event has it."""
+        return self._stream.columns.get(attribute, [None] * len(self._stream))
+
     def of(self, attribute: str) -> list[Value]:
-        """The values, NaN as one object, which alone equals itself as a key of a dict."""
+        """Return the values, NaN as one object, which alone equals itself as a key of a dict."""
         if attribute not in self._values:
-            column = self._stream.columns.get(attribute)
-            none = [None] * len(self._stream)
-            read = none if column is None else values_of(column, attribute)
+            read = values_of(self.column(attribute), attribute)
             self._values[attribute] = [*map(one_nan, read)]
         return self._values[attribute]
 
-    def comparable(self, attribute: str) -> list[Value]:
-        """The values, None for NaN, which has no place in an order."""
-        return [None if v != v else v for v in self.of(attribute)]
 
-
-LAST = 1 << 62
-"""Keys of values are above 0 and below this."""
+LAST = NOTHING - 1
+"""Codes of values are above 0 and below this."""
 
 MOST_VALUES = 1 << 16
-"""An order forgets values that no total has when it has so many, and four times its first ones."""
+"""Values that no total has are forgotten at this number, and at four times the first ones."""
 
 
-class _Order:
-    """The order of values as integers with room between them."""
-
-    def __init__(self, values: Collection[Any]) -> None:
-        self._values: list[Any] = sorted(values)
-        gap = LAST // (len(values) + 1)
-        self._keys = [gap * (n + 1) for n in range(len(values))]
-        self._most = MOST_VALUES + 4 * len(values)
-        self._key: dict[Any, int] = {}
-        self._value: dict[int, Any] = {}
-        self._note(self._values, self._keys)
-
-    def _note(self, values: Sequence[Any], keys: Sequence[int]) -> None:
-        self._key.update(zip(values, keys, strict=True))
-        self._value.update(zip(keys, values, strict=True))
-
-    def keys_of(self, values: Sequence[Any]) -> Int64s:
-        """The keys of values, -1 for None; raises `Unfit` where there is no room for new ones."""
-        fresh = {value for value in values if value is not None and value not in self._key}
-        if fresh:
-            self._insert(sorted(fresh))
-        return np.array([-1 if v is None else self._key[v] for v in values], np.int64)
-
-    def _insert(self, fresh: Sequence[Any]) -> None:
-        if len(self._values) + len(fresh) > self._most:
-            raise Unfit
-        between = groupby(fresh, lambda value: bisect(self._values, value))
-        bounds, keys = [0, *self._keys, LAST], list[int]()
-        for at, some in between:
-            count, (low, high) = len([*some]), bounds[at : at + 2]
-            if high - low <= count:
-                raise Unfit
-            keys += (low + (high - low) * (n + 1) // (count + 1) for n in range(count))
-        self._values, self._keys = sorted([*self._values, *fresh]), sorted([*self._keys, *keys])
-        self._note(fresh, keys)
-
-    def values_of(self, keys: Int64s) -> list[Any]:
-        """The values of keys, None for `NOTHING`."""
-        return [None if key == NOTHING else self._value[key] for key in keys.tolist()]
+def _plain(extremes: Sequence[Any]) -> list[Value]:
+    return [each.value if isinstance(each, Greatest) else each for each in extremes]
 
 
 def _zeros(x: int) -> int:

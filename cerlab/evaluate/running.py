@@ -57,7 +57,7 @@ from cerlab.evaluate.labelled import has_labels
 from cerlab.evaluate.physical import compiled
 from cerlab.evaluate.recent import WithEvents
 from cerlab.evaluate.runs import pattern_digest
-from cerlab.io.named_columns import arrow_column, one_array, several_types
+from cerlab.io.named_columns import arrow_column, is_double, one_array, several_types
 from cerlab.model.columns import as_arrow, values_of
 from cerlab.model.event import Duration, Event, Value, value_of
 from cerlab.model.stream import Stream, TimeAxis, Until
@@ -488,6 +488,9 @@ class RunningTotals(AtOnce[Any]):
             at = self._extremes.index(measure)
             extreme_values = [total.least[at] for total in totals]
             values = [x.value if isinstance(x, Greatest) else x for x in extreme_values]
+            if measure.place[1] in self._doubles:
+                # batches do not tell 3 from 3.0
+                values = [float(v) if type(v) is int and is_double(v) else v for v in values]
             return arrow_column(as_arrow(values), measure.name)
         at = 3 * self._summands.index(measure.place)
         parts = [total.sums[at : at + 3] for total in totals]

@@ -258,7 +258,7 @@ def arrow_column(column: Column, name: str) -> Any:
         message = f"column '{name}' holds an integer of more than 76 digits"
         raise BadData("CER0747", message, hint="no column of Arrow holds it: cast it to text")
     numbers = {type(value) for value in values} <= {int, float, NoneType}
-    if numbers and all(type(v) is not int or _is_double(v) for v in values):
+    if numbers and all(type(v) is not int or is_double(v) for v in values):
         doubles = [float(v) if isinstance(v, int | float) else None for v in values]
         return pa.array(doubles, pa.float64(), from_pandas=False)
     raise several_types(name)
@@ -352,5 +352,6 @@ def _label_events(
     return _LabelEvents(offsets, positions[:count])
 
 
-def _is_double(value: int) -> bool:
+def is_double(value: int) -> bool:
+    """Return whether a double is equal to an integer."""
     return abs(value) <= 1 << 53 or (value.bit_length() <= 1023 and int(float(value)) == value)

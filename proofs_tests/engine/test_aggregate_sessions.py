@@ -9,6 +9,7 @@ from itertools import pairwise
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import cerlab
@@ -211,3 +212,13 @@ def test_the_least_doubles_and_nan_in_a_push(size: int) -> None:
     tiny = cerlab.parse_query("SELECT * WHERE A").aggregating(sum="A.v")
     (row,) = tiny.push([{"type": "A", "v": 5e-324}] * size).to_pylist()
     assert row["sum(A.v)"] == size * 5e-324
+
+
+def test_the_least_of_integers_and_doubles_is_a_double_however_events_are_pushed() -> None:
+    events = [{"type": "A", "v": v} for v in (2.5, *[3] * 200)]
+    query = cerlab.parse_query("SELECT * WHERE A")
+    for size in (1, 201):
+        session = query.aggregating(max="A.v", group_by="end")
+        pushes = [session.push(events[n : n + size]) for n in range(0, 201, size)]
+        assert {push.schema.field("max(A.v)").type for push in pushes} == {pa.float64()}
+        assert pushes[-1].to_pylist()[-1]["max(A.v)"] == 3.0

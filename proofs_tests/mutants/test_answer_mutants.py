@@ -26,8 +26,10 @@ from cerlab.engine.registers.program import Slot
 from cerlab.evaluate import aggregates as aggregated
 from cerlab.evaluate import numbering, recent, running, running_batches, thresholds
 from cerlab.evaluate.labelled import labelled_answers
+from cerlab.model.columns import values_of
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
+from cerlab.predicates.columns.ranks import Ranks
 from proofs_tests.engine import test_aggregates, test_labelled_answers
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.suite import Suite
@@ -186,16 +188,33 @@ def begins_with_the_batch(self: windows.WindowStarts, fresh: Any, positions: Any
     return _TAKE(self, fresh, positions)
 
 
-_KEYS_OF = numbering._Order.keys_of
-
-
-def in_the_order_they_came(self: Any, values: Sequence[Any]) -> Any:
+class InTheOrderTheyCame(Ranks):
     """A value that is new to the arrays is the greatest so far."""
-    for value in dict.fromkeys(v for v in values if v is not None and v not in self._key):
-        key = max(self._keys, default=0) + (1 << 30)
-        self._values, self._keys = [*self._values, value], [*self._keys, key]
-        self._note([value], [key])
-    return _KEYS_OF(self, values)
+
+    def __init__(self) -> None:
+        self.known: dict[Any, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def fix(self) -> None:
+        """Rank the first values by their order."""
+        self.known = {value: n for n, value in enumerate(sorted(self.known))}
+
+    def of_column(self, column: Any, name: str) -> Any:
+        """Number new values after all others."""
+        codes = [
+            self.known.setdefault(value, len(self.known))
+            if value is not None and value == value
+            else -1
+            for value in values_of(column, name)
+        ]
+        return np.array(codes, np.int64)
+
+    def values(self, codes: Any) -> list[Any]:
+        """Return the values with some numbers."""
+        of_code = [*self.known]
+        return [None if code < 0 else of_code[code] for code in codes.tolist()]
 
 
 def forgets_the_batch_before(
@@ -280,7 +299,7 @@ MUTANTS = [
     mutant(BATCHES, array_totals.ArrayTotals, "read", lives_on),
     mutant(BATCHES, array_totals, "_starts_of", without_the_earliest),
     mutant(BATCHES, windows.WindowStarts, "take", begins_with_the_batch),
-    mutant(BATCHES, numbering._Order, "keys_of", in_the_order_they_came),
+    mutant(BATCHES, numbering, "Ranks", InTheOrderTheyCame, id="in_the_order_they_came"),
     mutant(BATCHES, numbering, "_zeros", at_the_wrong_power),
     mutant(BATCHES, windows.SlidingEnds, "read", forgets_the_batch_before),
     mutant(EXACT, LabelledStates, "_moves", first_mark_only),

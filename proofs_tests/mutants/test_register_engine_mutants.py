@@ -12,14 +12,13 @@ import pytest
 import cerlab
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers import Srt
-from cerlab.engine.kernels.registers import KIND
-from cerlab.engine.registers import codes, program, rules
-from cerlab.engine.registers.codes import ValueCodes
+from cerlab.engine.registers import program, rules
 from cerlab.engine.registers.program import DEAD, Move, RegisterProgram, Slot
 from cerlab.engine.registers.rules import Names, Rule
 from cerlab.engine.windows import Windows
 from cerlab.model.answer import by_end
 from cerlab.predicates.columns import SymbolStage
+from cerlab.predicates.columns.ranks import KIND, NOTHING, Ranks
 from proofs_tests.clauses.tables import word
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.srt.register_cases import (
@@ -77,12 +76,12 @@ def old_value_stays(program: RegisterProgram, names: Names, move: Move) -> list[
 _FILL = rules._fill
 
 
-def one_kind(self: ValueCodes, *columns: Any) -> list[Any]:
+def one_kind(self: Ranks, *columns: Any) -> list[Any]:
     """NULL and NaN are the lowest number of all, and equal."""
-    return [np.where(code == codes.NOTHING, 1 << KIND, code) for code in _CODES(self, *columns)]
+    return [np.where(code == NOTHING, 1 << KIND, code) for code in _CODES(self, *columns)]
 
 
-_CODES = ValueCodes.of_columns
+_CODES = Ranks.of_columns
 
 
 def asked_for_what_differs(names: Names, rule: Rule) -> tuple[int, int]:
@@ -154,7 +153,7 @@ MUTANTS = [
     mutant(REGISTERS, program, "_of_marks", accepts_without_a_mark),
     mutant(LATER, rules, "_waits", waits_and_writes),
     mutant(REGISTERS, rules, "_fill", old_value_stays),
-    mutant(REGISTERS, ValueCodes, "of_columns", one_kind),
+    mutant(REGISTERS, Ranks, "of_columns", one_kind),
     mutant(REGISTERS, rules, "_key", asked_for_what_differs),
     mutant(REGISTERS, rules, "_compatible", comparisons_exclude_each_other),
     mutant(REGISTERS, Windows, "read", one_event_less),

@@ -21,8 +21,7 @@ from cerlab.automata.plan import CorrelatedPlan
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.kernels.registers import compare
 from cerlab.engine.reference.registers import answers
-from cerlab.engine.registers import codes, configurations, evaluation
-from cerlab.engine.registers.codes import ValueCodes
+from cerlab.engine.registers import configurations, evaluation
 from cerlab.engine.registers.evaluation import (
     RegisterEvaluation,
     register_answers,
@@ -37,6 +36,8 @@ from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, S
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.stream import Stream
 from cerlab.predicates import truth
+from cerlab.predicates.columns import ranks
+from cerlab.predicates.columns.ranks import Ranks
 from cerlab.predicates.syntax import (
     EVERYTHING,
     FALSE,
@@ -101,10 +102,10 @@ def test_transducers_with_values_of_all_kinds(draw: Callable[[Random], Case], su
     suite.run(case, deep_count=10_000)
 
 
-@pytest.mark.parametrize("spacing", [3, 17, codes.SPACING])
+@pytest.mark.parametrize("spacing", [3, 17, ranks.SPACING])
 def test_batches_and_states(spacing: int, suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     """However a stream is cut, with codes that run out of gaps, and keys and values forgotten."""
-    monkeypatch.setattr(codes, "SPACING", spacing)
+    monkeypatch.setattr(ranks, "SPACING", spacing)
 
     def correlated(rng: Random) -> Case | None:
         each = rng.choice((correlated_case, under_clauses))(rng)
@@ -199,7 +200,7 @@ def test_codes_compare_as_values_do(suite: Suite) -> None:
             a, b = ([rng.choice(family) for _ in range(4)] for _ in range(2))
         constant = rng.choice(KINDS)
         constants = [constant] if rng.random() < 0.5 else []
-        value_codes = ValueCodes(constants)
+        value_codes = Ranks(constants)
         columns = value_codes.of_columns({"a": a, "b": b}, [*map(Attribute, ("a", "b", "none"))], 4)
         values = [*zip(a, columns[0], strict=True), *zip(b, columns[1], strict=True)]
         values += zip(constants, value_codes.constants, strict=True)

@@ -17,12 +17,9 @@ from cerlab.engine.kernels.arrays import (
     inline,
     kernel,
 )
+from cerlab.predicates.columns.ranks import KIND
 
 Floats: TypeAlias = NDArray[np.float64]
-
-
-KIND = 60
-"""Codes of one kind differ in the bits below this one."""
 
 
 EQ, NE, LT, LE, GT, GE = range(6)

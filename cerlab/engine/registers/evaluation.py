@@ -29,8 +29,7 @@ from cerlab.engine.answers import (
 from cerlab.engine.codec import AXIS, Layout
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels import selection as s
-from cerlab.engine.kernels.registers import KIND, Events
-from cerlab.engine.registers.codes import NOTHING, ValueCodes
+from cerlab.engine.kernels.registers import Events
 from cerlab.engine.registers.configurations import Configurations
 from cerlab.engine.registers.program import PARTITION, AnyPlan, NotTaken, mixes, register_program
 from cerlab.engine.registers.rules import event_atoms, names_of, tables
@@ -46,6 +45,7 @@ from cerlab.model.event import Event, is_of_streams
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage, relevant_indices
 from cerlab.predicates.columns.key_codes import KeyCodes
+from cerlab.predicates.columns.ranks import KIND, NOTHING, Ranks
 from cerlab.predicates.syntax import attributes_in
 
 MAX_RULES = 1 << 20
@@ -118,7 +118,7 @@ class RegisterRun:
         self._atoms, self._names = event_atoms(program), names_of(program)
         self._stage = SymbolStage(self._atoms)
         self._known: tuple[Mapping[str, Any], Any] | None = None
-        self._codes = ValueCodes(self._names.of_constants())
+        self._codes = Ranks(self._names.of_constants())
         self._values = [value for value in self._names.values if value != PARTITION.value]
         self._attributes = attributes_in(self._values)
         self._streams: Sequence[str] = ()

@@ -1,6 +1,6 @@
 """Values as small numbers that compare as the values do, the same from batch to batch.
 
-All values that some guard may compare with each other share one numbering. A code has the kind of
+All values that are compared with each other share one numbering. A code has the kind of
 its value in the bits from `KIND` on; below it grows with the value. Two values compare if their
 kinds are equal, and then as their codes; NULL, NaN and missing values are -1, which compares with
 nothing. Numbers are ordered by exact value, so 1 and 1.0 have one code.
@@ -19,13 +19,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.engine.kernels.arrays import Int64s
-from cerlab.engine.kernels.registers import KIND
-from cerlab.model.columns import Column, values_of
+from cerlab.model.columns import Column, array_from, values_of
 from cerlab.model.event import Duration, Event, Timestamp, Value
 from cerlab.predicates.columns.axes import computed
 from cerlab.predicates.columns.pieces import DictionaryCodes, Numbers, Piece
-from cerlab.predicates.syntax import Expression
+from cerlab.predicates.syntax import Attribute, Expression
 from cerlab.predicates.text import expression_text
 from cerlab.predicates.truth import evaluate, kind_of
 
@@ -34,6 +32,9 @@ KINDS = ("boolean", "number", "text", "timestamp", "duration")
 _OF_TIME: Mapping[str, type[Timestamp] | type[Duration]]
 _OF_TIME = {"timestamp": Timestamp, "duration": Duration}
 """Kinds whose values are ordered by their nanoseconds."""
+
+KIND = 60
+"""Codes of one kind differ in the bits below this one."""
 
 NOTHING = -1
 """The code of what compares with nothing."""
@@ -47,8 +48,12 @@ SPACING = (1 << KIND - 22) + 1
 Odd, since the lists of configurations are found by the lowest bits of a code.
 """
 
-Moves: TypeAlias = Mapping[int, tuple[Int64s, Int64s]]
-"""Return by kind the old codes of values, increasing, and their new codes."""
+Moves: TypeAlias = Mapping[int, tuple[NDArray[np.int64], NDArray[np.int64]]]
+"""By kind the old codes of values, increasing, and their new codes."""
+
+
+class NoCodesLeft(Exception):
+    """A new value is between two values whose codes are neighbours."""
 
 
 class _Distinct(NamedTuple):
@@ -61,12 +66,13 @@ class _Distinct(NamedTuple):
     place: NDArray[np.integer[Any]]
 
 
-class ValueCodes:
+class Ranks:
     """The codes of all values of a stream that may still be compared."""
 
     def __init__(self, constants: Iterable[Value] = ()) -> None:
+        self._is_fixed = False
         self._kinds = [_Ordered() for _ in KINDS]
-        self._before: dict[int, tuple[NDArray[Any], Int64s]] = {}
+        self._before: dict[int, tuple[NDArray[Any], NDArray[np.int64]]] = {}
         self._constants = tuple(constants)
         self.constants = self._of_constants()
         """The codes of the constants."""
@@ -77,14 +83,14 @@ class ValueCodes:
 
     def of_columns(
         self, columns: Mapping[str, Column], wanted: Sequence[Expression], length: int
-    ) -> list[Int64s]:
+    ) -> list[NDArray[np.int64]]:
         """The codes of some values of events, each int64 (length,).
 
         An attribute without a column is missing in every event. Raises `BadData` for columns of
         types that hold no values of events.
 
         >>> from cerlab.predicates.syntax import Attribute
-        >>> codes = ValueCodes()
+        >>> codes = Ranks()
         >>> columns = {"x": [True, 2, 0.5], "y": [0.5, 2.0, "b"]}
         >>> x, y = codes.of_columns(columns, [Attribute("x"), Attribute("y")], 3)
         >>> [int(code) >> KIND for code in (*x, *y)], bool(x[1] == y[1]), bool(x[2] < x[1])
@@ -102,13 +108,17 @@ class ValueCodes:
         by_column = ([self._codes(distinct) for distinct in part] for part in parts)
         return [np.concatenate(codes) if codes else missing for codes in by_column]
 
+    def of_column(self, column: Column, name: str) -> NDArray[np.int64]:
+        """Return the codes of the values of one column; raises as `of_columns`."""
+        return self.of_columns({name: column}, [Attribute(name)], len(column))[0]
+
     def of_events(self, events: Sequence[Event], wanted: Sequence[Expression]) -> list[list[int]]:
-        """The same for a few events, without columns."""
+        """Return the codes of some values of a few events, without columns."""
         columns = [[evaluate(event, each) for event in events] for each in wanted]
         codes = [list(map(self._code, column)) for column in columns]
         return list(map(self.of_values, columns)) if self._before else codes
 
-    def _of_constants(self) -> Int64s:
+    def _of_constants(self) -> NDArray[np.int64]:
         return np.array(self.of_values(self._constants), np.int64)
 
     def take_moves(self) -> Moves:
@@ -122,19 +132,28 @@ class ValueCodes:
             for kind, (values, codes) in before.items()
         }
 
-    def keep(self, codes: Int64s) -> None:
+    def fix(self) -> None:
+        """Change no code from now on; new values may raise `NoCodesLeft` instead."""
+        self.take_moves()
+        self._is_fixed = True
+
+    def keep(self, codes: NDArray[np.int64]) -> None:
         """Forget all values but those with some codes, and the constants."""
         for ordered in self._kinds:
             ordered.keep(np.append(codes, self.constants))
 
-    def values(self, codes: Int64s) -> list[Value]:
-        """The values of some codes, none of which is `NOTHING`."""
-        of_code: dict[int, Value] = {}
-        for name, ordered in zip(KINDS, self._kinds, strict=True):
-            values, own = ordered.lists()
-            of_time = _OF_TIME.get(name)
-            of_code.update(zip(own, map(of_time, values) if of_time else values, strict=True))
-        return [of_code[code] for code in codes.tolist()]
+    def values(self, codes: NDArray[np.int64]) -> list[Value]:
+        """Return the values of some codes, None for `NOTHING`."""
+        result: list[Value] = [None] * len(codes)
+        kinds = np.where(codes < 0, NOTHING, codes >> KIND)
+        for kind in set(kinds.tolist()) - {NOTHING}:
+            values, own = self._kinds[kind].arrays()
+            (at,) = np.nonzero(kinds == kind)
+            found = values[np.searchsorted(own, codes[at])].tolist()
+            of_time = _OF_TIME.get(KINDS[kind])
+            for n, value in zip(at.tolist(), found, strict=True):
+                result[n] = of_time(value) if of_time else value
+        return result
 
     def of_values(self, values: Sequence[Value]) -> list[int]:
         """The codes of some values."""
@@ -145,6 +164,8 @@ class ValueCodes:
     def _add(self, kind: int, values: NDArray[Any]) -> None:
         ordered = self._kinds[kind]
         if not ordered.add(values, kind):
+            if self._is_fixed:
+                raise NoCodesLeft
             self._before.setdefault(kind, ordered.arrays())
             ordered.spread(values, kind)
 
@@ -158,9 +179,9 @@ class ValueCodes:
             assert code is not None
         return code
 
-    def _codes(self, distinct: _Distinct) -> Int64s:
+    def _codes(self, distinct: _Distinct) -> NDArray[np.int64]:
         known = [self._kinds[kind].look_up(values) for kind, values in distinct.kinds]
-        codes: Int64s = np.concatenate([*known, [NOTHING]])[distinct.place]
+        codes: NDArray[np.int64] = np.concatenate([*known, [NOTHING]])[distinct.place]
         return codes
 
 
@@ -177,7 +198,7 @@ class _Ordered:
             self.values, self.codes = self.values.tolist(), self.codes.tolist()
         return self.values, self.codes
 
-    def arrays(self) -> tuple[NDArray[Any], Int64s]:
+    def arrays(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Both as arrays."""
         if isinstance(self.codes, list):
             self.values, self.codes = _sorted_array(self.values), np.array(self.codes, np.int64)
@@ -231,13 +252,13 @@ class _Ordered:
         first = (kind << KIND) + MIDDLE - step * (count // 2)
         self.codes = first + step * np.arange(count, dtype=np.int64)
 
-    def look_up(self, values: NDArray[Any]) -> Int64s:
+    def look_up(self, values: NDArray[Any]) -> NDArray[np.int64]:
         """The codes of values that all have one."""
         known, values = _of_one_dtype(self.arrays()[0], values)
-        found: Int64s = self.codes[np.searchsorted(known, values)]
+        found: NDArray[np.int64] = self.codes[np.searchsorted(known, values)]
         return found
 
-    def keep(self, codes: Int64s) -> None:
+    def keep(self, codes: NDArray[np.int64]) -> None:
         """Forget the values with other codes."""
         values, own = self.arrays()
         is_kept = np.isin(own, codes)
@@ -298,9 +319,13 @@ def _distinct(piece: Piece, name: str) -> _Distinct:
             kind = next((kind for kind, of in _OF_TIME.items() if of is of_time), "number")
             return _distinct_numbers(values, nulls, kind)
         case DictionaryCodes(codes, dictionary):
+            at: NDArray[np.integer[Any]] = codes
+            if len(dictionary) > len(codes):  # a batch of a table whose texts are many
+                used, at = np.unique(codes, return_inverse=True)
+                dictionary = dictionary.take(array_from(used[used < len(dictionary)]))
             kinds, place = _distinct_values(values_of(dictionary, name))
             past = sum(len(values) for _, values in kinds)
-            return _Distinct(kinds, np.append(place, past)[codes])
+            return _Distinct(kinds, np.append(place, past)[at])
         case _:
             return _distinct_values(piece.values)
 
