@@ -23,6 +23,7 @@ from cerlab.engine.kernels.arrays import Bytes, Int64s
 from cerlab.engine.kernels.limbs import BITS, MASK
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.columns import decoded, is_duration, is_moment, is_text, nanoseconds, order_of
+from cerlab.predicates.columns.pieces import combinations
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.library import (
@@ -281,17 +282,15 @@ def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows
 
 def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
     """Return the number of each row's partition, None without PARTITION BY; NULL equals NULL."""
-    number: Int64s | None = None
-    for column in query.partition_by:
-        codes = pc.dictionary_encode(R.key(column.name), null_encoding="encode").indices
-        code = codes.to_numpy(zero_copy_only=False).astype(np.int64)
-        if number is None:
-            number = code
-        else:
-            # codes are dense again after each column, so a product stays below rows squared
-            pairs = pa.array(number * (int(code.max(initial=0)) + 1) + code)
-            number = pc.dictionary_encode(pairs).indices.to_numpy().astype(np.int64)
-    return number
+    if not query.partition_by:
+        return None
+    columns = [R.key(column.name) for column in query.partition_by]
+    codes = [pc.dictionary_encode(each, null_encoding="encode") for each in columns]
+    parts = [each.indices.to_numpy(zero_copy_only=False).view(np.uint32) for each in codes]
+    if len(parts) == 1:
+        return parts[0].astype(np.int64)
+    _, number = combinations(parts, [len(each.dictionary) for each in codes])
+    return number.astype(np.int64)
 
 
 def sort_keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
