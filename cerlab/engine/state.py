@@ -18,10 +18,10 @@ from cerlab.automata.strategy import (
 )
 from cerlab.engine import codec
 from cerlab.engine.codec import AXIS, Layout
+from cerlab.engine.instants import list_of
 from cerlab.engine.kernels.arrays import NONE, Arena
 from cerlab.engine.kernels.enumeration import FINE, mark_entries, misplaced_entry, misplaced_node
 from cerlab.engine.state_checks import VALUES, check_window, expect, is_inside, reading_state
-from cerlab.engine.windows import list_of
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.stream import TimeAxis
 from cerlab.predicates.columns.key_codes import KeyCodes

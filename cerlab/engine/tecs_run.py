@@ -23,6 +23,7 @@ from cerlab.engine.answers import (
     until_bad,
 )
 from cerlab.engine.codec import axis_of_state
+from cerlab.engine.instants import EventNumbers
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.kernels.enumeration import collect, move_together
@@ -31,7 +32,7 @@ from cerlab.engine.run import AtOnce
 from cerlab.engine.state import number_keys, state_from_bytes, state_to_bytes
 from cerlab.engine.state_checks import reading_state
 from cerlab.engine.symbol_tables import LearnedTables, learned_tables
-from cerlab.engine.windows import EventNumbers, WindowStarts
+from cerlab.engine.windows import WindowStarts
 from cerlab.kernel_cache import RepeatedCalls
 from cerlab.model.clauses import Consume, EventWindow
 from cerlab.model.event import Event, is_of_streams

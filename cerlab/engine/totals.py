@@ -24,6 +24,7 @@ from cerlab.engine.answers import (
 )
 from cerlab.engine.array_totals import ArrayTotals
 from cerlab.engine.flat_program import Program, TooLarge
+from cerlab.engine.instants import list_of, take_instants
 from cerlab.engine.kernels import blocks as b
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import (
@@ -49,7 +50,7 @@ from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Place, Total
 from cerlab.engine.state_checks import MOST_EVENTS
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import CONSUMES
-from cerlab.engine.windows import WindowStarts, list_of, take_instants
+from cerlab.engine.windows import WindowStarts
 from cerlab.errors import ResourceLimit
 from cerlab.model.clauses import EventWindow
 from cerlab.model.columns import order_of, take_columns

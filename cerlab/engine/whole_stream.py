@@ -29,6 +29,7 @@ from cerlab.automata.strategy import Machine
 from cerlab.display import Explanation
 from cerlab.engine.answers import AnswerBatch, events_of_streams, slice_columns, whole
 from cerlab.engine.flat_program import BUDGET, Program, Read
+from cerlab.engine.instants import TimeColumn
 from cerlab.engine.registers.evaluation import why_not
 from cerlab.engine.registers.program import PARTITION, AnyPlan, register_program
 from cerlab.engine.registers.rules import event_atoms
@@ -36,7 +37,6 @@ from cerlab.engine.symbol_tables import LearnedTables, learned_tables
 from cerlab.engine.tecs_run import FEW, GeneralEvaluation
 from cerlab.engine.window_scan import why_not_windowed
 from cerlab.engine.windowed import WindowedEvaluation
-from cerlab.engine.windows import TimeColumn
 from cerlab.errors import BadData
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, Window
 from cerlab.model.stream import Stream, TimeAxis

@@ -25,13 +25,7 @@ from cerlab.engine.answers import (
     until_bad,
 )
 from cerlab.engine.flat_program import Program, Read
-from cerlab.engine.kernels import arrays as k
-from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
-from cerlab.engine.kernels.windowed import idle_after, relevant, relevant_once
-from cerlab.engine.run import AtOnce
-from cerlab.engine.symbol_tables import LearnedTables
-from cerlab.engine.tecs_run import CONSUMES, KEYS_KEPT
-from cerlab.engine.windows import (
+from cerlab.engine.instants import (
     Instants,
     clock_of,
     first_inside,
@@ -39,6 +33,12 @@ from cerlab.engine.windows import (
     join_instants,
     take_instants,
 )
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
+from cerlab.engine.kernels.windowed import idle_after, relevant, relevant_once
+from cerlab.engine.run import AtOnce
+from cerlab.engine.symbol_tables import LearnedTables
+from cerlab.engine.tecs_run import CONSUMES, KEYS_KEPT
 from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.model.columns import allocate, some_columns, take_columns

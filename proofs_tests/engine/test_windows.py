@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.engine.windows import (
+from cerlab.engine.instants import (
     Doubles,
     Instants,
     count_before,

@@ -19,7 +19,7 @@ from cerlab.automata import labelled, plan
 from cerlab.compile import correlated_to_srt as to_srt
 from cerlab.compile.pattern import any_pattern
 from cerlab.conformance import cases
-from cerlab.engine import windows
+from cerlab.engine import instants, windows
 from cerlab.engine.kernels import waits as kernels
 from cerlab.engine.reference import registers
 from cerlab.engine.reference import waiting as as_written
@@ -185,7 +185,7 @@ def promised_too_far(until: Any, *of: Any) -> Any:
 
 
 _WIDTH, _BOUND = stream.width_of, as_written.Line.bound
-_CARRY, _TAKE, _AFTER = stage.Stage._carry, stage.Queue.take, windows.first_after
+_CARRY, _TAKE, _AFTER = stage.Stage._carry, stage.Queue.take, instants.first_after
 _LATEST, _ENDS = bounds._latest_starts, whole.WholeStream.ends
 
 

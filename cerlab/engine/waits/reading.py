@@ -17,6 +17,7 @@ from cerlab.automata.plan import (
 from cerlab.engine.answers import (
     events_of_streams,
 )
+from cerlab.engine.instants import TimeColumn, Times, instants_of, list_of, read_clocks
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.state import number_keys
 from cerlab.engine.state_checks import check_times, expect, is_whole
@@ -24,14 +25,7 @@ from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.waits.bounds import EventWindowBound, RivalBound
 from cerlab.engine.waits.relevance import AutomatonTests, TransducerTests
 from cerlab.engine.waits.stage import Arrivals, Source
-from cerlab.engine.windows import (
-    TimeColumn,
-    Times,
-    WindowStarts,
-    instants_of,
-    list_of,
-    read_clocks,
-)
+from cerlab.engine.windows import WindowStarts
 from cerlab.model.clauses import EventWindow
 from cerlab.model.event import Event, is_of_streams
 from cerlab.model.stream import (

@@ -24,10 +24,7 @@ from cerlab.automata.plan import (
     HoldWithin,
     WaitBranch,
 )
-from cerlab.engine.kernels import waits as on_arrays
-from cerlab.engine.kernels.arrays import NONE, Int64s
-from cerlab.engine.state_checks import check_times, expect, is_whole
-from cerlab.engine.windows import (
+from cerlab.engine.instants import (
     FEW,
     Instants,
     count_before,
@@ -37,6 +34,9 @@ from cerlab.engine.windows import (
     list_of,
     take_instants,
 )
+from cerlab.engine.kernels import waits as on_arrays
+from cerlab.engine.kernels.arrays import NONE, Int64s
+from cerlab.engine.state_checks import check_times, expect, is_whole
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import order_of
 from cerlab.model.stream import (

@@ -17,13 +17,7 @@ from cerlab.automata.plan import Plan
 from cerlab.compile.pattern import Pattern
 from cerlab.engine import codec
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.kernels.arrays import NONE
-from cerlab.engine.kernels.tecs import Events
-from cerlab.engine.registers.evaluation import FEW, REGISTERS, RegisterRun
-from cerlab.engine.state_checks import expect, reading_state
-from cerlab.engine.symbol_tables import LearnedTables
-from cerlab.engine.tecs_run import Tecs
-from cerlab.engine.windows import (
+from cerlab.engine.instants import (
     EventNumbers,
     Instants,
     TimeColumn,
@@ -32,6 +26,12 @@ from cerlab.engine.windows import (
     list_of,
     take_instants,
 )
+from cerlab.engine.kernels.arrays import NONE
+from cerlab.engine.kernels.tecs import Events
+from cerlab.engine.registers.evaluation import FEW, REGISTERS, RegisterRun
+from cerlab.engine.state_checks import expect, reading_state
+from cerlab.engine.symbol_tables import LearnedTables
+from cerlab.engine.tecs_run import Tecs
 from cerlab.evaluate.runs import pattern_digest
 from cerlab.io import as_stream
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow

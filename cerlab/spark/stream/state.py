@@ -14,10 +14,10 @@ import numpy as np
 from cerlab.automata.strategy import Machine
 from cerlab.engine import codec
 from cerlab.engine.codec import Layout, other_version
+from cerlab.engine.instants import list_of
 from cerlab.engine.reorder import Sequences
 from cerlab.engine.state import NAMES, TECS, check_nodes, with_names, with_numbers
 from cerlab.engine.state_checks import expect, is_inside, reading_state
-from cerlab.engine.windows import list_of
 from cerlab.errors import BadData, DataPlace
 from cerlab.spark.stream.engine import EventTable
 
