@@ -244,9 +244,15 @@ ARGUMENTS: dict[str, Argument] = {
         "--settled", metavar="FILE", help="with it: records that differ by a clause, one a line"
     ),
     # spark
-    "input": declared("--input", metavar="PATH", help="a file, or a folder of files"),
+    "input": declared(
+        "--input",
+        nargs="+",
+        action="extend",
+        metavar="PATH",
+        help="files, folders, patterns such as 'day-*.csv', or addresses such as s3://bucket/folder",
+    ),
     "input-format": declared(
-        "--input-format", choices=("parquet", "csv", "ndjson"), metavar="FORMAT"
+        "--input-format", choices=("parquet", "arrow", "csv", "ndjson", "core"), metavar="FORMAT"
     ),
     "folder": declared(
         "-o", "--output", metavar="PATH", help="a folder of Parquet, which is not there"

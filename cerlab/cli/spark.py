@@ -10,24 +10,23 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from glob import has_magic
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from cerlab.cli.command import BAD, OK
 from cerlab.cli.options import OF_SELECT, columns_of, comma_separated, read_query, time_option
 from cerlab.display import terminal
-from cerlab.errors import BadData, CerlabError, CerlabWarning, DataPlace, UsageError
+from cerlab.errors import CerlabError, CerlabWarning, UsageError
 from cerlab.model.stream import time_axis
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from cerlab.compile.pattern import Pattern
+    from cerlab.spark.inputs import Inputs
 
 DESCRIPTION = """\
-Evaluate a query on Parquet, CSV or NDJSON by Spark, and write its answers as Parquet: start, end
+Evaluate a query on files of any format by Spark, and write its answers as Parquet: start, end
 and positions, exactly those of `cerlab run`, in no order. The rows of a file have no order in
 Spark: --order-by says by which columns they are sorted, or --position names a column of integers
 that are their positions. Parquet may lie, and answers be written, wherever pyarrow opens a place
@@ -63,14 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
     spark_session_class()
     query = read_query(arguments)
     _check_query(query, arguments)
-    _check_places(arguments)
-    small = not (arguments.stream or arguments.explain) and _is_small(arguments.input)
-    short_lived, debug = small or _tasks_read(query, arguments), arguments.debug
-    with _errors_of_spark(arguments.input, arguments.output, debug=debug), ExitStack() as stack:
+    found = _inputs(arguments)
+    small = not (arguments.stream or arguments.explain) and _is_small(found)
+    short_lived, debug = small or _tasks_read(query, arguments, found), arguments.debug
+    with _errors_of_spark(*found.places, arguments.output, debug=debug), ExitStack() as stack:
         started = _session(arguments.master, short_lived=short_lived, debug=debug)
         spark = stack.enter_context(started)
         stack.enter_context(_progress(spark))
-        status = (_run_stream if arguments.stream else _run_batch)(spark, query, arguments)
+        status = (_run_stream if arguments.stream else _run_batch)(spark, query, arguments, found)
         if arguments.verbose:
             print(_where_time_went(spark), file=sys.stderr)
         return status
@@ -101,11 +100,14 @@ _BYTES_A_SECOND = 100e6
 """Bytes a second that the local engine reads at least."""
 
 
-def _is_small(path: str) -> bool:
+def _is_small(found: Inputs) -> bool:
     """Whether the local engine answers sooner than Spark starts, which a warning then says."""
-    files = [*_events_in(Path(path.removeprefix("file:")))]
-    size = sum(file.stat().st_size for file in files)
-    small = bool(files) and size < SMALL
+    from cerlab.spark.footers import local_path
+
+    files = [local_path(file.place) for file in found.files]
+    here = [file for file in files if file is not None]
+    size = sum(file.stat().st_size for file in here)
+    small = 0 < len(files) == len(here) and size < SMALL
     if small:
         seconds = 1 + size / _BYTES_A_SECOND
         what = f"the events have {size / 1e6:,.1f} MB, which is little for Spark"
@@ -114,23 +116,20 @@ def _is_small(path: str) -> bool:
     return small
 
 
-def _tasks_read(query: Pattern, arguments: argparse.Namespace) -> bool:
+def _tasks_read(query: Pattern, arguments: argparse.Namespace, found: Inputs) -> bool:
     """Return whether tasks will read the files themselves, as footers tell before Spark starts.
 
     Then the JVM moves a few large units at most, and a short-lived one costs 4 CPU seconds less
     for 20 million rows in no order. Where it moves rows, such a one costs a third more.
     """
     from cerlab.spark.footers import are_ordered, has_column, have_integers, local_path
-    from cerlab.spark.inputs import format_of
     from cerlab.spark.plan import Mode, why_not
 
-    is_parquet = (arguments.input_format or format_of(arguments.input)) == "parquet"
-    if arguments.stream or not is_parquet or query.machine_kind != "automaton":
+    if arguments.stream or found.format != "parquet" or query.machine_kind != "automaton":
         return False
-    if (place := local_path(arguments.input)) is None:
+    paths, keys = [file.place for file in found.files], comma_separated(arguments.order_by)
+    if any(local_path(path) is None for path in paths):
         return True  # footers on another file system are read once, later
-    files = [place] if place.is_file() else sorted(place.rglob("*.parquet"))
-    paths, keys = list(map(str, files)), comma_separated(arguments.order_by)
     if arguments.position and arguments.position not in keys:
         keys = [*keys, arguments.position]
     if query.ast.streams and paths and has_column(paths[0], "stream"):
@@ -141,25 +140,26 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace) -> bool:
     return by_ranges and are_ordered(paths, keys, has_position=arguments.position is not None)
 
 
-def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespace) -> int:
+def _run_batch(
+    spark: SparkSession, query: Pattern, arguments: argparse.Namespace, found: Inputs
+) -> int:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     from cerlab.spark import inputs
     from cerlab.spark.batch import explanation, warn_about_answers, write
     from cerlab.spark.first_pass import first_pass
+    from cerlab.spark.footers import local_path
     from cerlab.spark.request import request_of
 
     column, unit = time_option(arguments)
-    place, kind, schema = arguments.input, arguments.input_format, query.schema
-    files = inputs.files_elsewhere(place, kind)
-    frame = inputs.read(spark, place, format=kind, schema=schema, files=files)
+    frame = inputs.frame_of(spark, found, query.schema)
     request = request_of(
         frame,
         query,
         comma_separated(arguments.order_by),
         arguments.position,
-        files=files if schema is None else (),
+        files=found.ordered_by_tasks if query.schema is None else (),
         type=arguments.type,
         time=column,
         unit=unit,
@@ -173,17 +173,21 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
         print(explanation(request, ranges, query.text))
         return OK
     output, overwrite = arguments.output, arguments.overwrite
-    rows = write(request, ranges, output, overwrite=overwrite, events=files)
+    events = [file.place for file in found.files]
+    rows = write(request, ranges, output, overwrite=overwrite, events=events)
     if not arguments.quiet:
-        command = shlex.join(["cerlab", "why", arguments.query, place])
-        ask = "cerlab why says why, of a copy on this machine" if files else f"{command} says why"
+        command = shlex.join(["cerlab", "why", arguments.query, *found.places])
+        is_here = all(map(local_path, found.places))
+        ask = f"{command} says why" if is_here else "cerlab why says why, of a copy on this machine"
         # what tasks have read Spark need not be able to read
         with suppress(PySparkException, Py4JError):
             warn_about_answers(query, request.source, rows, ask)
     return OK
 
 
-def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespace) -> int:
+def _run_stream(
+    spark: SparkSession, query: Pattern, arguments: argparse.Namespace, found: Inputs
+) -> int:
     from cerlab.spark.request import parallelism
     from cerlab.spark.stream.match import read_stream, stream_answers, use_rocksdb, write_stream
     from cerlab.spark.stream.request import stream_explanation, stream_request_of
@@ -193,7 +197,7 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
     column, unit = time_option(arguments)
     frame = read_stream(
         spark,
-        arguments.input,
+        found.places[0],
         format=arguments.input_format,
         schema=query.schema,
         files=arguments.files,
@@ -243,6 +247,9 @@ _OF_STREAMS = ("lateness", "lag", "checkpoint", "follow", "buckets")
 
 def _check(arguments: argparse.Namespace) -> None:
     names = ("query", "input") if arguments.explain else ("query", "input", "output")
+    if arguments.stream and len(arguments.input or ()) > 1:
+        hint = "name the folder that files arrive in"
+        raise UsageError("CER0886", "--stream reads one --input", hint=hint)
     if arguments.stream:
         names = (*names, "position", "lateness")
         _refuse(arguments, "order_by", "overwrite", why="a batch")
@@ -256,7 +263,9 @@ def _check(arguments: argparse.Namespace) -> None:
     ]
     if missing:
         raise UsageError(
-            "CER0820", f"missing: {', '.join(missing)}", hint="see cerlab spark --help"
+            "CER0820",
+            f"missing: {', '.join(missing)}",
+            hint="the query comes before --input: see cerlab spark --help",
         )
 
 
@@ -280,32 +289,23 @@ def _check_query(query: Pattern, arguments: argparse.Namespace) -> None:
         choose_mode(plan, arguments.mode)
 
 
-def _check_places(arguments: argparse.Namespace) -> None:
-    """Raise for an output that is there and an input that is not, before Spark starts.
+def _inputs(arguments: argparse.Namespace) -> Inputs:
+    """Return the files of the input, before Spark starts.
 
-    Places on other file systems are asked where pyarrow opens them.
+    Raises for an output that is there and for files that are not. Places on other file systems are
+    asked where pyarrow opens them.
     """
-    from cerlab.spark.footers import local_path, why_not_opened
+    from cerlab.spark.footers import why_not_opened
+    from cerlab.spark.inputs import inputs_of
     from cerlab.spark.writer import refuse_existing, refuse_input
 
-    output, place = arguments.output, local_path(arguments.input)
+    output = arguments.output
     if not (arguments.stream or arguments.explain or arguments.overwrite):
         if why_not_opened(output) is None:
             refuse_existing(output)
     elif not (arguments.stream or arguments.explain):
-        refuse_input(output, [arguments.input])
-    if place is not None and not (has_magic(arguments.input) or any(_events_in(place))):
-        what = "there are no files of events" if place.is_dir() else "there is no such file"
-        raise BadData("CER0743", what, place=DataPlace(arguments.input), hint="check the path")
-
-
-def _events_in(place: Path) -> Iterator[Path]:
-    """The files that Spark would read: all in a folder without names in ``_`` and ``.``."""
-    if place.is_file():
-        yield place
-    for each in place.rglob("*") if place.is_dir() else ():
-        if each.is_file() and not any(p[0] in "._" for p in each.relative_to(place).parts):
-            yield each
+        refuse_input(output, arguments.input)
+    return inputs_of(arguments.input, arguments.input_format)
 
 
 def _refuse(arguments: argparse.Namespace, *names: str, why: str) -> None:

@@ -356,3 +356,11 @@ def typed_rows(texts: Any) -> Any:
     """Return a whole column of text as values of the first type that fits, text without codes."""
     values = typed(texts)
     return texts if kind_of(values) in (TEXT, LARGE) else values
+
+
+def typed_keys(folders: Sequence[Mapping[str, str | None]]) -> dict[str, Any]:
+    """Return the value of each key for all files, NULL for files in no folder with this key."""
+    return {
+        name: typed_rows(text_array([keys.get(name) for keys in folders]))
+        for name in dict.fromkeys(name for keys in folders for name in keys)
+    }

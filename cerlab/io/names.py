@@ -64,12 +64,17 @@ def files_of(sources: Named) -> list[NamedFile]:
     if not found:
         hint = "check the name; names that begin with _ or . are left out"
         raise BadData("CER0743", problem, place=DataPlace(text), hint=hint)
-    return [NamedFile(path, _keys(os.path.relpath(path, root or "."), path)) for path in found]
+    return [NamedFile(path, keys_in(os.path.relpath(path, root or "."), path)) for path in found]
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether folders leave out what has this name."""
+    return name.startswith(("_", "."))
 
 
 def _visible(folder: str) -> Iterator[str]:
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if not entry.name.startswith(("_", ".")):
+        if not is_hidden(entry.name):
             yield from _visible(entry.path) if entry.is_dir() else [entry.path]
 
 
@@ -78,7 +83,7 @@ def _matching(pattern: str) -> tuple[str, list[str]]:
     parts = PurePath(pattern).parts
     first = next(n for n, part in enumerate(parts) if glob.has_magic(part))
     root = os.path.join(*parts[:first]) if first else ""
-    hidden = any(part.startswith(("_", ".")) for part in parts[first:])
+    hidden = any(map(is_hidden, parts[first:]))
     found: dict[str, None] = {}
     for path in sorted(glob.glob(pattern, recursive=True), key=lambda path: PurePath(path).parts):
         inside = PurePath(os.path.relpath(path, root or ".")).parts
@@ -87,7 +92,7 @@ def _matching(pattern: str) -> tuple[str, list[str]]:
     return root, [*found]
 
 
-def _keys(path: str, file: str) -> dict[str, str | None]:
+def keys_in(path: str, file: str) -> dict[str, str | None]:
     """Return the keys in the names of the folders of a path below what was named."""
     keys: dict[str, str | None] = {}
     for part in PurePath(path).parts[:-1]:

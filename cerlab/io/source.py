@@ -160,7 +160,7 @@ class File:
     @cached_property
     def format(self) -> str:
         """The format; raises as `stated_format`."""
-        return self.stated_format or _format_of_text(self._head)
+        return self.stated_format or format_of_text(self._head)
 
     @property
     def holds_columns(self) -> bool:
@@ -437,15 +437,11 @@ class Source:
     @cached_property
     def _keys(self) -> dict[str, Any]:
         """The values of each key in all files, which has one type as a column of text does."""
-        names = dict.fromkeys(name for file in self.files for name in file.keys)
-        if not names:
+        if not any(file.keys for file in self.files):
             return {}
-        from cerlab.io.column_types import text_array, typed_rows
+        from cerlab.io.column_types import typed_keys
 
-        return {
-            name: typed_rows(text_array([file.keys.get(name) for file in self.files]))
-            for name in names
-        }
+        return typed_keys([file.keys for file in self.files])
 
     def reading(
         self, file: File, options: FileOptions, on_bad_row: OnBadRow | None = None
@@ -589,7 +585,8 @@ def _widened(part: Part, types: ColumnTypes) -> Part:
     return Rows(types.widened(part.columns), part.count, part.names, part.shape)
 
 
-def _format_of_text(data: bytes) -> str:
+def format_of_text(data: bytes) -> str:
+    """Return the format of a text by its first bytes."""
     lines = data.decode("utf-8", "replace").splitlines()
     return looks_like(telling_line(lines) or next(filter(str.strip, lines), ""))
 

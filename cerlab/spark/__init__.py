@@ -1,5 +1,6 @@
 """The pipeline on Spark: the answers of the local engine, whatever the partitioning.
 
+    df = cerlab.spark.read(spark, "trades/")
     answers = cerlab.spark.match(df, "SELECT * WHERE A ; B WITHIN 10 [t]", order_by=["t", "id"])
     answers = df.transform(cerlab.spark.matching(query, position="id"))
     arriving = cerlab.spark.match_stream(sdf, query, time="t", position="id", lateness="10 seconds")
@@ -69,14 +70,15 @@ installed where they run. Only the DataFrame API is used, so a session of Spark 
 files: `plan` (modes), `request`, `footers` and `assignment` (which range reads which rows), `runs`
 and `first_pass` (the order of all rows), `tasks` and `shuffle_units` (what tasks read and move),
 `evaluation` and `task_outputs`, `files` and `writer`, and `batch`, which puts them together. For
-other inputs: `inputs`, `texts` (CSV and NDJSON); for rows that Spark reads: `frame`, `predicates`
-and `relevant_events`. For streams `stream`: `state`,
+other inputs: `inputs`, `texts` (CSV, NDJSON and CORE's text); for rows that Spark reads: `frame`,
+`predicates` and `relevant_events`. For streams `stream`: `state`,
 `reorder`, `engine` and `step`, a bucket of keys in a micro-batch, then `request` and `match`.
 `launch` starts Spark, `daemon` its workers; `failures` makes errors of its exceptions.
 """
 
 from cerlab.spark.batch import explain, match, match_recognize, matching
 from cerlab.spark.failures import error_of
+from cerlab.spark.inputs import read
 from cerlab.spark.launch import doctor, session, time_spent
 from cerlab.spark.stream.match import (
     match_stream,
@@ -97,6 +99,7 @@ __all__ = [
     "match_stream",
     "matching",
     "matching_stream",
+    "read",
     "read_stream",
     "row_counts",
     "session",

@@ -102,7 +102,8 @@ def check_files(request: Request) -> None:
     Raises and warns as `cerlab.spark.footers.check_columns`; nothing for other DataFrames.
     """
     source, labels = request.source, request.labels
-    paths: Sequence[str] = source.files
+    paths: Sequence[str] = [file.place for file in source.files]
+    keys = {name for file in source.files for name in file.keys}
     names = {f"c{n}": name for n, name in enumerate(source.names)}
     if not paths:
         try:
@@ -112,7 +113,7 @@ def check_files(request: Request) -> None:
     in_files = {user: names.get(f"c{n}") for n, user in enumerate(source.names)}
     read = dict.fromkeys((*labels.keys, labels.time, *request.attributes))
     columns = (in_files.get(name) for name in read if name is not None)
-    check_columns(paths, [name for name in columns if name is not None])
+    check_columns(paths, [name for name in columns if name is not None and name not in keys])
     lost = (name for name in read if name is not None and name not in in_files)
     warn_of_lost_columns(paths, [*lost])
 
@@ -172,12 +173,12 @@ def _footers(
 ) -> tuple[Columns, RowGroups]:
     """The columns of the files that tasks read anyway, or else of a scan, and their footers."""
     source = request.source
-    paths: Sequence[str] = source.files
+    paths: Sequence[str] = [file.place for file in source.files]
     names = {f"c{n}": name for n, name in enumerate(source.names)}
     if not paths:
         paths, names = scan(source.frame)
     columns = _columns(request, names, attributes)
-    footers = row_groups(paths, columns)
+    footers = row_groups(paths, columns, source.keys)
     _same_types(request, names, footers)
     return columns, footers
 

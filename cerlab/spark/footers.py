@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from glob import has_magic
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 from warnings import warn
 
 from cerlab.errors import BadData, CerlabWarning, DataPlace, UsageError, stacklevel_of_caller
 from cerlab.io.arrow import unreadable
+from cerlab.io.names import NamedFile, files_of, is_hidden, keys_in
 from cerlab.io.options import empty
 from cerlab.spark.runs import Run, in_order
 
@@ -56,6 +58,8 @@ class RowGroup:
     last: tuple[int, ...]
     first_time: int
     last_time: int
+    keys: Mapping[str, Any]
+    """The values of the keys of the folders that the file is in, as scalars of Arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +88,27 @@ class RowGroups:
         return any(_is_too_long(cluster) for cluster in _clusters(self.groups))
 
 
-def row_groups(paths: Sequence[str], columns: Columns) -> RowGroups:
-    """Read the footers of some files; raises `NoProof` where they lack statistics."""
+def row_groups(
+    paths: Sequence[str], columns: Columns, keys: Sequence[Mapping[str, Any]] = ()
+) -> RowGroups:
+    """Read the footers of some files; raises `NoProof` where they lack statistics.
+
+    `keys` are those of the folders of each file: columns that all of its rows have.
+    """
     groups: list[RowGroup] = []
     schema, unit = None, 1
-    for path in paths:
+    for path, own in zip(paths, keys or [{}] * len(paths), strict=True):
         file = parquet_file(path)
-        names = [name for name in columns.read if name in file.schema_arrow.names]
+        names = [name for name in columns.read if name in file.schema_arrow.names or name in own]
         if missing := sorted(set(columns.read) - set(names)):
             raise NoProof(f"{path} has no column '{missing[0]}'")
-        kinds = [(name, _kind(file, path, name)) for name in names]
+        if key := next((name for name in (*columns.keys, columns.time) if name in own), None):
+            raise NoProof(f"the names of folders hold '{key}'")
+        kinds = [(n, own[n].type if n in own else _kind(file, path, n)) for n in names]
         if schema is not None and kinds != schema:
             raise NoProof("the files have not the same columns")
         schema, unit = kinds, _unit(file, columns)
-        groups += _row_groups(file, path, columns)
+        groups += _row_groups(file, path, columns, own)
     return RowGroups(tuple(groups), unit, tuple(schema or ()))
 
 
@@ -179,7 +190,9 @@ def _unit(file: Any, columns: Columns) -> int:
     return {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
 
 
-def _row_groups(file: Any, path: str, columns: Columns) -> Iterator[RowGroup]:
+def _row_groups(
+    file: Any, path: str, columns: Columns, keys: Mapping[str, Any]
+) -> Iterator[RowGroup]:
     """The row groups of a file; raises `NoProof` for one whose statistics do not tell enough."""
     metadata = file.metadata
     index = {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
@@ -197,7 +210,7 @@ def _row_groups(file: Any, path: str, columns: Columns) -> Iterator[RowGroup]:
         time = (0, 0) if columns.time is None else ends(columns.time)
         if unit > 1 and max(map(abs, time)) * unit >= 2**63:
             raise NoProof(f"'{columns.time}' has a moment far away, which a row shows best")
-        yield RowGroup(path, number, group.num_rows, first, last, *time)
+        yield RowGroup(path, number, group.num_rows, first, last, *time, keys)
 
 
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
@@ -395,23 +408,33 @@ def why_not_opened(place: str) -> str | None:
     return None
 
 
-def files_in(place: str) -> tuple[str, ...]:
-    """The file at a place, or all files in a folder, but for those with names in ``_`` or ``.``.
+def files_in(place: str) -> list[NamedFile]:
+    """Return the files that a name or an address stands for, as `cerlab.io.names.files_of` does.
 
-    Raises `BadData` where there is nothing, `UsageError` where folders are in a folder.
+    Raises `BadData` where there are none.
     """
+    if (local := local_path(place)) is not None:
+        if not local.exists() and not has_magic(str(local)):
+            raise _nothing_at(place)
+        return files_of(local)
     from pyarrow.fs import FileSelector, FileType
 
     files, path = resolve(place)
     match files.get_file_info(path).type:
         case FileType.File:
-            return (place,)
+            return [NamedFile(place, {})]
         case FileType.NotFound:
-            what, hint = "there is no such file", "check the path"
-            raise BadData("CER0743", what, place=DataPlace(place), hint=hint)
-    entries = files.get_file_info(FileSelector(path))
-    visible = [each for each in entries if each.base_name[0] not in "._"]
-    if folders := sorted(each.base_name for each in visible if each.type == FileType.Directory):
-        what = f"in the folder of the events is another folder, '{folders[0]}'"
-        raise UsageError("CER0899", what, hint="name the folder that the files are in")
-    return tuple(inside(place, name) for name in sorted(each.base_name for each in visible))
+            raise _nothing_at(place)
+    entries = files.get_file_info(FileSelector(path, recursive=True))
+    paths = (PurePosixPath(each.path) for each in entries if each.type == FileType.File)
+    inner = sorted((each.relative_to(path) for each in paths), key=lambda each: each.parts)
+    names = [str(each) for each in inner if not any(map(is_hidden, each.parts))]
+    if not names:
+        hint = "check the name; names that begin with _ or . are left out"
+        raise BadData("CER0743", "the folder holds no files", place=DataPlace(place), hint=hint)
+    return [NamedFile(inside(place, name), keys_in(name, place)) for name in names]
+
+
+def _nothing_at(place: str) -> BadData:
+    what, hint = "there is no such file", "check the path"
+    return BadData("CER0743", what, place=DataPlace(place), hint=hint)

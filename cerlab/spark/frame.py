@@ -18,7 +18,7 @@ from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.stream import TimeAxis, clock_for
 from cerlab.spark.launch import clocks_of
-from cerlab.spark.tasks import timed
+from cerlab.spark.tasks import EventFile, timed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -53,13 +53,22 @@ class Source:
     names: tuple[str, ...]
     type: str | None
     """The type of all events, where no column has it."""
-    files: tuple[str, ...] = ()
-    """The places of the Parquet files that it is, where tasks read them and not Spark."""
+    files: tuple[EventFile, ...] = ()
+    """The Parquet files that it is, where tasks read them and not Spark."""
 
     @cached_property
     def schema(self) -> StructType:
         """The types of the columns; Spark would be asked each time."""
         return self.frame.schema
+
+    @property
+    def keys(self) -> list[dict[str, Any]]:
+        """The keys of the folders of each file, as scalars of Arrow."""
+        import pyarrow as pa
+
+        fields = zip(arrow_schema(self.schema), self.names, strict=True)
+        schema = pa.schema([field.with_name(name) for field, name in fields])
+        return [file.scalars(schema) for file in self.files]
 
     def kind(self, name: str) -> str | None:
         """Return the type of a column as Spark has it, without parameters; None without one."""
@@ -96,7 +105,7 @@ class Source:
         return fn.lit(constant).cast("string")
 
 
-def source_of(frame: DataFrame, type_name: str | None, files: Sequence[str] = ()) -> Source:
+def source_of(frame: DataFrame, type_name: str | None, files: Sequence[EventFile] = ()) -> Source:
     """The stream that a DataFrame holds; raises `BadData` and `UsageError` where it holds none."""
     names = tuple(frame.columns)
     if (double := next((n for n in names if names.count(n) > 1), None)) is not None:

@@ -3,70 +3,174 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from cerlab.errors import BadData, DataPlace, UsageError, nearest
-from cerlab.io.conversion import duplicate_column
+from cerlab.computed import cached_property
+from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, nearest
+from cerlab.io.column_types import typed_keys
+from cerlab.io.conversion import Key, duplicate_column, twice
+from cerlab.io.formats import COMPRESSED, FORMATS, format_by_magic, format_by_suffix
+from cerlab.io.names import Named
+from cerlab.io.source import format_of_text
+from cerlab.model.columns import values_of
 from cerlab.model.event import AttributeType, Schema
 from cerlab.spark.footers import files_in, local_path, parquet_file, why_not_opened
 from cerlab.spark.frame import arrow_schema, map_batches
-from cerlab.spark.tasks import rows_of_files
-from cerlab.spark.texts import text_frame
+from cerlab.spark.tasks import EventFile, column_file, rows_of_files
+from cerlab.spark.texts import opened, spark_type, text_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructField, StructType
 
-
-FORMATS = ("parquet", "csv", "ndjson")
-
-_SUFFIXES = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".ndjson": "ndjson",
-    ".jsonl": "ndjson",
-    ".json": "ndjson",
-}
+_SAMPLE = 1 << 16
+"""Bytes of a file that are read to see its format, where its name does not tell."""
 
 
-def read(
-    spark: SparkSession,
-    path: str,
-    *,
-    format: str | None = None,
-    schema: Schema | None = None,
-    files: Sequence[str] = (),
-) -> DataFrame:
-    """The events of a file, or of all files in a folder.
+@dataclass(frozen=True)
+class Inputs:
+    """The files that names stand for."""
 
-    The format is that of the suffix, and Parquet for a path without one. Columns of text are read
-    once for their types. Tasks read text, and `files` if that is not empty (`files_elsewhere`), and
-    Spark other Parquet. Raises `BadData` for what cannot be read as events of one type a column.
+    places: tuple[str, ...]
+    """The names as a user gives them."""
+    files: tuple[EventFile, ...]
+    """The files; none at a place that Spark alone opens."""
+    key_kinds: Mapping[str, Any]
+    """The types of the keys of folders."""
+    format: str
+    """The format of the first file."""
+
+    @property
+    def holds_columns(self) -> bool:
+        """Whether the files hold columns and not text."""
+        return FORMATS[self.format].columns is not None
+
+    @cached_property
+    def read_by_tasks(self) -> bool:
+        """Whether tasks read the files, and not Spark.
+
+        Spark reads plain Parquet of this machine alone: it types the keys of folders by rules of
+        its own, and needs a package for most places elsewhere.
+        """
+        is_plain = all(
+            file.kind == "parquet" and not file.keys and local_path(file.place) is not None
+            for file in self.files
+        )
+        return bool(self.files) and not is_plain
+
+    @property
+    def ordered_by_tasks(self) -> tuple[EventFile, ...]:
+        """The files, if tasks read them and their footers can prove the order."""
+        is_parquet = all(file.kind == "parquet" for file in self.files)
+        return self.files if self.read_by_tasks and is_parquet else ()
+
+
+def inputs_of(named: Named, format: str | None = None) -> Inputs:
+    """Return the files that names stand for, by the rules of `cerlab.io.names.files_of`.
+
+    A name may be the address of a place on another file system. Raises `BadData` for no files,
+    and `UsageError` for an unknown format, and for texts beside files of columns.
     """
-    match format or format_of(path):
-        case "parquet" if files:
-            types = schema_for_tasks(files[0])
-            read_all = partial(rows_of_files, files=files, schema=arrow_schema(types))
-            numbers = spark.range(0, len(files), 1, len(files))
-            frame = map_batches(numbers, read_all, types)
-        case "parquet":
-            footer_types = footer_schema(path)
-            # else a column that the file lacks that Spark looks into would be NULL in all rows
-            merged = spark.read.option("mergeSchema", True)
-            reader = merged if footer_types is None else spark.read.schema(footer_types)
-            frame = reader.parquet(as_it_is(path))
-        case "csv" | "ndjson" as kind:
-            frame = text_frame(spark, path, kind, untyped=schema is not None)
-        case unknown:
-            hint = nearest(unknown, FORMATS)
-            raise UsageError("CER0811", f"unknown format '{unknown}'", hint=hint)
-    return frame if schema is None else conform(frame, schema, path)
+    if format is not None and format not in FORMATS:
+        raise UsageError("CER0811", f"unknown format '{format}'", hint=nearest(format, FORMATS))
+    names = [named] if isinstance(named, str | os.PathLike) else [*named]
+    places = tuple(os.fspath(name) for name in names)
+    alone = [place for place in places if why_not_opened(place) is not None]
+    if alone and len(places) > 1:
+        hint = "copy the files to one place, or name this place alone"
+        raise UsageError("CER0899", f"Spark alone opens {alone[0]}, beside no other", hint=hint)
+    if alone:
+        return Inputs(places, (), {}, format or _format_by_name(alone[0]) or "parquet")
+    found = [file for place in places for file in files_in(place)]
+    columns = typed_keys([file.keys for file in found])
+    values = {name: values_of(column, name) for name, column in columns.items()}
+    files = tuple(
+        EventFile(
+            os.fspath(path),
+            format or _format_of(os.fspath(path)),
+            {
+                name: Key(text, text if name in ("type", "stream") else values[name][n])
+                for name, text in keys.items()
+            },
+        )
+        for n, (path, keys) in enumerate(found)
+    )
+    kinds = {file.kind: file.place for file in files}
+    holding = {FORMATS[kind].columns is not None: place for kind, place in kinds.items()}
+    if len(holding) > 1:
+        raise UsageError(
+            "CER0811",
+            f"{holding[True]} holds columns and {holding[False]} text, and Spark reads either",
+            hint="convert the files to one format: cerlab convert",
+        )
+    key_kinds = {name: column.type for name, column in columns.items()}
+    return Inputs(places, files, key_kinds, files[0].kind)
+
+
+def _format_by_name(place: str) -> str | None:
+    """Return the format that the name of a file tells, before the suffix of its compression."""
+    name = PurePosixPath(place if local_path(place) else urlsplit(place).path)
+    packed = name.suffix.lower() in COMPRESSED
+    return format_by_suffix(name.with_suffix("") if packed else name)
+
+
+def _format_of(place: str) -> str:
+    if (known := _format_by_name(place)) is not None:
+        return known
+    with opened(place) as raw:
+        head = bytes(raw.read(_SAMPLE))
+    return format_by_magic(head) or format_of_text(head)
+
+
+@keywords_by_name
+def read(
+    spark: SparkSession, named: Named, *, format: str | None = None, schema: Schema | None = None
+) -> DataFrame:
+    """Return the events of the files that names stand for: files, folders and patterns.
+
+    Names mean what they mean in `cerlab.Stream.read`, and folders called ``key=value`` give
+    columns. A name may also be an address such as ``s3://bucket/folder``.
+
+    Args:
+        spark: the session.
+        named: a name, or several.
+        format: ``parquet``, ``arrow``, ``csv``, ``ndjson`` or ``core`` (default: by each file).
+        schema: the declared types.
+
+    Raises `BadData` for what cannot be read as events of one type a column.
+    """
+    return frame_of(spark, inputs_of(named, format), schema)
+
+
+def frame_of(spark: SparkSession, found: Inputs, schema: Schema | None = None) -> DataFrame:
+    """Return the events of some files as `read` does."""
+    if not found.holds_columns:
+        frame = frame_of_texts(spark, found, untyped=schema is not None)
+    elif found.read_by_tasks:
+        types = schema_for_tasks(found, as_text=schema is not None)
+        read_all = partial(rows_of_files, files=found.files, schema=arrow_schema(types))
+        numbers = spark.range(0, len(found.files), 1, len(found.files))
+        frame = map_batches(numbers, read_all, types)
+    else:
+        paths = [file.place for file in found.files]
+        footer_types = footer_schema(paths)
+        # else a column that the file lacks that Spark looks into would be NULL in all rows
+        merged = spark.read.option("mergeSchema", True)
+        reader = merged if footer_types is None else spark.read.schema(footer_types)
+        frame = reader.parquet(*map(as_it_is, paths or found.places))
+    return frame if schema is None else conform(frame, schema, found.places[0])
+
+
+def frame_of_texts(spark: SparkSession, found: Inputs, *, untyped: bool) -> DataFrame:
+    """Return the events of some texts, whose cells stay text if they are `untyped`."""
+    return text_frame(spark, found.files, found.places[0], found.format, untyped=untyped)
 
 
 def as_it_is(path: str) -> str:
@@ -75,24 +179,6 @@ def as_it_is(path: str) -> str:
     if place is None or not place.exists():
         return path
     return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
-
-
-def files_elsewhere(path: str, format: str | None = None) -> tuple[str, ...]:
-    """The Parquet files at a place that is not on this machine, where pyarrow opens it.
-
-    Spark needs a package for most of those. None where Spark is to read them, or text. Raises as
-    `files_in` and `why_not_opened`.
-    """
-    is_parquet = (format or format_of(path)) == "parquet"
-    if local_path(path) is not None or not is_parquet or why_not_opened(path) is not None:
-        return ()
-    return files_in(path)
-
-
-def format_of(path: str) -> str:
-    """That of the suffix, and Parquet for a path without one."""
-    suffix = PurePosixPath(path if local_path(path) else urlsplit(path).path).suffix
-    return _SUFFIXES.get(suffix.lower(), "parquet")
 
 
 _TYPES = {
@@ -178,22 +264,16 @@ def _rows_against(cells: dict[str, Column], schema: Schema) -> dict[tuple[str, s
 _WRITTEN_BY_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
-def footer_schema(path: str) -> StructType | None:
+def footer_schema(paths: Sequence[str]) -> StructType | None:
     """Return the schema that Spark would find, or None where Spark has to look itself.
 
-    Plain are a file, or a folder of files, whose columns are numbers, text, booleans, days and
-    moments; it has the columns of all files. Raises `BadData` for a file that is no Parquet.
+    Plain are files whose columns are numbers, text, booleans, days and moments. The schema has the
+    columns of all files. Raises `BadData` for a file that is no Parquet.
     """
     from pyspark.sql.types import StructType
 
-    place = local_path(path)
-    if place is None or not place.exists():
-        return None
-    files = [place] if place.is_file() else _files(place)
-    if not files:
-        return None
-    schemas = [schema for schema in map(_of_file, files) if schema is not None]
-    if len(schemas) < len(files):
+    schemas = [schema for schema in map(_of_file, paths) if schema is not None]
+    if len(schemas) < len(paths) or not paths:
         return None
     fields: dict[str, StructField] = {}
     for field in (field for schema in schemas for field in schema):
@@ -215,20 +295,14 @@ def _wider(before: StructField, field: StructField) -> StructField:
     return before
 
 
-def _files(folder: Path) -> list[Path]:
-    """The files that Spark would read of a folder; none where folders are in it."""
-    entries = [each for each in folder.iterdir() if each.name[0] not in "._"]
-    return sorted(entries) if all(each.is_file() for each in entries) else []
-
-
-def _of_file(file: Path) -> StructType | None:
+def _of_file(file: str) -> StructType | None:
     import pyarrow as pa
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructType
 
-    schema = parquet_file(str(file)).schema_arrow
+    schema = parquet_file(file).schema_arrow
     if len(set(schema.names)) < len(schema.names):
-        raise duplicate_column(schema.names, str(file))
+        raise duplicate_column(schema.names, file)
     if (spark_schema := (schema.metadata or {}).get(_WRITTEN_BY_SPARK)) is not None:
         return StructType.fromJson(json.loads(spark_schema))
     for field in schema:
@@ -249,27 +323,79 @@ def _no_durations(what: str) -> BadData:
     return BadData("CER0741", message, hint=hint)
 
 
-def schema_for_tasks(place: str) -> StructType:
-    """The types that Spark has for the columns of a file that tasks read.
+def schema_for_tasks(found: Inputs, *, as_text: bool) -> StructType:
+    """Return the types that Spark has for the columns of files that tasks read, and for their keys.
 
-    Raises `BadData` for what is no Parquet, and for a column that Spark has no type for.
+    Keys stay text if they are to be `as_text`. Raises `BadData` for what cannot be read, for a
+    column that Spark has no type for or that has two types, and for a key that is also a column.
     """
-    from pyspark.errors import PySparkTypeError
-    from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructType
 
-    schema = parquet_file(place).schema_arrow
     struct = StructType()
-    for field in schema:
-        try:
-            struct.add(field.name, from_arrow_type(field.type))
-        except PySparkTypeError:
-            raise BadData(
-                "CER0741",
-                f"Spark has no {field.type}, which column '{field.name}' is",
-                hint="cast it to numbers, text, booleans or moments, or drop it",
-            ) from None
+    kinds: dict[str, Any] = {}
+    for file in found.files:
+        fields = column_file(file).fields
+        if len({*fields.names, *file.keys}) < len(fields) + len(file.keys):
+            raise duplicate_column([*fields.names, *file.keys], file.place)
+        for field in fields:
+            kinds[field.name] = _joined(kinds.get(field.name), field, file.place)
+    for name, kind in kinds.items():
+        struct.add(name, _spark_type(kind, name))
+    for name, kind in found.key_kinds.items():
+        if name in kinds:
+            raise twice(name, DataPlace(found.places[0]))
+        is_text = as_text or name in ("type", "stream")
+        struct.add(name, "string" if is_text else spark_type(str(kind)))
     return struct
+
+
+def _joined(before: Any, field: Any, place: str) -> Any:
+    """Return the type of the values of two; raises `BadData` where there is none."""
+    import pyarrow as pa
+
+    kind = field.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if before is None or before == kind:
+        return kind
+    both = (pa.schema([(field.name, each)]) for each in (before, kind))
+    try:
+        return pa.unify_schemas([*both], promote_options="permissive").field(0).type
+    except pa.ArrowException:
+        raise BadData(
+            "CER0784",
+            f"some values are {before}, others {kind}",
+            place=DataPlace(place, None, field.name),
+            hint="write the column with one type in all files",
+        ) from None
+
+
+def _spark_type(kind: Any, name: str) -> Any:
+    """Return the type of Spark for values of Arrow; raises `BadData` without one."""
+    from pyarrow import types
+    from pyspark.errors import PySparkTypeError
+    from pyspark.sql import types as spark_types
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    if types.is_duration(kind):
+        raise _no_durations(f"column '{name}' is {kind}")
+    if types.is_unsigned_integer(kind):
+        wide = spark_types.DecimalType(20, 0)
+        return wide if kind.bit_width == 64 else spark_types.LongType()
+    if types.is_float16(kind):
+        return spark_types.FloatType()
+    if types.is_date64(kind):
+        return spark_types.DateType()
+    if types.is_string_view(kind):
+        return spark_types.StringType()
+    try:
+        return from_arrow_type(kind)
+    except PySparkTypeError:
+        raise BadData(
+            "CER0741",
+            f"Spark has no {kind}, which column '{name}' is",
+            hint="cast it to numbers, text, booleans or moments, or drop it",
+        ) from None
 
 
 def _is_plain(kind: Any) -> bool:

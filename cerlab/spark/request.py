@@ -31,6 +31,7 @@ from cerlab.spark.evaluation import GroupJob, Job, evaluate_groups
 from cerlab.spark.frame import FLOATS, WHOLE, Source, arrow_schema, source_of
 from cerlab.spark.plan import Choice, Mode, attributes_of_job, choose_mode, time_attribute, why_not
 from cerlab.spark.task_outputs import GroupRows, RowNames, merge_parts
+from cerlab.spark.tasks import EventFile
 from cerlab.spark.writer import TaskAnswers
 
 if TYPE_CHECKING:
@@ -95,12 +96,12 @@ def request_of(
     order_by: str | Sequence[str] = (),
     position: str | None = None,
     *,
-    files: Sequence[str] = (),
+    files: Sequence[EventFile] = (),
     **options: Unpack[Options],
 ) -> Request:
     """The request of `cerlab.spark.match` with the same arguments; nothing is read for it.
 
-    `files` are the places of those that the DataFrame is, where tasks read them for it. Raises as
+    `files` are those that the DataFrame is, where tasks read them for it. Raises as
     `match`, by the schema of the DataFrame.
     """
     pattern, source = as_pattern(query), source_of(df, options.get("type"), files)

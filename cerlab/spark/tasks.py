@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from time import process_time
@@ -16,8 +16,11 @@ import numpy as np
 from cerlab.engine.row_order import first_problem, increase, is_stream
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.answers import ROWS, parquet_encoding
-from cerlab.io.arrow import unreadable
-from cerlab.model.columns import array_from, order_of
+from cerlab.io.arrow import ColumnFile, unreadable
+from cerlab.io.conversion import Key
+from cerlab.io.formats import FORMATS
+from cerlab.io.options import empty
+from cerlab.model.columns import array_from, array_of, order_of
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.syntax import Predicate
 from cerlab.spark.assignment import BitFields, FileRanges, UnorderedFiles
@@ -33,6 +36,27 @@ RUN_IN_FILES = 1 << 15
 
 SPENT = {"reading": 0.0, "writing": 0.0}
 """CPU seconds of this process in files; all else that a task does counts as ``python``."""
+
+
+class EventFile(NamedTuple):
+    """A file of events."""
+
+    place: str
+    kind: str
+    """Its format."""
+    keys: Mapping[str, Key]
+    """The keys of the folders that it is in."""
+
+    def scalars(self, schema: Any) -> dict[str, Any]:
+        """Return the values of the keys as scalars of Arrow, in the types of a schema."""
+        import pyarrow as pa
+
+        scalars = {}
+        for name, key in self.keys.items():
+            kind = schema.field(name).type
+            values = array_of([key.text if pa.types.is_string(kind) else key.value])
+            scalars[name] = pa.nulls(1, kind)[0] if values is None else values.cast(kind)[0]
+        return scalars
 
 
 @contextmanager
@@ -96,25 +120,51 @@ def write_answers(
     yield pa.RecordBatch.from_pydict({"name": [name], "answers": [rows]})
 
 
-def rows_of_files(batches: Iterable[Any], files: Sequence[str], schema: Any) -> Iterator[Any]:
-    """All rows of some files; the rows of `batches` are ``id``, the numbers of those files.
+def rows_of_files(batches: Iterable[Any], files: Sequence[EventFile], schema: Any) -> Iterator[Any]:
+    """Yield all rows of some files of columns, with the keys of their folders.
 
-    Raises `BadData` for a file with other columns than those of the schema.
+    The rows of `batches` are ``id``, the numbers of those files. Raises `BadData` for values that
+    the types of the schema do not hold.
     """
     import pyarrow as pa
 
     for number in numbers_in(batches):
-        file = open_file(files[number], [])
-        try:
-            for rows in file.iter_batches(SIZE, use_threads=False):
-                yield rows.select(schema.names).cast(schema)
-        except (pa.ArrowException, OSError, KeyError) as error:
-            raise BadData(
-                "CER0742",
-                f"its rows are not of the columns that the first file has: {error}",
-                place=DataPlace(files[number]),
-                hint="the files of a stream have the same columns, moments in microseconds",
-            ) from None
+        file = files[number]
+        keys = file.scalars(schema)
+        with spending("reading"):
+            for rows in column_file(file).batches(SIZE):
+                try:
+                    columns = [_as_field(rows, field, keys) for field in schema]
+                except pa.ArrowException as error:
+                    raise BadData(
+                        "CER0742",
+                        f"a column has values that its type in Spark does not hold: {error}",
+                        place=DataPlace(file.place),
+                        hint="write moments in microseconds, and integers in 64 bits",
+                    ) from None
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def column_file(file: EventFile) -> ColumnFile:
+    """Open a file of columns; raises `BadData` for one that cannot be read."""
+    kind = FORMATS[file.kind].columns
+    assert kind is not None
+    files, path = resolve(file.place)
+    if files.get_file_info(path).size == 0:
+        raise empty(file.place)
+    return kind(lambda _: files.open_input_file(path), file.place)
+
+
+def _as_field(rows: Any, field: Any, keys: Mapping[str, Any]) -> Any:
+    """Return a column of some rows in a type of Spark, NULL where no column has the name."""
+    import pyarrow as pa
+
+    if field.name not in rows.schema.names:
+        return pa.repeat(keys.get(field.name, pa.scalar(None, field.type)), rows.num_rows)
+    column = rows.column(field.name)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(field.type)
 
 
 def runs_of_files(batches: Iterable[Any], ranges: FileRanges) -> Iterator[Any]:
@@ -172,7 +222,7 @@ def _clusters_of_range(
     for number in range(begins, bisect_right(ranges.assignment.part, part)):
         groups = ranges.clusters[number]
         cluster = _in_order(
-            [_row_group(file_of(group.path), group, ranges.columns) for group in groups],
+            [_row_group(file_of(g.path, keys=(*g.keys,)), g, ranges.columns) for g in groups],
             ranges.columns,
         )
         if not _is_stream(cluster, ranges.columns):
@@ -252,21 +302,26 @@ def _content(file: Any, group: RowGroup, names: list[str]) -> Any:
 
     if group.number >= file.num_row_groups:
         raise change_error(f"{group.path} has {file.num_row_groups} row groups and had more")
+    own = [name for name in names if name not in group.keys]
     try:
         with spending("reading"):
-            return file.read_row_group(group.number, columns=names, use_threads=False)
+            table = file.read_row_group(group.number, columns=own, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise unreadable(group.path, "whole Parquet", error) from None
+    for name in (name for name in names if name in group.keys):
+        table = table.append_column(name, pa.repeat(group.keys[name], group.rows))
+    return table
 
 
-def open_file(place: str, read: Sequence[str]) -> Any:
-    """A Parquet file; text in the columns to read is read as codes."""
+def open_file(place: str, read: Sequence[str], keys: Collection[str] = ()) -> Any:
+    """A Parquet file; text in the columns to read is read as codes. Its folders have the `keys`."""
     import pyarrow as pa
 
     file = parquet_file(place)
-    if lost := set(read) - {*file.schema_arrow.names}:
+    own = [name for name in read if name not in keys]
+    if lost := set(own) - {*file.schema_arrow.names}:
         raise change_error(f"{place} has lost its column '{min(lost)}'")
-    kinds = {name: file.schema_arrow.field(name).type for name in read}
+    kinds = {name: file.schema_arrow.field(name).type for name in own}
     is_text = (pa.types.is_string, pa.types.is_large_string)
     text = [name for name, kind in kinds.items() if any(holds(kind) for holds in is_text)]
     return parquet_file(place, metadata=file.metadata, read_dictionary=text) if text else file
@@ -369,7 +424,7 @@ def _rows_to_spread(group: RowGroup, files: GroupedRows) -> Iterator[Any]:
     import pyarrow as pa
 
     columns = files.columns
-    cluster = _row_group(open_file(group.path, columns.read), group, columns)
+    cluster = _row_group(open_file(group.path, columns.read, group.keys), group, columns)
     rows = _for_engine(cluster, columns)
     if columns.has_position:
         rows = rows.drop_columns("position")
@@ -473,4 +528,4 @@ def _flat(column: Any) -> Any:
 
 
 def _read(group: RowGroup, names: list[str]) -> Any:
-    return _content(open_file(group.path, names), group, names)
+    return _content(open_file(group.path, names, group.keys), group, names)

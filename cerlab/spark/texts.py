@@ -1,4 +1,4 @@
-"""CSV and NDJSON as DataFrames: tasks read files as `cerlab.io` does, so values and errors agree.
+"""Texts as DataFrames: tasks read files as `cerlab.io` does, so values and errors agree.
 
 Spark's own readers take other cells for numbers, fill up short rows, replace bytes that are not
 UTF-8 and go by the header of one file. One task reads a file, block by block: once for the types
@@ -7,7 +7,6 @@ of its columns, then for its rows.
 
 from __future__ import annotations
 
-import glob
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -17,17 +16,19 @@ from uuid import uuid4
 
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.arrow import unreadable
-from cerlab.io.conversion import Reading
+from cerlab.io.conversion import Key, Reading
 from cerlab.io.delimited import read_header
+from cerlab.io.formats import FORMATS
+from cerlab.io.names import keys_in
 from cerlab.io.options import empty
 from cerlab.io.parts import Part, column_names, column_of
 from cerlab.io.text_reader import Blocks, text_parts
-from cerlab.model.columns import decoded, is_arrow
+from cerlab.model.columns import decoded, is_arrow, values_of
 from cerlab.spark.failures import failures
-from cerlab.spark.footers import files_in, gone, local_path, resolve, why_not_opened
+from cerlab.spark.footers import gone, local_path, resolve
 from cerlab.spark.frame import arrow_schema, map_batches
 from cerlab.spark.request import parallelism
-from cerlab.spark.tasks import spending
+from cerlab.spark.tasks import EventFile, spending
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,55 +64,53 @@ _WIDER = {
 }
 """The types of cells that have a wider one in common, as `cerlab.io.column_types.join` has it."""
 
-_Source: TypeAlias = "tuple[str, Callable[[], Any]]"
-"""A name of a file, and a way to open it."""
+_Source: TypeAlias = "tuple[EventFile, Callable[[], Any]]"
+"""A file, and a way to open it."""
+
+_Sources: TypeAlias = "Callable[[Iterable[Any]], Iterator[_Source]]"
+"""The files that the rows of a task name."""
 
 
-def text_frame(spark: SparkSession, path: str, kind: str, *, untyped: bool) -> DataFrame:
-    """Return the events of a text, of all texts in a folder or of those with names of a pattern.
+def text_frame(
+    spark: SparkSession, files: Sequence[EventFile], path: str, kind: str, *, untyped: bool
+) -> DataFrame:
+    """Return the events of some texts; those at a `path` without files are opened by Spark.
 
-    Cells of a CSV stay text if it is `untyped`. Tasks raise `BadData` with file, row and column, as
-    `cerlab.io` does; the driver raises it for a key with values of two types, and for no files.
+    Cells stay text if they are `untyped`. Tasks raise `BadData` with file, row and column, as
+    `cerlab.io` does; the driver raises it for a key with values of two types.
     """
-    files = _files(path)
     if files:
         sources = spark.range(0, len(files), 1, len(files))
     else:  # places that only Spark knows: whole files, by its packages
         sources = spark.read.format("binaryFile").load(path).select("path", "content")
-    look = partial(_kinds, files=files, kind=kind, untyped=untyped)
+    files_of_tasks = partial(_sources, files=files, kind=kind)
+    look = partial(_kinds, sources=files_of_tasks, untyped=untyped)
     with failures(path):
         found = map_batches(sources, look, "file string, name string, kind string").collect()
+    formats = {file.place: file.kind for file in files}
     kinds: dict[str, str] = {}
     for file, name, one in found:
         if name is not None:
-            kinds[name] = _join(kinds.get(name, "null"), one, kind, DataPlace(file, None, name))
+            place = DataPlace(file, None, name)
+            kinds[name] = _join(kinds.get(name, "null"), one, formats.get(file, kind), place)
     if not kinds:
         raise empty(path)
     has_rows = any(name is None for _, name, _ in found)
     if has_rows and kinds.get("type") == "null":
         del kinds["type"]
     schema = _schema(kinds, has_rows=has_rows)
-    read = partial(_rows, files=files, kind=kind, schema=arrow_schema(schema))
+    read = partial(_rows, sources=files_of_tasks, schema=arrow_schema(schema))
     return map_batches(sources, read, schema)
 
 
-def _files(path: str) -> tuple[str, ...]:
-    """Return the files that tasks open through pyarrow; none where Spark has to."""
-    if (local := local_path(path)) is None:
-        return () if why_not_opened(path) is not None else files_in(path)
-    if local.exists():
-        return files_in(str(local))  # tasks have folders of their own
-    return tuple(sorted(glob.glob(str(local), recursive=True)))
-
-
 def _join(before: str, kind: str, format: str, place: DataPlace) -> str:
-    """Return the type that fits the values of two; CSV has text for all."""
+    """Return the type that fits the values of two; a text of cells has text for all."""
     if kind == before or "null" in (before, kind):
         return before if kind == "null" else kind
     for pair in ((before, kind), (kind, before)):
         if pair in _WIDER:
             return pair[1]
-    if format == "csv":
+    if FORMATS[format].has_cells:
         return "string"
     raise BadData(
         "CER0784",
@@ -128,8 +127,13 @@ def _schema(kinds: dict[str, str], *, has_rows: bool) -> StructType:
     for name, kind in kinds.items():
         # without rows a column fits wherever a query needs it, as a time or as a position
         is_number = not has_rows and name not in ("type", "stream")
-        schema.add(name, "long" if is_number else _SPARK_TYPES[kind])
+        schema.add(name, "long" if is_number else spark_type(kind))
     return schema
+
+
+def spark_type(kind: str) -> str:
+    """Return the JSON name of Spark's type for a type of cells in Arrow's words."""
+    return _SPARK_TYPES[kind]
 
 
 def text_stream(
@@ -143,10 +147,11 @@ def text_stream(
 
     reader = spark.readStream.format("binaryFile").option("maxFilesPerTrigger", files)
     reader = reader.schema("path string, modificationTime timestamp, length long, content binary")
-    is_local = local_path(path) is not None and _files(path)
-    columns = ["path"] if is_local else ["path", "content"]
+    reader = reader.option("recursiveFileLookup", True)
+    columns = ["path"] if local_path(path) is not None else ["path", "content"]
     names = arrow_schema(schema)
-    read = partial(_rows, files=(), kind=kind, schema=names, exact=kind == "csv")
+    sources = partial(_arrived, kind=kind, folder=path, schema=names)
+    read = partial(_rows, sources=sources, schema=names, exact=kind == "csv")
     paths = reader.load(path).select(*columns)
     # Spark would name the last file of a task for all of its rows, and after a shuffle names none
     paths = paths.repartition(min(files, parallelism(paths)))
@@ -154,16 +159,43 @@ def text_stream(
     return events.observe(f"{EVENTS}-{uuid4().hex}", fn.count(fn.lit(1)).alias("events"))
 
 
-def _sources(batches: Iterable[Any], files: Sequence[str]) -> Iterator[_Source]:
-    """Yield files by number, by their names in Spark, or with what Spark has read of them."""
+def _sources(batches: Iterable[Any], files: Sequence[EventFile], kind: str) -> Iterator[_Source]:
+    """Yield files by number, or those that Spark has read, which are of a `kind`."""
     for batch in batches:
         names, *contents = (column.to_pylist() for column in batch.columns)
         for n, name in enumerate(names):
-            file = files[name] if files else re.sub(r"^file:(//)?(?=/)", "", name)
-            yield file, partial(BytesIO, contents[0][n]) if contents else partial(_opened, file)
+            if files:
+                yield files[name], partial(opened, files[name].place)
+            else:
+                yield EventFile(_without_scheme(name), kind, {}), partial(BytesIO, contents[0][n])
 
 
-def _opened(place: str) -> Any:
+def _arrived(batches: Iterable[Any], kind: str, folder: str, schema: Any) -> Iterator[_Source]:
+    """Yield files of a folder by their names in Spark, or with what Spark has read of them."""
+    import pyarrow as pa
+
+    from cerlab.io.column_types import text_array, typed_rows
+
+    root = str(local_path(folder) or folder.partition("?")[0])
+    for batch in batches:
+        names, *contents = (column.to_pylist() for column in batch.columns)
+        for n, name in enumerate(names):
+            place = _without_scheme(name)
+            keys = {}
+            for key, text in keys_in(place.removeprefix(root).lstrip("/"), place).items():
+                column = text_array([text])
+                is_text = key not in schema.names or pa.types.is_string(schema.field(key).type)
+                keys[key] = Key(text, values_of(column if is_text else typed_rows(column), key)[0])
+            file = EventFile(place, kind, keys)
+            yield file, partial(BytesIO, contents[0][n]) if contents else partial(opened, place)
+
+
+def _without_scheme(name: str) -> str:
+    """Return the path of a file of this machine by its name in Spark; other names stay."""
+    return re.sub(r"^file:(//)?(?=/)", "", name)
+
+
+def opened(place: str) -> Any:
     """Return a file opened through pyarrow, decompressed by its suffix."""
     files, path = resolve(place)
     try:
@@ -174,57 +206,60 @@ def _opened(place: str) -> Any:
         raise unreadable(place, "text", error) from None
 
 
-def _parts(source: _Source, kind: str, kinds: dict[str, Any] | None = None) -> Iterator[Part]:
+def _parts(source: _Source, kinds: dict[str, Any] | None = None) -> Iterator[Part]:
     """Yield the events of a file; `kinds` are the Arrow types of cells, found here if not known."""
     from cerlab.io.column_types import ColumnTypes
 
-    file, opened = source
+    file, open_text = source
     types = ColumnTypes()
     if kinds is not None:
         types.kinds, types.settled = kinds, True
-    with opened() as raw:
+    with open_text() as raw:
 
         def read(size: int) -> bytes:
             try:
                 return bytes(raw.read(size))
             except OSError as error:
-                raise unreadable(file, "compressed", error) from None
+                raise unreadable(file.place, "compressed", error) from None
 
         try:
-            yield from text_parts(Blocks(read), kind, Reading(file, type_name=_NO_TYPE), types)
+            yield from text_parts(Blocks(read), file.kind, _reading(file), types)
         except BadData as error:
             if error.code != "CER0744":  # a folder may have a file without rows
                 raise
 
 
-def _kinds(
-    batches: Iterable[Any], files: Sequence[str], kind: str, *, untyped: bool
-) -> Iterator[Any]:
+def _reading(file: EventFile) -> Reading:
+    return Reading(file.place, type_name=_NO_TYPE, keys=file.keys)
+
+
+def _kinds(batches: Iterable[Any], sources: _Sources, *, untyped: bool) -> Iterator[Any]:
     """Yield the columns of each file with their types, and one without a name if it has rows."""
     import pyarrow as pa
 
     schema = pa.schema([(name, pa.string()) for name in ("file", "name", "kind")])
     with spending("reading"):
-        for file, opened in _sources(batches, files):
-            names = _names(file, opened) if kind == "csv" else ()
-            kinds: dict[str | None, str] = dict.fromkeys(names, "string" if untyped else "null")
-            if names and untyped:
+        for file, open_text in sources(batches):
+            names = _names(file, open_text) if file.kind == "csv" else ()
+            as_text = untyped and FORMATS[file.kind].has_cells
+            kinds: dict[str | None, str] = dict.fromkeys(names, "string" if as_text else "null")
+            if names and as_text:
                 kinds[None] = "null"
-            for part in () if names and untyped else _parts((file, opened), kind):
+            for part in () if names and as_text else _parts((file, open_text)):
                 kinds[None] = "null"
                 for name in column_names(part):
-                    place = DataPlace(file, None, name)
-                    one = _kind(column_of(part, name), place)
-                    kinds[name] = _join(kinds.get(name, "null"), one, kind, place)
-            columns = [{"file": file, "name": name, "kind": one} for name, one in kinds.items()]
+                    place = DataPlace(file.place, None, name)
+                    one = "string" if as_text else _kind(column_of(part, name), place)
+                    kinds[name] = _join(kinds.get(name, "null"), one, file.kind, place)
+            columns = [{"file": file.place, "name": n, "kind": one} for n, one in kinds.items()]
             yield pa.RecordBatch.from_pylist(columns, schema)
 
 
-def _names(file: str, opened: Callable[[], Any]) -> tuple[str, ...]:
-    with opened() as raw:
+def _names(file: EventFile, open_text: Callable[[], Any]) -> tuple[str, ...]:
+    with open_text() as raw:
         text = TextIOWrapper(raw, "utf-8", "surrogateescape", newline="")
         try:
-            return read_header(text, Reading(file, type_name=_NO_TYPE)).names
+            return read_header(text, _reading(file)).names
         except BadData as error:
             if error.code != "CER0744":
                 raise
@@ -246,23 +281,23 @@ def _kind(column: Any, place: DataPlace) -> str:
 
 
 def _rows(
-    batches: Iterable[Any], files: Sequence[str], kind: str, schema: Any, *, exact: bool = False
+    batches: Iterable[Any], sources: _Sources, schema: Any, *, exact: bool = False
 ) -> Iterator[Any]:
     """Yield the rows of each file as record batches of a schema."""
     import pyarrow as pa
 
     with spending("reading"):
-        for file, opened in _sources(batches, files):
-            names = _names(file, opened) if exact else ()
+        for file, open_text in sources(batches):
+            names = _names(file, open_text) if exact else ()
             if names and {*names, "type"} != {*schema.names, "type"}:
                 raise BadData(
                     "CER0742",
                     f"its columns are {', '.join(names)}, not {', '.join(schema.names)}",
-                    place=DataPlace(file),
+                    place=DataPlace(file.place),
                     hint="the files of a stream have the same columns",
                 )
-            for part in _parts((file, opened), kind, _cells(schema)):
-                columns = (_values(column_of(part, f.name), f, file) for f in schema)
+            for part in _parts((file, open_text), _cells(schema)):
+                columns = (_values(column_of(part, f.name), f, file.place) for f in schema)
                 yield pa.RecordBatch.from_arrays([*columns], schema=schema)
 
 

@@ -26,7 +26,7 @@ from cerlab.spark import tasks as task_files
 from cerlab.spark.assignment import UnorderedFiles, ranges_in_files
 from cerlab.spark.evaluation import Job
 from cerlab.spark.footers import Columns, Layout, NoProof, layout, row_groups
-from cerlab.spark.inputs import footer_schema
+from cerlab.spark.inputs import footer_schema, inputs_of
 from cerlab.spark.plan import Mode, engine_column
 from cerlab.spark.runs import runs_of_survey
 from cerlab.spark.shuffle_units import survey_units
@@ -354,7 +354,8 @@ def test_the_java_machine_is_chosen_by_the_footers(
     COMMANDS["spark"].add_to(parser)
     query = as_pattern("SELECT * WHERE A ; B PARTITION BY [p] WITHIN 5 [t]")
     words = ["QUERY", "--input", str(tmp_path), "--order-by", "t", "--position", "p", *options]
-    assert command._tasks_read(query, parser.parse_args(words)) is is_read_by_tasks
+    found = inputs_of(str(tmp_path))
+    assert command._tasks_read(query, parser.parse_args(words), found) is is_read_by_tasks
 
 
 def test_durations_of_arrow_are_refused_by_name(tmp_path: Path) -> None:
@@ -362,5 +363,5 @@ def test_durations_of_arrow_are_refused_by_name(tmp_path: Path) -> None:
     table = pa.table({"type": ["A"], "d": pa.array([1], pa.duration("s"))})
     pq.write_table(table, tmp_path / "e.parquet")
     with pytest.raises(cerlab.BadData, match="column 'd' is duration") as caught:
-        footer_schema(str(tmp_path / "e.parquet"))
+        footer_schema([str(tmp_path / "e.parquet")])
     assert caught.value.code == "CER0741"

@@ -16,7 +16,7 @@ from cerlab.spark.assignment import FileRanges
 from cerlab.spark.batch import answers
 from cerlab.spark.first_pass import RowRanges, first_pass
 from cerlab.spark.footers import inside, resolve
-from cerlab.spark.inputs import files_elsewhere, read
+from cerlab.spark.inputs import frame_of, inputs_of
 from cerlab.spark.request import request_of
 from proofs_tests.spark.test_files_on_spark import QUERY, ROWS, expected, rows_of, table
 
@@ -57,9 +57,10 @@ def events(store: str) -> str:
 
 
 def test_tasks_read_the_objects_and_find_the_same(spark: Any, events: str) -> None:
-    files = files_elsewhere(events)
+    found = inputs_of(events)
+    files = found.ordered_by_tasks
     assert len(files) == 3
-    frame = read(spark, events, files=files)
+    frame = frame_of(spark, found)
     for order in ({"position": "id"}, {"order_by": ["t", "id"]}):
         request = request_of(frame, QUERY, files=files, **order)
         ranges = first_pass(request)
@@ -106,7 +107,7 @@ def test_from_objects_to_objects(
     assert "CER0889" in capsys.readouterr().err
     assert main([*command, "--output", events, "--overwrite"]) == 2
     assert "CER0890" in capsys.readouterr().err
-    assert len(files_elsewhere(events)) == 3
+    assert len(inputs_of(events).files) == 3
 
 
 def test_what_fails_leaves_nothing(

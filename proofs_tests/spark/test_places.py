@@ -19,7 +19,7 @@ from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 from cerlab.errors import BadData, UsageError
 from cerlab.spark import footers as places
 from cerlab.spark.footers import files_in, inside, resolve, why_not_opened
-from cerlab.spark.inputs import files_elsewhere, format_of
+from cerlab.spark.inputs import inputs_of
 from cerlab.spark.plan import Mode
 from cerlab.spark.tasks import rows_of_files, write_answers
 from cerlab.spark.writer import publish_files, refuse_input, write_folder
@@ -77,31 +77,34 @@ def test_all_files_of_a_folder_have_one_file_system(monkeypatch: pytest.MonkeyPa
 def test_what_pyarrow_does_not_open_is_left_to_spark() -> None:
     assert "nowhere" in str(why_not_opened("nowhere://x/y"))
     assert "s3a" in str(why_not_opened("s3a://x/y"))
-    for place in ("nowhere://x/y", "/tmp", "file:/tmp", "s3://b/e.csv?region=x"):
-        assert files_elsewhere(place) == ()
-    assert [format_of(each) for each in ("s3://b/e.csv?a=b.c", "/a?b.csv", "s3://b/e")] == [
-        "csv",
-        "csv",
-        "parquet",
-    ]
+    places = ("nowhere://b/e.csv?a=b.c", "nowhere://b/e.json.gz", "nowhere://b/e")
+    found = [inputs_of(place) for place in places]
+    assert [each.files for each in found] == [()] * 3
+    assert [each.format for each in found] == ["csv", "ndjson", "parquet"]
+    with pytest.raises(UsageError, match="CER0899"):
+        inputs_of([places[0], "/tmp"])
 
 
 def test_an_address_with_a_password_is_refused() -> None:
     with pytest.raises(UsageError, match="CER0899"):
-        files_elsewhere("s3://name:secret@bucket/events")
+        inputs_of("s3://name:secret@bucket/events")
 
 
 def test_a_folder_of_files(other: Path) -> None:
-    for name in ("b.parquet", "a b.parquet", "_SUCCESS", ".crc"):
+    names = ("b.parquet", "a b.parquet", "a b/c", "day=a%2Fb/e", "_SUCCESS", ".crc", "_d/e", "f/_g")
+    for name in names:
+        (other / name).parent.mkdir(exist_ok=True)
         (other / name).touch()
-    addresses = ("other://host/a%20b.parquet?x=y", "other://host/b.parquet?x=y")
-    assert files_elsewhere("other://host?x=y") == addresses
-    assert files_in(addresses[0]) == addresses[:1]
-    with pytest.raises(BadData, match="CER0743"):
-        files_in("other://host/c")
-    (other / "day=1").mkdir()
-    with pytest.raises(UsageError, match=r"CER0899.*'day=1'"):
-        files_in("other://host")
+    found = files_in("other://host?x=y")
+    here = [Path(file.path).relative_to(other) for file in files_in(str(other))]
+    assert [inside("other://host?x=y", str(path)) for path in here] == [f.path for f in found]
+    assert [file.keys for file in found] == [{}, {}, {}, {"day": "a/b"}]
+    assert found[0].path == "other://host/a%20b/c?x=y"
+    assert files_in(str(found[1].path)) == found[1:2]
+    (other / "none").mkdir()
+    for place in ("other://host/c", "other://host/none", "other://host/_d/none"):
+        with pytest.raises(BadData, match="CER0743"):
+            files_in(place)
 
 
 def test_files_on_another_file_system_have_the_answers_of_the_whole(
@@ -124,12 +127,16 @@ def test_rows_that_tasks_read_for_spark(other: Path) -> None:
     pq.write_table(table, other / "0.parquet")
     pq.write_table(table.select(["n", "type"]), other / "1.parquet")
     pq.write_table(table.select(["n"]), other / "2.parquet")
-    files = files_in("other://host")
+    files = inputs_of("other://host").files
     numbers = pa.table({"id": [1, 0]}).to_batches()
     rows = pa.Table.from_batches(rows_of_files(numbers, files, table.schema))
     assert rows == pa.concat_tables([table, table])
+    (rows,) = rows_of_files(pa.table({"id": [2]}).to_batches(), files, table.schema)
+    assert rows.to_pylist() == [{"type": None, "n": 1}, {"type": None, "n": 2}]
+    pq.write_table(pa.table({"n": [1000]}), other / "2.parquet")
+    narrow = pa.schema([("n", pa.int8())])
     with pytest.raises(BadData, match=r"CER0742.*2\.parquet"):
-        list(rows_of_files(pa.table({"id": [2]}).to_batches(), files, table.schema))
+        list(rows_of_files(pa.table({"id": [2]}).to_batches(), files, narrow))
 
 
 class Store:

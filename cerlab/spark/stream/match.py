@@ -22,7 +22,7 @@ from cerlab.spark.stream.request import Length, StreamOptions, StreamRequest, st
 from cerlab.spark.stream.state import check_logs, claim
 from cerlab.spark.stream.step import digest
 from cerlab.spark.task_outputs import RowNames
-from cerlab.spark.texts import EVENTS, text_frame, text_stream
+from cerlab.spark.texts import EVENTS, text_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -329,23 +329,26 @@ def read_stream(
     """The events of the files of a folder as they arrive, at most `files` in a micro-batch.
 
     The columns and their types are those of the files that are there, as
-    `cerlab.spark.inputs.read` reads and checks them; a file with others fails the query.
+    `cerlab.spark.read` reads and checks them; a file with others fails the query.
     Raises `BadData` as it does, and for Parquet of other types than the schema declares.
     """
-    kind = format or inputs.format_of(path)
-    kinds = inputs.read(spark, path, format=kind, schema=schema).schema
+    found = inputs.inputs_of(path, format)
+    kind, kinds = found.format, inputs.frame_of(spark, found, schema).schema
     match kind:
-        case "csv" | "ndjson":
+        case "csv" | "ndjson" | "core":
             if schema is None:
                 return text_stream(spark, path, kind, kinds, files)
-            as_read = text_frame(spark, path, kind, untyped=True).schema
+            as_read = inputs.frame_of_texts(spark, found, untyped=True).schema
             frame = text_stream(spark, path, kind, as_read, files)
             frame = frame.toDF(*(f"c{n}" for n in range(len(as_read))))
             return frame.select(
                 *(frame[f"c{n}"].cast(f.dataType).alias(f.name) for n, f in enumerate(kinds.fields))
             )
+        case "arrow":
+            hint = "let files of Parquet arrive: cerlab convert"
+            raise UsageError("CER0811", "Spark has no streams of Arrow IPC", hint=hint)
         case _:
-            file_schema = inputs.read(spark, path, format="parquet").schema
+            file_schema = inputs.frame_of(spark, found).schema
             for field in file_schema.fields:
                 if field.dataType != kinds[field.name].dataType:
                     place = DataPlace(path, None, field.name)
@@ -356,6 +359,8 @@ def read_stream(
                         hint="declare the type that the file has",
                     )
             reader = spark.readStream.option("maxFilesPerTrigger", files)
+            if not found.key_kinds:  # else Spark takes the keys of folders for columns, too
+                reader = reader.option("recursiveFileLookup", True)
             return reader.schema(file_schema).parquet(inputs.as_it_is(path))
 
 

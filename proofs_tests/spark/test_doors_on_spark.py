@@ -1,0 +1,161 @@
+"""Files, folders, patterns and keys on Spark: the events that `cerlab.Stream.read` has of them."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import cerlab
+from cerlab.cli import main
+from proofs_tests.io.test_doors import as_doubles
+from proofs_tests.io.test_folders import FORMATS, write
+from proofs_tests.io.test_text import typed_events
+
+
+def events_of(events: Any) -> list[Any]:
+    """Return events with the types of their values, but for NULL, in an order that rows lack."""
+    typed = typed_events(events)
+    doubles = {n for _, _, row in typed for n, kind, _ in row if kind == "float"}
+    return sorted((as_doubles(event, doubles) for event in typed), key=repr)
+
+
+def on_spark(spark: Any, source: Any, **options: Any) -> list[Any]:
+    frame = cerlab.spark.read(spark, source, **options)
+    return events_of(cerlab.Stream.from_arrow(frame.toArrow()))
+
+
+def here(source: Any, **options: Any) -> list[Any]:
+    return events_of(cerlab.Stream.read(source, **options))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_keys_are_columns_with_the_types_of_text(spark: Any, form: str, tmp_path: Path) -> None:
+    for n, key in enumerate(("007", "-3", "__HIVE_DEFAULT_PARTITION__")):
+        write(tmp_path / f"n={key}" / f"w=a%2Fb%20{n}" / f"e.{form}", [{"type": "A", "v": n}] * 2)
+    write(tmp_path / "_old" / f"e.{form}", [{"type": "A", "x": 9}])
+    expected = here(tmp_path)
+    assert len(expected) == 6
+    several = [tmp_path / "n=-3", tmp_path / "n=007"]
+    for source in (tmp_path, f"{tmp_path}/n=*", f"{tmp_path}/*/*/e.{form}", several):
+        assert on_spark(spark, source) == here(source)
+    write(tmp_path / "n=1.5" / "w=" / f"e.{form}", [{"type": "A", "v": 9}])
+    assert on_spark(spark, tmp_path) == here(tmp_path)
+    assert {kind for _, _, row in here(tmp_path) for n, kind, _ in row if n == "n"} == {"float"}
+    write(tmp_path / "n=x" / "w=" / f"e.{form}", [{"type": "A", "v": 9}])
+    assert on_spark(spark, tmp_path) == here(tmp_path)
+    declared = "CREATE STREAM S { EVENT A { v:int, n:string?, w:string? } }"
+    schema = cerlab.parse_schema(declared)
+    assert on_spark(spark, tmp_path, schema=schema) == here(tmp_path, schema=declared)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_key_that_is_also_a_column_is_refused(spark: Any, form: str, tmp_path: Path) -> None:
+    write(tmp_path / "v=1" / f"e.{form}", [{"type": "A", "v": 1}])
+    with pytest.raises(cerlab.BadData, match=r"CER0732.*'v' stands twice"):
+        on_spark_or_error(spark, tmp_path)
+
+
+def on_spark_or_error(spark: Any, source: Any) -> list[Any]:
+    try:
+        return on_spark(spark, source)
+    except cerlab.CerlabError:
+        raise
+    except Exception as error:
+        raise cerlab.spark.error_of(error) from None
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson", "parquet", "arrow"])
+def test_a_key_may_be_the_type(spark: Any, form: str, tmp_path: Path) -> None:
+    for key in ("type=A", "type=7"):
+        write(tmp_path / key / f"e.{form}", [{"kind": "x", "v": 1}])
+    assert on_spark(spark, tmp_path) == here(tmp_path)
+
+
+def test_columns_that_differ_are_united_or_refused_by_name(spark: Any, tmp_path: Path) -> None:
+    for suffix in ("parquet", "arrow"):
+        folder = tmp_path / suffix
+        write(folder / f"a.{suffix}", [{"type": "A", "v": 1}])
+        write(folder / f"b.{suffix}", [{"type": "B", "v": 2, "w": "x"}])
+        assert on_spark(spark, folder) == here(folder)
+        with pytest.raises(cerlab.UsageError, match=r"CER0811.*b\.parquet|CER0811.*b\.arrow"):
+            cerlab.spark.read(spark, [folder, *folder_of_text(tmp_path)])
+    both = [tmp_path / "arrow", tmp_path / "parquet"]
+    assert on_spark(spark, both) == here(both)
+    write(tmp_path / "arrow" / "c.arrow", [{"type": "C", "w": 7}])
+    with pytest.raises(cerlab.BadData, match="CER0784") as caught:
+        cerlab.spark.read(spark, tmp_path / "arrow")
+    assert caught.value.column == "w"
+    assert "c.arrow" in str(caught.value.place)
+
+
+def folder_of_text(folder: Path) -> list[Path]:
+    write(folder / "text" / "e.csv", [{"type": "A", "v": 1}])
+    return [folder / "text"]
+
+
+def test_formats_are_told_by_the_files(spark: Any, tmp_path: Path) -> None:
+    for n, form in enumerate(("csv", "ndjson", "core")):
+        write(tmp_path / "texts" / f"{n}.{form}", [{"type": "A", "v": n, "w": "x"}])
+    assert on_spark(spark, tmp_path / "texts") == here(tmp_path / "texts")
+    for form in FORMATS:
+        write(tmp_path / f"e.{form}", [{"type": "A", "v": 1}])
+        (tmp_path / f"e.{form}").rename(tmp_path / "without a suffix")
+        assert on_spark(spark, tmp_path / "without a suffix") == here(tmp_path / "without a suffix")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_the_command_takes_files_folders_and_patterns(
+    spark: Any, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, last = tmp_path / "in" / "k=1" / f"a.{form}", tmp_path / "in" / "k=2" / f"b.{form}"
+    write(first, [{"type": "A", "v": 1, "n": n} for n in range(2)])
+    write(last, [{"type": "A", "v": 2, "n": 2}])
+    sources = (
+        [first, last],
+        [tmp_path / "in"],
+        [tmp_path / "in" / "*" / f"*.{form}"],
+        [last.parent],
+    )
+    for number, words in enumerate(sources):
+        for query in ("A", "A FILTER A[k = 2]")[: 1 + (number in (1, 2))]:
+            out = tmp_path / f"out {number} {len(query)}"
+            command = ["spark", query, "--position", "n", "--input", *map(str, words)]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                assert main([*command, "--output", str(out)]) == 0, capsys.readouterr().err
+            found = sorted(row["start"] for row in pq.read_table(out).to_pylist())
+            expected = [m.start for m in cerlab.evaluate(query, [*map(str, words)])]
+            assert len(found) == len(expected) > 0
+            assert found[-1] == 2
+    if form == "parquet":  # footers prove the order, and folders hold the key
+        command = [
+            "spark",
+            "SELECT * WHERE A PARTITION BY [k] WITHIN 2 [n]",
+            "--position",
+            "n",
+            "--explain",
+        ]
+        assert main([*command, "--input", str(tmp_path / "in")]) == 0
+        assert "which the tasks read themselves" in capsys.readouterr().out
+    assert (
+        main(["spark", "A", "--input", str(tmp_path / "no*"), "--position", "n", "--explain"]) == 2
+    )
+    assert "CER0743" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_files_arrive_in_folders_with_keys(spark: Any, form: str, tmp_path: Path) -> None:
+    folder, later = tmp_path / "in", tmp_path / "later"
+    write(folder / "k=07" / f"a.{form}", [{"type": "A", "v": 1}])
+    write(later / f"b.{form}", [{"type": "A", "v": 2}])
+    frame = cerlab.spark.read_stream(spark, str(folder), format=form, files=1)
+    (folder / "k=8").mkdir()
+    (later / f"b.{form}").rename(folder / "k=8" / f"b.{form}")
+    rows: list[Any] = []
+    writer = frame.writeStream.foreachBatch(lambda batch, _: rows.extend(batch.collect()))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    assert sorted((row["v"], row["k"]) for row in rows) == [(1, 7), (2, 8)]
