@@ -577,8 +577,8 @@ def _is_uncoded(column: Column) -> bool:
         return False
     import pyarrow as pa
 
-    kind = column.type
-    return (pa.types.is_string(kind) and column.nbytes < 1 << 31) or pa.types.is_large_string(kind)
+    fits = bool(pa.types.is_string(column.type) and column.nbytes < 1 << 31)
+    return fits or bool(pa.types.is_large_string(column.type))
 
 
 def take_columns(

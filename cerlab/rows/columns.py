@@ -288,9 +288,11 @@ def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
     codes = [pc.dictionary_encode(each, null_encoding="encode") for each in columns]
     parts = [each.indices.to_numpy(zero_copy_only=False).view(np.uint32) for each in codes]
     if len(parts) == 1:
-        return parts[0].astype(np.int64)
-    _, number = combinations(parts, [len(each.dictionary) for each in codes])
-    return number.astype(np.int64)
+        (number,) = parts
+    else:
+        _, number = combinations(parts, [len(each.dictionary) for each in codes])
+    partition: Int64s = number.astype(np.int64)
+    return partition
 
 
 def sort_keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
