@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from io import BytesIO, StringIO, TextIOWrapper
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,9 +25,9 @@ from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import Aggregate as Asked
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event, in_order
-from cerlab.model.columns import is_arrow
+from cerlab.model.columns import is_arrow, values_of
 from cerlab.model.event import Event, Value, value_of
-from cerlab.model.stream import Stream
+from cerlab.model.stream import Stream, TimeUnit
 from cerlab.testing import ATTRIBUTES, Shape
 from proofs_tests.cli.run_cases import answers_of_lines, ndjson_lines
 from proofs_tests.random_cases import Case, random_case
@@ -99,9 +100,12 @@ def of_matches(query: cerlab.Query, stream: Stream, group_by: list[str], **measu
 
 
 def slid(
-    by_group: dict[Group, list[Row]], groups: Sequence[str], width: int
+    by_group: dict[Group, list[Row]], groups: Sequence[str], width: int, times: Sequence[Any]
 ) -> dict[Group, list[Row]]:
-    """Return, for each group, the rows that differ in the end alone and end within the width."""
+    """Return, for each group, the rows that differ in the end alone and end within the width.
+
+    It is in the `times` of the events.
+    """
     at = groups.index("end")
 
     def others(group: Group) -> Group:
@@ -109,7 +113,11 @@ def slid(
 
     def inside(group: Group, before: Group) -> bool:
         ends: Any = group[at], before[at]
-        return others(group) == others(before) and 0 <= ends[0] - ends[1] <= width
+        is_before = ends[1] <= ends[0]
+        return others(group) == others(before) and is_before and since(*ends) <= width
+
+    def since(end: int, before: int) -> Any:
+        return times[end] - times[before]
 
     return {g: [r for b, rows in by_group.items() if inside(g, b) for r in rows] for g in by_group}
 
@@ -128,11 +136,12 @@ def agrees(case: Case, rng: Random, aggregate: Aggregate = of_matches) -> bool:
     names = [f"{X}.{a}" for X, a in columns]
     functions = dict.fromkeys(FUNCTIONS, names)
     width = rng.randrange(5) if "end" in groups and rng.random() < 0.5 else None
-    sliding = None if width is None else f"{width} EVENTS"
+    unit, times = rng.choice(lengths_of(case.stream))
+    sliding = None if width is None else f"{width} {unit}"
     totals_of = aggregate(query, case.stream, groups, sliding=sliding, **functions)
     expected = by_definition(case, columns, groups)
     if width is not None:
-        expected = slid(expected, groups, width)
+        expected = slid(expected, groups, width, times)
     if not groups:
         expected.setdefault((), [])
         totals_of.setdefault(
@@ -150,6 +159,19 @@ def agrees(case: Case, rng: Random, aggregate: Aggregate = of_matches) -> bool:
                 right = float(exact) if isinstance(cell, float) and values else exact
                 assert cell == right, (name, column, groups, case.describe())
     return bool(expected.get((), True)) and bool(expected)
+
+
+def lengths_of(stream: Stream) -> list[tuple[str, Sequence[Any]]]:
+    """The units that the length of a stream is told in, and the place of each event there."""
+    lengths: list[tuple[str, Sequence[Any]]] = [("EVENTS", range(len(stream)))]
+    for name in usable(stream):
+        values = values_of(stream.columns[name], name)
+        if None not in values and all(a <= b for a, b in pairwise(values)):
+            lengths.append((f"[{name}]", values))
+            if stream.time is not None and stream.time.attribute == name:
+                assert stream.time.unit is TimeUnit.S
+                lengths.append(("SECONDS", values))
+    return lengths
 
 
 def usable(stream: Stream) -> list[str]:
