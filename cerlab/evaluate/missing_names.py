@@ -466,7 +466,8 @@ def _kinds(column: Any) -> set[str]:
     kinds: set[str] = set()
     for part in _parts(column):
         if not is_arrow(part):
-            kinds |= {kind for value in part if (kind := kind_of(value)) is not None}
+            found = (_kind_of_type(part, each) for each in set(map(type, part)))
+            kinds.update(kind for kind in found if kind is not None)
         elif part.null_count < len(part):
             kind = part.type
             if is_text(kind):
@@ -478,6 +479,12 @@ def _kinds(column: Any) -> set[str]:
             else:
                 kinds.add("boolean" if types.is_boolean(kind) else "number")
     return kinds
+
+
+def _kind_of_type(values: Iterable[Any], of_type: type[Any]) -> str | None:
+    """Return the kind of the values of a type, of which NULL and NaN have none."""
+    kinds = (kind_of(value) for value in values if type(value) is of_type)
+    return next((kind for kind in kinds if kind is not None), None)
 
 
 def _alike(column: Any, text: str) -> Iterator[str]:
