@@ -26,7 +26,7 @@ from proofs_tests.benchmarks.timing import Row
 
 MINUTE, HOUR = 60_000, 3_600_000
 DAY = 24 * HOUR
-SMALL = 1_000
+SMALL = 3_000
 """Events of the file by which the start of a process is measured."""
 
 
