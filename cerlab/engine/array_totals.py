@@ -111,7 +111,9 @@ class ArrayTotals:
             if status == DONE:
                 return rows
             if status == FULL:
-                rows = double_room(rows)
+                parts.append(self._listed(rows))
+                reg[b.ROWS] = 0
+                rows = self._rows(2 * len(rows.event))  # an event may have more rows than these
             elif status == NEED_SCRATCH:
                 (self._scratch,) = double_room(_Scratch(self._scratch))
             elif status == NEED_ARENA:

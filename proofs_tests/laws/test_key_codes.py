@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cerlab import Duration, Timestamp
+from cerlab import BadData, Duration, Timestamp
+from cerlab.model.columns import values_of
 from cerlab.model.event import Event
 from cerlab.predicates.columns import kernels, key_codes
 from cerlab.predicates.columns.key_codes import KeyCodes
@@ -134,3 +136,65 @@ def test_texts_whose_hashes_are_equal_are_two_keys(
             assert keys.codes({"k": pa.array(texts)}, 3).tolist() == expected
         else:
             assert [keys.code(Event("A", {"k": text})) for text in texts] == expected
+
+
+def decimals(rng: Random) -> Any:
+    """Return a column of decimals of 15 digits, or with some of more, of any width and scale."""
+    scale = rng.choice((0, 1, 2, 15, 21, 22, 23, 30))
+    most = 10 ** rng.choice((1, 3, 15, 15, 17, 30))
+    units = [
+        rng.choice((1, -1)) * rng.choice((0, 1, most - 1, rng.randrange(most))) for _ in "12345678"
+    ]
+    kind = rng.choice((pa.decimal128(38, scale), pa.decimal256(70, scale)))
+    values = [None if rng.random() < 0.1 else Decimal(n).scaleb(-scale) for n in units]
+    column = pa.array(values, kind).slice(rng.randrange(3))
+    return column if rng.random() < 0.5 else pa.chunked_array([column, column[:2]])
+
+
+def check_decimals(rng: Random) -> bool:
+    """Decimals are the numbers that they are one by one, beside integers and doubles."""
+    keys, ids = KeyCodes(["k"]), dict[Any, int]()
+    count = 0
+    for _ in range(4):
+        column = decimals(rng)
+        try:
+            values = [*values_of(column, "k")]
+        except BadData:  # more digits than a double has
+            with pytest.raises(BadData, match="CER0720"):
+                keys.codes({"k": column}, len(column))
+            continue
+        count += 1
+        numbers = [value for value in values if value is not None]
+        same = [pa.array([float(value) for value in numbers], pa.float64())]
+        if all(type(value) is int and abs(value) < 2**63 for value in numbers):
+            same.append(pa.array(numbers, pa.int64()))
+        for each in rng.sample([column, *same], 1 + len(same)):
+            known = (key_of([value]) for value in values_of(each, "k"))
+            expected = [-1 if key is None else ids.setdefault(key, len(ids)) for key in known]
+            assert keys.codes({"k": each}, len(each)).tolist() == expected
+    assert [*map(key_of, keys.keys())] == list(ids)
+    return count > 0
+
+
+def test_decimals_are_the_numbers_that_they_are_one_by_one(suite: Suite) -> None:
+    suite.run(check_decimals, deep_count=DEEP, needs_answers=0.4)
+
+
+def test_few_decimals_are_made_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of 15 digits is, by a count of the values that are looked at one by one."""
+    looks: list[Any] = []
+    of_value = key_codes._Values.of_value
+
+    def counted(self: Any, value: Any) -> int:
+        looks.append(value)
+        return of_value(self, value)
+
+    monkeypatch.setattr(key_codes._Values, "of_value", counted)
+    for most, expected in ((10**15 - 1, 0), (10**15, 5_000)):
+        column = pa.array(
+            [Decimal(most - n).scaleb(-2) for n in range(5_000)], pa.decimal128(20, 2)
+        )
+        looks.clear()
+        keys = KeyCodes(["k"])
+        assert keys.codes({"k": column}, 5_000).tolist() == [*range(5_000)]
+        assert len(looks) == expected
