@@ -166,7 +166,7 @@ def explain(question: AnyQuestion) -> Why:
 
 
 def _in_whole_stream(d: AnyDerivation, at: Sequence[int]) -> AnyDerivation:
-    """A derivation of a substream in positions of the whole stream."""
+    """Return a derivation of a substream in positions of the whole stream."""
     V = d.valuation
     if isinstance(V, Valuation):
         labels = {X: tuple(at[i] for i in D) for X, D in V.labels.items()}
@@ -177,7 +177,7 @@ def _in_whole_stream(d: AnyDerivation, at: Sequence[int]) -> AnyDerivation:
 
 
 def _positions(value: Valuation | Reading | None) -> Iterator[int]:
-    """The positions that a node names."""
+    """Yield the positions that a node names."""
     match value:
         case Valuation(start, end, labels):
             yield from (start, end)

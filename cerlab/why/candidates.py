@@ -102,7 +102,7 @@ def _never_outside(first: int, last: int) -> bool:
 
 
 def _out_of_window(question: Question) -> Callable[[int, int], bool]:
-    """Tells of two positions whether the window is known to be too small for both.
+    """Return a test whether the window is known to be too small for two positions.
 
     A window that counts the events of a substream is not judged by positions of the whole stream,
     nor is the time of an event that FROM leaves out.
@@ -206,7 +206,7 @@ def _search_interval(
 
 
 def not_strict(question: Question, place: Place) -> tuple[Failure, ...]:
-    """Whether STRICT around the formula drops the positions; it looks at nothing else."""
+    """Return the failure of positions that STRICT around the formula drops."""
     if question.strategy is not Strategy.STRICT:
         return ()
     C, at = tuple(map(place.local, question.positions)), place.substream.positions
@@ -273,7 +273,7 @@ def _weakest(failures: list[Failure]) -> Guard:
 
 
 def _events_taken(d: SremoDerivation, path: Path) -> set[int]:
-    """The events that the terminal at a path takes; iterations may keep them to themselves."""
+    """Return the events that the terminal at a path takes, also in an iteration without nodes."""
     nodes = (n for n in d if n.path == path or (n.path == path[:-1] and not n.children))
     return {p for node in nodes for p in range(node.valuation.start, node.valuation.end)}
 
@@ -303,7 +303,7 @@ def _failures_of_shown(
 
 
 def _may_begin_unmarked(e: Sremo) -> bool:
-    """Whether the first event that it consumes may be one that it does not mark.
+    """Return whether the first event that it consumes may be one that it does not mark.
 
     It may say yes where that cannot happen.
     """
@@ -339,7 +339,7 @@ def _may_begin_unmarked(e: Sremo) -> bool:
 
 
 def _may_be_empty(e: Sremo) -> bool:
-    """Whether it may consume nothing; it may say yes where that cannot happen."""
+    """Return whether it may consume nothing; it may say yes where that cannot happen."""
     match e:
         case sre.Terminal():
             return False

@@ -39,7 +39,7 @@ from cerlab.why.strategies import ending_at, first_preferred, hole, moved_answer
 
 
 def derivations(here: Part) -> list[CelDerivation]:
-    """The derivations of a formula that the goal allows, the best of each item."""
+    """Return the derivations of a formula that the goal allows, the best of each item."""
     return here.chart().all(_clause(here))
 
 
@@ -116,7 +116,7 @@ def _filter(here: Part, phi: cel.Filter, V: Valuation | None) -> Iterator[Failur
 def false_filter(here: Part, phi: cel.Filter, V: Valuation) -> Failure:
     """Return why a condition is false of a valuation."""
     if not here.may_fail:
-        return Failure(fail.FILTER)  # the chart refuses it, and its words would cost most
+        return Failure(fail.FILTER)  # the chart refuses it
     goal = here.goal
     why = why_false(phi.condition, V, goal.events, goal.at)
     alterations = [fail.Alter(goal.at[i]) for i in sorted(why.enough)]
@@ -128,7 +128,7 @@ def false_filter(here: Part, phi: cel.Filter, V: Valuation) -> Failure:
 
 
 def union(V: Valuation | None, W: Valuation | None) -> Valuation | None:
-    """From the smaller start to the larger end, with the labels of both."""
+    """Return the interval from the smaller start to the larger end, with the labels of both."""
     if V is None or W is None:
         return V or W
     labels = {X: V.labels.get(X, ()) + W.labels.get(X, ()) for X in {*V.labels, *W.labels}}
@@ -138,7 +138,7 @@ def union(V: Valuation | None, W: Valuation | None) -> Valuation | None:
 def sequences(
     here: Part, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
-    """A derivation of the left side, and one of the right side after it."""
+    """Yield a derivation of the left side with one of the right side after it."""
     by_start, absent = _by_start(rights), [d for d in rights if d.valuation is None]
     for a in lefts:
         before = here.above(a)
@@ -148,7 +148,7 @@ def sequences(
 
 
 def iterations(here: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]:
-    """One round, two rounds, ..: the children of a derivation are its rounds."""
+    """Return the derivations of one round, two rounds, ..; their children are the rounds."""
     by_start = _by_start(once)
     phi = here.part
     least, most = (phi.least, phi.most) if isinstance(phi, cel.Count) else (1, None)
@@ -188,7 +188,7 @@ def _miscounted(here: Part, phi: cel.Count, d: CelDerivation) -> Iterator[Failur
 
 
 def _by_start(ways: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
-    """Derivations by their first event, from the left."""
+    """Return the derivations by their first event, from the left."""
     by_start: dict[int, list[CelDerivation]] = {}
     for d in ways:
         if d.valuation is not None:
@@ -235,7 +235,7 @@ def _gap(here: Part, end: int, start: int) -> Failure:
 def _overlapping(
     here: Part, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
-    """A derivation of each side; what both leave out of the marked positions is left over."""
+    """Yield a derivation of each side; marked positions that both leave out are left over."""
     goal, context = here.goal, here.context
     for a in lefts:
         for b in rights:
@@ -259,7 +259,7 @@ def _positions_of(V: Valuation, labels: Iterable[str]) -> set[int]:
 
 
 def _at_odds(goal: Goal, a: CelDerivation, b: CelDerivation) -> bool:
-    """Whether `a` asks for another type of an event that `b` takes: no event has two types."""
+    """Return whether `a` asks for another type of an event that `b` takes."""
     V = b.valuation
     positions = set() if V is None else {goal.at[i] for i in _positions_of(V, V.labels)}
     retypes = [other.repairs[0] for other in b.failures if other.repairs]
@@ -277,7 +277,7 @@ def _at_odds(goal: Goal, a: CelDerivation, b: CelDerivation) -> bool:
 def _agreeing(
     here: Part, phi: cel.And, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
-    """The valuations of both sides; with an allowance those of one side too."""
+    """Yield the valuations of both sides; with an allowance those of one side too."""
     # Below AND all labels are read (`contexts`), so an item is one valuation and none is lost.
     by_valuation = {d.valuation: d for d in rights}
     for a in lefts:
@@ -301,7 +301,7 @@ def _alone(
 
 
 def _counter_examples(goal: Goal, right: Formula, kept: Sequence[CelDerivation]) -> list[Valuation]:
-    """Valuations of the right side of UNLESS, of each interval one, shortest first."""
+    """Return a valuation of the right side of UNLESS for each interval, shortest first."""
     # A wait goes on after the last event that the formula may take.
     hi = max([goal.hi, *(d.valuation.end for d in kept if d.valuation is not None)])
     # No label is visible there, so atoms take any event: what matches inside forbids, unmarked too.
@@ -382,7 +382,7 @@ def _waiting_then(goal: Goal, d: CelDerivation, W: Valuation) -> str:
 def selection(
     here: Part, phi: cel.Select, V: Valuation | None, meaning: Meaning
 ) -> Iterator[Failure]:
-    """Whether a strategy inside the formula keeps the valuation, on the whole substream."""
+    """Yield the failure of a valuation that a strategy inside the formula drops."""
     if V is None:
         return
     at, C, without = here.goal.at, complex_event(V), (fail.Relax(here.path, phi.body),)

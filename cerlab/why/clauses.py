@@ -103,7 +103,7 @@ class Checks:
         return [] if ast.consume is Consume.NONE else self._answers(replace(ast, limit=Limit(1)))
 
     def _consumer(self, candidate: Candidate) -> ComplexEvent | None:
-        """The last answer before the candidate's end that consumes in its substream."""
+        """Return the last answer before the candidate's end that consumes in its substream."""
         ast, stream = self._question.ast, self._question.stream
         attributes = partition_attributes(ast)
         before = [
@@ -118,7 +118,7 @@ class Checks:
         return before[-1] if before else None
 
     def consumption(self, candidate: Candidate) -> Failure | None:
-        """Whether an answer before has consumed the beginning."""
+        """Return the failure of a candidate whose beginning an answer before has consumed."""
         consumer = self._consumer(candidate)
         if consumer is None or consumer.end < candidate.interval[0]:
             return None
@@ -128,7 +128,7 @@ class Checks:
         )
 
     def selection(self, candidate: Candidate) -> Failure | None:
-        """Whether the strategy prefers another answer with the same end."""
+        """Return the failure of a candidate if the strategy prefers another answer with its end."""
         strategy = self._question.strategy
         if strategy is None or strategy is Strategy.STRICT:  # which looks at no others
             return None
@@ -138,7 +138,7 @@ class Checks:
         return self._preferences[place]
 
     def _preference_failure(self, strategy: Strategy, candidate: Candidate) -> Failure | None:
-        """The answer that the strategy keeps in the place of this one.
+        """Return the failure for the answer that the strategy keeps in the place of this one.
 
         The strategy is before WITHIN, so it may start anywhere after the last event consumed.
         """
@@ -161,7 +161,7 @@ class Checks:
     def _preferred_wait(
         self, strategy: Strategy, candidate: Candidate, begin: int
     ) -> Failure | None:
-        """The same among answers that wait: one whose wait is not over may yet be preferred."""
+        """Compare answers that wait: one whose wait is not over may yet be preferred."""
         question, end, C = self._question, candidate.interval[1], self._question.positions
         bare = replace(
             question.ast,
@@ -192,7 +192,7 @@ class Checks:
         return fail.PREFERRED_LATER.failure(strategy.value, rival=later, more=without)
 
     def _rival(self, strategy: Strategy, S: Substream) -> ComplexEvent | None:
-        """The first answer on a substream, that ends with its last event, which is preferred."""
+        """Return the first answer that ends with the last event of a substream and is preferred."""
         question, end = self._question, len(S.events) - 1
         C = tuple(S.positions.index(p) for p in question.positions)
         # Without WITHIN and LIMIT: a strategy compares what is there before them.
@@ -215,7 +215,7 @@ class Checks:
         return self._answers(self._question.ast)
 
     def limit(self, candidate: Candidate) -> Failure | None:
-        """Whether LIMIT gives others at this end."""
+        """Return the failure of a candidate if LIMIT gives other answers at its end."""
         limit = self._question.ast.limit
         if limit is None:
             return None
@@ -339,7 +339,7 @@ def confirm(question: AnyQuestion, found: tuple[Candidate, Region] | None) -> No
 
 
 def _only_interval(question: Question) -> tuple[int, int] | None:
-    """The interval of an answer with these positions, if there can be only one."""
+    """Return the interval of an answer with these positions, if there can be only one."""
     opens, closes = unmarked_ends(question.formula, question.context)
     start, end = question.start, question.end
     if start is None and not opens:
@@ -350,7 +350,7 @@ def _only_interval(question: Question) -> tuple[int, int] | None:
 
 
 def _automaton_accepts(cea: IntervalCea, question: Question, start: int, end: int) -> bool:
-    """Whether the automaton accepts the marks on an interval that the window holds."""
+    """Return whether the automaton accepts the marks on an interval that the window holds."""
     (place, *others) = places(question, start, end)
     if (
         others
@@ -381,7 +381,7 @@ def _plan(e: Sremo) -> RegisterPlan | None:
 
 
 def _shows(plan: RegisterPlan, question: SremoQuestion, lo: int) -> bool | None:
-    """Whether some run from `lo` on marks exactly these positions; None where that costs much."""
+    """Return whether some run from `lo` marks exactly these positions; None where it costs much."""
     events, marks = question.events, question.positions
     if not all(_fits(window, events, marks) for window in plan.windows):
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple, TypeAlias, assert_never
@@ -26,11 +26,11 @@ MOST_EXAMPLES = 3
 class WhyFalse(NamedTuple):
     """The words for a condition that does not hold, and the events that they are about.
 
-    `positions` are those of all events that it fails on, `enough` those of the events each of
-    which, with other values, would let it hold.
+    `words` makes the sentence, which costs most. `positions` are those of all events that it fails
+    on, `enough` those of the events each of which, with other values, would let it hold.
     """
 
-    words: str
+    words: Callable[[], str]
     positions: frozenset[int]
     enough: frozenset[int]
 
@@ -38,46 +38,57 @@ class WhyFalse(NamedTuple):
 def why_false(
     condition: Condition, V: Valuation, S: Sequence[Event], at: Sequence[int]
 ) -> WhyFalse:
-    """Why a filter does not hold; positions are those in S, but the words use `at`.
+    """Explain why a filter does not hold; positions are those in S, but the words use `at`.
 
     Of several ways to hold, it is about the one with the fewest conditions that fail.
     """
     ways = [[c for c in way if not holds(c, V, S)] for way in alternatives(condition)]
     nearest = min(ways, key=len)
-    texts = [_atomic(each, V, S, at) for each in nearest]
-    words = "; ".join(each.words for each in texts)
-    if len(ways) > 1:
-        words = f"no side of {predicate_text(condition)} holds: {words}"
-    positions = frozenset[int]().union(*(each.positions for each in texts))
-    return WhyFalse(words, positions, positions.intersection(*(each.enough for each in texts)))
+    parts = [_atomic(each, V, S, at) for each in nearest]
+
+    def words() -> str:
+        text = "; ".join(each.words() for each in parts)
+        return f"no side of {predicate_text(condition)} holds: {text}" if len(ways) > 1 else text
+
+    positions = frozenset[int]().union(*(each.positions for each in parts))
+    return WhyFalse(words, positions, positions.intersection(*(each.enough for each in parts)))
 
 
 def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[int]) -> WhyFalse:
     match condition:
         case cond.On(X, P):
             failing = tuple(i for i in V.labels.get(X, ()) if not satisfies(S[i], P))
-            where = _enumeration(at[i] for i in failing)
-            verb = "fails" if len(failing) == 1 else "fail"
-            values = "; ".join(
-                f"{values_text(S[i], P)}{f' at {at[i]}' if len(failing) > 1 else ''}"
-                for i in failing[:MOST_EXAMPLES]
-            )
-            words = f"{name_text(X)} at {where} {verb} {predicate_text(P)}: {values}"
+
+            def words() -> str:
+                where = _enumeration(at[i] for i in failing)
+                verb = "fails" if len(failing) == 1 else "fail"
+                values = "; ".join(
+                    f"{values_text(S[i], P)}{f' at {at[i]}' if len(failing) > 1 else ''}"
+                    for i in failing[:MOST_EXAMPLES]
+                )
+                return f"{name_text(X)} at {where} {verb} {predicate_text(P)}: {values}"
+
             return WhyFalse(words, frozenset(failing), _only(failing))
         case cond.Correlation():
             choices = product(*(V.labels.get(X, ()) for X in condition.labels))
             places = [dict(zip(condition.labels, each, strict=True)) for each in choices]
             wrong = [each for each in places if not condition.holds_of(_events(each, S))]
-            sides = ", ".join(_both_sides(condition, each, S, at) for each in wrong[:MOST_EXAMPLES])
-            words = f"{predicate_text(condition)} is false: {sides}"
+
+            def words() -> str:
+                sides = (_both_sides(condition, each, S, at) for each in wrong[:MOST_EXAMPLES])
+                return f"{predicate_text(condition)} is false: {', '.join(sides)}"
+
             positions = frozenset(i for each in wrong for i in each.values())
             reads = ([(each[x.label], x.attribute) for x in condition.attributes] for each in wrong)
             ways = [_may_mend(S, read) for read in reads]
             return WhyFalse(words, positions, positions.intersection(*ways))
         case cond.Application():
             events = sorted({i for X in labels_of(condition) for i in V.labels.get(X, ())})
-            where = _enumeration(at[i] for i in events)
-            words = f"{predicate_text(condition)} is false of the events at {where}"
+
+            def words() -> str:
+                where = _enumeration(at[i] for i in events)
+                return f"{predicate_text(condition)} is false of the events at {where}"
+
             return WhyFalse(words, frozenset(events), frozenset())
         case _:
             assert_never(condition)
@@ -138,7 +149,7 @@ GuardAtom: TypeAlias = pred.Everything | pred.Atom | pred.RegisterComparison
 class WhyGuardFalse(NamedTuple):
     """Words for a guard that does not hold, its conjuncts that do hold, and events to alter."""
 
-    words: str
+    words: Callable[[], str]
     weaker: pred.Guard
     repairs: tuple[Repair, ...]
 
@@ -179,15 +190,18 @@ def _truths(
 def why_guard_false(
     guard: pred.Guard, position: int, v: Contents, events: Sequence[Event]
 ) -> WhyGuardFalse:
-    """Why a guard fails on the event at a position: each side of AND that is false, with values.
+    """Explain why a guard fails on an event: each side of AND that is false, with values.
 
     An event that alone may be altered for all of these is a repair.
     """
     t = events[position]
     sides = {side: may_hold(side, t, v, events) for side in conjuncts(guard)}
     false = [side for side, holds in sides.items() if not holds]
-    texts = (f"{predicate_text(side, 2)}: {_values(side, t, v, events)}" for side in false)
-    words = f"event {position} fails {' and '.join(texts)}"
+
+    def words() -> str:
+        texts = (f"{predicate_text(side, 2)}: {_values(side, t, v, events)}" for side in false)
+        return f"event {position} fails {' and '.join(texts)}"
+
     true = [side for side, holds in sides.items() if holds]
     weaker = pred.all_of(true)
     alone = frozenset.intersection(*(_may_mend_guard(side, position, v, events) for side in false))

@@ -106,7 +106,7 @@ class Derivation(Generic[P, V]):
         return value.start, value.end
 
     def __iter__(self) -> Iterator[Derivation[P, V]]:
-        """The nodes, outermost first, left to right."""
+        """Yield the nodes, outermost first, left to right."""
         pending = [self]
         while pending:
             node = pending.pop()
@@ -120,7 +120,7 @@ D = TypeVar("D", bound=Derivation[Any, Any])
 
 
 def derivations() -> Budget:
-    """The steps of a search for a derivation, which are partial ones."""
+    """Return the budget of a search for a derivation: its steps are partial ones."""
     return Budget(
         "the search for a derivation", "give start and end, or a shorter interval", MAX_STEPS
     )
@@ -151,11 +151,11 @@ class Goal:
     budget: Budget = field(default_factory=derivations)
 
     def is_marked(self, i: int) -> bool:
-        """Whether an event is among the marked ones."""
+        """Return whether an event is among the marked ones."""
         return self.marks is not None and i in self.marks
 
     def between(self, after: int, before: int) -> Positions:
-        """The marks that lie strictly between two."""
+        """Return the marks that lie strictly between two events."""
         marks = self.marks or ()
         return marks[bisect_right(marks, after) : bisect_left(marks, before)]
 
@@ -231,7 +231,7 @@ class Part(Generic[P, V]):
 
 
 def passes() -> Iterator[int]:
-    """The allowances of the passes: each cost of one or two failures, then every third one."""
+    """Yield the allowances: each cost of one or two failures, then every third one."""
     return chain(range(LIGHT, 2 * HEAVY), count(2 * HEAVY, HEAVY))
 
 
@@ -262,13 +262,13 @@ class Chart(Generic[D]):
         return True
 
     def all(self, candidates: Iterable[D] = ()) -> list[D]:
-        """The best ones, in the order of their items; `candidates` are offered before."""
+        """Offer the candidates; return the best derivations in the order of their items."""
         for d in candidates:
             self.offer(d)
         return [d for _, d in self._best.values()]
 
     def rounds_of(self, latest: list[D], longer: Callable[[D], Iterable[D]]) -> list[D]:
-        """One round, two rounds, ..: `longer` are those with one round more than a derivation."""
+        """Return the derivations of one round, two rounds, ..; `longer` adds a round to one."""
         while latest:
             latest = [more for d in latest for more in longer(d) if self.offer(more)]
         return self.all()
@@ -290,7 +290,7 @@ def concatenation(
 
 
 def _ends(value: object) -> tuple[int, int] | None:
-    """The first and the last event."""
+    """Return the first and the last event."""
     match value:
         case Valuation():
             return value.start, value.end

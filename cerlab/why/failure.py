@@ -242,7 +242,9 @@ class Failure:
 
 
 def _in_words(fact: object) -> object:
-    return part_text(fact) if isinstance(fact, Formula | Sremo) else fact
+    if isinstance(fact, Formula | Sremo):
+        return part_text(fact)
+    return fact() if callable(fact) else fact
 
 
 register(Failure, "text/plain", lambda failure: failure.words)

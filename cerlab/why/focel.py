@@ -51,7 +51,7 @@ class Scope:
 
 
 def fo_derivations(here: Part) -> list[CelDerivation]:
-    """The derivations of a formula under FO-CEL that the goal allows, the best of each item."""
+    """Return the derivations under FO-CEL that the goal allows, the best of each item."""
     types = frozenset(psi.type for psi in subformulas(here.part) if isinstance(psi, cel.Atom))
     return _choosing(here, Scope({}, frozenset(), types))
 

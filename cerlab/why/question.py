@@ -204,7 +204,7 @@ AnyQuestion: TypeAlias = Question | SremoQuestion
 
 
 def out_of_stream(positions: Positions, stream: Stream) -> tuple[Failure, ...]:
-    """The positions that the stream does not have."""
+    """Return the failures of positions that the stream does not have."""
     n = len(stream)
     outside = (p for p in positions if not 0 <= p < n)
     return tuple(fail.POSITION.failure(positions=(p,), n=n) for p in outside)
@@ -274,7 +274,7 @@ def _left_out(question: Question) -> tuple[Failure, ...]:
 def _key_failures(
     event: Event, p: int, attributes: tuple[str, ...], own: Key | None, key: Key
 ) -> tuple[Failure, ...]:
-    """Why an event is not in the partition of a key."""
+    """Return the failure of an event that is not in the partition of a key."""
     if own == key:
         return ()
     part = f"PARTITION BY [{', '.join(map(name_text, attributes))}]"
@@ -526,7 +526,7 @@ def _extent(e: sre.Window, d: Reading, S: Sequence[Event]) -> Instant:
 
 
 def _amount(window: Window, span: Instant) -> str:
-    """By how much the span is more than the window."""
+    """Return by how much the span is more than the window, as text."""
     more = span - _width(window)
     match window:
         case EventWindow():

@@ -38,7 +38,7 @@ PLACES = 8
 
 
 def right_repairs(question: AnyQuestion, failures: Sequence[Failure]) -> tuple[Repair, ...]:
-    """The repairs each of which, carried out alone, makes the positions an answer.
+    """Return the repairs each of which, carried out alone, makes the positions an answer.
 
     For another event, or one more, some event does that; one is not offered if none is found soon.
     """
@@ -52,7 +52,7 @@ def right_repairs(question: AnyQuestion, failures: Sequence[Failure]) -> tuple[R
 
 
 def _derivation_stands(question: AnyQuestion, failures: Sequence[Failure], repair: Repair) -> bool:
-    """Whether the derivation, as it is, proves the match once the failures are repaired.
+    """Return whether the derivation as it is proves the match once the failures are repaired.
 
     It does where events stay as they are, and nothing compares it with others. A part that does not
     wait ends earlier, and weaker parts of an expression store or skip other events.
@@ -69,7 +69,7 @@ def _derivation_stands(question: AnyQuestion, failures: Sequence[Failure], repai
 
 
 def holds(question: AnyQuestion) -> bool:
-    """Whether the positions are an answer; not where that has no meaning, or costs too much."""
+    """Return whether the positions are an answer; False where that has no meaning or costs much."""
     ends = tuple(p for p in (question.start, question.end) if p is not None)
     if out_of_stream((*question.positions, *ends), question.stream):
         return False
@@ -82,7 +82,7 @@ def holds(question: AnyQuestion) -> bool:
 
 
 def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
-    """The questions that a repair makes: one, or one for each event that it may be."""
+    """Yield the questions that a repair makes: one, or one for each event that it may be."""
     S, P = question.stream, question.positions
     match repair:
         case mend.Retype(p, name):

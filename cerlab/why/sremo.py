@@ -34,7 +34,7 @@ from cerlab.why.question import out_of_window
 
 
 def readings(here: Part) -> list[SremoDerivation]:
-    """The derivations of a part that the goal allows, the best of each item.
+    """Return the derivations of a part that the goal allows, the best of each item.
 
     Raises `ResourceLimit` where there are too many partial ones.
     """
@@ -108,7 +108,7 @@ def _links(here: Part) -> list[Link]:
 
 
 def _sequence(here: Part, links: Iterable[Link]) -> list[SremoDerivation]:
-    """One derivation of each part, in their order."""
+    """Return chains with one derivation of each part, in their order."""
     ways = [here.up_to(here.i)]
     for n, link in enumerate(links):
         longer = (d for before in ways for d in _longer(before, link, first=n == 0))
@@ -133,7 +133,7 @@ def _iteration(here: Part, body: Link, e: sre.Star | sre.Plus) -> list[SremoDeri
 
 
 def _longer(before: SremoDerivation, link: Link, *, first: bool) -> Iterator[SremoDerivation]:
-    """A chain with one more part, which may start after a gap unless it is the first."""
+    """Yield a chain with one more part, which may start after a gap unless it is the first."""
     r, part = before.valuation, link.part
     gaps: Iterable[tuple[int, tuple[Failure, ...]]] = [(r.end, ())]
     if not first:
@@ -207,7 +207,7 @@ def instance_in_gap(e: sre.SkipNext, link: Link, instances: list[Reading]) -> tu
 
 
 def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[Failure, ...]]]:
-    """Gaps where the operator allows none."""
+    """Yield gaps where the operator allows none."""
     near = goal.stop if goal.narrow else min(goal.stop, end + NEARBY)
     for k in sorted({*range(end + 1, near), *goal.between(end, goal.stop)}):
         left_out = goal.leftover_between(end, k)
@@ -217,7 +217,7 @@ def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[
 
 
 def _gap(operator: Part, end: int, start: int) -> Failure:
-    """There are events where the operator allows none."""
+    """Return the failure of events where the operator allows none."""
     weaker: Sremo
     match operator.part:
         case sre.Concat(left, right):
@@ -301,7 +301,7 @@ def _agreeing(
 
 
 def _same_missing(failures: tuple[Failure, ...], others: tuple[Failure, ...]) -> Iterator[Failure]:
-    """The others, where events that both sides lack at the same place are the same events."""
+    """Yield the others, where events that both sides lack at one place are the same events."""
     places: dict[tuple[int | None, int | None], list[Repair]] = {}
     for failure in failures:
         match failure:
@@ -326,7 +326,7 @@ def _contents_of_both(e: sre.Intersection, v: Contents, v1: Contents, v2: Conten
 
 
 def _alone(here: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> SremoDerivation:
-    """The other side does not take what this one takes, with its marks."""
+    """Return a node of one side whose events and marks the other side does not take."""
     r = d.valuation
     marks = f" with the marks {positions_text(r.marks)}" if r.end > r.start else ""
     events = _events_text(r)
@@ -359,7 +359,7 @@ class MarkGoal(Goal):
         return tuple(sorted({**dict(v), **contents}.items()))
 
     def leftover_between(self, start: int, stop: int) -> tuple[Failure, ...]:
-        """The marked positions from `start` to before `stop`, which nothing there marks."""
+        """Return the failures of marked positions from `start` to before `stop`."""
         return self.leftover(self.between(start - 1, stop), "expression marks")
 
 
@@ -388,7 +388,7 @@ class Part(deduction.Part[Sremo, Reading]):
         return (r.end, r.registers, r.marks if self.goal.by_marks else ())
 
     def up_to(self, end: int, *failures: Failure, marks: Positions = ()) -> SremoDerivation:
-        """A leaf that takes the events before `end`, and leaves the registers as they are."""
+        """Return a leaf that takes the events before `end` and leaves the registers as they are."""
         return Derivation(self.part, self.path, Reading(self.i, end, marks, self.v), (), failures)
 
 

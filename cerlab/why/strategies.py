@@ -17,7 +17,7 @@ from cerlab.model.stream import TimeAxis
 
 
 def prefers(strategy: Strategy, rival: Positions, C: Positions) -> bool:
-    """Whether a strategy drops C where `rival` ends at the same event."""
+    """Return whether a strategy drops C where `rival` ends at the same event."""
     match strategy:
         case Strategy.STRICT:
             return False
@@ -34,14 +34,14 @@ def prefers(strategy: Strategy, rival: Positions, C: Positions) -> bool:
 def first_preferred(
     strategy: Strategy, rivals: Iterable[ComplexEvent], C: Positions
 ) -> ComplexEvent | None:
-    """The first of some answers with the same end that a strategy puts in the place of C."""
+    """Return the first of some answers with one end that a strategy puts in the place of C."""
     return next((rival for rival in rivals if prefers(strategy, rival.positions, C)), None)
 
 
 def ending_at(
     phi: Formula, S: Sequence[Event], end: int, meaning: Meaning, axis: TimeAxis | None
 ) -> list[ComplexEvent]:
-    """The complex events of a formula that end there, by the reference; shortest stream first.
+    """Return the complex events of a formula that end there, by the reference, shortest first.
 
     Raises `ResourceLimit` where the stream before is too long for the reference.
     """
@@ -57,7 +57,7 @@ def ending_at(
 
 
 def moved_answer(answer: ComplexEvent, at: Sequence[int]) -> ComplexEvent:
-    """An answer of a substream in positions of the whole stream."""
+    """Return an answer of a substream in positions of the whole stream."""
     return ComplexEvent(at[answer.start], at[answer.end], tuple(at[p] for p in answer.positions))
 
 

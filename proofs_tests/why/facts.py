@@ -249,7 +249,8 @@ def _is_preferred(q: Question, failure: Failure, part: Formula) -> bool:
         at = Substream(q.ast, q.stream, first).at
         return any(first < p < last for p in at)
     rival = failure.rival
-    if rival is None or failure.path:
+    # A strategy inside the formula is compared with answers of its body.
+    if rival is None or not isinstance(failure.of, str):
         return rival is not None
     bare = replace(q.ast, strategy=None, window=None, consume=Consume.NONE, limit=None)
     return rival in query_answers(bare, q.stream, q.meaning) and rival.positions != q.positions
