@@ -204,7 +204,7 @@ class Row:
 
 
 @drawable
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Failure:
     """An obligation that is not met: a row of the table, with the facts that fill it.
 
@@ -214,12 +214,16 @@ class Failure:
     """
 
     row: Row
-    of: Formula | Sremo | str = field(default="", repr=False, compare=False)
+    of: Formula | Sremo | str = field(default="", compare=False)
     path: Path = ()
     positions: Positions = ()
     repairs: tuple[Repair, ...] = ()
     rival: ComplexEvent | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    facts: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        """Return the kind and the sentence."""
+        return f"<Failure, {self.kind.value}: {self.words}>"
 
     @property
     def kind(self) -> Kind:

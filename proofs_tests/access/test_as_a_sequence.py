@@ -260,7 +260,11 @@ def test_reprs_are_short() -> None:
     ]
     assert repr(cerlab.step(query, events)) == "<Steps, 9 of 9 events>"
     assert repr(cerlab.why(query, events, [1, 3])) == "<Why, a match: {1, 3} in [1, 3]>"
-    assert repr(cerlab.why(query, events, [0, 3])) == "<Why, no match: {0, 3}>"
+    explanation = cerlab.why(query, events, [0, 3])
+    assert repr(explanation) == "<Why, no match: {0, 3}>"
+    failure = explanation.failure
+    assert failure is not None
+    assert repr(failure) == f"<Failure, {failure.kind.value}: {failure}>"
     assert repr(cerlab.why_none(query, events[:2])) == "<WhyNone, no answer on 2 events>"
     rows = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A) DEFINE A AS v > 0)"
     assert repr(cerlab.why(rows, events, [1])) == "<WhyRows, a match: rows 1>"
