@@ -208,7 +208,7 @@ class Part(Generic[P, V]):
         self, row: Row, *positions: int, rival: ComplexEvent | None = None, **facts: Any
     ) -> Failure:
         """Return a failure of this part, with positions of the whole stream."""
-        at = tuple(dict.fromkeys(self.goal.at[i] for i in positions))
+        at = tuple(dict.fromkeys([self.goal.at[i] for i in positions]))
         return row.failure(cast("Formula | Sremo", self.part), self.path, at, rival, **facts)
 
     def gap(self, sign: str, between: range, into: P) -> Failure:

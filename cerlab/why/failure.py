@@ -195,9 +195,9 @@ class Row:
         facts["path"] = path
         if positions:
             p, q = positions[0], positions[-1]
-            facts.update(p=p, q=q, position=p, start=p, end=q)
+            facts |= {"p": p, "q": q, "position": p, "start": p, "end": q}
         repairs = [
-            make(*(facts[name] for name in make.__match_args__ if name in facts))
+            make(*[facts[name] for name in make.__match_args__ if name in facts])
             for make in self.repairs
         ]
         return Failure(self, part, path, positions, (*repairs, *more), rival, facts)
