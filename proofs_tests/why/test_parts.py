@@ -15,7 +15,7 @@ from cerlab.why import Kind, Repair, explain, repairs
 from cerlab.why.candidates import regions
 from cerlab.why.cel import Part, derivations
 from cerlab.why.deduction import Goal, passes
-from cerlab.why.failure import FILTER, HEAVY, LIGHT, Drop, Failure, Give, Relax, Widen, cost
+from cerlab.why.failure import FILTER, HEAVY, LIGHT, Drop, End, Failure, Give, Relax, Widen, cost
 from cerlab.why.question import Context, Question, unmarked_ends
 from cerlab.why.strategies import ending_at
 from proofs_tests.clauses.tables import c, word
@@ -99,6 +99,21 @@ def test_a_repair_that_leaves_the_events_as_they_are_is_proved_by_the_derivation
     assert explanation.repairs == (proved,)
     assert all(len(question.stream) < len(types) for question in asked)
     assert explain(question_of(f"{query} LIMIT 1", types, *positions)).repairs == ()
+
+
+def test_a_part_that_does_not_wait_is_no_repair_where_the_answer_ends_later() -> None:
+    """The derivation ends with its wait, so it does not prove what the weaker part answers."""
+    events = [{"type": "A", "t": 0}, {"type": "C", "t": 1}]
+    question = Question(
+        cerlab.parse_query("SELECT * WHERE A WAIT 5 [t]").ast,
+        cerlab.Stream.from_events(events, time="t"),
+        (0,),
+        0,
+        1,
+    )
+    explanation = explain(question)
+    assert Relax((), Atom("A")) in explanation.failures[0].repairs
+    assert explanation.repairs == (End(),)
 
 
 def test_positions_out_of_the_stream_are_no_answer() -> None:
