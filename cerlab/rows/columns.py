@@ -26,15 +26,9 @@ from cerlab.model.columns import decoded, is_duration, is_moment, is_text, nanos
 from cerlab.predicates.columns.pieces import combinations
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
-from cerlab.rows.library import (
-    WHOLE,
-    Kind,
-    NotColumnar,
-    Values,
-    application,
-    same_type,
-    values_over,
-)
+from cerlab.rows.column_forms import WHOLE, NotColumnar, Values, same_type
+from cerlab.rows.kinds import Kind
+from cerlab.rows.library import application, values_over
 from cerlab.rows.search_kernels import admitted_ends
 from cerlab.rows.syntax import RowPattern
 from cerlab.rows.types import Binding, kinds_of

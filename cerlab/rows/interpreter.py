@@ -15,18 +15,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from cerlab.model.event import Duration
 from cerlab.rows import expressions as ex
-from cerlab.rows.library import (
-    LIBRARY,
-    Scalar,
-    above,
-    application,
-    at_least,
-    at_most,
-    below,
-    conjunction,
-    equal,
-)
+from cerlab.rows.library import LIBRARY, application
 from cerlab.rows.machine import GrowingMapping
+from cerlab.rows.scalar_forms import Scalar, above, at_least, at_most, below, conjunction, equal
 
 OfMapping: TypeAlias = Callable[[GrowingMapping], Any]
 

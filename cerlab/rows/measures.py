@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.rows import expressions as ex
+from cerlab.rows.column_forms import NotColumnar, Values
 from cerlab.rows.columns import (
     OrderedRows,
     at_rows,
@@ -30,7 +31,6 @@ from cerlab.rows.columns import (
     without_nan,
 )
 from cerlab.rows.engine import Matches
-from cerlab.rows.library import NotColumnar, Values
 from cerlab.rows.value_kernels import rounded_sums, running_best
 
 Flags: TypeAlias = NDArray[np.bool_]

@@ -26,7 +26,7 @@ from cerlab.model.columns import (
 from cerlab.model.event import Duration, Event, Timestamp, Value, check_names, to_value
 from cerlab.model.stream import Stream, far_time, is_far
 from cerlab.rows.compile import Machine, failures, machine, result_positions
-from cerlab.rows.library import Kind
+from cerlab.rows.kinds import Kind
 from cerlab.rows.semantics import result_rows
 from cerlab.rows.syntax import RowPattern, mismatch
 from cerlab.rows.types import Binding, InputColumn, MeasureColumn, StaticType, bind

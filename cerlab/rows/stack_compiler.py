@@ -16,6 +16,7 @@ from cerlab.engine.kernels.arrays import Int32s
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows import value_kernels as do
+from cerlab.rows.column_forms import WHOLE, NotColumnar, Values
 from cerlab.rows.columns import (
     OrderedRows,
     at_rows,
@@ -27,7 +28,7 @@ from cerlab.rows.columns import (
 from cerlab.rows.compile import Machine
 from cerlab.rows.engine import MatchConditions, longest_of
 from cerlab.rows.interpreter import of_row
-from cerlab.rows.library import LIBRARY, WHOLE, NotColumnar, Values, application, values_over
+from cerlab.rows.library import LIBRARY, application, values_over
 from cerlab.rows.machine import Memory
 from cerlab.rows.times import over_integers, scaled
 

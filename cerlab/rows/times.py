@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 
 from cerlab.model.event import Duration, Timestamp
 from cerlab.rows import expressions as ex
+from cerlab.rows.column_forms import NotColumnar
 from cerlab.rows.columns import OrderedRows
-from cerlab.rows.library import TIMES, Kind, NotColumnar
+from cerlab.rows.kinds import TIMES, Kind
 
 
 def over_integers(e: ex.Expression, R: OrderedRows) -> ex.Expression:

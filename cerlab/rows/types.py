@@ -14,16 +14,8 @@ from cerlab.model.clauses import TimeWindow
 from cerlab.model.event import Duration
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
-from cerlab.rows.library import (
-    LIBRARY,
-    NUMBERS,
-    Kind,
-    TypeRule,
-    WrongKind,
-    application,
-    common,
-    comparable,
-)
+from cerlab.rows.kinds import NUMBERS, Kind, TypeRule, WrongKind, common, comparable
+from cerlab.rows.library import LIBRARY, application
 from cerlab.rows.syntax import RowPattern, duplicate, ill_formed, mismatch, place_of
 
 Columns: TypeAlias = Mapping[str, Kind]

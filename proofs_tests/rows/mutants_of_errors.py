@@ -11,7 +11,8 @@ from sqlglot import exp
 from cerlab import match_recognize, parse_rows
 from cerlab.conformance import cases
 from cerlab.errors import BadData, CerlabError, IllFormed
-from cerlab.rows import builder, library, parser, recognise, semantics, syntax, types
+from cerlab.rows import builder, parser, recognise, semantics, syntax, types
+from cerlab.rows import kinds as kinds_of_values
 from cerlab.rows import text as printed
 from cerlab.rows.builder import ExpressionBuilder, _PatternBuilder
 from cerlab.rows.syntax import CODES
@@ -125,12 +126,12 @@ def all_kinds_compare(at: int, left: Any, right: Any) -> None:
 
 def numbers_are_conditions(self: Any, e: Any, kinds: Any, message: str) -> Any:
     """As DuckDB casts them (decision 20)."""
-    return NEED(self, e, (*kinds, library.Kind.INTEGER), message)
+    return NEED(self, e, (*kinds, kinds_of_values.Kind.INTEGER), message)
 
 
 def sums_are_doubles(self: Any, function: Any, body: Any) -> Any:
     result = AGGREGATE(self, function, body)
-    return types.StaticType(library.Kind.DOUBLE) if function.value == "SUM" else result
+    return types.StaticType(kinds_of_values.Kind.DOUBLE) if function.value == "SUM" else result
 
 
 def an_absent_variable_is_passed_over(S: Any, s: int, m: Any) -> int:
@@ -220,7 +221,7 @@ OF_ERRORS = [
     ),
     mutant(ON_A_TABLE, types, "_resolve", the_first_column_for_an_unknown_one),
     mutant(ON_A_TABLE, types, "_resolve", the_first_of_two),
-    mutant(ON_A_TABLE, library, "_check_comparable", all_kinds_compare),
+    mutant(ON_A_TABLE, kinds_of_values, "_check_comparable", all_kinds_compare),
     mutant(ON_A_TABLE, types._Scope, "need", numbers_are_conditions),
     mutant(SCAN, semantics, "resume", an_absent_variable_is_passed_over),
     mutant(SCAN, semantics, "resume", the_same_match_is_passed_over),

@@ -22,9 +22,9 @@ from cerlab.rows import machine as row_search
 from cerlab.rows import scan as rows_to_walk
 from cerlab.rows import stack_compiler as row_programs
 from cerlab.rows import value_kernels as row_values
+from cerlab.rows.column_forms import NotColumnar
 from cerlab.rows.columns import limbs_of_doubles
 from cerlab.rows.engine import RegisterSearch
-from cerlab.rows.library import NotColumnar
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
 from proofs_tests.rows.tables import rows_of
 from proofs_tests.rows.test_walk import agree, walk_of

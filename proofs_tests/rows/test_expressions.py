@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from cerlab.rows.library import NotColumnar, remainder
+from cerlab.rows.column_forms import NotColumnar
+from cerlab.rows.scalar_forms import remainder
 from cerlab.rows.stack_compiler import Code, common
 
 

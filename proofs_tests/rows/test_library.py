@@ -17,16 +17,10 @@ from cerlab.errors import CerlabError
 from cerlab.model.event import Duration, Timestamp
 from cerlab.rows import expressions as ex
 from cerlab.rows import library
+from cerlab.rows.column_forms import NotColumnar, everywhere
 from cerlab.rows.expression_semantics import operation
-from cerlab.rows.library import (
-    ALIASES,
-    FUNCTIONS,
-    LIBRARY,
-    Kind,
-    NotColumnar,
-    WrongKind,
-    everywhere,
-)
+from cerlab.rows.kinds import Kind, WrongKind
+from cerlab.rows.library import ALIASES, FUNCTIONS, LIBRARY
 from proofs_tests.suite import Suite
 
 DAY = 24 * 3600 * 10**9

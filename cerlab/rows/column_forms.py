@@ -1,0 +1,204 @@
+"""Operators and functions of row expressions on columns, and the rows where each is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+else:
+
+    class _Arrow:
+        """pyarrow or its functions, loaded at the first use: a text is read and bound without."""
+
+        def __getattr__(self, name: str) -> Any:
+            import pyarrow.compute
+
+            value = getattr(pyarrow.compute if self is pc else pyarrow, name)
+            setattr(self, name, value)
+            return value
+
+    pa, pc = _Arrow(), _Arrow()
+
+
+Values: TypeAlias = Any
+"""A pyarrow Array, or a Scalar for a value that all rows share."""
+
+WHOLE = 1 << 53
+"""Integers up to here are doubles exactly."""
+
+
+class NotColumnar(Exception):
+    """Arrow has no exact form of an expression on these columns."""
+
+
+Domain: TypeAlias = Callable[..., Any]
+"""The rows where a column form is exact: True for all, False for none, or a mask.
+
+A mask may be NULL where an argument is.
+"""
+
+
+def everywhere(*arguments: Values) -> bool:
+    """Return True: the column form is exact at every row."""
+    return True
+
+
+def _all(*masks: Any) -> Any:
+    """Return the rows where all masks hold; True or False if that is so for all rows."""
+    rows = []
+    for mask in masks:
+        if isinstance(mask, bool | pa.Scalar):
+            if (mask if isinstance(mask, bool) else mask.as_py()) is False:
+                return False
+        elif pc.all(mask).as_py() is False:
+            rows.append(mask)
+    return reduce(kernel("and_"), rows) if rows else True
+
+
+def _up_to(most: int | float, values: Values) -> Any:
+    """Return where the magnitude of numbers is at most `most`; NaN has none."""
+    return pc.and_(pc.less_equal(values, most), pc.greater_equal(values, -most))
+
+
+def whole(*arguments: Values) -> Any:
+    """Return where integers are doubles exactly."""
+    return _all(*(_up_to(WHOLE, a) for a in arguments if pa.types.is_int64(a.type)))
+
+
+def ordered(*arguments: Values) -> Any:
+    """Return where Arrow compares as SQL does: no NaN, and integers that are doubles exactly."""
+    doubles = [a for a in arguments if pa.types.is_float64(a.type)]
+    exact = True if len(doubles) in (0, len(arguments)) else whole(*arguments)
+    return _all(exact, *map(_not_nan, doubles))
+
+
+def _not_nan(values: Values) -> Any:
+    if isinstance(values, pa.Scalar):
+        return not pc.is_nan(values).as_py()
+    nan = pc.is_nan(values)
+    return pc.invert(nan) if pc.any(nan).as_py() else True
+
+
+def is_ascii(text: Values) -> Any:
+    """Return the rows whose text is ASCII."""
+    # Arrow's letters are not quite Python's; there is no kernel for scalars
+    return not isinstance(text, pa.Scalar) and _all(pc.string_is_ascii(text))
+
+
+def like_alike(text: Values, pattern: Values) -> bool:
+    """Return whether the pattern is one text without Arrow's escape character."""
+    return isinstance(pattern, pa.Scalar) and "\\" not in (pattern.as_py() or "\\")
+
+
+def integers(*arguments: Values) -> bool:
+    """Return whether all columns are of integers."""
+    return all(pa.types.is_int64(a.type) for a in arguments)
+
+
+def moderate(x: Values, places: Values = None) -> Any:
+    """Return where the power of ten is one exact double, and no product leaves the doubles."""
+    n = 0 if places is None else places.as_py() if isinstance(places, pa.Scalar) else None
+    if pa.types.is_int64(x.type):
+        return n is not None and n >= 0
+    return n is not None and 0 <= n <= 22 and _all(_up_to(1e200, x))
+
+
+def castable(most: int, x: Values) -> Any:
+    """Return where a number is in the range of an integer type, and of exact doubles."""
+    return not pa.types.is_large_string(x.type) and (
+        pa.types.is_boolean(x.type) or _all(_up_to(min(most, WHOLE), x))
+    )
+
+
+def no_text(x: Values) -> bool:
+    """Return whether a column is not of texts."""
+    return not pa.types.is_large_string(x.type)
+
+
+def no_double(x: Values) -> bool:
+    """Return whether a column is not of doubles."""
+    return not pa.types.is_float64(x.type)
+
+
+def kernel(name: str) -> Callable[..., Values]:
+    """Return a function of Arrow, which is loaded when columns come."""
+    return lambda *arguments: getattr(pc, name)(*arguments)
+
+
+def as_doubles(function: Callable[[Values, Values], Values]) -> Callable[..., Values]:
+    """Return the function with doubles for integers, where these meet doubles."""
+
+    def of_columns(a: Values, b: Values) -> Values:
+        if a.type != b.type:
+            a, b = (cast_column("float64", x) if integers(x) else x for x in (a, b))
+        return function(a, b)
+
+    return of_columns
+
+
+def _not_zero(values: Values) -> Values:
+    return pc.if_else(pc.equal(values, 0), pa.scalar(None, values.type), values)
+
+
+def quotient_column(a: Values, b: Values) -> Values:
+    """Divide; the quotient by zero is NULL."""
+    return pc.divide(cast_column("float64", a), _not_zero(cast_column("float64", b)))
+
+
+def remainder_column(a: Values, b: Values) -> Values:
+    """Return the remainder; by zero it is NULL."""
+    # Arrow's integer division truncates toward zero, as SQL's remainder wants
+    divisor = _not_zero(b)
+    return pc.subtract_checked(a, pc.multiply_checked(pc.divide_checked(a, divisor), divisor))
+
+
+def same_type(values: Sequence[Values]) -> Any:
+    """Return the Arrow type that results have in common; raises `NotColumnar` if they differ."""
+    types = {each.type for each in values}
+    if len(types) > 1:  # an integer beside doubles stays an integer: its text differs
+        raise NotColumnar
+    return types.pop()
+
+
+def coalesce_column(*values: Values) -> Values:
+    """Return the first values that are not NULL."""
+    same_type(values)
+    return pc.coalesce(*values)
+
+
+def like_column(text: Values, pattern: Values) -> Values:
+    """Match texts with one pattern."""
+    return pc.match_like(text, pattern.as_py())
+
+
+def text_length(text: Values) -> Values:
+    """Count the characters of texts."""
+    return pc.cast(pc.utf8_length(text), "int64")
+
+
+def joined(*texts: Values) -> Values:
+    """Join texts."""
+    return pc.binary_join_element_wise(*texts, pa.scalar("", "large_string"))
+
+
+def round_column(x: Values, places: Values = None) -> Values:
+    """Round half away from zero."""
+    if pa.types.is_int64(x.type):
+        return x
+    tens = 1.0 if places is None else 10.0 ** places.as_py()
+    shifted = pc.multiply(x, tens)
+    whole = pc.trunc(shifted)
+    half = pc.greater_equal(pc.abs(pc.subtract(shifted, whole)), 0.5)
+    # plus -0.0 leaves either zero as it is
+    return pc.divide(pc.add(whole, pc.if_else(half, pc.sign(shifted), -0.0)), tens)
+
+
+def cast_column(kind: str, x: Values) -> Values:
+    """Convert a column to an Arrow type."""
+    if kind == "int64" and pa.types.is_float64(x.type):
+        x = pc.round(x, round_mode="half_to_even")
+    return pc.cast(x, kind, safe=False)

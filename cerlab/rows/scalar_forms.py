@@ -1,0 +1,208 @@
+"""Operators and functions of row expressions on Python's values.
+
+The oracle (`cerlab.rows.expression_semantics`) has its own of each.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from functools import lru_cache, reduce
+from typing import Any, TypeAlias
+
+from cerlab.model.event import Duration, Timestamp, is_in_calendar, moment_of_text
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.truth import compute, negate
+
+Scalar: TypeAlias = Callable[..., Any]
+
+
+def strict(function: Scalar) -> Scalar:
+    """Return the function with NULL for NULL arguments, and for numbers beyond all doubles."""
+
+    def of_values(*arguments: Any) -> Any:
+        if None in arguments:
+            return None
+        try:
+            return function(*arguments)
+        except (OverflowError, ZeroDivisionError):
+            return None
+
+    return of_values
+
+
+def compared(compare: Callable[[Any, Any], bool]) -> Scalar:
+    """Return a comparison; NaN equals itself and is greater than every number."""
+
+    def test(a: Any, b: Any) -> bool | None:
+        if a is None or b is None:
+            return None
+        if a != a or b != b:  # a NaN
+            return compare(a != a, b != b)
+        return compare(a, b)
+
+    return test
+
+
+equal, below, above = map(compared, (operator.eq, operator.lt, operator.gt))
+at_least, at_most = map(compared, (operator.ge, operator.le))
+
+
+def conjunction(a: Any, b: Any) -> bool | None:
+    """Return ``a AND b``."""
+    if a is False or b is False:
+        return False
+    return None if a is None or b is None else True
+
+
+def disjunction(a: Any, b: Any) -> bool | None:
+    """Return ``a OR b``."""
+    if a is True or b is True:
+        return True
+    return None if a is None or b is None else False
+
+
+def computed(sign: str, function: Scalar) -> Scalar:
+    """Return an operator of numbers, which also takes moments and durations."""
+    of_numbers, of_times = strict(function), pred.Arithmetic(sign)
+
+    def of_values(a: Any, b: Any) -> Any:
+        try:
+            return of_numbers(a, b)
+        except TypeError:  # moments and durations have no operators of Python
+            return compute(of_times, a, b)
+
+    return of_values
+
+
+def remainder(a: Any, b: Any) -> Any:
+    """Return ``a % b``, which has the sign of a."""
+    if b == 0:
+        raise ZeroDivisionError
+    if isinstance(a, int) and isinstance(b, int):
+        rest = abs(a) % abs(b)
+        return -rest if a < 0 else rest
+    return math.nan if math.isinf(a) else math.fmod(a, b)
+
+
+def negative(a: Any) -> Any:
+    """Negate a number or a duration."""
+    return negate(a) if isinstance(a, Duration) else -a
+
+
+def is_like(text: str, pattern: str) -> bool:
+    """Return whether a text matches a pattern of LIKE."""
+    return _like_regex(pattern).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _like_regex(pattern: str) -> re.Pattern[str]:
+    signs = {"%": ".*", "_": "."}
+    return re.compile("".join(signs.get(c) or re.escape(c) for c in pattern), re.DOTALL)
+
+
+def coalesce(*values: Any) -> Any:
+    """Return the first value that is not NULL."""
+    for value in values:
+        if value is not None:
+            return value
+    return None
+
+
+def null_if(a: Any, b: Any) -> Any:
+    """Return NULL for equal values, else the first."""
+    return None if equal(a, b) else a
+
+
+def best(better: Scalar, *values: Any) -> Any:
+    """Return the least or greatest value, by a comparison."""
+    # of equal values the first: 1 and 1.0 are equal, and not the same text
+    return reduce(lambda best, value: value if better(value, best) else best, values)
+
+
+def rounded(x: Any, places: int = 0) -> Any:
+    """Return ``ROUND(x, places)``: half away from 0, of doubles by doubles.
+
+    >>> rounded(-2.5), rounded(0.49999999999999994), rounded(1250, -2), rounded(float("inf"), 3)
+    (-3.0, 0.0, 1300, inf)
+    """
+    if isinstance(x, int):
+        if places >= 0:
+            return x
+        tens = 10 ** min(-places, 60)
+        whole, rest = divmod(abs(x), tens)
+        return (-1 if x < 0 else 1) * (whole + (2 * rest >= tens)) * tens
+    if not math.isfinite(x):
+        return x
+    far = x if places > 0 else 0.0
+    try:
+        tens = math.pow(10.0, abs(places))
+    except OverflowError:
+        return far
+    shifted = x * tens if places >= 0 else x / tens
+    rest, whole = math.modf(shifted)
+    if abs(rest) >= 0.5:
+        whole += math.copysign(1.0, shifted)
+    result = whole / tens if places >= 0 else whole * tens
+    return result if math.isfinite(result) else far
+
+
+_FIGURES = r"\d+(?:_\d+)*"
+_DECIMAL = re.compile(
+    rf"([+-]?)(?=\.?\d)({_FIGURES})?\.?((?<=\.){_FIGURES})?(?:[eE]([+-]?\d{{1,5}}))?", re.ASCII
+)
+
+
+def _nearest_integer(text: str) -> int | None:
+    """Return the integer nearest to a decimal or hexadecimal text, half away from 0."""
+    text = text.strip(" \t\n\r\v\f")
+    if re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
+        return int(text, 16)
+    if (number := _DECIMAL.fullmatch(text)) is None:
+        return None
+    sign, whole, fraction, exponent = number.groups("")
+    whole, fraction = whole.replace("_", ""), fraction.replace("_", "")
+    figures = (whole + fraction).lstrip("0")
+    # figures before the decimal point, which the exponent moves
+    before = len(figures) - len(fraction) + int(exponent or 0)
+    if not figures or before < 0:
+        return 0
+    if before > 40:  # beyond 64 bits
+        return None
+    nearest = int(figures[:before].ljust(before, "0") or "0")
+    nearest += figures[before : before + 1] >= "5"
+    return -nearest if sign == "-" else nearest
+
+
+def to_integer(bits: int, value: Any) -> int | None:
+    """Convert to an integer of some bits; NULL if it does not fit."""
+    if isinstance(value, str):
+        whole = _nearest_integer(value)
+    else:  # of two as near the even one; NaN and infinities have none
+        whole = round(value) if value - value == 0 else None
+    return whole if whole is not None and -(1 << bits - 1) <= whole < 1 << bits - 1 else None
+
+
+def to_double(value: Any) -> float | None:
+    """Convert to a double; NULL for a text that is no number."""
+    if isinstance(value, str) and not value.isascii():
+        return None  # Python reads the digits of every script
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def to_text(value: Any) -> str:
+    """Write a value as a text."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def to_moment(unit: int, value: Any) -> Timestamp | None:
+    """Convert to a moment, cut to a unit; NULL for a text that is no moment."""
+    moment = moment_of_text(value) if isinstance(value, str) else value
+    if moment is None or not is_in_calendar(moment.nanoseconds):
+        return None
+    return Timestamp(moment.nanoseconds - moment.nanoseconds % unit)
