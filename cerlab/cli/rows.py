@@ -12,6 +12,7 @@ from warnings import warn
 from cerlab.cli.command import OK
 from cerlab.cli.options import check_result, query_text, refuse_options, source_of
 from cerlab.errors import AnswerWarning
+from cerlab.io.answers import json_value
 from cerlab.io.sink import open_sink
 from cerlab.model.event import to_value
 from cerlab.rows.recognise import RowPattern, match_recognize
@@ -64,7 +65,19 @@ def _write(result: Any, arguments: argparse.Namespace) -> None:
 
 
 def _lines(table: Any, file: TextIO, _: bool) -> None:
-    file.writelines(json.dumps(row, default=_json_text) + "\n" for row in table.to_pylist())
+    rows = map(_finite, table.to_pylist())
+    file.writelines(json.dumps(row, default=_json_text, allow_nan=False) + "\n" for row in rows)
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with NaN and infinities as text, as all answers have them."""
+    match value:
+        case dict():
+            return {name: _finite(each) for name, each in value.items()}
+        case list():
+            return [*map(_finite, value)]
+        case _:
+            return json_value(value)
 
 
 def _json_text(value: Any) -> str:
