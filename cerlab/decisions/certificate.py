@@ -20,7 +20,7 @@ from cerlab.model.clauses import Consume
 from cerlab.model.event import Value
 from cerlab.predicates.text import predicate_text
 
-FORMAT = "cerlab certificate"
+FORMAT = "cerlab-certificate"
 VERSION = 1
 
 

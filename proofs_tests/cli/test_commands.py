@@ -197,7 +197,7 @@ def test_a_certificate_is_written_if_the_answer_is_yes(tmp_path: Path) -> None:
     assert not path.exists()
     assert main(["equivalent", "A OR B", "B OR A", "--certificate", str(path)]) == 0
     [line] = path.read_text().splitlines()
-    assert json.loads(line)["format"] == "cerlab certificate"
+    assert json.loads(line)["format"] == "cerlab-certificate"
 
 
 def test_a_budget_inside_the_class_is_exit_2(

@@ -707,7 +707,7 @@ let strategies (query, stream, is_plain) =
 let certificate document =
   match fields [ "format"; "version"; "queries"; "tests"; "letters"; "left"; "right"; "relation" ] document with
   | [ format; version; queries; tests; letters; left; right; relation ] ->
-      if text format <> "cerlab certificate" then refuse "another format";
+      if text format <> "cerlab-certificate" then refuse "another format";
       if version <> Whole 1 then refuse "another version";
       if List.length (list text queries) <> 2 then refuse "no two queries";
       let tests = List.length (list text tests) in
