@@ -83,6 +83,13 @@ def carry(target: Int64s, to: int, size: int, m: int) -> None:
 
 
 @inline
+def carry_one(target: Int64s, at: int, step: int) -> None:
+    """Move what is above a limb in one cell to the next limb, a step on."""
+    target[at + step] += target[at] >> BITS
+    target[at] &= MASK
+
+
+@inline
 def sum_of(source: Int64s, of: int, m: int) -> Any:
     """Add up `m` cells."""
     s, total = np.uintp(of), np.int64(0)
@@ -175,8 +182,7 @@ def add_product(
                 y = digit(pool, second, second_step, second_count, e)
                 out[work + d + e] += x * y
     for d in range(last):
-        out[work + d + 1] += out[work + d] >> BITS
-        out[work + d] &= MASK
+        carry_one(out, work + d, 1)
     for d in range(count - 1):
         out[to + d] += out[work + d]
     above = out[work + last]

@@ -42,10 +42,10 @@ from cerlab.engine.kernels.blocks import (
 )
 from cerlab.engine.kernels.limbs import (
     BITS,
-    MASK,
     MOST,
     MOST_RUNS,
     add_product,
+    carry_one,
     copy,
     fill,
     occupied,
@@ -170,11 +170,10 @@ def add_cell(layout: Layout, pool: Int64s, of: int, to: int, size: int, reg: Int
         pool[to + r * size] = least
     for r in range(numbers):
         last = layout.at[r + 1] - 1
+        for c in range(layout.at[r], last + 1):
+            pool[to + c * size] += pool[of + c * size]
         for c in range(layout.at[r], last):
-            there = pool[to + c * size] + pool[of + c * size]
-            pool[to + c * size] = there & MASK
-            pool[to + (c + 1) * size] += there >> BITS
-        pool[to + last * size] += pool[of + last * size]
+            carry_one(pool, to + c * size, size)
         if abs(pool[to + last * size]) > MOST:
             reg[WIDER] = 1
 
@@ -328,8 +327,7 @@ def total_after(
     for r in range(numbers):
         last = to + layout.at[r + 1] + r
         for at in range(to + layout.at[r] + r, last):
-            out[at + 1] += out[at] >> BITS
-            out[at] &= MASK
+            carry_one(out, at, 1)
         fits &= abs(out[last]) <= MOST_RUNS
     return fits
 
