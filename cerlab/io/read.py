@@ -23,7 +23,8 @@ from cerlab.io.options import (
     type_option,
 )
 from cerlab.io.parts import POLLED, Part, Rows, stream_of, with_keys
-from cerlab.io.source import SIZE, Source, Watch, as_source, short_events, short_streams
+from cerlab.io.readers import short_events, short_streams
+from cerlab.io.source import SIZE, Source, Watch, as_source
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.columns import is_arrow, numbers_of, order_of, values_of

@@ -16,9 +16,9 @@ from cerlab.computed import cached_property
 from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, nearest
 from cerlab.io.column_types import typed_keys
 from cerlab.io.conversion import Key, duplicate_column, twice
+from cerlab.io.file import format_of_text
 from cerlab.io.formats import COMPRESSED, FORMATS, format_by_magic, format_by_suffix
 from cerlab.io.names import Named
-from cerlab.io.source import format_of_text
 from cerlab.model.columns import values_of
 from cerlab.model.event import AttributeType, Schema
 from cerlab.spark.footers import files_in, local_path, parquet_file, why_not_opened

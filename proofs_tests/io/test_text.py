@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.io import Stream, batches, core_text, delimited, ndjson, source, text_reader
+from cerlab.io import Stream, batches, core_text, delimited, ndjson, readers, source, text_reader
 from cerlab.io.parts import Refused
 from cerlab.model.columns import values_of
 from cerlab.model.event import Event, value_of
@@ -197,7 +197,9 @@ def reading(rng: Random, *, at_once: bool) -> Iterator[None]:
         patch.setattr(text_reader, "BLOCK", rng.choice((8, 64, 1 << 22)))
         patch.setattr(text_reader, "SHORT", rng.choice((1, 20, 1 << 16)))
         patch.setattr(text_reader, "LINES", rng.choice((1, 3, 1 << 16)))
-        patch.setattr(source, "KEPT", rng.choice((0, 1 << 22)))
+        kept = rng.choice((0, 1 << 22))
+        patch.setattr(source, "KEPT", kept)
+        patch.setattr(readers, "KEPT", kept)
         if not at_once:
             patch.setattr(delimited, "text_columns", refuse)
             patch.setattr(core_text, "line_columns", refuse)

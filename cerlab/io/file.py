@@ -1,0 +1,246 @@
+"""A file, a pipe or a device: opened once, whatever is asked of it."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from io import BytesIO
+from os.path import exists, isdir, isfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from cerlab.budget import poll
+from cerlab.computed import cached_property
+from cerlab.errors import BadData, DataPlace
+from cerlab.io import arrow, arrow_ipc, parquet  # noqa: F401  (they register their formats)
+from cerlab.io.formats import (
+    COMPRESSED,
+    FORMATS,
+    format_by_magic,
+    format_by_suffix,
+    looks_like,
+    telling_line,
+)
+from cerlab.io.names import AnyPath
+from cerlab.io.options import empty
+
+CHUNK = 1 << 20
+"""Bytes that are taken from a pipe at once at most, and that it holds where the system allows it.
+
+Each time costs a batch: 64 KB, as pipes hold by default, made 1 M events of NDJSON take six times
+the time of a file."""
+
+_SAMPLE = 1 << 16
+"""Bytes of a text that are read to see its format, and how long its lines are."""
+
+
+def format_holds_columns(format: str | None) -> bool:
+    """Return whether files of a format hold columns with types."""
+    return format in FORMATS and FORMATS[format].columns is not None
+
+
+class File:
+    """A file, standard input (``-``), a FIFO or a device: opened once, whatever is asked of it."""
+
+    def __init__(
+        self,
+        path: AnyPath,
+        format: str | None = None,
+        content: bytes | None = None,
+        keys: Mapping[str, str | None] | None = None,
+    ) -> None:
+        """`content` is that of what is no file; `keys` are those of the folders it is in."""
+        self.path = path
+        self.keys = keys or {}
+        self.name = "standard input" if str(path) == "-" else str(path)
+        self._format = format
+        self._content = content
+        self._raw: BinaryIO | None = None
+        other = exists(path) and not isfile(path) and not isdir(path)
+        self.is_pipe = content is None and (other or str(path) == "-")
+        """Whether the bytes are read as they come, and once."""
+        self._has_suffix = content is None and not self.is_pipe
+
+    def __del__(self) -> None:
+        if (raw := getattr(self, "_raw", None)) is not None:
+            raw.close()
+
+    @cached_property
+    def _place(self) -> Path:
+        """The path of a file that is there and holds something; raises `BadData` for others."""
+        file = Path(self.path)
+        if not isfile(file):
+            raise BadData(
+                "CER0743",
+                "there is no such file",
+                place=DataPlace(str(file)),
+                hint="check the path",
+            )
+        if file.stat().st_size == 0:
+            raise empty(str(file))
+        return file
+
+    @cached_property
+    def stated_format(self) -> str | None:
+        """The format by option, suffix or first bytes; None if the first line of a text tells.
+
+        Raises `BadData` for columns in a compressed file.
+        """
+        if not self._has_suffix:
+            return self._format
+        file = self._place
+        if file.suffix.lower() not in COMPRESSED:
+            return self._format or format_by_suffix(file) or format_by_magic(self._head)
+        kind = self._format or format_by_suffix(file.with_suffix(""))
+        if format_holds_columns(kind):
+            raise BadData(
+                "CER0742",
+                f"a {kind} file is not read from inside {file.suffix}",
+                place=DataPlace(str(file)),
+                hint="decompress it: these formats compress their own columns",
+            )
+        return kind
+
+    @cached_property
+    def format(self) -> str:
+        """The format; raises as `stated_format`."""
+        return self.stated_format or format_of_text(self._head)
+
+    @property
+    def holds_columns(self) -> bool:
+        """Whether the file holds columns and not text; raises as `stated_format`."""
+        return format_holds_columns(self.stated_format)
+
+    @property
+    def holds_cells(self) -> bool:
+        """Whether the values of a text have the types of their columns."""
+        return self.format in FORMATS and FORMATS[self.format].has_cells
+
+    @cached_property
+    def columns(self) -> arrow.ColumnFile:
+        """The open file of columns; raises `BadData` for one that cannot be read."""
+        assert self.stated_format is not None
+        file = self._place
+        kind = FORMATS[self.stated_format].columns
+        assert kind is not None
+        if self._content is not None:
+            return kind(lambda pa: pa.BufferReader(self._content), str(file))
+        if self._raw is not None:
+            return kind(lambda pa: pa.PythonFile(self._raw, "r"), str(file))
+        return kind(lambda pa: pa.OSFile(str(file)), str(file))
+
+    @cached_property
+    def length(self) -> int | None:
+        """The number of events that the file states; None for text, which would have to be read."""
+        return self.columns.length if self.holds_columns else None
+
+    @property
+    def estimated_length(self) -> int:
+        """About how many events the file has, by its first lines."""
+        if self.length is not None:
+            return self.length
+        head = self._head
+        return self._place.stat().st_size * (head.count(b"\n") + 1) // (len(head) + 1)
+
+    @property
+    def size(self) -> float:
+        """The bytes of a text, infinite where it is compressed."""
+        if self._content is not None and not self._is_compressed:
+            return len(self._content)
+        return math.inf if self._is_compressed else self._place.stat().st_size
+
+    @cached_property
+    def _is_compressed(self) -> bool:
+        return self._has_suffix and Path(self.path).suffix.lower() in COMPRESSED
+
+    @cached_property
+    def _head(self) -> bytes:
+        """The first bytes of a text; a text that ends there is not read again."""
+        head = b""
+        with self.text() as read:
+            while len(head) < _SAMPLE and (more := read(_SAMPLE - len(head))):
+                head += more
+        if self._content is None and len(head) < _SAMPLE:
+            self._content = head
+            if self._raw is not None:
+                self._raw.close()
+                self._raw = None
+        return head
+
+    def gather(self) -> None:
+        """Read a pipe to its end, once; the bytes are kept."""
+        if self._content is not None:
+            return
+        chunks: list[bytes] = []
+        with self.arriving(lambda: poll()) as read:
+            while chunk := read(CHUNK):
+                chunks.append(chunk)
+        self._content = b"".join(chunks)
+
+    @contextmanager
+    def text(self) -> Iterator[Callable[[int], bytes]]:
+        """Read the text from its beginning, decompressed by its suffix, some bytes at a time.
+
+        Raises `BadData` where it cannot be decompressed.
+        """
+        if self._content is not None:
+            yield BytesIO(self._content).read
+            return
+        if self._raw is None:
+            # without a buffer, so that no part of the file is read ahead of a new beginning
+            self._raw = open(self._place, "rb", buffering=0)  # noqa: SIM115  (kept)
+        self._raw.seek(0)
+        if not self._is_compressed:
+            yield self._raw.read
+            return
+        import pyarrow as pa
+
+        codec = COMPRESSED[self._place.suffix.lower()]
+        # a second descriptor, as pyarrow closes the one it is given
+        with (
+            open(os.dup(self._raw.fileno()), "rb") as own,
+            pa.CompressedInputStream(own, codec) as raw,
+        ):
+
+            def read(size: int) -> bytes:
+                try:
+                    data: bytes = raw.read(size)
+                except OSError as error:
+                    raise arrow.unreadable(str(self.path), "compressed", error) from None
+                return data
+
+            yield read
+
+    @contextmanager
+    def arriving(self, before_reading: Callable[[], None]) -> Iterator[Callable[[int], bytes]]:
+        """Open a pipe: the bytes that have arrived, perhaps after a wait."""
+
+        def read(size: int) -> bytes:
+            before_reading()
+            if raw is None:  # not a real file, as in a notebook
+                return sys.stdin.readline().encode("utf-8", "surrogatepass")
+            # what has arrived: `read` would wait until there is as much
+            data: bytes = raw.read1(min(size, CHUNK))
+            return data
+
+        with nullcontext() if str(self.path) == "-" else open(self.path, "rb") as file:
+            raw = getattr(sys.stdin, "buffer", None) if file is None else file
+            _widen(raw)
+            yield read
+
+
+def _widen(pipe: Any) -> None:
+    """Let a pipe hold `CHUNK` bytes, where that is possible: not on macOS, not beyond a quota."""
+    with suppress(ImportError, AttributeError, OSError, ValueError):
+        import fcntl
+
+        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, CHUNK)
+
+
+def format_of_text(data: bytes) -> str:
+    """Return the format that the first lines of a text look like."""
+    lines = data.decode("utf-8", "replace").splitlines()
+    return looks_like(telling_line(lines) or next(filter(str.strip, lines), ""))

@@ -1,0 +1,152 @@
+"""Readers of sources: pipes as they come, short streams, and texts too short for Arrow."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from typing import TypeVar, Unpack
+
+from cerlab.budget import poll
+from cerlab.errors import BadData, UsageError
+from cerlab.io import arrow
+from cerlab.io.conversion import Reading
+from cerlab.io.declared import table_columns
+from cerlab.io.file import File
+from cerlab.io.names import Named
+from cerlab.io.options import FileOptions, HowToReadFile, open_quarantine
+from cerlab.io.parts import (
+    Part,
+    Rows,
+    batched,
+    in_sizes,
+    part_groups,
+    stream_of,
+    with_keys,
+)
+from cerlab.io.source import KEPT, SIZE, Source, as_source, widened_part
+from cerlab.io.text_reader import Blocks, plain_events, text_parts
+from cerlab.logic.ceql.parser import as_schema
+from cerlab.model.event import Event, Timestamp, TypeColumn, Value
+from cerlab.model.stream import Stream, TimeAxis
+
+SHORT = 1 << 13
+"""Bytes of a text that is read in Python: 3 ms, and NumPy and pyarrow take 200 to load."""
+
+FEW = 32
+"""Up to this many events of a pipe are pushed one by one, which costs less than columns."""
+
+S = TypeVar("S", bound=Stream)
+
+
+def arriving_parts(
+    file: File,
+    options: FileOptions,
+    before_reading: Callable[[], None] | None = None,
+) -> Iterator[Part]:
+    """Yield the events of standard input or a FIFO as they come; the first ones settle the types.
+
+    `before_reading` is called whenever the events of all that has arrived were taken and the next
+    one may have to be waited for.
+    """
+    from cerlab.io.column_types import ColumnTypes
+
+    types = ColumnTypes()
+    with (
+        open_quarantine(options.quarantine, [file.path]) as on_bad_row,
+        file.arriving(before_reading or (lambda: None)) as read,
+    ):
+        reading = options.reading(file.name, on_bad_row)
+        for part in text_parts(Blocks(read), file.stated_format, reading, types):
+            types.settle()
+            yield widened_part(part, types)
+        types.warn()
+
+
+def short_streams(
+    kind: type[S],
+    sources: Source | Named,
+    *,
+    size: int = SIZE,
+    attributes: Collection[str] | None = None,
+    before_reading: Callable[[], None] | None = None,
+    **how: Unpack[HowToReadFile],
+) -> Iterator[S]:
+    """Yield the events of files (or ``-``) as streams of a `kind`, as `cerlab.io.batches`."""
+    options = FileOptions(**how)
+    axis, schema = options.axis, as_schema(options.schema)
+    source = as_source(sources, options.format)
+    if source.is_pipe:
+        for part in in_sizes(arriving_parts(source.files[0], options, before_reading), size):
+            some = [*part.events()] if isinstance(part, Rows) and part.count <= FEW else part
+            yield stream_of([some], axis, schema, kind)
+        return
+    if source.holds_columns:
+        source.check_columns()
+        with open_quarantine(options.quarantine, source.paths) as on_bad_row:
+            whole = schema is not None or on_bad_row is not None or attributes is None
+            types = options.type if isinstance(options.type, TypeColumn) else "type"
+            names = None if whole else {types, "stream", *(attributes or ())}
+            for file in source.files:
+                reading = source.reading(file, options, on_bad_row)
+                yield from _of_columns(kind, file.columns, reading, axis, size, names)
+        return
+    sized = in_sizes(source.parts(options, keep=KEPT), size)
+    for group in part_groups(sized, size):
+        yield stream_of(group, axis, schema, kind)
+
+
+def _of_columns(
+    kind: type[S],
+    file: arrow.ColumnFile,
+    reading: Reading,
+    axis: TimeAxis | None,
+    size: int,
+    names: Collection[str] | None,
+) -> Iterator[S]:
+    """Yield batches of a file of columns: by columns where that is safe, else row by row."""
+    before = 0
+    # is there a type?
+    next(arrow.table_events(with_keys(arrow.no_rows(file.fields), reading.keys), reading), None)
+    to_read = None if names is None else arrow.columns_to_read(file.fields, names)
+    for batch in file.batches(size, to_read or None):
+        poll()
+        table = with_keys(arrow.as_table(batch, reading.file), reading.keys)
+
+        load = partial(arrow.table_events, table, reading, before=before)
+        between = arrow.events_between(table, reading, before=before)
+        before += batch.num_rows
+        columns = table_columns(table, reading)
+        if columns is not None:
+            length, schema = batch.num_rows, reading.schema
+            yield kind.from_columns(
+                columns, length, load, time=axis, schema=schema, between=between
+            )
+            continue
+        for part in batched(load(), size):
+            yield kind(part, time=axis, schema=reading.schema)
+
+
+def short_events(file: File, options: FileOptions) -> list[Event] | None:
+    """Return the events of a text so short that loading Arrow takes longer; None for others.
+
+    None, too, for one that cannot be read, of which the readers of files say what is wrong, and for
+    one with dates or large numbers.
+    """
+    if file.keys or file.size > SHORT or "pyarrow" in sys.modules or file.holds_columns:
+        return None
+    with file.text() as read:
+        data = read(SHORT)
+    try:
+        events = plain_events(data, file.format, options.reading(file.name, None))
+    except (BadData, UsageError):
+        return None
+    # of moments Arrow keeps the zone, of other dates and large numbers it may warn
+    odd = any(_is_odd(value) for event in events for value in event.attributes.values())
+    return None if odd or not events else events
+
+
+def _is_odd(value: Value) -> bool:
+    if isinstance(value, str):
+        return value[:4].strip().isdecimal()
+    return type(value) is Timestamp or (type(value) is float and abs(value) >= 2**53)
