@@ -391,13 +391,13 @@ class Buffer:
     def __init__(self, answers: int) -> None:
         self.arrays = buffer(answers, 8 * answers)
 
-    def flush(self, reg: Int64s, answers: int, positions: int) -> AnswerBatch:
+    def flush(self, counters: Int64s, answers: int, positions: int) -> AnswerBatch:
         """The answers that are in it, which is empty afterwards, as the registers say.
 
         `answers` and `positions` are the registers that count what has been written.
         """
-        n, length = int(reg[answers]), int(reg[positions])
-        reg[answers] = reg[positions] = 0
+        n, length = int(counters[answers]), int(counters[positions])
+        counters[answers] = counters[positions] = 0
         start, end, offsets, cells = self.arrays
         batch = AnswerBatch(start[:n], end[:n], offsets[: n + 1], cells[:length])
         # a few answers are copied, so that the large buffer is used again
@@ -411,11 +411,11 @@ class Buffer:
         self.arrays = buffer(size, max(2 * size, 1 + length * size // n))
         return batch
 
-    def make_room(self, reg: Int64s, answers: int, positions: int) -> Iterator[AnswerBatch]:
+    def make_room(self, counters: Int64s, answers: int, positions: int) -> Iterator[AnswerBatch]:
         """Yield the content as `flush`; or make room for positions if not even one answer fits."""
-        if reg[answers]:
+        if counters[answers]:
             poll()
-            yield self.flush(reg, answers, positions)
+            yield self.flush(counters, answers, positions)
         else:
             self.lengthen()
 

@@ -64,7 +64,7 @@ class ArrayTotals:
         self._cells = _empty(0)
         self._stacks = _no_stacks(0, 0)
         self._scratch = np.zeros(1 << 10, np.int64)
-        self._reg = np.zeros(b.REGISTERS, np.int64)
+        self._counters = np.zeros(b.REGISTERS, np.int64)
 
     def read(
         self,
@@ -90,23 +90,23 @@ class ArrayTotals:
         self._follow(max(1, moves.states), groups)
         one_each = groups == 1 and not self.options.by_start
         rows = self._rows(max(1 << 10, len(read.actions) if one_each else 0))
-        parts, reg = list[EndTotals](), self._reg
-        reg[b.FEW] = FEW_CELLS
-        reg[b.AT] = reg[b.STACKED] = reg[b.SETTLES] = 0
+        parts, counters = list[EndTotals](), self._counters
+        counters[b.FEW] = FEW_CELLS
+        counters[b.AT] = counters[b.STACKED] = counters[b.SETTLES] = 0
         for part in paces(len(read.actions), careful=True):
             rows = self._total(moves, read._replace(actions=read.actions[: part.stop]), rows, parts)
-        if more and reg[b.STACKED]:
-            reg[b.AT], reg[b.SETTLES] = 0, 1
+        if more and counters[b.STACKED]:
+            counters[b.AT], counters[b.SETTLES] = 0, 1
             rows = self._total(moves, read, rows, parts)
         parts.append(self._listed(rows))
-        reg[b.ROWS] = 0
+        counters[b.ROWS] = 0
         return join_totals(parts)
 
     def _total(self, moves: Moves, read: b.Read, rows: k.Rows, parts: list[EndTotals]) -> k.Rows:
         """Read on until the last event; return the rows since the last of `parts`."""
-        reg = self._reg
+        counters = self._counters
         while True:
-            cells, state = self._cells, (self._scratch, rows, reg, self.options)
+            cells, state = self._cells, (self._scratch, rows, counters, self.options)
             status = k.total_ends(moves, read, self._layout, cells, self._stacks, *state)
             if status == DONE:
                 return rows
@@ -120,14 +120,14 @@ class ArrayTotals:
                 self._move(self._layout)
             else:
                 parts.append(self._listed(rows))
-                self._wide, reg[b.WIDER], reg[b.ROWS] = self._wide + 1, 0, 0
+                self._wide, counters[b.WIDER], counters[b.ROWS] = self._wide + 1, 0, 0
                 self._follow(self._layout.states, self._layout.groups)
                 rows = self._rows(len(rows.event))
 
     @property
     def steps(self) -> int:
         """The number of cells that events have read so far."""
-        return int(self._reg[b.STEPS])
+        return int(self._counters[b.STEPS])
 
     def _make_room(self, partitions: int) -> None:
         """Make room for partitions."""
@@ -152,7 +152,7 @@ class ArrayTotals:
         """Move the open starts into a pool with room for as many again; raises `TooLarge`."""
         cells, before = self._cells, self._layout
         height = 2 + layout.states * layout.groups * (int(layout.at[-1]) + layout.least)
-        open_starts = np.diff(cells.live)[:, 0] * (cells.epoch == self._reg[b.EPOCH])
+        open_starts = np.diff(cells.live)[:, 0] * (cells.epoch == self._counters[b.EPOCH])
         used = cells.size.copy()
         while (large := used > 4 * open_starts).any():
             used[large] //= 2
@@ -162,8 +162,8 @@ class ArrayTotals:
             raise TooLarge("there are too many starts in the window, partitions and groups")
         size += (height - 2) * self._cells_of_stacks(most, layout.states)
         poll(8 * size)
-        pool, epoch = np.zeros(size, np.int64), self._reg[b.EPOCH]
-        self._reg[b.END] = b.move_cells(cells, self._stacks, before, pool, layout, epoch)
+        pool, epoch = np.zeros(size, np.int64), self._counters[b.EPOCH]
+        self._counters[b.END] = b.move_cells(cells, self._stacks, before, pool, layout, epoch)
         self._cells, self._layout = cells._replace(pool=pool), layout
 
     def _cells_of_stacks(self, most: int, states: int) -> int:
@@ -171,7 +171,7 @@ class ArrayTotals:
         if not self.options.separate or self.options.by_start:
             return 0
         parts, here = self._stacks.parts, 0
-        if self._reg[b.STACKED]:
+        if self._counters[b.STACKED]:
             stacked = parts[:, b.FIRST] > 0
             here = int((parts[:, b.LAST] - parts[:, b.FIRST] + states + 1)[stacked].sum())
         cells = most * (int(self._layout.at[-1]) + self._layout.least)
@@ -181,7 +181,7 @@ class ArrayTotals:
         """Return another one that goes on from here."""
         other = copy(self)
         other._cells = join_arrays(self._cells, _empty(0))
-        other._reg = self._reg.copy()
+        other._counters = self._counters.copy()
         return other
 
     def begin(self, runs: OpenRuns, idle: Sequence[int], states: int, groups: int) -> None:
@@ -191,8 +191,8 @@ class ArrayTotals:
         self._wide = len(width[0])
         self._limbs = [max(1, len(of) - self._wide + 1) for of in width[1:]]
         self._make_room(len(idle))
-        cells, reg = self._cells, self._reg
-        cells.idle[: len(idle)], cells.epoch[: len(idle)] = idle, reg[b.EPOCH]
+        cells, counters = self._cells, self._counters
+        cells.idle[: len(idle)], cells.epoch[: len(idle)] = idle, counters[b.EPOCH]
         first, place = _starts_of(totals.end, totals.start)
         of = totals.end[first]
         cells.live[:, 1] = counts = np.bincount(of, minlength=len(cells.base))
@@ -200,7 +200,7 @@ class ArrayTotals:
         layout = self._layout = self._layout_of(states, groups)
         columns, size = int(layout.at[-1]) + layout.least, cells.size
         height = 2 + states * groups * columns
-        end = reg[b.END] = height * int(size.sum())
+        end = counters[b.END] = height * int(size.sum())
         cells.base[:] = height * (np.cumsum(size) - size)
         if 2 * end + height > MOST_CELLS:
             raise TooLarge("there are too many starts in the window, partitions and groups")
@@ -217,7 +217,7 @@ class ArrayTotals:
     def runs(self) -> OpenRuns:
         """Return all open runs."""
         cells, layout = self._cells, self._layout
-        count = np.diff(cells.live)[:, 0] * (cells.epoch == self._reg[b.EPOCH])
+        count = np.diff(cells.live)[:, 0] * (cells.epoch == self._counters[b.EPOCH])
         of = np.repeat(np.arange(len(count)), count)
         slot = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count) + cells.live[of, 0]
         at, size = cells.base[of] + slot, cells.size[of]
@@ -243,7 +243,7 @@ class ArrayTotals:
         """Return the idle state of each partition."""
         self._make_room(partitions)
         cells = self._cells
-        idles: list[int] = np.where(cells.epoch == self._reg[b.EPOCH], cells.idle, 0).tolist()
+        idles: list[int] = np.where(cells.epoch == self._counters[b.EPOCH], cells.idle, 0).tolist()
         return idles[:partitions]
 
     def _rows(self, count: int) -> k.Rows:
@@ -254,7 +254,7 @@ class ArrayTotals:
 
     def _listed(self, rows: k.Rows) -> EndTotals:
         """The rows that the kernel listed."""
-        count = int(self._reg[b.ROWS])
+        count = int(self._counters[b.ROWS])
         event, start, group, columns = (each[:count] for each in rows)
         start = start if self.options.by_start else np.full(count, ANY_START, np.int64)
         at = self._layout.at + np.arange(len(self._layout.at))

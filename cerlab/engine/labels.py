@@ -338,20 +338,20 @@ class Runs:
         if (rank := self._rank) is not None:
             local = Answers(rank[answers.start], rank[answers.end], offsets, rank[positions])
         rows = Rows(np.empty(len(answers) + 1, np.int64), np.empty(len(positions) + 1, np.int32))
-        reg = np.zeros(k.ALL, np.int64)
+        counters = np.zeros(k.ALL, np.int64)
         self._trellis.bucket_of[:] = self._trellis.inside[:] = 0
         for part in paces(len(answers)):
             some = local._replace(start=local.start[: part.stop])
             while True:
                 tables = self._rules, self._labels, self._events
-                status = k.label_by_runs(*tables, some, self._trellis, rows, reg)
+                status = k.label_by_runs(*tables, some, self._trellis, rows, counters)
                 if status == DONE:
                     break
                 if status == FULL:
                     rows = double_room(rows)
                 else:
                     self._trellis = double_room(self._trellis)
-        listed = Rows(rows.answer[: reg[k.ROWS]], rows.marks[: reg[k.MARKS]])
+        listed = Rows(rows.answer[: counters[k.ROWS]], rows.marks[: counters[k.MARKS]])
         return _labelled_rows(answers, listed, self._marks)
 
 

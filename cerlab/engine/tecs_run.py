@@ -75,7 +75,7 @@ class Tecs:
         self._idle = tables.machine.idle
         self._batches = 0
         self._collected_at = (0, -1)
-        self._reg = np.zeros(k.REGISTERS, np.int64)
+        self._counters = np.zeros(k.REGISTERS, np.int64)
         self._arena = arena_of(arena)
         self.parts = _partitions(1, self._idle)
         self._pool = np.zeros(1 << 10, np.int32)
@@ -90,7 +90,7 @@ class Tecs:
     @property
     def steps(self) -> int:
         """Entries and nodes visited so far: the operations that complexity is counted in."""
-        return int(self._reg[k.STEPS])
+        return int(self._counters[k.STEPS])
 
     @property
     def nodes(self) -> int:
@@ -144,19 +144,19 @@ class Tecs:
         return self._read(one, least)
 
     def _read(self, events: Events, lowest: Int64s | None) -> Iterator[AnswerBatch]:
-        self._reg[k.EVENT] = 0
+        self._counters[k.EVENT] = 0
         self._batches += 1
         table = self._tables.take_table(self._idle_states)
         try:
             while True:
                 own = self._pool, self._scratch, self._stack, self._answers.arrays
-                arrays = k.Tecs(self._arena, self._reg, table.arrays, self.parts, *own)
+                arrays = k.Tecs(self._arena, self._counters, table.arrays, self.parts, *own)
                 status = self._read_batch(arrays, events, self._limits, self._idle, self._limit)
-                event = int(self._reg[k.EVENT])
+                event = int(self._counters[k.EVENT])
                 if status == k.DONE:
                     break
                 if status == k.FULL:
-                    yield from self._answers.make_room(self._reg, k.ANSWERS, k.POSITIONS)
+                    yield from self._answers.make_room(self._counters, k.ANSWERS, k.POSITIONS)
                 elif status == k.NEED_CELL:
                     p = int(events.codes[event])
                     symbol, idle = int(events.symbols[event]), int(self.parts.idle[p])
@@ -166,8 +166,8 @@ class Tecs:
             self._idle_states = len(table.arrays.wait)
         finally:
             self._tables.give_back(table)
-        if self._reg[k.ANSWERS]:
-            yield self._answers.flush(self._reg, k.ANSWERS, k.POSITIONS)
+        if self._counters[k.ANSWERS]:
+            yield self._answers.flush(self._counters, k.ANSWERS, k.POSITIONS)
 
     def just_skips(self, symbol: int, p: int) -> bool:
         """Whether an event is read by just counting it, as most are; it is then read.
@@ -177,7 +177,7 @@ class Tecs:
         if p == k.NONE:
             return True
         parts = self.parts
-        if parts.epoch[p] != self._reg[k.EPOCH]:
+        if parts.epoch[p] != self._counters[k.EPOCH]:
             return False
         # of the machine alone: what was seen once holds ever after, and cells of arrays are slow
         case = symbol, int(parts.idle[p]), int(parts.active[p])
@@ -216,7 +216,7 @@ class Tecs:
                 # rows get twice their length, so three quarters are left for those that grow
                 poll(4 * max(2 * len(self._pool), 8 * size))
                 pool = np.zeros(max(2 * len(self._pool), 8 * size), np.int32)
-                move_together(self._reg, self.parts, self._pool, pool)
+                move_together(self._counters, self.parts, self._pool, pool)
                 self._pool = pool
             case k.NEED_STACK:
                 self._stack = double_room(self._stack)
@@ -235,10 +235,10 @@ class Tecs:
     def _room(self, lowest: int | Int64s) -> None:
         """Room in the arena: drop what no window allows; grow if that leaves little."""
         self.forget(lowest)
-        now = (self._batches, int(self._reg[k.EVENT]))
+        now = (self._batches, int(self._counters[k.EVENT]))
         again, self._collected_at = self._collected_at == now, now
         # less than half free would soon be full again, and each collection reads the whole arena
-        if again or 2 * self._reg[k.HEAD] > self.nodes:
+        if again or 2 * self._counters[k.HEAD] > self.nodes:
             self._arena = double_room(self._arena)
 
     def forget(self, lowest: int | Int64s) -> None:
@@ -248,17 +248,17 @@ class Tecs:
         counted in partitions know their own.
         """
         parts = self.parts
-        stale = parts.epoch != self._reg[k.EPOCH]
+        stale = parts.epoch != self._counters[k.EPOCH]
         parts.length[stale] = 0
         parts.idle[stale] = self._idle
         parts.active[stale] = 0
-        parts.epoch[stale] = self._reg[k.EPOCH]
+        parts.epoch[stale] = self._counters[k.EPOCH]
         limits = np.full(len(parts.start), -1, np.int64)
         limits[: np.size(lowest) if np.ndim(lowest) else None] = lowest
         if self._limits.width != k.NONE:
             limits = parts.events - self._limits.width
         number = np.zeros(self.nodes, np.int64)
-        collect(self._arena, self._reg, parts, self._pool, limits, number)
+        collect(self._arena, self._counters, parts, self._pool, limits, number)
 
     def live_partitions(self, count: int) -> Int64s:
         """Which of the first `count` partitions are not as in the beginning; after `forget`."""
@@ -272,7 +272,7 @@ class Tecs:
         pairs: Iterable[tuple[Any, Any]] = zip(self.parts, fresh, strict=True)
         for before, after in pairs:
             after[: len(partitions)] = before[partitions]
-        fresh.epoch[len(partitions) :] = self._reg[k.EPOCH]
+        fresh.epoch[len(partitions) :] = self._counters[k.EPOCH]
         self.parts = fresh
 
     def arrays(self, count: int) -> dict[str, Any]:
@@ -281,7 +281,7 @@ class Tecs:
         length = parts.length[:count]
         before = np.cumsum(length) - length
         entries = np.arange(length.sum()) + np.repeat(parts.start[:count] - before, length)
-        head = int(self._reg[k.HEAD])
+        head = int(self._counters[k.HEAD])
         return {
             **{name: column[:head] for name, column in self._arena._asdict().items()},
             "pool": self._pool[entries],
@@ -297,7 +297,7 @@ class Tecs:
         self._arena = arena_of(max(self.nodes, 2 * head))
         for name, column in self._arena._asdict().items():
             column[:head] = arrays[name]
-        self._reg[k.HEAD] = head
+        self._counters[k.HEAD] = head
         parts = self.parts = _partitions(max(count, 1), self._idle)
         parts.length[:count] = parts.room[:count] = arrays["length"]
         parts.start[:count] = np.cumsum(arrays["length"]) - arrays["length"]
@@ -307,7 +307,7 @@ class Tecs:
         size = len(arrays["pool"])
         self._pool = np.zeros(max(1 << 10, 4 * size), np.int32)
         self._pool[:size] = arrays["pool"]
-        self._reg[k.POOL_END] = size
+        self._counters[k.POOL_END] = size
 
 
 def _partitions(count: int, idle: int) -> k.Partitions:

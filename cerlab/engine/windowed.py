@@ -116,11 +116,11 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         ends = np.empty(count, np.int32)
         batch = Events(events.actions, events.codes, times, first, again)
         limits = k.Limits(k.NO_LIMIT, self._consume, width)
-        reg = np.zeros(e.REGISTERS, np.int64)
+        counters = np.zeros(e.REGISTERS, np.int64)
         for part in paces(count):
             read = batch._replace(actions=events.actions[: part.stop])
-            e.find_ends(moves, read, limits, latest, ends, reg)
-        return ends[: reg[e.ENDS]], np.array(program.idles, np.int32)[latest.idle_before]
+            e.find_ends(moves, read, limits, latest, ends, counters)
+        return ends[: counters[e.ENDS]], np.array(program.idles, np.int32)[latest.idle_before]
 
     def _ends_by_copies(
         self, program: Program, steps: k.CopySteps, events: RelevantEvents, again: int
@@ -130,11 +130,11 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         times, index = events.times_by_index
         assert isinstance(times, np.ndarray)
         batch = e.TimedEvents(events.actions, times, index, again)
-        reg = np.zeros(e.REGISTERS, np.int64)
+        counters = np.zeros(e.REGISTERS, np.int64)
         for part in paces(events.count):
             read = batch._replace(actions=events.actions[: part.stop])
-            e.find_ends_by_copies(steps, read, int(self._width), latest, ends, reg)
-        return ends[: reg[e.ENDS]]
+            e.find_ends_by_copies(steps, read, int(self._width), latest, ends, counters)
+        return ends[: counters[e.ENDS]]
 
     def _by_chains(
         self, program: Program, events: RelevantEvents, ends: k.Int32s
@@ -212,22 +212,24 @@ class Chains:
 
     def read(self, moves: k.Moves, events: c.Events, partitions: int) -> Iterator[AnswerBatch]:
         """The answers at the `ends`, as `kernels.windowed.chains.list_chains` lists them."""
-        reg = np.zeros(c.REGISTERS, np.int64)
+        counters = np.zeros(c.REGISTERS, np.int64)
         heads = np.full(partitions * moves.states, k.NONE, np.int32)
         epoch = np.zeros(partitions, np.int64)
         for part in paces(len(events.ends)):
             some = events._replace(ends=events.ends[: part.stop])
-            yield from self._list(moves, some, heads, epoch, reg)
-        self.steps += int(reg[c.STEPS])
-        if reg[c.ANSWERS]:
-            yield self._answers.flush(reg, c.ANSWERS, c.POSITIONS)
+            yield from self._list(moves, some, heads, epoch, counters)
+        self.steps += int(counters[c.STEPS])
+        if counters[c.ANSWERS]:
+            yield self._answers.flush(counters, c.ANSWERS, c.POSITIONS)
 
     def _list(
-        self, moves: k.Moves, events: c.Events, heads: k.Int32s, epoch: k.Int64s, reg: k.Int64s
+        self, moves: k.Moves, events: c.Events, heads: k.Int32s, epoch: k.Int64s, counters: k.Int64s
     ) -> Iterator[AnswerBatch]:
         """The answers at some more ends, but for the last ones, which are in the buffer."""
         while True:
-            chains = c.Chains(self._records, heads, epoch, self._search, self._answers.arrays, reg)
+            chains = c.Chains(
+                self._records, heads, epoch, self._search, self._answers.arrays, counters
+            )
             status = self._list_chains(moves, events, self._limits, chains)
             if status == k.DONE:
                 return
@@ -236,7 +238,7 @@ class Chains:
             elif status == k.NEED_STACK:
                 self._search = double_room(self._search)
             else:
-                yield from self._answers.make_room(reg, c.ANSWERS, c.POSITIONS)
+                yield from self._answers.make_room(counters, c.ANSWERS, c.POSITIONS)
 
 
 def _records(count: int) -> c.Records:

@@ -249,7 +249,7 @@ def test_the_real_stream_has_the_answers_of_the_tecs(stock_file: Any) -> None:
     assert set(answers_of(query, part, "tecs")) == set(answers)
 
 
-def merge_of_the_first(_arena: Any, _reg: Any, pool: Any, first: int, _length: int) -> int:
+def merge_of_the_first(_arena: Any, _counters: Any, pool: Any, first: int, _length: int) -> int:
     """``merge`` that forgets all nodes of a list but the first."""
     return int(pool[first])
 

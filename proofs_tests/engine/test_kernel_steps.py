@@ -98,11 +98,11 @@ def test_a_union_that_looks_for_an_old_node_is_seen(monkeypatch: pytest.MonkeyPa
 
     union = arena.union
 
-    def slow(tecs: Any, reg: Any, first: int, second: int) -> int:
+    def slow(tecs: Any, counters: Any, first: int, second: int) -> int:
         node = second
         while tecs.left[node] != arrays.NONE:
             node = tecs.right[node] if tecs.right[node] != arrays.NONE else tecs.left[node]
-        return union(tecs, reg, first, second)
+        return union(tecs, counters, first, second)
 
     monkeypatch.setattr(arena, "union", slow)
     assert any(grows_with_the_stream(text) for text in SILENT)

@@ -167,7 +167,7 @@ _READ_BATCH = array_totals.ArrayTotals.read
 
 def lives_on(self: array_totals.ArrayTotals, *of: Any, **more: Any) -> Any:
     """Runs that CONSUME BY ended go on in the next batch."""
-    self._cells.epoch[:] = self._reg[kernel.EPOCH]
+    self._cells.epoch[:] = self._counters[kernel.EPOCH]
     return _READ_BATCH(self, *of, **more)
 
 

@@ -371,11 +371,13 @@ def test_a_slice_without_jit_agrees() -> None:
                 assert engine_answers(*case) == reference_answers(*case)
 
 
-def unordered_union(arena: Any, memo: Any, reg: Any, first: int, second: int, lowest: int) -> int:
+def unordered_union(
+    arena: Any, memo: Any, counters: Any, first: int, second: int, lowest: int
+) -> int:
     """``either`` that puts what came last on the left, whenever it started."""
     from cerlab.engine.kernels.tecs import join
 
-    return join(arena, reg, first, second)
+    return join(arena, counters, first, second)
 
 
 @pytest.mark.skipif(JIT, reason="compiled kernels call each other directly")

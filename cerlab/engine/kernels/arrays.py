@@ -202,7 +202,7 @@ class Tecs(NamedTuple):
     """All that the general engine works on."""
 
     arena: Arena
-    reg: Int64s  # (REGISTERS,)
+    counters: Int64s  # (REGISTERS,)
     table: Table
     parts: Partitions
     pool: Int32s  # (entries of all partitions,)

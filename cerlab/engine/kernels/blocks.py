@@ -104,7 +104,7 @@ NEED_WIDTH = 99
 
 
 @inline
-def make_room(cells: Cells, layout: Layout, reg: Int64s, p: int) -> bool:
+def make_room(cells: Cells, layout: Layout, counters: Int64s, p: int) -> bool:
     """Make room for one more start of a partition; whether the pool has it."""
     columns = layout.at[layout.at.shape[0] - 1] + layout.least
     height = 2 + layout.states * layout.groups * columns
@@ -114,10 +114,10 @@ def make_room(cells: Cells, layout: Layout, reg: Int64s, p: int) -> bool:
     if 2 * low < size or size == 0:
         # half of the cells or more are open: moved within the block, they would move often
         room = max(1, 2 * size)
-        to = reg[END]
+        to = counters[END]
         if to + height * room > cells.pool.shape[0]:
             return False
-        reg[END] = to + height * room
+        counters[END] = to + height * room
     for r in range(height):
         copy(cells.pool, to + r * room, cells.pool, base + r * size + low, count)
         if to == base:
@@ -202,7 +202,7 @@ def arrive(
     size: int,
     layout: Layout,
     wider: int,
-    reg: Int64s,
+    counters: Int64s,
 ) -> None:
     """Add the runs at `m` places to others, with what they gain by taking event i.
 
@@ -244,7 +244,7 @@ def arrive(
             for c in range(first, last - 1):
                 carry(target, into + c * size, size, m)
             if largest_of(target, into + (last - 1) * size, m) > (most if r == 0 else MOST):
-                reg[WIDER] = 1
+                counters[WIDER] = 1
 
 
 @inline
@@ -262,7 +262,7 @@ def move_runs(
     m: int,
     scratch: Int64s,
     moved: int,
-    reg: Int64s,
+    counters: Int64s,
 ) -> None:
     """Move the runs at `m` places by event i, into the states whose bits are set in `only`.
 
@@ -274,7 +274,7 @@ def move_runs(
     columns = layout.at[layout.at.shape[0] - 1] + layout.least
     width = layout.groups * columns
     low, high = move.first[a], move.first[a + 1]
-    reg[STEPS] += (1 + high - low) * width * m
+    counters[STEPS] += (1 + high - low) * width * m
     for o in range(low, high):
         # all sources are copied before a target is written: one may be the target of another
         if move.target[o] != NONE and is_among(only, targets[o]):
@@ -300,9 +300,9 @@ def move_runs(
             at = first + targets[o] * width * size
             if width == 1:
                 if add_counts(pool, at, scratch, source, m) > MOST:
-                    reg[WIDER] = 1
+                    counters[WIDER] = 1
                 continue
-            arrive(read, mark, i, scratch, source, m, pool, at, size, layout, 0, reg)
+            arrive(read, mark, i, scratch, source, m, pool, at, size, layout, 0, counters)
 
 
 @inline
@@ -312,12 +312,12 @@ def is_among(only: int, state: int) -> bool:
 
 
 @inline
-def drop_dead(cells: Cells, layout: Layout, reg: Int64s, p: int) -> None:
+def drop_dead(cells: Cells, layout: Layout, counters: Int64s, p: int) -> None:
     """Drop the open starts of a partition that have no runs any more."""
     columns = layout.at[layout.at.shape[0] - 1] + layout.least
     height = 2 + layout.states * layout.groups * columns
     base, size, kept = cells.base[p], cells.size[p], 0
-    reg[STEPS] += height * (cells.live[p, 1] - cells.live[p, 0])
+    counters[STEPS] += height * (cells.live[p, 1] - cells.live[p, 0])
     for n in range(cells.live[p, 0], cells.live[p, 1]):
         alive = False
         for r in range(2, height, columns):

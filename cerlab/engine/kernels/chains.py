@@ -45,7 +45,7 @@ class Chains(NamedTuple):
     epoch: Int64s  # (partitions,), when it was last reset
     search: Search
     answers: k.Answers
-    reg: Int64s  # (REGISTERS,)
+    counters: Int64s  # (REGISTERS,)
 
 
 class Events(NamedTuple):
@@ -89,22 +89,22 @@ def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains
     Only the events in the windows of those are read. Called again with the same registers it goes
     on.
     """
-    reg, epoch, ends = chains.reg, chains.epoch, events.ends
-    while reg[END] < ends.shape[0]:
-        end = ends[reg[END]]
+    counters, epoch, ends = chains.counters, chains.epoch, events.ends
+    while counters[END] < ends.shape[0]:
+        end = ends[counters[END]]
         p = events.codes[end]
-        if reg[PHASE] == READING:
+        if counters[PHASE] == READING:
             # what lies between two windows is not read: behind it all chains are new
-            if events.first[reg[END]] > reg[AT]:
-                reg[AT] = events.first[reg[END]]
-                reg[HEAD] = 0
-                reg[EPOCH] += 1
+            if events.first[counters[END]] > counters[AT]:
+                counters[AT] = events.first[counters[END]]
+                counters[HEAD] = 0
+                counters[EPOCH] += 1
             if not read_until(moves, events, chains, end):
                 return k.NEED_ARENA
-            reg[PHASE] = ACCEPTING
-            reg[OP] = 0
-            reg[END_ANSWERS] = 0
-        if epoch[p] != reg[EPOCH]:
+            counters[PHASE] = ACCEPTING
+            counters[OP] = 0
+            counters[END_ANSWERS] = 0
+        if epoch[p] != counters[EPOCH]:
             renew(moves, chains, p)
         status = list_end(moves, events, limits, chains, end)
         if status != k.DONE:
@@ -114,19 +114,19 @@ def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains
             if not take_event(moves, chains, events.actions[end], p, end):
                 return k.NEED_ARENA
         elif limits.consume == k.RESET_ALL:
-            reg[EPOCH] += 1
+            counters[EPOCH] += 1
         else:
             epoch[p] = k.NONE
-        reg[AT] = end + 1
-        reg[END] += 1
-        reg[PHASE] = READING
+        counters[AT] = end + 1
+        counters[END] += 1
+        counters[PHASE] = READING
     return k.DONE
 
 
 @inline
 def renew(moves: k.Moves, chains: Chains, p: int) -> None:
     """Empty the states of a partition that was last read before a reset."""
-    chains.epoch[p] = chains.reg[EPOCH]
+    chains.epoch[p] = chains.counters[EPOCH]
     for q in range(p * moves.states, p * moves.states + moves.states):
         chains.heads[q] = k.NONE
 
@@ -134,17 +134,17 @@ def renew(moves: k.Moves, chains: Chains, p: int) -> None:
 @inline
 def read_until(moves: k.Moves, events: Events, chains: Chains, end: int) -> bool:
     """Read the events from register AT to before `end`; return False without room."""
-    reg = chains.reg
-    for i in range(reg[AT], end):
+    counters = chains.counters
+    for i in range(counters[AT], end):
         p = events.codes[i]
         if p == k.NONE:
             continue
-        if chains.epoch[p] != reg[EPOCH]:
+        if chains.epoch[p] != counters[EPOCH]:
             renew(moves, chains, p)
         if not take_event(moves, chains, events.actions[i], p, i):
-            reg[AT] = i
+            counters[AT] = i
             return False
-    reg[AT] = end
+    counters[AT] = end
     return True
 
 
@@ -152,7 +152,7 @@ def read_until(moves: k.Moves, events: Events, chains: Chains, end: int) -> bool
 def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
     """Append the records of an event; without room return False and change nothing."""
     begin, move, records, heads = moves.begin, moves.move, chains.records, chains.heads
-    row, head = p * moves.states, chains.reg[HEAD]
+    row, head = p * moves.states, chains.counters[HEAD]
     low, high = move.first[a], move.first[a + 1]
     # the run that starts here has two ops at most, one that takes the event and one that skips
     if head + high - low + 2 > records.event.shape[0]:
@@ -181,69 +181,69 @@ def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
             records.older[head] = heads[row + target]
             heads[row + target] = head
             head += 1
-    chains.reg[HEAD] = head
+    chains.counters[HEAD] = head
     return True
 
 
 @inline
 def list_end(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains, end: int) -> int:
     """List the answers of the runs that an event accepts, first of runs that it starts."""
-    begin, move, reg = moves.begin, moves.move, chains.reg
+    begin, move, counters = moves.begin, moves.move, chains.counters
     a, row = events.actions[end], events.codes[end] * moves.states
     starts = begin.first[a + 1] - begin.first[a]
     stop = starts + move.first[a + 1] - move.first[a]
-    while reg[OP] < stop and reg[END_ANSWERS] < limits.limit:
-        if reg[PHASE] == ACCEPTING:
-            op = reg[OP]
+    while counters[OP] < stop and counters[END_ANSWERS] < limits.limit:
+        if counters[PHASE] == ACCEPTING:
+            op = counters[OP]
             if op < starts:
                 o = begin.first[a] + op
                 if begin.accepts[o]:
-                    if is_full(chains.answers, reg, 1):
+                    if is_full(chains.answers, counters, 1):
                         return k.FULL
                     position = events.offset + events.positions[end]
-                    list_start(begin.marks[o] != k.NONE, position, chains.answers, reg)
-                reg[OP] += 1
+                    list_start(begin.marks[o] != k.NONE, position, chains.answers, counters)
+                counters[OP] += 1
                 continue
             o = move.first[a] + op - starts
             top = chains.heads[row + move.source[o]]
             if not move.accepts[o] or top == k.NONE:
-                reg[OP] += 1
+                counters[OP] += 1
                 continue
-            reg[PHASE] = SEARCHING
-            reg[DEPTH] = 1
-            reg[RECORD] = top
+            counters[PHASE] = SEARCHING
+            counters[DEPTH] = 1
+            counters[RECORD] = top
             chains.search.position[0] = events.offset + events.positions[end]
         status = search_chain(events, limits, chains)
         if status != k.DONE:
             return status
-        reg[PHASE] = ACCEPTING
-        reg[OP] += 1
-    reg[PHASE] = ACCEPTING
+        counters[PHASE] = ACCEPTING
+        counters[OP] += 1
+    counters[PHASE] = ACCEPTING
     return k.DONE
 
 
 @inline
-def is_full(answers: k.Answers, reg: Int64s, length: int) -> bool:
+def is_full(answers: k.Answers, counters: Int64s, length: int) -> bool:
     """Whether the buffer has no room for one more answer of that length."""
     return (
-        reg[ANSWERS] == answers.start.shape[0]
-        or reg[POSITIONS] + length > answers.positions.shape[0]
+        counters[ANSWERS] == answers.start.shape[0]
+        or counters[POSITIONS] + length > answers.positions.shape[0]
     )
 
 
 @inline
-def list_start(has_mark: bool, position: int, answers: k.Answers, reg: Int64s) -> None:
+def list_start(has_mark: bool, position: int, answers: k.Answers, counters: Int64s) -> None:
     """The answer that begins and ends with one event."""
-    answer, place = reg[ANSWERS], reg[POSITIONS]
+    answer, place = counters[ANSWERS], counters[POSITIONS]
     answers.start[answer] = position
     answers.end[answer] = position
     if has_mark:
         answers.positions[place] = position
         place += 1
     answers.offsets[answer + 1] = place
-    reg[ANSWERS] = answer + 1
-    reg[POSITIONS] = place
-    reg[END_ANSWERS] += 1
+    counters[ANSWERS] = answer + 1
+    counters[POSITIONS] = place
+    counters[END_ANSWERS] += 1
 
 
 @inline
@@ -252,14 +252,24 @@ def search_chain(events: Events, limits: k.Limits, chains: Chains) -> int:
 
     By unsigned numbers, which are never looked at as indices from the end.
     """
-    records, search, answers, reg = chains.records, chains.search, chains.answers, chains.reg
+    records, search, answers, counters = (
+        chains.records,
+        chains.search,
+        chains.answers,
+        chains.counters,
+    )
     event, down, older, start = records.event, records.down, records.older, records.start
-    positions, offset, lowest = events.positions, events.offset, events.first[reg[END]]
+    positions, offset, lowest = events.positions, events.offset, events.first[counters[END]]
     end, open_record, open_position = search.position[0], search.record, search.position
     room, cells = np.uintp(answers.start.shape[0]), np.uintp(answers.positions.shape[0])
-    depth, deepest = np.uintp(reg[DEPTH]), np.uintp(open_record.shape[0])
-    answer, place = np.uintp(reg[ANSWERS]), np.uintp(reg[POSITIONS])
-    one, r, steps, left = np.uintp(1), reg[RECORD], reg[STEPS], limits.limit - reg[END_ANSWERS]
+    depth, deepest = np.uintp(counters[DEPTH]), np.uintp(open_record.shape[0])
+    answer, place = np.uintp(counters[ANSWERS]), np.uintp(counters[POSITIONS])
+    one, r, steps, left = (
+        np.uintp(1),
+        counters[RECORD],
+        counters[STEPS],
+        limits.limit - counters[END_ANSWERS],
+    )
     status = k.DONE
     while left > 0:
         steps += 1
@@ -298,6 +308,6 @@ def search_chain(events: Events, limits: k.Limits, chains: Chains) -> int:
             answers.offsets[answer] = place
             left -= 1
             r = np.int64(older[n])
-    reg[DEPTH], reg[RECORD], reg[END_ANSWERS] = depth, r, limits.limit - left
-    reg[ANSWERS], reg[POSITIONS], reg[STEPS] = answer, place, steps
+    counters[DEPTH], counters[RECORD], counters[END_ANSWERS] = depth, r, limits.limit - left
+    counters[ANSWERS], counters[POSITIONS], counters[STEPS] = answer, place, steps
     return status

@@ -29,45 +29,45 @@ def enumerate_event(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int | No
     """
     if limit is not None:  # decided by its type: without a LIMIT no code is made for one
         return list_latest(tecs, p, end, lowest, limit)
-    reg, pool, stack, parts = tecs.reg, tecs.pool, tecs.stack, tecs.parts
+    counters, pool, stack, parts = tecs.counters, tecs.pool, tecs.stack, tecs.parts
     stop = parts.start[p] + parts.length[p]
     while True:
-        if reg[k.TOP] > 0:
-            status = _search(tecs.arena, reg, stack, tecs.answers, end, lowest)
+        if counters[k.TOP] > 0:
+            status = _search(tecs.arena, counters, stack, tecs.answers, end, lowest)
             if status != k.DONE:
                 return status
             continue
-        if reg[k.ENTRY] >= stop:
+        if counters[k.ENTRY] >= stop:
             break
-        entry = reg[k.ENTRY]
+        entry = counters[k.ENTRY]
         length = pool[entry + 1]
-        if not tecs.table.final[pool[entry]] or reg[k.LIST_INDEX] == length:
-            reg[k.ENTRY] = entry + 2 + length
-            reg[k.LIST_INDEX] = 0
+        if not tecs.table.final[pool[entry]] or counters[k.LIST_INDEX] == length:
+            counters[k.ENTRY] = entry + 2 + length
+            counters[k.LIST_INDEX] = 0
             continue
-        node = pool[entry + 2 + reg[k.LIST_INDEX]]
-        reg[k.LIST_INDEX] += 1
+        node = pool[entry + 2 + counters[k.LIST_INDEX]]
+        counters[k.LIST_INDEX] += 1
         if tecs.arena.max_start[node] >= lowest:
             stack.node[0] = node
             stack.depth[0] = 0
-            reg[k.TOP] = 1
-    reg[k.TOP] = 0
+            counters[k.TOP] = 1
+    counters[k.TOP] = 0
     return k.DONE
 
 
 @inline
 def _search(
-    arena: k.Arena, reg: Int64s, stack: k.Stack, answers: k.Answers, end: int, lowest: int
+    arena: k.Arena, counters: Int64s, stack: k.Stack, answers: k.Answers, end: int, lowest: int
 ) -> int:
     """Depth first, left before right; a right child only if its max-start is inside the window."""
-    top, count = reg[k.TOP], reg[k.END_ANSWERS]
-    answer, place = reg[k.ANSWERS], reg[k.POSITIONS]
+    top, count = counters[k.TOP], counters[k.END_ANSWERS]
+    answer, place = counters[k.ANSWERS], counters[k.POSITIONS]
     status = k.DONE
     while top > 0:
         top -= 1
         node, depth = stack.node[top], stack.depth[top]
         while True:
-            reg[k.STEPS] += 1
+            counters[k.STEPS] += 1
             if depth + 1 >= stack.path.shape[0] or top + 1 >= stack.node.shape[0]:
                 status = k.NEED_STACK
             elif arena.left[node] == k.NONE and (
@@ -102,8 +102,8 @@ def _search(
             node = arena.left[node]
         if status != k.DONE:
             break
-    reg[k.TOP], reg[k.END_ANSWERS] = top, count
-    reg[k.ANSWERS], reg[k.POSITIONS] = answer, place
+    counters[k.TOP], counters[k.END_ANSWERS] = top, count
+    counters[k.ANSWERS], counters[k.POSITIONS] = answer, place
     return status
 
 
@@ -114,34 +114,34 @@ def list_latest(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int) -> int:
     Called again with the same registers it goes on. Each answer comes once, also if nodes share
     some.
     """
-    reg, stack, answers = tecs.reg, tecs.stack, tecs.answers
-    if reg[k.ENTRY] < tecs.parts.start[p] + tecs.parts.length[p]:
+    counters, stack, answers = tecs.counters, tecs.stack, tecs.answers
+    if counters[k.ENTRY] < tecs.parts.start[p] + tecs.parts.length[p]:
         if not roots(tecs, p, lowest):
             return k.NEED_STACK
-        reg[k.ENTRY] = tecs.parts.start[p] + tecs.parts.length[p]
-    while reg[k.END_ANSWERS] < limit and reg[k.TOP] > 0:
+        counters[k.ENTRY] = tecs.parts.start[p] + tecs.parts.length[p]
+    while counters[k.END_ANSWERS] < limit and counters[k.TOP] > 0:
         # this level is done: the cell below its heap says where that of the level above begins
-        if reg[k.TOP] == reg[k.BASE]:
-            reg[k.TOP] = reg[k.BASE] - 1
-            reg[k.BASE] = stack.node[reg[k.TOP]]
-            reg[k.LEVEL] -= 1
+        if counters[k.TOP] == counters[k.BASE]:
+            counters[k.TOP] = counters[k.BASE] - 1
+            counters[k.BASE] = stack.node[counters[k.TOP]]
+            counters[k.LEVEL] -= 1
             continue
-        if reg[k.LEVEL] + 1 >= stack.path.shape[0]:
+        if counters[k.LEVEL] + 1 >= stack.path.shape[0]:
             return k.NEED_STACK
-        if reg[k.ANSWERS] == answers.start.shape[0]:
+        if counters[k.ANSWERS] == answers.start.shape[0]:
             return k.FULL
-        if reg[k.POSITIONS] + reg[k.LEVEL] > answers.positions.shape[0]:
+        if counters[k.POSITIONS] + counters[k.LEVEL] > answers.positions.shape[0]:
             return k.FULL
-        if not descend(tecs.arena, reg, stack, answers, end, lowest):
+        if not descend(tecs.arena, counters, stack, answers, end, lowest):
             return k.NEED_STACK
-    reg[k.TOP] = 0
+    counters[k.TOP] = 0
     return k.DONE
 
 
 @inline
 def roots(tecs: k.Tecs, p: int, lowest: int) -> bool:
     """Begin with the nodes of the final active states; return False without room."""
-    reg, pool, parts, node = tecs.reg, tecs.pool, tecs.parts, tecs.stack.node
+    counters, pool, parts, node = tecs.counters, tecs.pool, tecs.parts, tecs.stack.node
     at, stop = parts.start[p], parts.start[p] + parts.length[p]
     if stop - at >= node.shape[0]:
         return False
@@ -154,20 +154,20 @@ def roots(tecs: k.Tecs, p: int, lowest: int) -> bool:
                 if tecs.arena.max_start[pool[i]] >= lowest:
                     top = push(node, 1, top, pool[i])
         at = after
-    reg[k.BASE], reg[k.TOP], reg[k.LEVEL] = 1, top, 0
+    counters[k.BASE], counters[k.TOP], counters[k.LEVEL] = 1, top, 0
     return True
 
 
 @inline
 def descend(
-    arena: k.Arena, reg: Int64s, stack: k.Stack, answers: k.Answers, end: int, lowest: int
+    arena: k.Arena, counters: Int64s, stack: k.Stack, answers: k.Answers, end: int, lowest: int
 ) -> bool:
     """Take the latest position of the level: begin the level below it, or list its answer.
 
     False if there is no room; the level is then as large a set of nodes, with the same answers.
     """
     node, taking = stack.node, stack.depth
-    base, top = reg[k.BASE], reg[k.TOP]
+    base, top = counters[k.BASE], counters[k.TOP]
     position, start, takes = k.NONE, k.NONE, 0
     while top > base:
         # ids grow with time, so the largest id of the heap has the latest position
@@ -179,9 +179,9 @@ def descend(
                 top = push(node, base, top, taking[i])
             if start != k.NONE:
                 top = push(node, base, top, start)
-            reg[k.TOP] = top
+            counters[k.TOP] = top
             return False
-        reg[k.STEPS] += 1
+        counters[k.STEPS] += 1
         top = pop(node, base, top)
         # a node may be there several times, and its answers are listed once
         while top > base and node[base] == x:
@@ -198,29 +198,29 @@ def descend(
             if right != k.NONE and arena.max_start[right] >= lowest:
                 top = push(node, base, top, right)
     if start != k.NONE:
-        list_answer(arena.position[start], end, reg, stack.path, answers)
-    stack.path[reg[k.LEVEL]] = position
-    reg[k.LEVEL] += 1
+        list_answer(arena.position[start], end, counters, stack.path, answers)
+    stack.path[counters[k.LEVEL]] = position
+    counters[k.LEVEL] += 1
     node[top] = base
-    reg[k.BASE] = top + 1
-    reg[k.TOP] = top + 1
+    counters[k.BASE] = top + 1
+    counters[k.TOP] = top + 1
     for i in range(takes):
-        reg[k.TOP] = push(node, reg[k.BASE], reg[k.TOP], arena.left[taking[i]])
+        counters[k.TOP] = push(node, counters[k.BASE], counters[k.TOP], arena.left[taking[i]])
     return True
 
 
 @inline
-def list_answer(start: int, end: int, reg: Int64s, path: Int64s, answers: k.Answers) -> None:
+def list_answer(start: int, end: int, counters: Int64s, path: Int64s, answers: k.Answers) -> None:
     """The answer of the positions taken; there is room for it."""
-    answer, place, length = reg[k.ANSWERS], reg[k.POSITIONS], reg[k.LEVEL]
+    answer, place, length = counters[k.ANSWERS], counters[k.POSITIONS], counters[k.LEVEL]
     answers.start[answer] = start
     answers.end[answer] = end
     for i in range(length):
         answers.positions[place + i] = path[length - 1 - i]
     answers.offsets[answer + 1] = place + length
-    reg[k.ANSWERS] = answer + 1
-    reg[k.POSITIONS] = place + length
-    reg[k.END_ANSWERS] += 1
+    counters[k.ANSWERS] = answer + 1
+    counters[k.POSITIONS] = place + length
+    counters[k.END_ANSWERS] += 1
 
 
 @inline
@@ -260,14 +260,14 @@ UNREACHABLE = np.iinfo(np.int64).min
 
 @kernel
 def collect(
-    arena: Arena, reg: Int64s, parts: Partitions, pool: Int32s, lowest: Int64s, number: Int64s
+    arena: Arena, counters: Int64s, parts: Partitions, pool: Int32s, lowest: Int64s, number: Int64s
 ) -> None:
     """Keep the nodes that a live partition reaches inside its window; `lowest` is by partition.
 
     `number` is int64 (nodes,): first the lowest start that a node's partition allows, then its new
     id. Entries of the pool that are outside the window are dropped.
     """
-    head = reg[HEAD]
+    head = counters[HEAD]
     number[:head] = UNREACHABLE
     for p in range(parts.start.shape[0]):
         _mark_roots(arena, parts, pool, p, lowest[p], number)
@@ -295,7 +295,7 @@ def collect(
         arena.max_start[new_id] = arena.max_start[node]
         number[node] = new_id
         new_id += 1
-    reg[HEAD] = new_id
+    counters[HEAD] = new_id
     for p in range(parts.start.shape[0]):
         at, end = parts.start[p], parts.start[p] + parts.length[p]
         while at < end:
@@ -330,7 +330,7 @@ def _mark_roots(
 
 
 @kernel
-def move_together(reg: Int64s, parts: Partitions, pool: Int32s, into: Int32s) -> None:
+def move_together(counters: Int64s, parts: Partitions, pool: Int32s, into: Int32s) -> None:
     """Copy the partitions' entries into another pool, each with room to grow to twice its size."""
     at = 0
     for p in range(parts.start.shape[0]):
@@ -341,7 +341,7 @@ def move_together(reg: Int64s, parts: Partitions, pool: Int32s, into: Int32s) ->
         parts.start[p] = at
         parts.room[p] = 2 * length
         at += 2 * length
-    reg[POOL_END] = at
+    counters[POOL_END] = at
 
 
 FINE = -1

@@ -69,21 +69,21 @@ def mark_places(
 
 
 @inline
-def list_row(marks: Int32s, steps: int, length: int, rows: Rows, reg: Int64s) -> bool:
+def list_row(marks: Int32s, steps: int, length: int, rows: Rows, counters: Int64s) -> bool:
     """Append the row of the `length` marks among the first `steps`; return False without room.
 
     The others are NONE: those of events that are not taken.
     """
-    row, place = reg[ROWS], reg[MARKS]
+    row, place = counters[ROWS], counters[MARKS]
     if row == rows.answer.shape[0] or place + length > rows.marks.shape[0]:
         return False
-    rows.answer[row] = reg[AT]
+    rows.answer[row] = counters[AT]
     for step in range(steps):
         if marks[step] != k.NONE:
             rows.marks[place] = marks[step]
             place += 1
-    reg[ROWS] = row + 1
-    reg[MARKS] = place
+    counters[ROWS] = row + 1
+    counters[MARKS] = place
     return True
 
 
@@ -176,40 +176,45 @@ def label_by_runs(
     answers: k.Answers,
     runs: Trellis,
     rows: Rows,
-    reg: Int64s,
+    counters: Int64s,
 ) -> int:
     """List the rows of all answers; DONE, FULL, or NEED_SCRATCH for more room to unroll.
 
     Called again with the same registers it goes on, with the answer that it was at.
     """
     symbols, offsets, positions = labels.symbols, answers.offsets, answers.positions
-    while reg[AT] < answers.start.shape[0]:
-        n, row, place = reg[AT], reg[ROWS], reg[MARKS]
+    while counters[AT] < answers.start.shape[0]:
+        n, row, place = counters[AT], counters[ROWS], counters[MARKS]
         length = offsets[n + 1] - offsets[n]
         status = k.DONE
         if row == rows.answer.shape[0] or place + length > rows.marks.shape[0]:
             status = k.FULL
         elif mark_places(labels.by_place, symbols, offsets, positions, n, rows.marks, place):
             rows.answer[row] = n
-            reg[ROWS], reg[MARKS] = row + 1, place + length
+            counters[ROWS], counters[MARKS] = row + 1, place + length
         else:
-            status = unroll(rules, labels, events, answers, runs, reg)
-            if status == k.DONE and mark_accepting(labels, runs, reg):
-                status = walk(answers, runs, rows, reg)
+            status = unroll(rules, labels, events, answers, runs, counters)
+            if status == k.DONE and mark_accepting(labels, runs, counters):
+                status = walk(answers, runs, rows, counters)
         if status != k.DONE:
             # the answer is read again, so the rows that it has so far are taken back
-            reg[ROWS], reg[MARKS] = row, place
+            counters[ROWS], counters[MARKS] = row, place
             return status
-        reg[AT] += 1
+        counters[AT] += 1
     return k.DONE
 
 
 @inline
 def unroll(
-    rules: Rules, labels: Labels, events: Events, answers: k.Answers, runs: Trellis, reg: Int64s
+    rules: Rules,
+    labels: Labels,
+    events: Events,
+    answers: k.Answers,
+    runs: Trellis,
+    counters: Int64s,
 ) -> int:
     """The layers of the answer at AT: DONE or NEED_SCRATCH."""
-    n = reg[AT]
+    n = counters[AT]
     i, last = answers.start[n], answers.end[n] + 1
     at, stop = answers.offsets[n], answers.offsets[n + 1]
     runs.state[0] = 0
@@ -217,20 +222,20 @@ def unroll(
         runs.slots[0, s] = k.NONE
     runs.layer[0] = runs.first[0] = 0
     runs.layer[1] = 1
-    reg[CONFIGURATIONS], reg[LAYERS] = 1, 0
+    counters[CONFIGURATIONS], counters[LAYERS] = 1, 0
     while i < last:
         position = answers.positions[at] if at < stop else last
         until = position
-        for c in range(runs.layer[reg[LAYERS]], reg[CONFIGURATIONS]):
+        for c in range(runs.layer[counters[LAYERS]], counters[CONFIGURATIONS]):
             q = runs.state[c]
             first = labels.change_first[q]
             until = next_change(labels.changes[q], first, labels.change_at, i, until)
         if until == last:
             break
-        before, takes = reg[CONFIGURATIONS], until == position
-        if not advance(rules, labels, events, runs, reg, until, takes, until + 1 == last):
+        before, takes = counters[CONFIGURATIONS], until == position
+        if not advance(rules, labels, events, runs, counters, until, takes, until + 1 == last):
             return k.NEED_SCRATCH
-        if reg[CONFIGURATIONS] == before:  # no run goes on
+        if counters[CONFIGURATIONS] == before:  # no run goes on
             break
         if takes:
             at += 1
@@ -244,7 +249,7 @@ def advance(
     labels: Labels,
     events: Events,
     runs: Trellis,
-    reg: Int64s,
+    counters: Int64s,
     e: int,
     takes: bool,
     is_last: bool,
@@ -253,9 +258,9 @@ def advance(
 
     After the last event of the answer, configurations differ in nothing but whether they accept.
     """
-    layer, low, high = reg[LAYERS], runs.layer[reg[LAYERS]], reg[CONFIGURATIONS]
+    layer, low, high = counters[LAYERS], runs.layer[counters[LAYERS]], counters[CONFIGURATIONS]
     steps = runs.first[low]
-    reg[STAMP] += 1
+    counters[STAMP] += 1
     for c in range(low, high):
         runs.first[c] = steps
         job = events.symbol[e] * labels.final.shape[0] + runs.state[c]
@@ -269,39 +274,39 @@ def advance(
                 continue
             if not guard_holds(rules, runs.slots, events, c, e, rule):
                 continue
-            new = reg[CONFIGURATIONS]
+            new = counters[CONFIGURATIONS]
             if new + 1 >= runs.state.shape[0] or steps == runs.mark.shape[0]:
                 return False
             if is_last:
                 runs.state[high] = target
-                reg[CONFIGURATIONS] = high + 1
+                counters[CONFIGURATIONS] = high + 1
                 to = high
             else:
                 runs.state[new] = target
                 for s in range(runs.slots.shape[1]):
                     runs.slots[new, s] = operand(runs.slots, events, c, e, rules.fill[move, s])
-                to = find_or_add(runs, reg, new)
+                to = find_or_add(runs, counters, new)
             again = runs.mark[steps - 1] == mark and runs.target[steps - 1] == to
             if steps == runs.first[c] or not again:
                 runs.mark[steps] = mark
                 runs.target[steps] = to
                 steps += 1
     runs.layer[layer + 1] = high
-    runs.layer[layer + 2] = reg[CONFIGURATIONS]
+    runs.layer[layer + 2] = counters[CONFIGURATIONS]
     runs.first[high] = steps
-    reg[LAYERS] = layer + 1
+    counters[LAYERS] = layer + 1
     return True
 
 
 @inline
-def find_or_add(runs: Trellis, reg: Int64s, new: int) -> int:
+def find_or_add(runs: Trellis, counters: Int64s, new: int) -> int:
     """The configuration of the layer being made that is as `new`; that one is kept if none is."""
     code = runs.state[new] + 1
     for s in range(runs.slots.shape[1]):
         code = (code * 1_000_003 + runs.slots[new, s] + 1) & HASH_MASK
     b = code & (runs.bucket.shape[0] - 1)
     # a bucket of another layer counts as empty: that saves clearing the table for each
-    c = runs.bucket[b] if runs.bucket_of[b] == reg[STAMP] else k.NONE
+    c = runs.bucket[b] if runs.bucket_of[b] == counters[STAMP] else k.NONE
     runs.next[new] = c
     while c != k.NONE:
         same = runs.state[c] == runs.state[new]
@@ -311,17 +316,17 @@ def find_or_add(runs: Trellis, reg: Int64s, new: int) -> int:
             return c
         c = runs.next[c]
     runs.bucket[b] = new
-    runs.bucket_of[b] = reg[STAMP]
-    reg[CONFIGURATIONS] += 1
+    runs.bucket_of[b] = counters[STAMP]
+    counters[CONFIGURATIONS] += 1
     return new
 
 
 @inline
-def mark_accepting(labels: Labels, runs: Trellis, reg: Int64s) -> bool:
+def mark_accepting(labels: Labels, runs: Trellis, counters: Int64s) -> bool:
     """Write `accepts` of all configurations; return that of the first one."""
-    last = runs.layer[reg[LAYERS]]
+    last = runs.layer[counters[LAYERS]]
     # backwards: the targets of a layer are in the next one, so they are known
-    for c in range(reg[CONFIGURATIONS] - 1, -1, -1):
+    for c in range(counters[CONFIGURATIONS] - 1, -1, -1):
         if c >= last:
             runs.accepts[c] = labels.final[runs.state[c]]
         else:
@@ -333,15 +338,18 @@ def mark_accepting(labels: Labels, runs: Trellis, reg: Int64s) -> bool:
 
 
 @inline
-def walk(answers: k.Answers, runs: Trellis, rows: Rows, reg: Int64s) -> int:
+def walk(answers: k.Answers, runs: Trellis, rows: Rows, counters: Int64s) -> int:
     """List the rows of the answer at AT, by marks in ascending order; return DONE or FULL."""
-    layers, length = reg[LAYERS], answers.offsets[reg[AT] + 1] - answers.offsets[reg[AT]]
+    layers, length = (
+        counters[LAYERS],
+        answers.offsets[counters[AT] + 1] - answers.offsets[counters[AT]],
+    )
     members, begin, on, marks = runs.members, runs.begin, runs.on, runs.mark_of
     members[0] = begin[0] = depth = 0
     begin[1], on[0] = 1, runs.first[0]
     while depth >= 0:
         if depth == layers:
-            if not list_row(marks, layers, length, rows, reg):
+            if not list_row(marks, layers, length, rows, counters):
                 return k.FULL
             depth -= 1
             continue
@@ -350,14 +358,14 @@ def walk(answers: k.Answers, runs: Trellis, rows: Rows, reg: Int64s) -> int:
         if mark == NO_MARK:
             depth -= 1
             continue
-        reg[STAMP] += 1
+        counters[STAMP] += 1
         for m in range(low, high):
             step, stop = on[m], runs.first[members[m] + 1]
             while step < stop and runs.mark[step] == mark:
                 c = runs.target[step]
                 # one configuration may be reached by several steps: rows come once
-                if runs.accepts[c] and runs.inside[c] != reg[STAMP]:
-                    runs.inside[c] = reg[STAMP]
+                if runs.accepts[c] and runs.inside[c] != counters[STAMP]:
+                    runs.inside[c] = counters[STAMP]
                     members[end], on[end] = c, runs.first[c]
                     end += 1
                 step += 1

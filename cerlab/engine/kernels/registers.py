@@ -243,11 +243,11 @@ def unlink(live: Live, c: int) -> None:
 
 
 @inline
-def forget(live: Live, reg: Int64s, c: int) -> None:
+def forget(live: Live, counters: Int64s, c: int) -> None:
     """Remove a configuration."""
     unlink(live, c)
-    live.free[reg[FREE]] = c
-    reg[FREE] += 1
+    live.free[counters[FREE]] = c
+    counters[FREE] += 1
 
 
 @inline
@@ -265,10 +265,10 @@ def find(live: Live, state: int, slots: Int64s, row: int) -> int:
 
 
 @inline
-def create(live: Live, reg: Int64s, state: int, slots: Int64s, row: int, node: int) -> int:
+def create(live: Live, counters: Int64s, state: int, slots: Int64s, row: int, node: int) -> int:
     """A configuration with the values ``slots[row]``; there must be room."""
-    reg[FREE] -= 1
-    c = live.free[reg[FREE]]
+    counters[FREE] -= 1
+    c = live.free[counters[FREE]]
     live.state[c] = state
     live.node[c] = node
     live.latest[c] = node
@@ -279,7 +279,7 @@ def create(live: Live, reg: Int64s, state: int, slots: Int64s, row: int, node: i
 
 
 @kernel
-def sweep(live: Live, reg: Int64s, arena: Arena, lowest: int) -> None:
+def sweep(live: Live, counters: Int64s, arena: Arena, lowest: int) -> None:
     """Remove the configurations whose latest start is out of the window."""
     for state in range(live.key_slot.shape[1]):
         c = live.head[BY_STATE, state]
@@ -287,25 +287,25 @@ def sweep(live: Live, reg: Int64s, arena: Arena, lowest: int) -> None:
             after = live.next[BY_STATE, c]
             node = live.node[c]
             if node != NONE and arena.max_start[node] < lowest:
-                forget(live, reg, c)
+                forget(live, counters, c)
             c = after
 
 
 @kernel
-def restart(live: Live, reg: Int64s, empty: Int64s) -> None:
+def restart(live: Live, counters: Int64s, empty: Int64s) -> None:
     """Only the first configuration: state 0, the slots as in ``empty[0]``, no mark."""
     for state in range(live.key_slot.shape[1]):
         while live.head[BY_STATE, state] != NONE:
-            forget(live, reg, live.head[BY_STATE, state])
-    create(live, reg, 0, empty, 0, NONE)
+            forget(live, counters, live.head[BY_STATE, state])
+    create(live, counters, 0, empty, 0, NONE)
 
 
 @kernel
-def move_over(live: Live, reg: Int64s, into: Live, room: Int64s) -> None:
+def move_over(live: Live, counters: Int64s, into: Live, room: Int64s) -> None:
     """Copy all configurations into empty arrays with more room; `room` are its registers."""
     for state in range(live.key_slot.shape[1]):
         c = live.head[BY_STATE, state]
         while c != NONE:
             create(into, room, state, live.slots, c, live.node[c])
             c = live.next[BY_STATE, c]
-    reg[FREE] = room[FREE]
+    counters[FREE] = room[FREE]

@@ -25,34 +25,34 @@ from cerlab.engine.kernels.enumeration import enumerate_event
 
 @inline
 def new_node(
-    arena: Arena, reg: Int64s, position: int, left: int, right: int, max_start: int
+    arena: Arena, counters: Int64s, position: int, left: int, right: int, max_start: int
 ) -> int:
     """A node at the head of the arena; there must be room."""
-    node = reg[HEAD]
+    node = counters[HEAD]
     arena.position[node] = position
     arena.left[node] = left
     arena.right[node] = right
     arena.max_start[node] = max_start
-    reg[HEAD] = node + 1
+    counters[HEAD] = node + 1
     return node
 
 
 @inline
-def bottom(arena: Arena, reg: Int64s, position: int, order: int) -> int:
+def bottom(arena: Arena, counters: Int64s, position: int, order: int) -> int:
     """``new-bottom(i)``; `order` is its start as the window counts it."""
-    return new_node(arena, reg, position, NONE, NONE, order)
+    return new_node(arena, counters, position, NONE, NONE, order)
 
 
 @inline
-def extend(arena: Arena, reg: Int64s, node: int, position: int) -> int:
+def extend(arena: Arena, counters: Int64s, node: int, position: int) -> int:
     """``extend(n, j)``."""
-    return new_node(arena, reg, position, node, NONE, arena.max_start[node])
+    return new_node(arena, counters, position, node, NONE, arena.max_start[node])
 
 
 @inline
-def join(arena: Arena, reg: Int64s, left: int, right: int) -> int:
+def join(arena: Arena, counters: Int64s, left: int, right: int) -> int:
     """``left | right``, where the left one has no smaller max-start."""
-    return new_node(arena, reg, NONE, left, right, arena.max_start[left])
+    return new_node(arena, counters, NONE, left, right, arena.max_start[left])
 
 
 @inline
@@ -62,12 +62,12 @@ def is_union(arena: Arena, node: int) -> bool:
 
 
 @inline
-def union(arena: Arena, reg: Int64s, first: int, second: int) -> int:
+def union(arena: Arena, counters: Int64s, first: int, second: int) -> int:
     """``union(n1, n2)`` of two safe nodes with equal max-start: safe again (CORE Sec. 4.2)."""
     if not is_union(arena, first):
-        return join(arena, reg, first, second)
+        return join(arena, counters, first, second)
     if not is_union(arena, second):
-        return join(arena, reg, second, first)
+        return join(arena, counters, second, first)
     l1, r1 = arena.left[first], arena.right[first]
     l2, r2 = arena.left[second], arena.right[second]
     if r1 == NONE:  # the window has passed what was on the right
@@ -75,16 +75,16 @@ def union(arena: Arena, reg: Int64s, first: int, second: int) -> int:
     elif r2 == NONE:
         older = r1
     elif arena.max_start[r1] >= arena.max_start[r2]:
-        older = join(arena, reg, r1, r2)
+        older = join(arena, counters, r1, r2)
     else:
-        older = join(arena, reg, r2, r1)
+        older = join(arena, counters, r2, r1)
     if older != NONE:
-        l2 = join(arena, reg, l2, older)
-    return join(arena, reg, l1, l2)
+        l2 = join(arena, counters, l2, older)
+    return join(arena, counters, l1, l2)
 
 
 @inline
-def insert(arena: Arena, reg: Int64s, scratch: Scratch, entry: int, node: int) -> bool:
+def insert(arena: Arena, counters: Int64s, scratch: Scratch, entry: int, node: int) -> bool:
     """``insert(ul, n)``, corrected (erratum E11); False if the list has no room."""
     length = scratch.length[entry]
     max_start = arena.max_start[node]
@@ -92,7 +92,7 @@ def insert(arena: Arena, reg: Int64s, scratch: Scratch, entry: int, node: int) -
     for i in range(1, length):
         other = arena.max_start[scratch.nodes[entry, i]]
         if other == max_start:
-            scratch.nodes[entry, i] = union(arena, reg, scratch.nodes[entry, i], node)
+            scratch.nodes[entry, i] = union(arena, counters, scratch.nodes[entry, i], node)
             return True
         if other < max_start:
             at = i
@@ -107,11 +107,11 @@ def insert(arena: Arena, reg: Int64s, scratch: Scratch, entry: int, node: int) -
 
 
 @inline
-def merge(arena: Arena, reg: Int64s, pool: Int32s, first: int, length: int) -> int:
+def merge(arena: Arena, counters: Int64s, pool: Int32s, first: int, length: int) -> int:
     """``merge(ul)`` of the list ``pool[first : first + length]``: ``n0 | (n1 | (.. | nk))``."""
     node = pool[first + length - 1]
     for i in range(length - 2, -1, -1):
-        node = join(arena, reg, pool[first + i], node)
+        node = join(arena, counters, pool[first + i], node)
     return node
 
 
@@ -122,7 +122,13 @@ def advance(tecs: k.Tecs, p: int, symbol: int, position: int, order: int, lowest
     `order` is the event's place as the window counts it, `lowest` the first place inside it. On
     any other status than DONE nothing has changed.
     """
-    arena, reg, table, parts, pool = tecs.arena, tecs.reg, tecs.table, tecs.parts, tecs.pool
+    arena, counters, table, parts, pool = (
+        tecs.arena,
+        tecs.counters,
+        tecs.table,
+        tecs.parts,
+        tecs.pool,
+    )
     status = _is_ready(tecs, p, symbol)
     if status != k.DONE:
         return status
@@ -130,9 +136,9 @@ def advance(tecs: k.Tecs, p: int, symbol: int, position: int, order: int, lowest
     count = 0
     take, skip = table.begin_take[idle, symbol], table.begin_skip[idle, symbol]
     if take != k.NONE or skip != k.NONE:
-        start = bottom(arena, reg, position, order)
+        start = bottom(arena, counters, position, order)
         if take != k.NONE:
-            count = _add_entry(tecs.scratch, count, take, extend(arena, reg, start, position))
+            count = _add_entry(tecs.scratch, count, take, extend(arena, counters, start, position))
         if skip != k.NONE:
             count = _add_entry(tecs.scratch, count, skip, start)
     at, end = parts.start[p], parts.start[p] + parts.length[p]
@@ -143,7 +149,7 @@ def advance(tecs: k.Tecs, p: int, symbol: int, position: int, order: int, lowest
         alive = _inside(arena, pool, first, length, lowest)
         if alive == 0:
             continue
-        reg[k.STEPS] += 1
+        counters[k.STEPS] += 1
         count = _execute(tecs, count, q, first, alive, symbol, position)
         if count < 0:
             return k.NEED_SCRATCH
@@ -167,7 +173,7 @@ def _is_ready(tecs: k.Tecs, p: int, symbol: int) -> int:
         # length - 1 joins of `merge`, an extension, and three joins for each of two unions
         nodes += pool[at + 1] + 8
         at += 2 + pool[at + 1]
-    return k.DONE if tecs.reg[k.HEAD] + nodes <= tecs.arena.position.shape[0] else k.NEED_ARENA
+    return k.DONE if tecs.counters[k.HEAD] + nodes <= tecs.arena.position.shape[0] else k.NEED_ARENA
 
 
 @inline
@@ -186,7 +192,7 @@ def _execute(
     tecs: k.Tecs, count: int, q: int, first: int, length: int, symbol: int, position: int
 ) -> int:
     """``ExecTrans``: the marking transition first; how many entries there are now, or -1."""
-    arena, reg, table, pool = tecs.arena, tecs.reg, tecs.table, tecs.pool
+    arena, counters, table, pool = tecs.arena, tecs.counters, tecs.table, tecs.pool
     scratch = tecs.scratch
     take, skip = table.take[q, symbol], table.skip[q, symbol]
     if take == k.NONE and skip == k.NONE:
@@ -195,16 +201,16 @@ def _execute(
     node = k.NONE
     # only a list that is marked or inserted is merged; one that is handed over stays a list
     if take != k.NONE or there != k.NONE:
-        node = merge(arena, reg, pool, first, length)
+        node = merge(arena, counters, pool, first, length)
     if take != k.NONE:
-        count = _add(arena, reg, scratch, count, take, extend(arena, reg, node, position))
+        count = _add(arena, counters, scratch, count, take, extend(arena, counters, node, position))
         if count < 0 or skip == k.NONE:
             return count
         there = _find(scratch, count, skip)
     if there != k.NONE:
         if node == k.NONE:
-            node = merge(arena, reg, pool, first, length)
-        return count if insert(arena, reg, scratch, there, node) else -1
+            node = merge(arena, counters, pool, first, length)
+        return count if insert(arena, counters, scratch, there, node) else -1
     return _hand_over(scratch, count, skip, pool, first, length)
 
 
@@ -228,11 +234,13 @@ def _add_entry(scratch: k.Scratch, count: int, state: int, node: int) -> int:
 
 
 @inline
-def _add(arena: k.Arena, reg: Int64s, scratch: k.Scratch, count: int, state: int, node: int) -> int:
+def _add(
+    arena: k.Arena, counters: Int64s, scratch: k.Scratch, count: int, state: int, node: int
+) -> int:
     """``Add``: a new entry, or an insertion; -1 without room."""
     entry = _find(scratch, count, state)
     if entry != k.NONE:
-        return count if insert(arena, reg, scratch, entry, node) else -1
+        return count if insert(arena, counters, scratch, entry, node) else -1
     return _add_entry(scratch, count, state, node) if count < scratch.state.shape[0] else -1
 
 
@@ -253,17 +261,17 @@ def _hand_over(
 @inline
 def _commit(tecs: k.Tecs, p: int, count: int) -> bool:
     """Write the entries into the pool, in place if they fit; return False without room."""
-    reg, parts, pool, scratch = tecs.reg, tecs.parts, tecs.pool, tecs.scratch
+    counters, parts, pool, scratch = tecs.counters, tecs.parts, tecs.pool, tecs.scratch
     length = 0
     for entry in range(count):
         length += 2 + scratch.length[entry]
     if length > parts.room[p]:
         # twice the room, so a row that grows moves a logarithmic number of times
-        if reg[k.POOL_END] + 2 * length > pool.shape[0]:
+        if counters[k.POOL_END] + 2 * length > pool.shape[0]:
             return False
-        parts.start[p] = reg[k.POOL_END]
+        parts.start[p] = counters[k.POOL_END]
         parts.room[p] = 2 * length
-        reg[k.POOL_END] += 2 * length
+        counters[k.POOL_END] += 2 * length
     at, active = parts.start[p], 0
     for entry in range(count):
         pool[at] = scratch.state[entry]
@@ -310,15 +318,15 @@ def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int, limit:
     that are at most so many events before in the same partition. `idle` is the idle state at first,
     `limit` the most answers of one end, None for all.
     """
-    reg, parts, width = tecs.reg, tecs.parts, limits.width
+    counters, parts, width = tecs.counters, tecs.parts, limits.width
     while True:
-        if reg[k.PHASE] == k.READING:
-            reg[k.EVENT] = next_that_matters(tecs, events, idle)
-        i = reg[k.EVENT]
+        if counters[k.PHASE] == k.READING:
+            counters[k.EVENT] = next_that_matters(tecs, events, idle)
+        i = counters[k.EVENT]
         if i == events.symbols.shape[0]:
             return k.DONE
         p, position = events.codes[i], events.positions[i]
-        if reg[k.PHASE] == k.READING:
+        if counters[k.PHASE] == k.READING:
             count = parts.events[p]
             order, lowest = position, events.lowest[i]
             if width != k.NONE:
@@ -328,24 +336,24 @@ def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int, limit:
                 return status
             parts.events[p] = count + 1
             if i < events.report_from or (events.silent.shape[0] and events.silent[i]):
-                reg[k.EVENT] = i + 1
+                counters[k.EVENT] = i + 1
                 continue
-            reg[k.PHASE] = k.LISTING
-            reg[k.ENTRY] = parts.start[p]
-            reg[k.LIST_INDEX] = reg[k.TOP] = reg[k.END_ANSWERS] = 0
+            counters[k.PHASE] = k.LISTING
+            counters[k.ENTRY] = parts.start[p]
+            counters[k.LIST_INDEX] = counters[k.TOP] = counters[k.END_ANSWERS] = 0
         lowest = events.lowest[i] if width == k.NONE else parts.events[p] - 1 - width
         status = enumerate_event(tecs, p, position, lowest, limit)
         if status != k.DONE:
             return status
-        if reg[k.END_ANSWERS] > 0 and limits.consume != k.KEEP:
+        if counters[k.END_ANSWERS] > 0 and limits.consume != k.KEEP:
             if limits.consume == k.RESET_ALL:
-                reg[k.EPOCH] += 1
+                counters[k.EPOCH] += 1
             else:
                 parts.length[p] = 0
                 parts.active[p] = 0
                 parts.idle[p] = idle
-        reg[k.PHASE] = k.READING
-        reg[k.EVENT] = i + 1
+        counters[k.PHASE] = k.READING
+        counters[k.EVENT] = i + 1
 
 
 @inline
@@ -355,20 +363,20 @@ def next_that_matters(tecs: k.Tecs, events: Events, idle: int) -> int:
     The events before it are read on the way: they change nothing but how many there were. One that
     needs an unknown cell of the table matters. Its partition is reset if all were since.
     """
-    reg, table, parts = tecs.reg, tecs.table, tecs.parts
+    counters, table, parts = tecs.counters, tecs.table, tecs.parts
     symbols, codes, restarts, idles = events.symbols, events.codes, events.restarts, events.idles
     active, silent, counts, epoch = parts.active, table.silent, parts.events, parts.epoch
     by_partition, length = parts.idle, parts.length
     begin_take, begin_skip, wait = table.begin_take, table.begin_skip, table.wait
-    now = reg[k.EPOCH]
-    for i in range(reg[k.EVENT], symbols.shape[0]):
+    now = counters[k.EPOCH]
+    for i in range(counters[k.EVENT], symbols.shape[0]):
         p = codes[i]
         fresh = idle
         if restarts.shape[0] and restarts[i]:
             # once: the kernel may be called again for this event
             restarts[i] = 0
             now += 1
-            reg[k.EPOCH] = now
+            counters[k.EPOCH] = now
             if idles.shape[0]:
                 fresh = idles[i]
         if p == k.NONE:

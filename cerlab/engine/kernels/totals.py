@@ -75,7 +75,7 @@ def total_ends(
     stacks: Stacks,
     scratch: Int64s,
     rows: Rows,
-    reg: Int64s,
+    counters: Int64s,
     options: Options,
 ) -> int:
     """List the totals of every end; DONE, or what is needed before the next event is read.
@@ -86,7 +86,7 @@ def total_ends(
     columns = layout.at[numbers] + layout.least
     width = layout.groups * columns
     wide = layout.groups * (columns + numbers)
-    begin, move, settles = moves.begin, moves.move, reg[SETTLES] != 0
+    begin, move, settles = moves.begin, moves.move, counters[SETTLES] != 0
     # the run that starts has no group yet
     one = Layout(1, 1, layout.least, layout.at)
     # numbers of runs alone, one limb each: loops over rows of one cell would cost twice as much
@@ -94,14 +94,14 @@ def total_ends(
     # by start each total is given, and a matrix would have a row for each group
     many = not settles and not options.by_start and layout.groups == 1
     many &= layout.states <= MOST_STATES
-    least_limit = min(FEW_DEAD, reg[FEW])
-    while reg[AT] < read.actions.shape[0]:
-        if reg[WIDER]:
+    least_limit = min(FEW_DEAD, counters[FEW])
+    while counters[AT] < read.actions.shape[0]:
+        if counters[WIDER]:
             return NEED_WIDTH
-        i = reg[AT]
+        i = counters[AT]
         p, a = read.codes[i], read.actions[i]
-        if cells.epoch[p] != reg[EPOCH]:
-            cells.epoch[p] = reg[EPOCH]
+        if cells.epoch[p] != counters[EPOCH]:
+            cells.epoch[p] = counters[EPOCH]
             cells.idle[p] = 0
             for r in range(2 + layout.states * width):
                 fill(cells.pool, cells.base[p] + r * cells.size[p], 0, live[p, 1])
@@ -114,17 +114,17 @@ def total_ends(
                 renews = forget(cells, stacks, layout, p, read.lowest[i])
                 renews |= live[p, 1] - live[p, 0] > max(least_limit, parts[p, LIMIT])
             if renews:
-                status = arrange(moves, read, layout, cells, stacks, scratch, reg, p, many)
+                status = arrange(moves, read, layout, cells, stacks, scratch, counters, p, many)
                 if status != k.DONE:
                     return status
         if settles:
-            reg[AT] += 1
+            counters[AT] += 1
             continue
         w = cells.idle[p] * moves.actions + a
         begins = begin.first[w] < begin.first[w + 1]
         fresh = begins if options.separate else live[p, 1] == 0
         # all room is asked for before the event is read: its totals move once only
-        if fresh and live[p, 1] == cells.size[p] and not make_room(cells, layout, reg, p):
+        if fresh and live[p, 1] == cells.size[p] and not make_room(cells, layout, counters, p):
             return k.NEED_ARENA
         if fresh and not options.separate:
             add_place(cells, p, 0, 0)
@@ -142,7 +142,7 @@ def total_ends(
         moved = work + 2 * layout.at[numbers] + 4
         if moved + width * max(1, (high - low) * m) > scratch.shape[0]:
             return k.NEED_SCRATCH
-        if reg[ROWS] + layout.groups * places > rows.event.shape[0]:
+        if counters[ROWS] + layout.groups * places > rows.event.shape[0]:
             return k.FULL
         answered = False
         for o in range(low, high):
@@ -162,10 +162,10 @@ def total_ends(
                 else:
                     gather(cells.pool, of, m, size, scratch, at, layout, options.by_start)
                 many_of, mark = m if options.by_start else 1, move.marks[o]
-                arrive(read, mark, i, scratch, at, many_of, scratch, 0, places, layout, 1, reg)
+                arrive(read, mark, i, scratch, at, many_of, scratch, 0, places, layout, 1, counters)
         cells.idle[p] = moves.wait[w]
         to = cells.pool, first, size, m, scratch, moved
-        move_runs(moves, read, layout, i, move.source, move.target, k.NONE, *to, reg)
+        move_runs(moves, read, layout, i, move.source, move.target, k.NONE, *to, counters)
         if begins:
             if options.separate:
                 add_place(cells, p, read.order[i], read.positions[i])
@@ -181,7 +181,7 @@ def total_ends(
                         cells.pool[at] += 1
                     else:
                         run = scratch, moved, 1, cells.pool, at, size
-                        arrive(read, mark, i, *run, one, 0, reg)
+                        arrive(read, mark, i, *run, one, 0, counters)
                 if begin.accepts[o]:
                     if not answered:
                         clear(scratch, 0, layout, 1, places, places)
@@ -191,31 +191,38 @@ def total_ends(
                         continue
                     gather(scratch, moved, 1, 1, scratch, wide * places, one, options.by_start)
                     at, last = wide * places, places - 1
-                    arrive(read, mark, i, scratch, at, 1, scratch, last, places, one, 1, reg)
+                    arrive(read, mark, i, scratch, at, 1, scratch, last, places, one, 1, counters)
         if stacked:
             note(stacks, layout, cells.pool, p, i, w if begins else k.NONE)
         if answered:
-            before = reg[ROWS]
+            before = counters[ROWS]
             if plain:
                 rows.event[before], rows.group[before] = i, 0
                 rows.columns[before, 0], rows.columns[before, 1] = scratch[0], scratch[1]
-                reg[ROWS] += (scratch[0] | scratch[1]) != 0
+                counters[ROWS] += (scratch[0] | scratch[1]) != 0
             else:
-                list_totals(cells, scratch, places, layout, rows, reg, p, i)
-            if reg[ROWS] > before and options.consume == k.RESET_ALL:
-                reg[EPOCH] += 1
-            elif reg[ROWS] > before and options.consume != k.KEEP:
+                list_totals(cells, scratch, places, layout, rows, counters, p, i)
+            if counters[ROWS] > before and options.consume == k.RESET_ALL:
+                counters[EPOCH] += 1
+            elif counters[ROWS] > before and options.consume != k.KEEP:
                 cells.epoch[p] = k.NONE
-        reg[AT] += 1
+        counters[AT] += 1
     return k.DONE
 
 
 @inline
 def list_totals(
-    cells: Cells, out: Int64s, places: int, layout: Layout, rows: Rows, reg: Int64s, p: int, i: int
+    cells: Cells,
+    out: Int64s,
+    places: int,
+    layout: Layout,
+    rows: Rows,
+    counters: Int64s,
+    p: int,
+    i: int,
 ) -> None:
     """List a row for each start and group with answers. There is room."""
-    row, numbers = reg[ROWS], layout.at.shape[0] - 1
+    row, numbers = counters[ROWS], layout.at.shape[0] - 1
     columns = layout.at[numbers] + numbers + layout.least
     starts = cells.base[p] + cells.size[p] + cells.live[p, 0]
     for n in range(places):
@@ -228,4 +235,4 @@ def list_totals(
                 for c in range(columns):
                     rows.columns[row, c] = out[at + c * places]
                 row += 1
-    reg[ROWS] = row
+    counters[ROWS] = row

@@ -97,7 +97,7 @@ def arrange(
     cells: Cells,
     stacks: Stacks,
     scratch: Int64s,
-    reg: Int64s,
+    counters: Int64s,
     p: int,
     many: bool,
 ) -> int:
@@ -107,22 +107,22 @@ def arrange(
     """
     parts = stacks.parts
     if parts[p, FIRST] > 0:
-        status = settle(moves, read, layout, cells, stacks, scratch, reg, p)
+        status = settle(moves, read, layout, cells, stacks, scratch, counters, p)
         if status != k.DONE:
             return status
-    drop_dead(cells, layout, reg, p)
+    drop_dead(cells, layout, counters, p)
     m = cells.live[p, 1]
-    few = reg[FEW] + reg[FEW] * layout.states // FEW_STATES
+    few = counters[FEW] + counters[FEW] * layout.states // FEW_STATES
     if not many or m * (layout.at[layout.at.shape[0] - 1] + layout.least) <= few:
         parts[p, LIMIT] = 2 * m
         return k.DONE
     # without room this is tried again, whatever the limit was before
     parts[p, LIMIT] = 0
-    return stack(layout, cells, stacks, reg, p)
+    return stack(layout, cells, stacks, counters, p)
 
 
 @inline
-def stack(layout: Layout, cells: Cells, stacks: Stacks, reg: Int64s, p: int) -> int:
+def stack(layout: Layout, cells: Cells, stacks: Stacks, counters: Int64s, p: int) -> int:
     """Begin stacks: all open starts are in the older one. Returns as `arrange`."""
     pool, parts, numbers = cells.pool, stacks.parts, layout.at.shape[0] - 1
     limbs = layout.at[numbers]
@@ -130,12 +130,12 @@ def stack(layout: Layout, cells: Cells, stacks: Stacks, reg: Int64s, p: int) -> 
     begun, low = layout.states + 1, cells.live[p, 0]
     m = cells.live[p, 1] - low
     if parts[p, SIZE] < begun + m:
-        if reg[END] + layout.states * rows * (begun + m) > pool.shape[0]:
+        if counters[END] + layout.states * rows * (begun + m) > pool.shape[0]:
             return k.NEED_ARENA
-        parts[p, BASE], parts[p, SIZE] = reg[END], begun + m
-        reg[END] += layout.states * rows * (begun + m)
+        parts[p, BASE], parts[p, SIZE] = counters[END], begun + m
+        counters[END] += layout.states * rows * (begun + m)
     base, size, states = parts[p, BASE], parts[p, SIZE], 0
-    reg[STEPS] += layout.states * rows * (begun + m)
+    counters[STEPS] += layout.states * rows * (begun + m)
     for q in range(layout.states):
         of = cells.base[p] + (2 + q * rows) * cells.size[p] + low
         row = base + q * rows * size
@@ -143,22 +143,22 @@ def stack(layout: Layout, cells: Cells, stacks: Stacks, reg: Int64s, p: int) -> 
             copy(pool, row + r * size + begun, pool, of + r * cells.size[p], m)
             fill(pool, row + r * size, 0, begun)
         for at in range(row + begun + m - 2, row + begun - 1, -1):
-            add_cell(layout, pool, at + 1, at, size, reg)
+            add_cell(layout, pool, at + 1, at, size, counters)
         if occupied(pool, row + begun, layout.at[1], size):
             states |= 1 << q
             pool[row + q] = 1
             for r in range(layout.least):
                 pool[row + (limbs + r) * size + q] = NOTHING
-    if reg[WIDER]:
+    if counters[WIDER]:
         return NEED_WIDTH
     parts[p, FIRST], parts[p, LAST], parts[p, LIMIT] = begun, begun + m, NOTHING
     parts[p, NEWEST], parts[p, STATES] = 0, states
-    reg[STACKED] = 1
+    counters[STACKED] = 1
     return k.DONE
 
 
 @inline
-def add_cell(layout: Layout, pool: Int64s, of: int, to: int, size: int, reg: Int64s) -> None:
+def add_cell(layout: Layout, pool: Int64s, of: int, to: int, size: int, counters: Int64s) -> None:
     """Add the runs at one place to those at another."""
     numbers, runs = layout.at.shape[0] - 1, layout.at[1]
     if not occupied(pool, of, runs, size):
@@ -175,7 +175,7 @@ def add_cell(layout: Layout, pool: Int64s, of: int, to: int, size: int, reg: Int
         for c in range(layout.at[r], last):
             carry_one(pool, to + c * size, size)
         if abs(pool[to + last * size]) > MOST:
-            reg[WIDER] = 1
+            counters[WIDER] = 1
 
 
 @inline
@@ -199,7 +199,7 @@ def settle(
     cells: Cells,
     stacks: Stacks,
     scratch: Int64s,
-    reg: Int64s,
+    counters: Int64s,
     p: int,
 ) -> int:
     """Give the runs of each open start to its cells, and take the stacks down.
@@ -235,7 +235,7 @@ def settle(
             for o in range(begin.first[w], begin.first[w + 1]):
                 if begin.target[o] != NONE:
                     mark, run = begin.marks[o], (scratch, begin.target[o] * height, states)
-                    arrive(read, mark, i, *run, scratch, begun, states, layout, 0, reg)
+                    arrive(read, mark, i, *run, scratch, begun, states, layout, 0, counters)
             for q in range(states):
                 for r in range(rows):
                     pool[block + (q * rows + r) * size + n] = scratch[begun + r * states + q]
@@ -245,16 +245,16 @@ def settle(
                 return k.NEED_SCRATCH
             only, move = stacks.occupied[stacks.earlier[i] - 1], moves.move
             ends = scratch, 0, states, states, scratch, moved
-            move_runs(moves, read, layout, i, move.target, move.source, only, *ends, reg)
+            move_runs(moves, read, layout, i, move.target, move.source, only, *ends, counters)
             # what no run before the event is in would grow for nothing
             for q in range(states):
                 if not (only >> q) & 1:
                     fill(scratch, q * height, 0, height)
             i = stacks.earlier[i] - 1
-    if reg[WIDER]:
+    if counters[WIDER]:
         return NEED_WIDTH
     if parts[p, NEWEST] > 0:
-        reg[STEPS] += height * states * (older - cells.live[p, 0])
+        counters[STEPS] += height * states * (older - cells.live[p, 0])
         for n in range(cells.live[p, 0], older):
             at = parts[p, FIRST] + n - cells.live[p, 0]
             for q in range(states):

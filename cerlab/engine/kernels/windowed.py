@@ -85,17 +85,17 @@ class Latest(NamedTuple):
 
 @kernel
 def find_ends(
-    moves: k.Moves, events: Events, limits: k.Limits, latest: Latest, ends: Int32s, reg: Int64s
+    moves: k.Moves, events: Events, limits: k.Limits, latest: Latest, ends: Int32s, counters: Int64s
 ) -> None:
-    """Write the indices of the events that end an answer into `ends`, ``reg[ENDS]`` of them.
+    """Write the indices of the events that end an answer into `ends`, ``counters[ENDS]`` of them.
 
-    Reads the events from ``reg[AT]`` on; called again with more events it goes on after them.
+    Reads the events from ``counters[AT]`` on; called again with more events it goes on after them.
     """
     begin, move = moves.begin, moves.move
     start, epoch, idle, scratch = latest.start, latest.epoch, latest.idle, latest.scratch
     times, consume = events.times, limits.consume
-    count, now = reg[ENDS], reg[RESETS]
-    for i in range(reg[AT], events.actions.shape[0]):
+    count, now = counters[ENDS], counters[RESETS]
+    for i in range(counters[AT], events.actions.shape[0]):
         a, p = events.actions[i], events.codes[i]
         if p == k.NONE:
             continue
@@ -144,7 +144,7 @@ def find_ends(
                     now += 1
                 else:
                     epoch[p] = k.NONE
-    reg[AT], reg[ENDS], reg[RESETS] = events.actions.shape[0], count, now
+    counters[AT], counters[ENDS], counters[RESETS] = events.actions.shape[0], count, now
 
 
 class TimedEvents(NamedTuple):
@@ -158,7 +158,12 @@ class TimedEvents(NamedTuple):
 
 @kernel
 def find_ends_by_copies(
-    steps: k.CopySteps, events: TimedEvents, width: int, latest: Int32s, ends: Int32s, reg: Int64s
+    steps: k.CopySteps,
+    events: TimedEvents,
+    width: int,
+    latest: Int32s,
+    ends: Int32s,
+    counters: Int64s,
 ) -> None:
     """The same for a chained program, one partition, and nothing consumed.
 
@@ -167,8 +172,8 @@ def find_ends_by_copies(
     """
     source, target, accepting = steps.source, steps.target, steps.accepting
     actions, times, row, report_from = events.actions, events.times, events.row, events.report_from
-    count, copies, accepts = reg[ENDS], np.uintp(steps.width), np.uintp(steps.accepts)
-    for i in range(reg[AT], actions.shape[0]):
+    count, copies, accepts = counters[ENDS], np.uintp(steps.width), np.uintp(steps.accepts)
+    for i in range(counters[AT], actions.shape[0]):
         a = np.uintp(actions[i])
         latest[k.BEGINNING] = i
         n = a * accepts
@@ -187,7 +192,7 @@ def find_ends_by_copies(
         if best != k.NONE and i >= report_from and times[row[i]] - times[row[best]] <= width:
             ends[count] = i
             count += 1
-    reg[AT], reg[ENDS] = actions.shape[0], count
+    counters[AT], counters[ENDS] = actions.shape[0], count
 
 
 @kernel

@@ -41,11 +41,11 @@ class Configurations:
         answers: int = 1 << 15,
     ) -> None:
         self._limits, self._limit = k.Limits(k.NO_LIMIT, consume, k.NONE), limit
-        self._reg = np.zeros(r.ALL, np.int64)
+        self._counters = np.zeros(r.ALL, np.int64)
         self._live = _live(key_slot, slots, room)
-        self._reg[r.FREE] = room
+        self._counters[r.FREE] = room
         self._empty = np.full((1, slots), k.NONE, np.int64)
-        restart(self._live, self._reg, self._empty)
+        restart(self._live, self._counters, self._empty)
         self._arrivals = _arrivals(16, slots, room)
         self._pool = np.zeros(ENTRY_HEADER + 16, np.int32)
         self._arena, self._memo = arena_of(arena), _memo(arena)
@@ -59,17 +59,17 @@ class Configurations:
     @property
     def visits(self) -> int:
         """Configurations visited so far: the operations that the cost of an event is counted in."""
-        return int(self._reg[r.VISITS])
+        return int(self._counters[r.VISITS])
 
     @property
     def steps(self) -> int:
         """Nodes visited by listing answers so far."""
-        return int(self._reg[k.STEPS])
+        return int(self._counters[k.STEPS])
 
     @property
     def live(self) -> int:
         """The number of configurations kept, expired ones included."""
-        return len(self._live.state) - int(self._reg[r.FREE])
+        return len(self._live.state) - int(self._counters[r.FREE])
 
     def slots(self) -> k.Int64s:
         """The contents of all configurations: int64 (configurations, slots)."""
@@ -88,13 +88,16 @@ class Configurations:
         """
         self.collect(lowest)
         self._rebuild(self._live.key_slot, len(self._live.state))
-        count, head = len(self._live.state) - int(self._reg[r.FREE]), int(self._reg[k.HEAD])
+        count, head = (
+            len(self._live.state) - int(self._counters[r.FREE]),
+            int(self._counters[k.HEAD]),
+        )
         live = {name: getattr(self._live, name)[:count] for name in ("state", "node", "slots")}
         return live | {name: column[:head] for name, column in self._arena._asdict().items()}
 
     def named(self) -> k.Int64s:
         """The positions that nodes have, sorted, those of dead ones included until `arrays`."""
-        positions = np.unique(self._arena.position[: int(self._reg[k.HEAD])])
+        positions = np.unique(self._arena.position[: int(self._counters[k.HEAD])])
         return positions[positions >= 0].astype(np.int64)
 
     def resume(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -104,7 +107,7 @@ class Configurations:
         self._memo = _memo(len(self._arena.left))
         for name, column in self._arena._asdict().items():
             column[:head] = arrays[name]
-        self._reg[k.HEAD] = head
+        self._counters[k.HEAD] = head
         key_slot, slots = self._live.key_slot, self._live.slots.shape[1]
         before = _live(key_slot[: r.BY_KEY], slots, max(count, 1))
         for name in ("state", "node", "slots"):
@@ -136,15 +139,15 @@ class Configurations:
 
         Raises `ResourceLimit` above `MAX_CONFIGURATIONS`.
         """
-        self._reg[k.EVENT], self._lacked_at = 0, (-1, k.DONE)
+        self._counters[k.EVENT], self._lacked_at = 0, (-1, k.DONE)
         if len(events.symbol) == 1:
             yield from self._read(rules, events, total)
         else:
             for part in paces(len(events.symbol), careful=True):
                 some = events._replace(symbol=events.symbol[: part.stop])
                 yield from self._read(rules, some, total)
-        if self._reg[k.ANSWERS]:
-            yield self._answers.flush(self._reg, k.ANSWERS, k.POSITIONS)
+        if self._counters[k.ANSWERS]:
+            yield self._answers.flush(self._counters, k.ANSWERS, k.POSITIONS)
 
     def _read(
         self, rules: r.Rules, events: r.Events, total: r.Floats | None
@@ -157,15 +160,15 @@ class Configurations:
                 return
             poll()
             if status == k.FULL:
-                yield from self._answers.make_room(self._reg, k.ANSWERS, k.POSITIONS)
+                yield from self._answers.make_room(self._counters, k.ANSWERS, k.POSITIONS)
             else:
-                self._provide(status, int(events.lowest[self._reg[k.EVENT]]))
+                self._provide(status, int(events.lowest[self._counters[k.EVENT]]))
 
     def _arrays(self) -> tuple[r.Configurations, k.Tecs]:
         configurations = r.Configurations(self._live, self._arrivals, self._memo, self._empty)
         tecs = k.Tecs(
             self._arena,
-            self._reg,
+            self._counters,
             self._table,
             self._accepting,
             self._pool,
@@ -177,18 +180,18 @@ class Configurations:
 
     def _provide(self, status: int, lowest: int) -> None:
         """The room that a kernel lacked; more of it where that did not help the same event."""
-        now = (int(self._reg[k.EVENT]), status)
+        now = (int(self._counters[k.EVENT]), status)
         again, self._lacked_at = self._lacked_at == now, now
         match status:
             case k.NEED_ARENA:
                 self.collect(lowest)
                 # each collection reads the whole arena, so it must leave half of it free
-                if again or 2 * self._reg[k.HEAD] > len(self._arena.left):
+                if again or 2 * self._counters[k.HEAD] > len(self._arena.left):
                     self._arena = double_room(self._arena)
                     self._memo = _memo(len(self._arena.left))
             case k.NEED_POOL:
-                sweep(self._live, self._reg, self._arena, lowest)
-                if again or 2 * self._reg[r.FREE] < len(self._live.state):
+                sweep(self._live, self._counters, self._arena, lowest)
+                if again or 2 * self._counters[r.FREE] < len(self._live.state):
                     self._more_configurations()
             case k.NEED_SCRATCH:
                 arrivals = 2 * len(self._arrivals.move)
@@ -216,26 +219,26 @@ class Configurations:
         slots = self._live.slots.shape[1]
         # bytes of a configuration: its numbers, its slots, its links and buckets in each list
         poll(room * (20 + 8 * slots + 24 * len(key_slot)))
-        fresh, reg = _live(key_slot, slots, room), np.zeros(r.ALL, np.int64)
-        reg[r.FREE] = room
-        move_over(self._live, self._reg, fresh, reg)
+        fresh, counters = _live(key_slot, slots, room), np.zeros(r.ALL, np.int64)
+        counters[r.FREE] = room
+        move_over(self._live, self._counters, fresh, counters)
         self._live = fresh
 
     def _is_free(self) -> NDArray[np.bool_]:
         """Which numbers no configuration has."""
         is_free = np.zeros(len(self._live.state), np.bool_)
-        is_free[self._live.free[: self._reg[r.FREE]]] = True
+        is_free[self._live.free[: self._counters[r.FREE]]] = True
         return is_free
 
     def collect(self, lowest: int) -> None:
         """Drop the configurations that no window allows any more, and the nodes none reaches."""
-        live, reg = self._live, self._reg
-        sweep(live, reg, self._arena, lowest)
+        live, counters = self._live, self._counters
+        sweep(live, counters, self._arena, lowest)
         (survivors,) = np.nonzero(~self._is_free() & (live.node != k.NONE))
         roots = np.concatenate(([0, len(survivors)], live.node[survivors])).astype(np.int32)
         self._accepting.length[0] = len(roots)
         number = np.zeros(len(self._arena.left), np.int64)
-        collect(self._arena, reg, self._accepting, roots, np.array([lowest]), number)
+        collect(self._arena, counters, self._accepting, roots, np.array([lowest]), number)
         live.node[survivors] = roots[ENTRY_HEADER:]
         # nodes have new numbers: the node united last has none that is known
         live.latest[:] = k.NONE

@@ -135,7 +135,7 @@ _NO_LIMITS = k.Limits(k.NO_LIMIT, k.KEEP, 0)
 
 def _latest_starts(moves: k.Moves, actions: k.Symbols, keys: Int64s, partitions: int) -> Int64s:
     """The index at which the latest answer begins that ends at each event; NONE without one."""
-    reg, best = np.zeros(e.REGISTERS, np.int64), np.full(len(keys), NONE, np.int32)
+    counters, best = np.zeros(e.REGISTERS, np.int64), np.full(len(keys), NONE, np.int32)
     latest = e.Latest(
         start=np.full(partitions * moves.states, NONE, np.int32),
         epoch=np.zeros(partitions, np.int64),
@@ -149,7 +149,7 @@ def _latest_starts(moves: k.Moves, actions: k.Symbols, keys: Int64s, partitions:
     ends = np.empty(len(keys), np.int32)
     for part in paces(len(keys)):
         some = events._replace(actions=actions[: part.stop])
-        e.find_ends(moves, some, _NO_LIMITS, latest, ends, reg)
+        e.find_ends(moves, some, _NO_LIMITS, latest, ends, counters)
     return best.astype(np.int64)
 
 
