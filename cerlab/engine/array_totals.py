@@ -112,7 +112,7 @@ class ArrayTotals:
                 return rows
             if status == FULL:
                 parts.append(self._listed(rows))
-                reg[b.ROWS] = 0
+                counters[b.ROWS] = 0
                 rows = self._rows(2 * len(rows.event))  # an event may have more rows than these
             elif status == NEED_SCRATCH:
                 (self._scratch,) = double_room(_Scratch(self._scratch))

@@ -165,7 +165,7 @@ def lengths_of(stream: Stream) -> list[tuple[str, Sequence[Any]]]:
     """The units that the length of a stream is told in, and the place of each event there."""
     lengths: list[tuple[str, Sequence[Any]]] = [("EVENTS", range(len(stream)))]
     for name in usable(stream):
-        values = values_of(stream.columns[name], name)
+        values: Sequence[Any] = values_of(stream.columns[name], name)
         if None not in values and all(a <= b for a, b in pairwise(values)):
             lengths.append((f"[{name}]", values))
             if stream.time is not None and stream.time.attribute == name:

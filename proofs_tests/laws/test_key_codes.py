@@ -158,7 +158,7 @@ def check_decimals(rng: Random) -> bool:
     for _ in range(4):
         column = decimals(rng)
         try:
-            values = [*values_of(column, "k")]
+            values: list[Any] = [*values_of(column, "k")]
         except BadData:  # more digits than a double has
             with pytest.raises(BadData, match="CER0720"):
                 keys.codes({"k": column}, len(column))
