@@ -17,7 +17,7 @@ from cerlab.rows.syntax import RowPattern
 from cerlab.rows.types import bind
 from cerlab.spark.assignment import FileRanges, starts_of
 from cerlab.spark.failures import failures
-from cerlab.spark.files import answers_in_files, answers_in_units, why_not_files
+from cerlab.spark.files import answers_in_files, answers_in_packets, why_not_files
 from cerlab.spark.first_pass import FirstPass, RowRanges, first_pass
 from cerlab.spark.footers import local_path
 from cerlab.spark.frame import Source, quoted, refuse_stream, source_of
@@ -139,7 +139,7 @@ def _answers(request: Request, ranges: FirstPass) -> TaskAnswers:
         case FileRanges():
             task_answers = answers_in_files(request, ranges)
         case RowRanges(mode=mode, assignment=assignment, events=events, files=files):
-            task_answers = answers_in_units(request, assignment, mode, events, files)
+            task_answers = answers_in_packets(request, assignment, mode, events, files)
         case _:
             assert_never(ranges)
     rows = request.names

@@ -22,7 +22,7 @@ def preload() -> None:
 
     from cerlab.automata.plan import plan_to_bytes
     from cerlab.compile.pattern import as_pattern
-    from cerlab.spark import tasks as files  # noqa: F401  with shuffle units
+    from cerlab.spark import tasks as files  # noqa: F401  with packets
     from cerlab.spark.evaluation import Evaluation, Job
     from cerlab.spark.plan import attributes_read
 

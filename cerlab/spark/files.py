@@ -1,4 +1,4 @@
-"""Answers of Parquet files that tasks read themselves, and of rows that Spark moves as units."""
+"""Answers of Parquet files that tasks read themselves, and of rows that Spark moves as packets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from operator import and_
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from cerlab.spark import shuffle_units as tasks
+from cerlab.spark import packets as tasks
 from cerlab.spark.assignment import (
     BitFields,
     FileRanges,
@@ -28,11 +28,11 @@ from cerlab.spark.footers import (
     warn_of_lost_columns,
 )
 from cerlab.spark.frame import WHOLE, group_of, map_batches
+from cerlab.spark.packets import Placing
 from cerlab.spark.plan import Mode, why_not
 from cerlab.spark.relevant_events import RelevantEvents, relevant_tests
 from cerlab.spark.request import Request, answer_schema, keys_of
-from cerlab.spark.shuffle_units import Placing
-from cerlab.spark.tasks import GroupedRows, evaluate_files, units_of_groups
+from cerlab.spark.tasks import GroupedRows, evaluate_files, packets_of_groups
 from cerlab.spark.writer import TaskAnswers
 
 if TYPE_CHECKING:
@@ -284,17 +284,17 @@ def numbers_of(request: Request, tasks: int) -> DataFrame:
 ROWS_OF_A_BUCKET = 1 << 22
 """Approximate number of rows in a bucket of keys."""
 
-UNITS = "part int, run int, unit binary"
+PACKETS = "part int, run int, packet binary"
 
 
-def answers_in_units(
+def answers_in_packets(
     request: Request,
     assignment: RangeAssignment,
     mode: Mode,
     events: RelevantEvents,
     files: UnorderedFiles | None = None,
 ) -> TaskAnswers:
-    """The answers; a task gets the units of one range, or of one bucket of keys.
+    """The answers; a task gets the packets of one range, or of one bucket of keys.
 
     Tasks read `files` themselves, where these are all rows.
     """
@@ -316,24 +316,24 @@ def answers_in_units(
     if fields is not None:
         rows, assignment = _with_bit_fields(rows, fields), fields.over(assignment)
     spread: Callable[[Iterable[Any]], Iterator[Any]]
-    spread = partial(tasks.units_of_ranges, assignment=assignment)
+    spread = partial(tasks.packets_of_ranges, assignment=assignment)
     if not (is_numbered or buckets is None):
         spread = partial(
-            tasks.units_of_buckets, assignment=assignment, buckets=buckets, fields=fields
+            tasks.packets_of_buckets, assignment=assignment, buckets=buckets, fields=fields
         )
     if files:
-        spread = partial(units_of_groups, files=source, spread=spread)
+        spread = partial(packets_of_groups, files=source, spread=spread)
     parts = assignment.parts if buckets is None or is_numbered else buckets
-    units = by_part(map_batches(rows, spread, UNITS), parts)
+    packets = by_part(map_batches(rows, spread, PACKETS), parts)
     if buckets is None:
         evaluate = partial(tasks.evaluate_ranges, job=job, assignment=assignment, placing=placing)
-        return TaskAnswers(units, evaluate, schema)
+        return TaskAnswers(packets, evaluate, schema)
     if is_numbered:
         number = partial(
-            tasks.number_units, assignment=assignment, buckets=buckets, placing=placing
+            tasks.number_packets, assignment=assignment, buckets=buckets, placing=placing
         )
-        units = by_part(map_batches(units, number, UNITS), buckets)
-    return TaskAnswers(units, partial(tasks.evaluate_buckets, job=job, fields=fields), schema)
+        packets = by_part(map_batches(packets, number, PACKETS), buckets)
+    return TaskAnswers(packets, partial(tasks.evaluate_buckets, job=job, fields=fields), schema)
 
 
 def _grouped(request: Request, files: UnorderedFiles, buckets: int | None) -> GroupedRows:
@@ -431,9 +431,9 @@ def _with_bit_fields(rows: DataFrame, fields: BitFields) -> DataFrame:
     return rows.select(code.alias("k0"), *others)
 
 
-def by_part(units: DataFrame, parts: int) -> DataFrame:
-    """Return the units of each part in one task, in the order of their runs.
+def by_part(packets: DataFrame, parts: int) -> DataFrame:
+    """Return the packets of each part in one task, in the order of their runs.
 
     It is not sorted by the part, which is the same in a task: one integer is sorted by its digits.
     """
-    return units.repartitionById(max(1, parts), "part").sortWithinPartitions("run")
+    return packets.repartitionById(max(1, parts), "part").sortWithinPartitions("run")

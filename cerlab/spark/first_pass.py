@@ -18,7 +18,7 @@ from cerlab.spark.assignment import (
     coarser,
 )
 from cerlab.spark.files import (
-    UNITS,
+    PACKETS,
     all_groups,
     by_part,
     check_files,
@@ -28,12 +28,12 @@ from cerlab.spark.files import (
 )
 from cerlab.spark.footers import NoProof
 from cerlab.spark.frame import map_batches
+from cerlab.spark.packets import packets_of_cuts, survey_packets
 from cerlab.spark.plan import Mode, why_not
 from cerlab.spark.relevant_events import RelevantEvents, relevant_events
 from cerlab.spark.request import Request, keys_of
 from cerlab.spark.runs import SURVEY, Run, in_order, quantiles, runs_in, runs_of, runs_of_survey
-from cerlab.spark.shuffle_units import survey_units, units_of_cuts
-from cerlab.spark.tasks import runs_of_files, sample_of_files, units_of_files
+from cerlab.spark.tasks import packets_of_files, runs_of_files, sample_of_files
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -75,14 +75,14 @@ def runs_in_files(request: Request) -> tuple[tuple[Run, ...], bool]:
 def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[Run, ...]:
     """The runs between quantiles of a sample of the files.
 
-    Spark moves what orders the rows in units that tasks make of files. Raises `BadData` for rows
+    Spark moves what orders the rows in packets that tasks make of files. Raises `BadData` for rows
     that are no stream.
     """
     runs, tasks = RUNS_OF_A_PART * request.parts, min(len(files.groups), request.parts)
     cuts = quantiles(sample_of_files(files, SAMPLE * runs), runs)
-    send = partial(units_of_files, files=files, tasks=tasks, cuts=cuts, parts=request.parts)
-    return _runs_of_units(
-        request, map_batches(numbers_of(request, tasks), send, UNITS), files.fields
+    send = partial(packets_of_files, files=files, tasks=tasks, cuts=cuts, parts=request.parts)
+    return _runs_of_packets(
+        request, map_batches(numbers_of(request, tasks), send, PACKETS), files.fields
     )
 
 
@@ -103,20 +103,20 @@ def lying_runs(request: Request) -> tuple[Run, ...] | None:
 def surveyed_runs(request: Request) -> tuple[Run, ...]:
     """Return the runs between quantiles; raises `BadData` for rows that break the order."""
     rows = request.source.frame.select(*_columns(request))
-    send = partial(units_of_cuts, cuts=_cuts(request), parts=request.parts)
-    return _runs_of_units(request, map_batches(rows, send, UNITS))
+    send = partial(packets_of_cuts, cuts=_cuts(request), parts=request.parts)
+    return _runs_of_packets(request, map_batches(rows, send, PACKETS))
 
 
-def _runs_of_units(
-    request: Request, units: DataFrame, fields: BitFields | None = None
+def _runs_of_packets(
+    request: Request, packets: DataFrame, fields: BitFields | None = None
 ) -> tuple[Run, ...]:
-    """Return the runs of these units; raises `BadData` for rows that break the order."""
+    """Return the runs of these packets; raises `BadData` for rows that break the order."""
     positions = request.position is not None
-    survey = partial(survey_units, labels=request.labels, positions=positions, fields=fields)
+    survey = partial(survey_packets, labels=request.labels, positions=positions, fields=fields)
     schema = _schema(request)
     for name, kind in SURVEY:
         schema.add(name, kind)
-    survey_rows = map_batches(by_part(units, request.parts), survey, schema).toArrow().to_pylist()
+    survey_rows = map_batches(by_part(packets, request.parts), survey, schema).toArrow().to_pylist()
     return runs_of_survey(survey_rows, request.labels, positions=positions)
 
 

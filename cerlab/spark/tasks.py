@@ -26,9 +26,9 @@ from cerlab.predicates.syntax import Predicate
 from cerlab.spark.assignment import BitFields, FileRanges, UnorderedFiles
 from cerlab.spark.evaluation import Job, new_evaluation
 from cerlab.spark.footers import Columns, RowGroup, inside, parquet_file, resolve
+from cerlab.spark.packets import ROWS_OF_A_PACKET, change_error, packets_of_cuts
 from cerlab.spark.plan import engine_column
 from cerlab.spark.runs import HINTS, SIZE, integers, numbers_in, run_table, tables_of
-from cerlab.spark.shuffle_units import ROWS_OF_A_UNIT, change_error, units_of_cuts
 
 RUN_IN_FILES = 1 << 15
 """Rows of a run of a task, for a stream whose rows Spark reads."""
@@ -395,10 +395,10 @@ class GroupedRows(NamedTuple):
     """The keys as one, ``k0``, which is sorted and moved for less; None where they stay several."""
 
 
-def units_of_groups(
+def packets_of_groups(
     batches: Iterable[Any], files: GroupedRows, spread: Callable[[Iterable[Any]], Iterator[Any]]
 ) -> Iterator[Any]:
-    """The units that `spread` makes of all rows; those of `batches` are ``id``, numbers of tasks.
+    """The packets that `spread` makes of all rows; those of `batches` are ``id``, numbers of tasks.
 
     Raises `BadData` for rows that are not as the footers state.
     """
@@ -409,7 +409,7 @@ def units_of_groups(
             for rows in _rows_to_spread(group, files):
                 some = counted if rows.schema.names == ["k0"] else evaluated
                 some.append(rows)
-                if sum(each.num_rows for each in some) >= ROWS_OF_A_UNIT:
+                if sum(each.num_rows for each in some) >= ROWS_OF_A_PACKET:
                     yield from spread(some)
                     some.clear()
     for some in (evaluated, counted):
@@ -488,19 +488,19 @@ def _codes(key: Any) -> tuple[Any, Any]:
     return values.view(np.uint64), missing
 
 
-def units_of_files(
+def packets_of_files(
     batches: Iterable[Any],
     files: UnorderedFiles,
     tasks: int,
     cuts: Sequence[tuple[Any, ...]],
     parts: int,
 ) -> Iterator[Any]:
-    """Keys and times as units between cuts; the rows of `batches` are ``id``, numbers of tasks."""
+    """Put keys and times into packets between cuts; `batches` have ``id``, the numbers of tasks."""
     groups = (group for number in numbers_in(batches) for group in files.groups[number::tasks])
     fields = files.fields
     rows = (_ordering(group, files.columns, fields) for group in groups)
     places = cuts if fields is None else [(fields.least_at(cut),) for cut in cuts]
-    yield from units_of_cuts(rows, places, parts)
+    yield from packets_of_cuts(rows, places, parts)
 
 
 def _ordering(group: RowGroup, columns: Columns, fields: BitFields | None) -> Any:

@@ -11,13 +11,13 @@ import pytest
 
 from cerlab.errors import CerlabError
 from cerlab.spark import assignment as bit_fields
-from cerlab.spark import shuffle_units
+from cerlab.spark import packets
 from cerlab.spark.plan import Mode
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.spark.test_any_split import check
 from proofs_tests.suite import Suite
 
-_UNITS = shuffle_units._units
+_PACKETS = packets._packets
 
 
 def full_fields_overflow(column: tuple[str, int, int]) -> int:
@@ -28,17 +28,17 @@ def full_fields_overflow(column: tuple[str, int, int]) -> int:
 
 def the_last_reader_is_left_out(run: int, parts: Sequence[int], rows: Any) -> Any:
     """The range that is furthest from a run does not get it."""
-    return _UNITS(run, parts[:-1] or parts, rows)
+    return _PACKETS(run, parts[:-1] or parts, rows)
 
 
-_TOGETHER = shuffle_units._together
+_TOGETHER = packets._together
 
 
 def one_after_another(batches: list[Any]) -> Any:
     """Three and more units of a run are taken as stretches of its order."""
     if len(batches) < 3:
         return _TOGETHER(batches)
-    batches = sorted(batches, key=lambda rows: shuffle_units._place(rows, 0))
+    batches = sorted(batches, key=lambda rows: packets._place(rows, 0))
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
@@ -54,8 +54,8 @@ SEEDS = Judge(in_none, 300)
 
 MUTANTS = [
     mutant(SEEDS, bit_fields, "_width", full_fields_overflow),
-    mutant(SEEDS, shuffle_units, "_units", the_last_reader_is_left_out),
-    mutant(SEEDS, shuffle_units, "_together", one_after_another),
+    mutant(SEEDS, packets, "_packets", the_last_reader_is_left_out),
+    mutant(SEEDS, packets, "_together", one_after_another),
 ]
 
 

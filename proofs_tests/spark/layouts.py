@@ -22,9 +22,10 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.predicates.truth import partition_key, satisfies
 from cerlab.spark import assignment as plans
-from cerlab.spark import shuffle_units as tasks
+from cerlab.spark import packets as tasks
 from cerlab.spark.assignment import BitFields, RangeAssignment, bit_fields
 from cerlab.spark.evaluation import Job
+from cerlab.spark.packets import Placing
 from cerlab.spark.plan import (
     Mode,
     attributes_of_job,
@@ -43,7 +44,6 @@ from cerlab.spark.runs import (
     runs_of,
     runs_of_survey,
 )
-from cerlab.spark.shuffle_units import Placing
 from cerlab.spark.task_outputs import GroupRows, RowNames
 from proofs_tests.spark import cases
 from proofs_tests.spark.cases import TIME, SparkCase
@@ -134,14 +134,14 @@ def survey(case: SparkCase, table: Any, keys: int, lie: Layout, rng: Random) -> 
     sample = sorted(rng.sample(places, rng.randrange(len(places) + 1)))
     cuts = quantiles(sample, rng.choice((1, 3, 10)))
     positions = case.positions is not None
-    units = shuffle(
-        lambda batches: tasks.units_of_cuts(batches, cuts, lie.parts, lie.size), table, lie, rng
+    packets = shuffle(
+        lambda batches: tasks.packets_of_cuts(batches, cuts, lie.parts, lie.size), table, lie, rng
     )
     labels = Labels(tuple(f"key {n}" for n in range(keys)), time_attribute(case.query.plan, TIME))
     rows = [
         row
-        for batches in units
-        for batch in tasks.survey_units(batches, labels, positions=positions)
+        for batches in packets
+        for batch in tasks.survey_packets(batches, labels, positions=positions)
         for row in batch.to_pylist()
     ]
     return runs_of_survey(rows, labels, positions=positions)
@@ -150,9 +150,9 @@ def survey(case: SparkCase, table: Any, keys: int, lie: Layout, rng: Random) -> 
 def shuffle(
     make: Callable[[Iterator[Any]], Iterator[Any]], table: Any, lie: Layout, rng: Random
 ) -> Iterator[Iterator[Any]]:
-    """Yield the units that tasks make of a table, one task for each part."""
-    units = [b for task in range(len(lie.tasks)) for b in make(lie.batches(table, task, rng))]
-    yield from by_part(units, rng)
+    """Yield the packets that tasks make of a table, one task for each part."""
+    packets = [b for task in range(len(lie.tasks)) for b in make(lie.batches(table, task, rng))]
+    yield from by_part(packets, rng)
 
 
 def by_part(units_of_parts: list[Any], rng: Random) -> Iterator[Iterator[Any]]:
@@ -161,8 +161,8 @@ def by_part(units_of_parts: list[Any], rng: Random) -> Iterator[Iterator[Any]]:
         return
     every = pa.Table.from_batches(rng.sample(units_of_parts, len(units_of_parts)))
     for part in sorted(set(every.column("part").to_pylist())):
-        units = every.filter(pa.array(np.equal(every.column("part").to_numpy(), part)))
-        yield in_batches(units.sort_by([("run", "ascending")]), rng)
+        packets = every.filter(pa.array(np.equal(every.column("part").to_numpy(), part)))
+        yield in_batches(packets.sort_by([("run", "ascending")]), rng)
 
 
 def assign(case: SparkCase, mode: Mode, runs: tuple[Run, ...], lie: Layout) -> RangeAssignment:
@@ -183,10 +183,10 @@ def begins_of(case: SparkCase, mode: Mode, runs: list[Run], starts: list[int]) -
 
 def anywhere(case: SparkCase, mode: Mode, rng: Random, *, ordered: bool) -> list[ComplexEvent]:
     """The answers of rows that other tasks read in the second pass than in the first."""
-    return sorted(cases._answers(in_units(case, mode, rng, ordered=ordered)), key=cases._place)
+    return sorted(cases._answers(in_packets(case, mode, rng, ordered=ordered)), key=cases._place)
 
 
-def in_units(
+def in_packets(
     case: SparkCase,
     mode: Mode,
     rng: Random,
@@ -259,13 +259,13 @@ def second_pass(
         yield from _by_keys(case, table, job, assignment, placing, second, rng)
     else:
         table = table.drop([name for name in table.table.column_names if name == "group"])
-        units = shuffle(
-            lambda batches: tasks.units_of_ranges(batches, assignment, second.size),
+        packets = shuffle(
+            lambda batches: tasks.packets_of_ranges(batches, assignment, second.size),
             table,
             second,
             rng,
         )
-        for batches in units:
+        for batches in packets:
             yield from tasks.evaluate_ranges(batches, job, assignment, placing, second.size)
 
 
@@ -376,7 +376,7 @@ def _by_keys(
 ) -> Iterator[Any]:
     if not placing.is_numbered:
         buckets = shuffle(
-            lambda batches: tasks.units_of_buckets(
+            lambda batches: tasks.packets_of_buckets(
                 batches, assignment, BUCKETS, placing.fields, lie.size
             ),
             table,
@@ -385,13 +385,13 @@ def _by_keys(
         )
     else:
         ranges = shuffle(
-            lambda batches: tasks.units_of_ranges(batches, assignment, lie.size), table, lie, rng
+            lambda batches: tasks.packets_of_ranges(batches, assignment, lie.size), table, lie, rng
         )
-        units = [
-            unit
+        packets = [
+            packet
             for batches in ranges
-            for unit in tasks.number_units(batches, assignment, BUCKETS, placing)
+            for packet in tasks.number_packets(batches, assignment, BUCKETS, placing)
         ]
-        buckets = by_part(units, rng)
+        buckets = by_part(packets, rng)
     for batches in buckets:
         yield from tasks.evaluate_buckets(batches, job, placing.fields, lie.size)

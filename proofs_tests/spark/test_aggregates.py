@@ -21,7 +21,7 @@ from cerlab.spark.footers import NoProof
 from cerlab.spark.plan import Mode
 from cerlab.spark.task_outputs import GroupRows, merge_parts
 from proofs_tests.spark.cases import SparkCase
-from proofs_tests.spark.layouts import in_units
+from proofs_tests.spark.layouts import in_packets
 from proofs_tests.spark.test_any_split import case_for, fails
 from proofs_tests.spark.test_files import batches_in_files
 from proofs_tests.suite import Suite
@@ -108,14 +108,14 @@ def check(rng: Random, mode: Mode, batches: Callable[[SparkCase, GroupRows], Any
     )
 
 
-def in_any_units(rng: Random, mode: Mode) -> bool:
+def in_any_packets(rng: Random, mode: Mode) -> bool:
     ordered = rng.random() < 0.5
-    return check(rng, mode, lambda case, rows: in_units(case, mode, rng, rows, ordered=ordered))
+    return check(rng, mode, lambda case, rows: in_packets(case, mode, rng, rows, ordered=ordered))
 
 
 @pytest.mark.parametrize("mode", list(Mode))
 def test_a_stream_in_parts_has_the_aggregates_of_the_whole(suite: Suite, mode: Mode) -> None:
-    suite.run(lambda rng: in_any_units(rng, mode), deep_count=1_000)
+    suite.run(lambda rng: in_any_packets(rng, mode), deep_count=1_000)
 
 
 def test_a_stream_in_files_has_the_aggregates_of_the_whole(suite: Suite, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_stream_in_files_has_the_aggregates_of_the_whole(suite: Suite, tmp_pat
 
 def some_case_fails(mode: Mode) -> bool:
     """Whether one of 100 cases fails."""
-    return any(fails(lambda rng: in_any_units(rng, mode), seed) for seed in range(100))
+    return any(fails(lambda rng: in_any_packets(rng, mode), seed) for seed in range(100))
 
 
 def test_answers_that_end_before_the_range_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 import cerlab
 from cerlab.spark import assignment, evaluation, relevant_events, runs
-from cerlab.spark import shuffle_units as tasks
+from cerlab.spark import packets as tasks
 from cerlab.spark.plan import Mode, why_not
 from cerlab.testing import with_limit
 from proofs_tests.spark import layouts
@@ -64,8 +64,8 @@ def test_a_stream_in_units_has_the_answers_of_the_whole(
 def test_units_of_few_rows_are_put_together(
     suite: Suite, mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wide rows are moved in many small units, which arrive in any order."""
-    monkeypatch.setattr(tasks, "BYTES_OF_A_UNIT", 64)
+    """Wide rows are moved in many small packets, which arrive in any order."""
+    monkeypatch.setattr(tasks, "BYTES_OF_A_PACKET", 64)
     suite.run(lambda rng: check(rng, mode, ordered=False), deep_count=1_000)
 
 
@@ -114,8 +114,8 @@ def test_buckets_that_split_a_key_are_seen(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_runs_of_a_bucket_in_another_order_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = tasks.runs_of_units
-    monkeypatch.setattr(tasks, "runs_of_units", lambda batches: reversed(list(right(batches))))
+    right = tasks.runs_of_packets
+    monkeypatch.setattr(tasks, "runs_of_packets", lambda batches: reversed(list(right(batches))))
     assert some_case_fails(Mode.KEYS)
 
 

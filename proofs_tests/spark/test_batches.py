@@ -10,8 +10,8 @@ import pytest
 
 import cerlab.spark
 from cerlab.spark.launch import BATCHES, BATCHES_OF_STREAMS
+from cerlab.spark.packets import BYTES_OF_A_PACKET, packets_of_cuts, runs_of_packets
 from cerlab.spark.runs import BYTES, tables_of
-from cerlab.spark.shuffle_units import BYTES_OF_A_UNIT, runs_of_units, units_of_cuts
 from cerlab.spark.stream.match import use_rocksdb
 
 MB = 1 << 20
@@ -25,22 +25,22 @@ def wide_batches(rows: int, rows_of_a_batch: int) -> Any:
         yield pa.RecordBatch.from_pydict({"k0": numbers, "a0": ["x" * MB] * len(numbers)})
 
 
-def test_a_task_collects_few_wide_rows_and_moves_them_in_small_units() -> None:
+def test_a_task_collects_few_wide_rows_and_moves_them_in_small_packets() -> None:
     tables = [(each.num_rows, each.nbytes) for each in tables_of(wide_batches(300, 16))]
     assert sum(rows for rows, _ in tables) == 300
     assert max(size for _, size in tables) < BYTES + 17 * MB
-    units = [*units_of_cuts(wide_batches(40, 7), [], 1)]
-    assert max(batch.nbytes for batch in units) < 2 * BYTES_OF_A_UNIT
-    (run,) = runs_of_units(units)
+    packets = [*packets_of_cuts(wide_batches(40, 7), [], 1)]
+    assert max(batch.nbytes for batch in packets) < 2 * BYTES_OF_A_PACKET
+    (run,) = runs_of_packets(packets)
     assert run.rows.column("k0").to_pylist() == [*range(40)]
 
 
 def test_narrow_rows_stay_together() -> None:
     numbers = np.arange(1 << 18)
     batches = [pa.RecordBatch.from_pydict({"k0": numbers[n::128]}) for n in range(128)]
-    units = [*units_of_cuts(batches, [], 1)]
-    assert len(units) == 2
-    (run,) = runs_of_units(units)
+    packets = [*packets_of_cuts(batches, [], 1)]
+    assert len(packets) == 2
+    (run,) = runs_of_packets(packets)
     assert np.array_equal(run.rows.column("k0").to_numpy(), numbers)
 
 

@@ -23,22 +23,22 @@ from cerlab.automata.plan import plan_to_bytes
 from cerlab.engine.row_order import Labels
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
-from cerlab.spark import assignment, shuffle_units
+from cerlab.spark import assignment, packets
 from cerlab.spark import tasks as task_files
 from cerlab.spark.assignment import UnorderedFiles, ranges_in_files
 from cerlab.spark.evaluation import Evaluation, Job
 from cerlab.spark.footers import Columns, NoProof, RowGroups, layout, row_groups
+from cerlab.spark.packets import Placing, survey_packets
 from cerlab.spark.plan import Mode, attributes_of_job, time_attribute
 from cerlab.spark.relevant_events import relevant_tests, why_all_events
 from cerlab.spark.runs import Run, in_order, quantiles, runs_in, runs_of_survey
-from cerlab.spark.shuffle_units import Placing, survey_units
 from cerlab.spark.task_outputs import GroupRows, RowNames
 from cerlab.spark.tasks import (
     GroupedRows,
     answers_of_range,
+    packets_of_files,
+    packets_of_groups,
     sample_of_files,
-    units_of_files,
-    units_of_groups,
 )
 from cerlab.testing import with_limit
 from proofs_tests.spark.cases import TIME, SparkCase, _answers, _place
@@ -172,14 +172,14 @@ def runs_of_unordered(
     """The runs of row groups that may lie in any order, by a survey of what tasks read of them."""
     files, tasks, parts = UnorderedFiles(footers.groups, columns), rng.choice((1, 2, 3)), 2
     cuts = quantiles(sample_of_files(files, 20), rng.choice((1, 3, 10))) if footers.groups else []
-    files_units = [*units_of_files(numbers(tasks), files, tasks, cuts, parts)]
+    files_packets = [*packets_of_files(numbers(tasks), files, tasks, cuts, parts)]
     labels = Labels(columns.keys, columns.time)
-    units = (
-        units
-        for part in by_part(files_units, rng)
-        for units in survey_units(part, labels, positions=positions, fields=files.fields)
+    sent = (
+        sent
+        for part in by_part(files_packets, rng)
+        for sent in survey_packets(part, labels, positions=positions, fields=files.fields)
     )
-    rows = [row for unit in units for row in unit.to_pylist()]
+    rows = [row for packet in sent for row in packet.to_pylist()]
     return runs_of_survey(rows, labels, positions=positions)
 
 
@@ -253,19 +253,19 @@ def all_of_files(rng: Random, mode: Mode, folder: Path) -> bool:
         footers.groups, columns, tasks, partition, buckets, attributes, tests, counts, fields
     )
     parts = parts if fields is None else fields.over(parts)
-    spread: Any = partial(shuffle_units.units_of_ranges, assignment=parts)
+    spread: Any = partial(packets.packets_of_ranges, assignment=parts)
     if buckets is not None and not is_numbered:
-        spread = partial(shuffle_units.units_of_buckets, assignment=parts, buckets=buckets)
-    units = [*units_of_groups(numbers(tasks), files, spread)]
+        spread = partial(packets.packets_of_buckets, assignment=parts, buckets=buckets)
+    sent = [*packets_of_groups(numbers(tasks), files, spread)]
     placing = Placing(not numbered, is_numbered or counts, whole=numbered or tests is None)
     job = Job(plan_to_bytes(plan), TIME, attributes)
-    evaluate: Any = partial(shuffle_units.evaluate_ranges, assignment=parts, placing=placing)
+    evaluate: Any = partial(packets.evaluate_ranges, assignment=parts, placing=placing)
     if buckets is not None:
-        evaluate = shuffle_units.evaluate_buckets
+        evaluate = packets.evaluate_buckets
     if is_numbered and buckets is not None:
-        number = partial(shuffle_units.number_units, assignment=parts, buckets=buckets)
-        units = [each for some in by_part(units, rng) for each in number(some, placing=placing)]
-    batches = [each for some in by_part(units, rng) for each in evaluate(some, job=job)]
+        number = partial(packets.number_packets, assignment=parts, buckets=buckets)
+        sent = [each for some in by_part(sent, rng) for each in number(some, placing=placing)]
+    batches = [each for some in by_part(sent, rng) for each in evaluate(some, job=job)]
     assert sorted(_answers(batches), key=_place) == case.expected(), case.describe()
     return bool(case.expected())
 
@@ -277,7 +277,7 @@ def test_files_in_any_order_have_the_answers_of_the_whole(
     """Some files have long dictionaries of text, and others short ones."""
 
     def case(rng: Random) -> bool:
-        monkeypatch.setattr(shuffle_units, "_LONG_DICTIONARY", rng.choice((0, 1, 2, 1024)))
+        monkeypatch.setattr(packets, "_LONG_DICTIONARY", rng.choice((0, 1, 2, 1024)))
         return all_of_files(rng, mode, tmp_path)
 
     suite.run(case, deep_count=1_000)
@@ -292,9 +292,9 @@ def test_units_have_one_type_however_many_texts_a_column_has() -> None:
         column = pa.array(texts, pa.string()).dictionary_encode()
         rows = pa.RecordBatch.from_pydict({"k0": pa.array(range(3_000)), "a0": column})
         for start in (0, 2_000):
-            units = shuffle_units._units(0, [0], rows.slice(start, 1_000))
-            for unit in (each.column("unit")[0].as_buffer() for each in units):
-                table = pa.ipc.open_stream(unit).read_all()
+            sent = packets._packets(0, [0], rows.slice(start, 1_000))
+            for packet in (each.column("packet")[0].as_buffer() for each in sent):
+                table = pa.ipc.open_stream(packet).read_all()
                 kinds.add(table.schema.field("a0").type)
                 lengths.append(len(table.column("a0").chunk(0).dictionary))
                 assert table.column("a0").to_pylist() == texts[start : start + 1_000]

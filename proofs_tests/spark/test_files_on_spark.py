@@ -141,7 +141,7 @@ def test_some_rows_of_files_are_in_order_as_the_files_are(spark: Any, folder: st
 def test_some_rows_of_files_in_no_order(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: int | None
 ) -> None:
-    """Tasks read what orders the files, and units of it are moved; a row that no stream has is left
+    """Tasks read what orders the files, and move it in packets; a row that no stream has is left
     out by the DataFrame, which the files do not know.
     """
     monkeypatch.setattr(footers, "LONGEST", 100)

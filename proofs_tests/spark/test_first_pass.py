@@ -10,8 +10,8 @@ import pytest
 
 import cerlab
 from cerlab.engine.row_order import Labels, increase, is_stream
+from cerlab.spark.packets import packets_of_cuts, survey_packets
 from cerlab.spark.runs import Run, in_order, quantiles, runs_in, runs_of, runs_of_survey
-from cerlab.spark.shuffle_units import survey_units, units_of_cuts
 
 
 def survey(
@@ -25,11 +25,13 @@ def survey(
     """The runs between some cuts of rows that tasks read two at a time."""
     table = pa.table(columns)
     places = [(cut,) for cut in cuts]
-    units = list(units_of_cuts(table.to_batches(max_chunksize=1), places, 1, size))
-    runs = pa.Table.from_batches(units).sort_by("run").to_batches(max_chunksize=1) if units else []
+    packets = list(packets_of_cuts(table.to_batches(max_chunksize=1), places, 1, size))
+    runs = (
+        pa.Table.from_batches(packets).sort_by("run").to_batches(max_chunksize=1) if packets else []
+    )
     names = ("ts", "at")[: 1 + ("k1" in columns)]
     labels = Labels(names, "t" if "time" in columns else None, moments)
-    reports = survey_units(runs, labels, positions=positions)
+    reports = survey_packets(runs, labels, positions=positions)
     rows = [row for batch in reports for row in batch.to_pylist()]
     return runs_of_survey(rows, labels, positions=positions)
 

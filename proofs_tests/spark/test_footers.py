@@ -27,10 +27,10 @@ from cerlab.spark.assignment import UnorderedFiles, ranges_in_files
 from cerlab.spark.evaluation import Job
 from cerlab.spark.footers import Columns, Layout, NoProof, layout, row_groups
 from cerlab.spark.inputs import footer_schema, inputs_of
+from cerlab.spark.packets import survey_packets
 from cerlab.spark.plan import Mode, engine_column
 from cerlab.spark.runs import runs_of_survey
-from cerlab.spark.shuffle_units import survey_units
-from cerlab.spark.tasks import answers_of_range, sample_of_files, units_of_files
+from cerlab.spark.tasks import answers_of_range, packets_of_files, sample_of_files
 from cerlab.spark.writer import refuse_input
 
 QUERY = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 4 [t]")
@@ -220,10 +220,10 @@ def test_rows_in_no_order_are_surveyed(table: Any, what: str | None, tmp_path: P
     files = UnorderedFiles(row_groups(write(tmp_path, rows), COLUMNS).groups, COLUMNS)
     assert sample_of_files(files, 8) == [(n,) for n in sorted(table.column("id").to_pylist())]
     numbers = pa.table({"id": pa.array([0, 1], pa.int64())}).to_batches()
-    units = pa.Table.from_batches(units_of_files(numbers, files, 2, [(3,), (6,)], 1))
+    packets = pa.Table.from_batches(packets_of_files(numbers, files, 2, [(3,), (6,)], 1))
     labels = Labels(COLUMNS.keys, COLUMNS.time)
-    by_part = units.sort_by([("part", "ascending"), ("run", "ascending")]).to_batches()
-    batches = survey_units(by_part, labels, positions=True, fields=files.fields)
+    by_part = packets.sort_by([("part", "ascending"), ("run", "ascending")]).to_batches()
+    batches = survey_packets(by_part, labels, positions=True, fields=files.fields)
     reports = [r for b in batches for r in b.to_pylist()]
     if what is None:
         assert [run.rows for run in runs_of_survey(reports, labels, positions=True)] == [3, 3, 2]
@@ -244,9 +244,9 @@ def test_a_survey_of_wide_keys_has_the_times_of_its_runs(
     assert files.key_fields is not None
     cuts = [(3 << 50, 3), (6 << 50, 6)]
     numbers = pa.table({"id": pa.array([0], pa.int64())}).to_batches()
-    units = pa.Table.from_batches(units_of_files(numbers, files, 1, cuts, 1)).sort_by("run")
+    packets = pa.Table.from_batches(packets_of_files(numbers, files, 1, cuts, 1)).sort_by("run")
     labels = Labels(keys, "t")
-    batches = survey_units(units.to_batches(), labels, positions=True, fields=files.fields)
+    batches = survey_packets(packets.to_batches(), labels, positions=True, fields=files.fields)
     runs = runs_of_survey([r for b in batches for r in b.to_pylist()], labels, positions=True)
     times = [(run.first_time, run.last_time) for run in runs]
     assert times == [(wide[0], wide[2]), (wide[3], wide[5]), (wide[6], wide[7])]

@@ -13,8 +13,8 @@ import pytest
 import cerlab
 from cerlab.automata.plan import plan_to_bytes
 from cerlab.spark.evaluation import Job, Positions
+from cerlab.spark.packets import _packets, evaluate_buckets
 from cerlab.spark.plan import attributes_read
-from cerlab.spark.shuffle_units import _units, evaluate_buckets
 
 ROWS = 6_000
 SIZE = 100
@@ -54,7 +54,7 @@ def match_by_key(
     columns = {f"a{n}": table.column(name) for n, name in enumerate(names)}
     rows = pa.table({"k0": table["position"], **columns}).combine_chunks()
     units = [
-        next(_units(run, [0], batch))
+        next(_packets(run, [0], batch))
         for run, start in enumerate(range(0, ROWS, 37))
         for batch in rows.slice(start, 37).to_batches()
     ]

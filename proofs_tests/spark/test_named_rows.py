@@ -22,7 +22,7 @@ from cerlab.spark.task_outputs import RowNames
 from cerlab.testing import Shape
 from proofs_tests.spark.buckets import buckets_of, feed, job_of, plan_of
 from proofs_tests.spark.cases import SparkCase, register_case, typed_case
-from proofs_tests.spark.layouts import in_units
+from proofs_tests.spark.layouts import in_packets
 from proofs_tests.spark.test_any_split import case_for, fails
 from proofs_tests.spark.test_files import batches_in_files
 from proofs_tests.suite import Suite
@@ -75,7 +75,7 @@ def check(rng: Random, mode: Mode) -> bool:
     case = case_for(rng, mode)
     names = names_of(case, random_columns(rng, case))
     reference = expected(case, names)
-    rows = rows_of(in_units(case, mode, rng, names, ordered=rng.random() < 0.5))
+    rows = rows_of(in_packets(case, mode, rng, names, ordered=rng.random() < 0.5))
     if rows != reference:
         pytest.fail(f"{mode}: {names}\n{reference[:3]}\n{rows[:3]}\n{case.describe()}")
     return bool(reference)

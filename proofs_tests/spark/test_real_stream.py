@@ -100,7 +100,7 @@ def test_q3_by_ranges_is_q3_by_keys(stocks: tuple[Stream, Any]) -> None:
     assert digest(result)[0] == COUNTS["Q3"]
 
 
-def test_rows_in_order_have_the_same_answers_in_units(
+def test_rows_in_order_have_the_same_answers_in_packets(
     spark: Any, stocks: tuple[Stream, Any], local: Callable[[str], tuple[int, int]], suite: Suite
 ) -> None:
     """As they lie, in two tasks; Q3 without a column of positions, so they are counted."""

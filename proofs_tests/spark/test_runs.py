@@ -22,8 +22,8 @@ from cerlab.spark.assignment import (
     starts_of,
 )
 from cerlab.spark.evaluation import Job
+from cerlab.spark.packets import Placing, evaluate_ranges, packets_of_ranges
 from cerlab.spark.runs import Run, descents, in_order, runs_in, runs_of
-from cerlab.spark.shuffle_units import Placing, evaluate_ranges, units_of_ranges
 
 
 def lying(
@@ -192,7 +192,7 @@ def test_rows_that_were_not_there_before_are_seen() -> None:
 
     def evaluate(keys: list[int]) -> None:
         table = pa.table({"k0": keys, "a0": ["A"] * len(keys), "a1": keys})
-        units = list(units_of_ranges(table.to_batches(), assignment))
+        units = list(packets_of_ranges(table.to_batches(), assignment))
         list(evaluate_ranges(units, job, assignment, Placing(has_positions=True)))
 
     evaluate([0, 3, 4, 10, 12, 14])

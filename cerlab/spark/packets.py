@@ -1,14 +1,14 @@
-"""Shuffle units: events of a run as one binary, so that Spark moves a few large rows.
+"""Packets: events of a run as one binary, so that Spark moves a few large rows.
 
-A row of units has these columns; what is in the binary is a stream of Arrow's IPC format.
+A row of packets has these columns. The binary is a stream of Arrow's IPC format.
 
-``part``  int32, the range or the bucket of keys that it is for
-``run``   int32, the run of a `RangeAssignment` that its events are of
-``unit``  the events in order: ``k0 k1 ..``, ``kept`` where the query has FROM and positions are
-          counted, and what is read of them
+``part``    int32, the range or the bucket of keys that it is for
+``run``     int32, the run of a `RangeAssignment` that its events are of
+``packet``  the events in order: ``k0 k1 ..``, ``kept`` where the query has FROM and positions are
+            counted, and what is read of them
 
-The units of a run are put together where they arrive, so it does not matter which tasks made them,
-nor in which order their rows lay.
+The packets of a run are put together where they arrive. So it does not matter which tasks made
+them, nor in which order their rows lay.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from cerlab.spark.assignment import BitFields, RangeAssignment
 from cerlab.spark.evaluation import Job, new_evaluation
 from cerlab.spark.runs import SIZE, descents, is_whole, keys_in, survey_run, tables_of
 
-ROWS_OF_A_UNIT = 1 << 18
-"""Minimal rows that a task collects before it makes units of them."""
+ROWS_OF_A_PACKET = 1 << 18
+"""Minimal rows that a task collects before it makes packets of them."""
 
-BYTES_OF_A_UNIT = 1 << 20
-"""Size of a unit, but for one of a single wide row: a task gets a batch of 128 units at once."""
+BYTES_OF_A_PACKET = 1 << 20
+"""Size of a packet, except one of a single wide row: a task gets a batch of 128 at a time."""
 
 
 class Placing(NamedTuple):
@@ -58,36 +58,39 @@ def change_error(what: str) -> BadData:
 # -- where rows are read -------------------------------------------------------------------------
 
 
-def units_of_ranges(
-    batches: Iterable[Any], assignment: RangeAssignment, size: int = ROWS_OF_A_UNIT
+def packets_of_ranges(
+    batches: Iterable[Any], assignment: RangeAssignment, size: int = ROWS_OF_A_PACKET
 ) -> Iterator[Any]:
-    """Rows as they lie to units, each for all ranges that read it.
+    """Rows as they lie to packets, each for all ranges that read it.
 
     Raises `BadData` for rows that are in no run of the first pass.
     """
     for run, rows in _by_run(batches, assignment, size):
-        yield from _units(run, range(assignment.part[run], assignment.reader[run] + 1), rows)
+        yield from _packets(run, range(assignment.part[run], assignment.reader[run] + 1), rows)
 
 
-def units_of_buckets(
+def packets_of_buckets(
     batches: Iterable[Any],
     assignment: RangeAssignment,
     buckets: int,
     fields: BitFields | None = None,
-    size: int = ROWS_OF_A_UNIT,
+    size: int = ROWS_OF_A_PACKET,
 ) -> Iterator[Any]:
-    """Rows with a ``group`` to units, one for each bucket that a run has groups of."""
+    """Rows with a ``group`` to packets, one for each bucket that a run has groups of."""
     for run, rows in _by_run(batches, assignment, size):
         yield from _in_buckets(run, rows, buckets, fields)
 
 
-def units_of_cuts(
-    batches: Iterable[Any], cuts: Sequence[tuple[Any, ...]], parts: int, size: int = ROWS_OF_A_UNIT
+def packets_of_cuts(
+    batches: Iterable[Any],
+    cuts: Sequence[tuple[Any, ...]],
+    parts: int,
+    size: int = ROWS_OF_A_PACKET,
 ) -> Iterator[Any]:
-    """Rows to units between some cuts: run k is from cut k - 1 to cut k. NULL is in the first."""
+    """Put rows into packets: run k is from cut k - 1 to cut k, and NULL is in the first run."""
     for table in tables_of(batches, size):
         for run, piece in _pieces(table, cuts):
-            yield from _units(run, [run * parts // (len(cuts) + 1)], piece)
+            yield from _packets(run, [run * parts // (len(cuts) + 1)], piece)
 
 
 def _by_run(
@@ -218,7 +221,7 @@ def _place(rows: Any, row: int) -> tuple[Any, ...]:
 def _in_buckets(
     run: int, rows: Any, buckets: int, fields: BitFields | None = None
 ) -> Iterator[Any]:
-    """Units of the rows that have a group, which is left out where it is a column."""
+    """Packets of the rows that have a group, which is left out where it is a column."""
     if "group" in rows.schema.names:
         group = rows.column("group")
         rows = rows.drop_columns(["group"])
@@ -229,15 +232,15 @@ def _in_buckets(
     if group.null_count:
         rows, group = rows.filter(group.is_valid()), group.drop_null()
     for number, some in _dealt(rows, np.mod(group.to_numpy(), buckets), buckets):
-        yield from _units(run, [number], some)
+        yield from _packets(run, [number], some)
 
 
 _LONG_DICTIONARY = 1 << 10
-"""Texts that each unit can have beside its rows; with more it gets only its own."""
+"""Texts that each packet can have beside its rows; with more it gets only its own."""
 
 
-def _units(run: int, parts: Sequence[int], rows: Any) -> Iterator[Any]:
-    """Yield the units of some rows, one or several, as record batches for each of some parts."""
+def _packets(run: int, parts: Sequence[int], rows: Any) -> Iterator[Any]:
+    """Yield the packets of some rows, one or several, as record batches for each of some parts."""
     import pyarrow as pa
 
     long = [
@@ -247,16 +250,16 @@ def _units(run: int, parts: Sequence[int], rows: Any) -> Iterator[Any]:
     ]
     for n, name in long:
         rows = rows.set_column(n, name, decoded(rows.column(n)))
-    step = max(1, rows.num_rows * BYTES_OF_A_UNIT // max(1, rows.nbytes))
+    step = max(1, rows.num_rows * BYTES_OF_A_PACKET // max(1, rows.nbytes))
     for start in range(0, rows.num_rows, step):
         some = rows.slice(start, step)
-        for n, name in long:  # the units of a run have one type, whatever file they are of
+        for n, name in long:  # the packets of a run have one type, whatever file they are of
             some = some.set_column(n, name, some.column(n).dictionary_encode())
         content = _ipc_bytes(some)
         columns = {
             "part": pa.array(parts, pa.int32()),
             "run": pa.array([run] * len(parts), pa.int32()),
-            "unit": pa.array([content] * len(parts), pa.binary()),
+            "packet": pa.array([content] * len(parts), pa.binary()),
         }
         yield pa.RecordBatch.from_pydict(columns)
 
@@ -272,7 +275,7 @@ def _ipc_bytes(rows: Any) -> bytes:
     return content
 
 
-# -- where units arrive --------------------------------------------------------------------------
+# -- where packets arrive --------------------------------------------------------------------------
 
 
 class RunRows(NamedTuple):
@@ -294,13 +297,13 @@ class RunRows(NamedTuple):
         return placing.fields is None and bool(self.rows.schema.names == ["k0"])
 
 
-def runs_of_units(batches: Iterable[Any]) -> Iterator[RunRows]:
-    """The runs of some parts, each part's in order; units come sorted by part and run."""
+def runs_of_packets(batches: Iterable[Any]) -> Iterator[RunRows]:
+    """The runs of some parts, each part's in order; packets come sorted by part and run."""
     import pyarrow as pa
 
     rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
-    for (part, run), units in groupby(rows, key=itemgetter(0, 1)):
-        batches = [batch for *_, unit in units for batch in pa.ipc.open_stream(unit)]
+    for (part, run), packets in groupby(rows, key=itemgetter(0, 1)):
+        batches = [batch for *_, packet in packets for batch in pa.ipc.open_stream(packet)]
         counted = [batch for batch in batches if batch.schema.names == ["k0"]]
         if len(counted) in (0, len(batches)):
             yield RunRows(part, run, _together(batches))
@@ -310,7 +313,7 @@ def runs_of_units(batches: Iterable[Any]) -> Iterator[RunRows]:
 
 
 def _together(batches: list[Any]) -> Any:
-    """The rows of some units of a run, in order."""
+    """The rows of some packets of a run, in order."""
     import pyarrow as pa
 
     if len(batches) == 1:
@@ -330,27 +333,27 @@ def _values(column: Any) -> Any:
     return (value.as_buffer() for value in column)
 
 
-def survey_units(
+def survey_packets(
     batches: Iterable[Any], labels: Labels, *, positions: bool, fields: BitFields | None = None
 ) -> Iterator[Any]:
     """Yield a row that describes each run (`cerlab.spark.runs`)."""
-    for unit in runs_of_units(batches):
-        rows = unit.rows if fields is None else fields.decode(unit.rows)
+    for packet in runs_of_packets(batches):
+        rows = packet.rows if fields is None else fields.decode(packet.rows)
         if labels.time in labels.keys and "time" not in rows.schema.names:
             rows = rows.append_column("time", rows.column(f"k{labels.keys.index(labels.time)}"))
-        yield survey_run(unit.run, rows, labels, positions=positions)
+        yield survey_run(packet.run, rows, labels, positions=positions)
 
 
-def number_units(
+def number_packets(
     batches: Iterable[Any], assignment: RangeAssignment, buckets: int, placing: Placing
 ) -> Iterator[Any]:
-    """Units of ranges to units of buckets, whose events are in the order of their positions."""
-    for unit in _check_counts(runs_of_units(batches), assignment, placing):
-        if unit.are_counted(placing):
+    """Packets of ranges to packets of buckets, whose events are in the order of their positions."""
+    for packet in _check_counts(runs_of_packets(batches), assignment, placing):
+        if packet.are_counted(placing):
             continue
-        rows = _with_positions(unit, assignment.before[unit.run], placing)
+        rows = _with_positions(packet, assignment.before[packet.run], placing)
         names = ["k0" if name == "position" else name for name in rows.schema.names]
-        yield from _in_buckets(unit.run, rows.rename_columns(names), buckets)
+        yield from _in_buckets(packet.run, rows.rename_columns(names), buckets)
 
 
 def evaluate_buckets(
@@ -361,7 +364,7 @@ def evaluate_buckets(
     Their events have positions: the last of their keys.
     """
     placing = Placing(has_positions=True, fields=fields)
-    for _, runs in groupby(runs_of_units(batches), key=attrgetter("part")):
+    for _, runs in groupby(runs_of_packets(batches), key=attrgetter("part")):
         run = new_evaluation(job)
         for rows in tables_of((_with_positions(each, 0, placing) for each in runs), size):
             yield from run.push(rows)
@@ -375,16 +378,18 @@ def evaluate_ranges(
     placing: Placing,
     size: int = SIZE,
 ) -> Iterator[Any]:
-    """The answers that end in the ranges whose units these are; each range's come in order."""
-    units = _check_counts(runs_of_units(batches), assignment, placing)
-    for part, some in groupby(units, key=attrgetter("part")):
+    """The answers that end in the ranges whose packets these are; each range's come in order."""
+    packets = _check_counts(runs_of_packets(batches), assignment, placing)
+    for part, some in groupby(packets, key=attrgetter("part")):
         run = new_evaluation(job)
         # The events of the window before come first, and no answer that ends in those is given.
         run.own, run.first = None, assignment.before[bisect_left(assignment.reader, part)]
-        for own, inside in groupby(some, key=lambda unit: assignment.part[unit.run] == unit.part):
+        for own, inside in groupby(
+            some, key=lambda packet: assignment.part[packet.run] == packet.part
+        ):
             if own:
                 run.own = run.read
-            evaluated = (unit for unit in inside if not unit.are_counted(placing))
+            evaluated = (packet for packet in inside if not packet.are_counted(placing))
             events = (_with_positions(u, assignment.before[u.run], placing) for u in evaluated)
             for rows in tables_of(events, size):
                 yield from run.push(rows)
@@ -392,19 +397,19 @@ def evaluate_ranges(
 
 
 def _check_counts(
-    units: Iterable[RunRows], assignment: RangeAssignment, placing: Placing
+    packets: Iterable[RunRows], assignment: RangeAssignment, placing: Placing
 ) -> Iterator[RunRows]:
-    """The same units; raises `BadData` if a part has not as many rows as in the first pass."""
+    """The same packets; raises `BadData` if a part has not as many rows as in the first pass."""
     if not placing.whole:
-        yield from units
+        yield from packets
         return
     counts = assignment.rows if placing.is_numbered else assignment.rows_in_from
-    for part, some in groupby(units, key=attrgetter("part")):
+    for part, some in groupby(packets, key=attrgetter("part")):
         read = 0
-        for unit in some:
-            _same(unit.size, counts[unit.run])
-            read += unit.size
-            yield unit
+        for packet in some:
+            _same(packet.size, counts[packet.run])
+            read += packet.size
+            yield packet
         # The runs that the part reads are consecutive, as `part` and `reader` ascend.
         stretch = slice(bisect_left(assignment.reader, part), bisect_right(assignment.part, part))
         _same(read, sum(counts[stretch]))
@@ -415,11 +420,11 @@ def _same(read: int, before: int) -> None:
         raise change_error(f"a stretch had {before} rows in the first pass and has {read} now")
 
 
-def _with_positions(unit: RunRows, before: int, placing: Placing) -> Any:
+def _with_positions(packet: RunRows, before: int, placing: Placing) -> Any:
     """The rows in FROM without their keys, with positions where they would not be consecutive."""
     import pyarrow as pa
 
-    rows = unit.rows
+    rows = packet.rows
     if placing.fields is not None:
         rows = placing.fields.decode(rows)
         rows = rows.select([name for name in rows.schema.names if name != "group"])
@@ -428,8 +433,8 @@ def _with_positions(unit: RunRows, before: int, placing: Placing) -> Any:
         rows = rows.append_column("position", rows.column(keys[-1]))
     elif placing.is_numbered:
         places = np.arange(before, before + rows.num_rows)
-        if unit.counted is not None:  # no two events have the same keys
-            others = numbers_of(unit.counted.column("k0"))
+        if packet.counted is not None:  # no two events have the same keys
+            others = numbers_of(packet.counted.column("k0"))
             places += np.searchsorted(others, numbers_of(rows.column("k0")))
         rows = rows.append_column("position", pa.array(places))
     if "kept" in rows.schema.names:
