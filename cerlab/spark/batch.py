@@ -15,13 +15,13 @@ from cerlab.model.stream import Stream
 from cerlab.rows.recognise import column_kinds, recognise
 from cerlab.rows.syntax import RowPattern
 from cerlab.rows.types import bind
-from cerlab.spark.assignment import FileRanges, starts_of
 from cerlab.spark.failures import failures
 from cerlab.spark.files import answers_in_files, answers_in_packets, why_not_files
 from cerlab.spark.first_pass import FirstPass, RowRanges, first_pass
 from cerlab.spark.footers import local_path
 from cerlab.spark.frame import Source, quoted, refuse_stream, source_of
 from cerlab.spark.plan import Mode, warn_of_one_task
+from cerlab.spark.ranges import FileRanges, starts_of
 from cerlab.spark.relevant_events import RelevantEvents
 from cerlab.spark.request import (
     Options,

@@ -9,14 +9,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cerlab.spark import packets as tasks
-from cerlab.spark.assignment import (
-    BitFields,
-    FileRanges,
-    RangeAssignment,
-    UnorderedFiles,
-    bit_fields,
-    ranges_in_files,
-)
 from cerlab.spark.footers import (
     Columns,
     NoProof,
@@ -30,6 +22,14 @@ from cerlab.spark.footers import (
 from cerlab.spark.frame import WHOLE, group_of, map_batches
 from cerlab.spark.packets import Placing
 from cerlab.spark.plan import Mode, why_not
+from cerlab.spark.ranges import (
+    BitFields,
+    FileRanges,
+    RangeAssignment,
+    UnorderedFiles,
+    bit_fields,
+    ranges_in_files,
+)
 from cerlab.spark.relevant_events import RelevantEvents, relevant_tests
 from cerlab.spark.request import Request, answer_schema, keys_of
 from cerlab.spark.tasks import GroupedRows, evaluate_files, packets_of_groups

@@ -9,14 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.engine.row_order import MICROSECOND
 from cerlab.errors import BadData
-from cerlab.spark.assignment import (
-    BitFields,
-    FileRanges,
-    RangeAssignment,
-    UnorderedFiles,
-    assign_ranges,
-    coarser,
-)
 from cerlab.spark.files import (
     PACKETS,
     all_groups,
@@ -30,6 +22,14 @@ from cerlab.spark.footers import NoProof
 from cerlab.spark.frame import map_batches
 from cerlab.spark.packets import packets_of_cuts, survey_packets
 from cerlab.spark.plan import Mode, why_not
+from cerlab.spark.ranges import (
+    BitFields,
+    FileRanges,
+    RangeAssignment,
+    UnorderedFiles,
+    assign_ranges,
+    coarser,
+)
 from cerlab.spark.relevant_events import RelevantEvents, relevant_events
 from cerlab.spark.request import Request, keys_of
 from cerlab.spark.runs import SURVEY, Run, in_order, quantiles, runs_in, runs_of, runs_of_survey

@@ -25,8 +25,8 @@ import numpy as np
 from cerlab.engine.row_order import Labels
 from cerlab.errors import BadData
 from cerlab.model.columns import array_from, decoded, numbers_of, order_of
-from cerlab.spark.assignment import BitFields, RangeAssignment
 from cerlab.spark.evaluation import Job, new_evaluation
+from cerlab.spark.ranges import BitFields, RangeAssignment
 from cerlab.spark.runs import SIZE, descents, is_whole, keys_in, survey_run, tables_of
 
 ROWS_OF_A_PACKET = 1 << 18

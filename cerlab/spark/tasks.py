@@ -23,11 +23,11 @@ from cerlab.io.options import empty
 from cerlab.model.columns import array_from, array_of, order_of
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.syntax import Predicate
-from cerlab.spark.assignment import BitFields, FileRanges, UnorderedFiles
 from cerlab.spark.evaluation import Job, new_evaluation
 from cerlab.spark.footers import Columns, RowGroup, inside, parquet_file, resolve
 from cerlab.spark.packets import ROWS_OF_A_PACKET, change_error, packets_of_cuts
 from cerlab.spark.plan import engine_column
+from cerlab.spark.ranges import BitFields, FileRanges, UnorderedFiles
 from cerlab.spark.runs import HINTS, SIZE, integers, numbers_in, run_table, tables_of
 
 RUN_IN_FILES = 1 << 15

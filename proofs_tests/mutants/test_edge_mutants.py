@@ -26,12 +26,12 @@ from cerlab.model.clauses import Consume
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import Operator
-from cerlab.spark import assignment
+from cerlab.spark import ranges
 from cerlab.spark.runs import Run
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
 
-_RESUME, _BEGINS = WindowStarts.resume, assignment.begins_in_events
+_RESUME, _BEGINS = WindowStarts.resume, ranges.begins_in_events
 
 
 def no_last_instant(self: WindowStarts, state: Any, read: int) -> None:
@@ -78,7 +78,7 @@ def begins(row: tuple[int, list[int]]) -> bool:
     width, expected = row
     runs = [Run((n,), (n,), 2, 2, 2 * n, 2 * n + 1) for n in range(6)]
     runs[2] = Run((2,), (2,), 2, 0)
-    return assignment.begins_in_events(runs, [0, 2, 4], width) == expected
+    return ranges.begins_in_events(runs, [0, 2, 4], width) == expected
 
 
 BACK = on_rows(
@@ -107,7 +107,7 @@ MUTANTS = [
         {**ambiguity._ORDERS, Operator.GE: {1}},
         id="at_least_is_more",
     ),
-    mutant(CUTS, assignment, "begins_in_events", rows_of_other_streams_count),
+    mutant(CUTS, ranges, "begins_in_events", rows_of_other_streams_count),
 ]
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from cerlab.errors import CerlabError
-from cerlab.spark import assignment as bit_fields
 from cerlab.spark import packets
+from cerlab.spark import ranges as bit_fields
 from cerlab.spark.plan import Mode
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.spark.test_any_split import check

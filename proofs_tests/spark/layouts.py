@@ -21,9 +21,8 @@ from cerlab.engine.row_order import Labels
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.predicates.truth import partition_key, satisfies
-from cerlab.spark import assignment as plans
 from cerlab.spark import packets as tasks
-from cerlab.spark.assignment import BitFields, RangeAssignment, bit_fields
+from cerlab.spark import ranges as plans
 from cerlab.spark.evaluation import Job
 from cerlab.spark.packets import Placing
 from cerlab.spark.plan import (
@@ -33,6 +32,7 @@ from cerlab.spark.plan import (
     time_attribute,
     window_width,
 )
+from cerlab.spark.ranges import BitFields, RangeAssignment, bit_fields
 from cerlab.spark.relevant_events import PlanOverBits, plan_over_bits
 from cerlab.spark.runs import (
     Run,

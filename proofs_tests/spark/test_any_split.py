@@ -18,8 +18,9 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.spark import assignment, evaluation, relevant_events, runs
+from cerlab.spark import evaluation, relevant_events, runs
 from cerlab.spark import packets as tasks
+from cerlab.spark import ranges as plans
 from cerlab.spark.plan import Mode, why_not
 from cerlab.testing import with_limit
 from proofs_tests.spark import layouts
@@ -121,14 +122,14 @@ def test_runs_of_a_bucket_in_another_order_are_seen(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("begins", ["begins_in_time", "begins_in_events"])
 def test_a_run_that_a_window_needs_is_missed(monkeypatch: pytest.MonkeyPatch, begins: str) -> None:
-    right = getattr(assignment, begins)
+    right = getattr(plans, begins)
 
     def late(runs: Any, starts: Any, width: Any) -> list[int]:
         return [
             min(n + 1, start) for n, start in zip(right(runs, starts, width), starts, strict=True)
         ]
 
-    monkeypatch.setattr(assignment, begins, late)
+    monkeypatch.setattr(plans, begins, late)
     assert some_case_fails(Mode.RANGES)
 
 

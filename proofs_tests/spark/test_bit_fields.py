@@ -6,7 +6,7 @@ from random import Random
 
 import pyarrow as pa
 
-from cerlab.spark.assignment import BITS, BitField, bit_fields
+from cerlab.spark.ranges import BITS, BitField, bit_fields
 from proofs_tests.suite import Suite
 
 LEAST, GREATEST = -(2**63), 2**63 - 1

@@ -23,13 +23,14 @@ from cerlab.automata.plan import plan_to_bytes
 from cerlab.engine.row_order import Labels
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
-from cerlab.spark import assignment, packets
+from cerlab.spark import packets
+from cerlab.spark import ranges as plans
 from cerlab.spark import tasks as task_files
-from cerlab.spark.assignment import UnorderedFiles, ranges_in_files
 from cerlab.spark.evaluation import Evaluation, Job
 from cerlab.spark.footers import Columns, NoProof, RowGroups, layout, row_groups
 from cerlab.spark.packets import Placing, survey_packets
 from cerlab.spark.plan import Mode, attributes_of_job, time_attribute
+from cerlab.spark.ranges import UnorderedFiles, ranges_in_files
 from cerlab.spark.relevant_events import relevant_tests, why_all_events
 from cerlab.spark.runs import Run, in_order, quantiles, runs_in, runs_of_survey
 from cerlab.spark.task_outputs import GroupRows, RowNames
@@ -329,14 +330,14 @@ def some_case_fails(folder: Path) -> bool:
 def test_a_cluster_that_a_window_needs_is_missed(
     monkeypatch: pytest.MonkeyPatch, begins: str, tmp_path: Path
 ) -> None:
-    right = getattr(assignment, begins)
+    right = getattr(plans, begins)
 
     def late(runs: Any, starts: Any, width: Any) -> list[int]:
         return [
             min(n + 1, start) for n, start in zip(right(runs, starts, width), starts, strict=True)
         ]
 
-    monkeypatch.setattr(assignment, begins, late)
+    monkeypatch.setattr(plans, begins, late)
     assert some_case_fails(tmp_path)
 
 

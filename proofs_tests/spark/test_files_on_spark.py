@@ -15,11 +15,11 @@ import pytest
 
 import cerlab
 from cerlab.spark import footers
-from cerlab.spark.assignment import FileRanges
 from cerlab.spark.batch import answers, write
 from cerlab.spark.files import bare_scan, files_below, why_not_files
 from cerlab.spark.first_pass import RowRanges, first_pass
 from cerlab.spark.footers import NoProof
+from cerlab.spark.ranges import FileRanges
 from cerlab.spark.request import request_of
 
 ROWS = 400

@@ -23,12 +23,12 @@ from cerlab.compile.pattern import as_pattern
 from cerlab.engine.row_order import Labels
 from cerlab.spark import footers
 from cerlab.spark import tasks as task_files
-from cerlab.spark.assignment import UnorderedFiles, ranges_in_files
 from cerlab.spark.evaluation import Job
 from cerlab.spark.footers import Columns, Layout, NoProof, layout, row_groups
 from cerlab.spark.inputs import footer_schema, inputs_of
 from cerlab.spark.packets import survey_packets
 from cerlab.spark.plan import Mode, engine_column
+from cerlab.spark.ranges import UnorderedFiles, ranges_in_files
 from cerlab.spark.runs import runs_of_survey
 from cerlab.spark.tasks import answers_of_range, packets_of_files, sample_of_files
 from cerlab.spark.writer import refuse_input

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from cerlab.model.clauses import TimeWindow
-from cerlab.spark.assignment import FileRanges
 from cerlab.spark.batch import answers
 from cerlab.spark.first_pass import first_pass
 from cerlab.spark.plan import Mode
+from cerlab.spark.ranges import FileRanges
 from cerlab.spark.request import request_of
 from proofs_tests.spark.test_any_split import case_for
 from proofs_tests.spark.test_files import write

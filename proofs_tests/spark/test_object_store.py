@@ -12,11 +12,11 @@ import pytest
 from pyarrow.fs import FileSelector
 
 from cerlab.cli import main
-from cerlab.spark.assignment import FileRanges
 from cerlab.spark.batch import answers
 from cerlab.spark.first_pass import RowRanges, first_pass
 from cerlab.spark.footers import inside, resolve
 from cerlab.spark.inputs import frame_of, inputs_of
+from cerlab.spark.ranges import FileRanges
 from cerlab.spark.request import request_of
 from proofs_tests.spark.test_files_on_spark import QUERY, ROWS, expected, rows_of, table
 

@@ -13,7 +13,9 @@ import pytest
 import cerlab
 from cerlab.automata.plan import plan_to_bytes
 from cerlab.spark import runs as module
-from cerlab.spark.assignment import (
+from cerlab.spark.evaluation import Job
+from cerlab.spark.packets import Placing, evaluate_ranges, packets_of_ranges
+from cerlab.spark.ranges import (
     begins_in_events,
     begins_in_time,
     coarser,
@@ -21,8 +23,6 @@ from cerlab.spark.assignment import (
     range_assignment,
     starts_of,
 )
-from cerlab.spark.evaluation import Job
-from cerlab.spark.packets import Placing, evaluate_ranges, packets_of_ranges
 from cerlab.spark.runs import Run, descents, in_order, runs_in, runs_of
 
 
