@@ -192,6 +192,10 @@ class Places:
         """Return the key of each partition."""
         return self._keys.keys() if self._keys.attributes else [()]
 
+    def keys_of(self, partitions: Sequence[int]) -> list[tuple[Value, ...]]:
+        """Return the key of each of some partitions."""
+        return self._keys.only(partitions).keys() if self._keys.attributes else self.keys()
+
     def copy(self) -> Places:
         """Return another one that goes on from here."""
         other = copy(self)

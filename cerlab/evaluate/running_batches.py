@@ -88,7 +88,8 @@ class Batches:
         """Take over the totals of a driver that is to read a batch; raises as `read`."""
         plan, request = driver.plan, query.request
         self._driver, self._query = driver, query
-        self._owners: list[tuple[Key, tuple[Value, ...]]] = []
+        self._owners: dict[int, tuple[Key, tuple[Value, ...]]] = {}
+        """The key of each partition that has had answers, and its values."""
         parts = [*driver.substreams.values()]
         keys = [tuple(value for _, value in key) for key in driver.substreams]
         pointers = [part.pointer.state() if part.pointer else (0, []) for part in parts]
@@ -190,16 +191,19 @@ class Batches:
     def _endings(self, totals: EndTotals, partitions: Int64s) -> Iterator[Ending]:
         """The rows of the kernel; one for each group where ends do not matter."""
         request, numbering = self._query.request, self._numbering
-        if len(partitions) and int(partitions.max()) >= len(self._owners):
+        # of the partitions that end answers here alone: there may be a million others
+        some, place = np.unique(partitions, return_inverse=True)
+        ended = some.tolist()
+        if fresh := [p for p in ended if p not in self._owners]:
             names = self._driver.plan.partition
-            for key in self._places.keys()[len(self._owners) :]:
+            for p, key in zip(fresh, self._places.keys_of(fresh), strict=True):
                 of_key = dict(zip(names, key, strict=True))
                 owner = tuple(of_key[name] for name in request.key)
-                self._owners.append((_key(names, key, request.key), owner))
+                self._owners[p] = _key(names, key, request.key), owner
         if "end" not in request.groups:
             number: dict[Key, int] = {}
-            of_owners = [number.setdefault(key, len(number)) for key, _ in self._owners]
-            by = np.array(of_owners, np.int64)[partitions]
+            of_owners = [number.setdefault(self._owners[p][0], len(number)) for p in ended]
+            by = np.array(of_owners, np.int64)[place]
             every = np.arange(len(partitions))
             rows = group_rows(totals._replace(end=every), [by, totals.start, totals.group])
             partitions, totals = partitions[rows.end], rows._replace(end=totals.end[rows.end])

@@ -14,7 +14,7 @@ import pytest
 
 import cerlab
 from cerlab.engine.reference import totals as reference
-from cerlab.evaluate import thresholds
+from cerlab.evaluate import running_batches, thresholds
 from proofs_tests.engine.test_aggregates import TotalsCounter
 from proofs_tests.engine.test_aggregates_by_hand import RISES
 from proofs_tests.suite import Suite
@@ -222,3 +222,28 @@ def test_the_least_of_integers_and_doubles_is_a_double_however_events_are_pushed
         pushes = [session.push(events[n : n + size]) for n in range(0, 201, size)]
         assert {push.schema.field("max(A.v)").type for push in pushes} == {pa.float64()}
         assert pushes[-1].to_pylist()[-1]["max(A.v)"] == 3.0
+
+
+@pytest.mark.parametrize("keys", [100, 10_000])
+def test_a_batch_looks_at_the_keys_that_end_answers_alone(keys: int) -> None:
+    """Others are numbers in arrays, however many there are, by a count of the keys made."""
+    query = cerlab.parse_query("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 50000 [t]")
+    looks: list[Any] = []
+    key_of = running_batches._key
+
+    def counted(*arguments: Any) -> Any:
+        looks.append(arguments)
+        return key_of(*arguments)
+
+    events = [{"type": "A", "k": n % keys, "t": n} for n in range(20_000)]
+    for at in (5_000, 5_001, 17_000):
+        events[at]["type"] = "B"
+    rows = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running_batches, "_key", counted)
+        session = query.aggregating(group_by="key")
+        for start in range(0, 20_000, 4_000):
+            rows += session.push(events[start : start + 4_000]).to_pylist()
+    assert len(looks) == len({row["k"] for row in rows}) <= 3
+    last = {row["k"]: row for row in rows}
+    assert [*last.values()] == query.run(events).aggregate(group_by="key").to_pylist()
