@@ -435,12 +435,25 @@ def concat_columns(chunks: Sequence[Column]) -> Column:
     import pyarrow as pa
 
     kinds = {chunk.type if is_arrow(chunk) else None for chunk in chunks} - {pa.null()}
+    if len(kinds) > 1 and None not in kinds and all(map(is_text, kinds)):
+        chunks = _without_codes(chunks)
+        kinds = {chunk.type for chunk in chunks} - {pa.null()}
     if None in kinds or len(kinds) > 1:
         whole = None if None in kinds else _in_one_unit(chunks, kinds)
         return Chunks(chunks) if whole is None else whole
     kind = kinds.pop() if kinds else pa.null()
     whole = [c if c.type == kind else pa.nulls(len(c), kind) for c in chunks]
     return encode_text(pa.chunked_array(whole, kind))
+
+
+def _without_codes(chunks: Sequence[Any]) -> list[Any]:
+    """Return columns of text as texts of one type, none of them codes or views."""
+    import pyarrow as pa
+
+    texts = [decoded(c) if pa.types.is_dictionary(c.type) else c for c in chunks]
+    is_small = {text.type for text in texts} <= {pa.null(), pa.string()}
+    kind = pa.string() if is_small else pa.large_string()
+    return [text if pa.types.is_null(text.type) else text.cast(kind) for text in texts]
 
 
 def _in_one_unit(chunks: Sequence[Any], kinds: Collection[Any]) -> Any | None:

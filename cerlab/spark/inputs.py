@@ -151,20 +151,22 @@ def read(
 
 def frame_of(spark: SparkSession, found: Inputs, schema: Schema | None = None) -> DataFrame:
     """Return the events of some files as `read` does."""
+    paths = [file.place for file in found.files]
+    types = None
+    if found.holds_columns and not found.read_by_tasks:
+        types = footer_schema(paths)
     if not found.holds_columns:
         frame = frame_of_texts(spark, found, untyped=schema is not None)
-    elif found.read_by_tasks:
+    elif types is not None:
+        frame = spark.read.schema(types).parquet(*map(as_it_is, paths))
+    elif not found.read_by_tasks and _are_alike(paths):
+        reader = spark.read.option("mergeSchema", not found.files)
+        frame = reader.parquet(*map(as_it_is, paths or found.places))
+    else:  # Spark unites no types of different widths
         types = schema_for_tasks(found, as_text=schema is not None)
         read_all = partial(rows_of_files, files=found.files, schema=arrow_schema(types))
-        numbers = spark.range(0, len(found.files), 1, len(found.files))
+        numbers = spark.range(0, len(paths), 1, len(paths))
         frame = map_batches(numbers, read_all, types)
-    else:
-        paths = [file.place for file in found.files]
-        footer_types = footer_schema(paths)
-        # else a column that the file lacks that Spark looks into would be NULL in all rows
-        merged = spark.read.option("mergeSchema", True)
-        reader = merged if footer_types is None else spark.read.schema(footer_types)
-        frame = reader.parquet(*map(as_it_is, paths or found.places))
     return frame if schema is None else conform(frame, schema, found.places[0])
 
 
@@ -281,6 +283,12 @@ def footer_schema(paths: Sequence[str]) -> StructType | None:
     return StructType([*fields.values()])
 
 
+def _are_alike(paths: Sequence[str]) -> bool:
+    """Return whether files have the same columns of the same types."""
+    schemas = [parquet_file(path).schema_arrow for path in paths]
+    return all(schema.equals(schemas[0]) for schema in schemas)
+
+
 def _wider(before: StructField, field: StructField) -> StructField:
     """The field that holds the numbers of both; `before` for types that have no such."""
     from pyspark.sql.types import DoubleType, FloatType, IntegralType, LongType, StructField
@@ -308,6 +316,7 @@ def _of_file(file: str) -> StructType | None:
     for field in schema:
         if pa.types.is_duration(field.type):  # Spark reads the integers that Parquet has there
             raise _no_durations(f"column '{field.name}' is {field.type}")
+        _check_digits(field.type, field.name)
     if not all(_is_plain(field.type) for field in schema):
         return None
     struct = StructType()
@@ -321,6 +330,22 @@ def _no_durations(what: str) -> BadData:
     message = f"Spark has no durations of nanoseconds, and {what}"
     hint = "cast it to integers and compare numbers, or run the query without Spark"
     return BadData("CER0741", message, hint=hint)
+
+
+def _check_digits(kind: Any, name: str) -> None:
+    """Raise `BadData` for decimals that are too long for Spark."""
+    from pyarrow import types
+
+    if types.is_decimal(kind) and kind.precision > _MOST_DIGITS:
+        raise BadData(
+            "CER0741",
+            f"decimals of Spark have {_MOST_DIGITS} digits, and column '{name}' is {kind}",
+            hint="cast it to doubles or to text, or drop it",
+        )
+
+
+_MOST_DIGITS = 38
+"""Digits of a decimal of Spark at most."""
 
 
 def schema_for_tasks(found: Inputs, *, as_text: bool) -> StructType:
@@ -356,6 +381,8 @@ def _joined(before: Any, field: Any, place: str) -> Any:
     kind = field.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        kind = pa.timestamp(kind.unit, "UTC")  # the zone is that in which a moment is written
     if before is None or before == kind:
         return kind
     both = (pa.schema([(field.name, each)]) for each in (before, kind))
@@ -379,6 +406,7 @@ def _spark_type(kind: Any, name: str) -> Any:
 
     if types.is_duration(kind):
         raise _no_durations(f"column '{name}' is {kind}")
+    _check_digits(kind, name)
     if types.is_unsigned_integer(kind):
         wide = spark_types.DecimalType(20, 0)
         return wide if kind.bit_width == 64 else spark_types.LongType()

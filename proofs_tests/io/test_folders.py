@@ -212,3 +212,18 @@ def test_a_folder_is_the_file_with_its_keys_as_cells(suite: Suite, tmp_path: Pat
 
 def typed(some: list[tuple[str, dict[str, Any]]]) -> list[Any]:
     return [(kind, [(n, type(v), str(v)) for n, v in row.items()]) for kind, row in some]
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson", "parquet", "arrow"])
+def test_texts_of_any_arrow_type_are_one_column(form: str, tmp_path: Path) -> None:
+    kinds = (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()), pa.null())
+    for n, kind in enumerate(kinds):
+        words = ["x", None, "x"] if kind != pa.null() else [None] * 3
+        column = pa.array(words).dictionary_encode() if pa.types.is_dictionary(kind) else words
+        table = pa.table({"type": ["A"] * 3, "w": pa.array(column, kind)})
+        feather.write_feather(table, tmp_path / f"{n}.arrow")
+    out = tmp_path / f"out.{form}"
+    assert main(["convert", str(tmp_path), str(out)]) == 0
+    found = [attributes.get("w") for _, attributes in events(out)]
+    assert found == [None if n == 3 else word for n in range(4) for word in ("x", None, "x")]
+    assert pa.types.is_dictionary(cerlab.Stream.read(tmp_path).columns["w"].type)

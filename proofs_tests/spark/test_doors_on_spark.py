@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import cerlab
 from cerlab.cli import main
-from proofs_tests.io.test_doors import as_doubles
+from cerlab.model.columns import is_text
+from proofs_tests.io.test_column_doors import tables_of, writable
+from proofs_tests.io.test_column_doors import write as write_tables
+from proofs_tests.io.test_doors import as_doubles, files_of, written
 from proofs_tests.io.test_folders import FORMATS, write
 from proofs_tests.io.test_text import typed_events
+from proofs_tests.suite import Suite
 
 
 def events_of(events: Any) -> list[Any]:
@@ -159,3 +167,90 @@ def test_files_arrive_in_folders_with_keys(spark: Any, form: str, tmp_path: Path
     writer = frame.writeStream.foreachBatch(lambda batch, _: rows.extend(batch.collect()))
     writer.trigger(availableNow=True).start().awaitTermination()
     assert sorted((row["v"], row["k"]) for row in rows) == [(1, 7), (2, 8)]
+
+
+REFUSED = ("CER0741", "CER0742", "CER0784")
+"""Codes of errors for values that Spark has no type for, although events have them."""
+
+
+def draw(rng: Random, form: str, folder: Path) -> bool:
+    """Write random files of a format; return whether they hold what Spark has no type for."""
+    if form in ("parquet", "arrow"):
+        tables = tables_of(rng)
+        while not writable(tables, form) or (is_beyond(tables, form) and rng.random() < 0.8):
+            tables = tables_of(rng)
+        write_tables(rng, tables, form, folder)
+        return is_beyond(tables, form)
+    texts = files_of(rng)
+    # rows without a type are refused with the order of the stream, after all are read
+    while texts.kind != form or texts.schema or {*texts.bad} & {',"a,b"', '{"i": 1}'}:
+        texts = files_of(rng)
+    written(rng, texts, folder, rng.choice(("\n", "\r\n")))
+    return False
+
+
+def is_beyond(tables: list[pa.Table], form: str) -> bool:
+    """Return whether a column has a type that Spark has not, or types that it does not unite."""
+    kinds: dict[str, set[str]] = {}
+    for table in tables:
+        for field, column in zip(table.schema, table.columns, strict=True):
+            kind = field.type
+            if pa.types.is_duration(kind) or getattr(kind, "precision", 0) > 38:
+                return True
+            if pa.types.is_timestamp(kind) and kind.unit == "ns":
+                whole = column.cast(pa.int64()).drop_null().to_pylist()
+                if form == "parquet" or any(n % 1000 for n in whole):
+                    return True
+            if not pa.types.is_null(kind):
+                kinds.setdefault(field.name, set()).add(_words(kind))
+    return any(len(words) > 1 for words in kinds.values())
+
+
+def _words(kind: Any) -> str:
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_timestamp(value):
+        return f"moments {value.tz is None}"
+    tests = (pa.types.is_integer, pa.types.is_floating, is_text)
+    return next((test.__name__ for test in tests if test(value)), str(value))
+
+
+def has_no_type(events: list[Any]) -> bool:
+    """Return whether an attribute has values of several types, or finer moments than Spark."""
+    values = [value for _, _, row in events for value in row]
+    kinds = {(name, kind) for name, kind, _ in values}
+    moments = [int(text[22:-1]) for _, kind, text in values if kind == "Timestamp"]
+    return len(kinds) > len({name for name, _ in kinds}) or any(n % 1000 for n in moments)
+
+
+def said(read: Callable[[Any], list[Any]], source: Any) -> tuple[str, list[Any]]:
+    """Return the first line of the error, and the events."""
+    try:
+        return "", read(source)
+    except cerlab.BadData as error:
+        return str(error).splitlines()[0], []
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_random_files_have_the_same_events_and_errors(
+    spark: Any, suite: Suite, form: str, tmp_path: Path
+) -> None:
+    def case(rng: Random) -> bool:
+        beyond = draw(rng, form, tmp_path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            error, expected = said(here, tmp_path)
+            found_error, found = said(partial(on_spark_or_error, spark), tmp_path)
+            if error[:7] == found_error[:7] == "CER0741":  # Spark names no file for such a column
+                return True
+            if error and found_error != error:
+                # tasks read files in parallel: each may be the first to fail
+                errors = [said(here, path)[0] for path in tmp_path.iterdir()]
+                assert found_error in errors or beyond, (error, found_error)
+                return True
+        if beyond or has_no_type(expected):
+            assert found == expected or found_error.startswith(REFUSED), found_error
+            return not found_error
+        assert (found_error, found) == (error, expected)
+        return bool(expected or error)
+
+    suite.run(case, deep_count=400)
