@@ -99,7 +99,7 @@ class CellReader(ABC):
                 return {
                     name: self._types.read(name, column, quoted=name in quoted)
                     if is_text(column.type)
-                    else column
+                    else self._types.noted(name, column)
                     for name, column in columns.items()
                 }
             except Misfit:

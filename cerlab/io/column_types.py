@@ -45,6 +45,13 @@ _TRUTHS = {"true", "false"}
 _FEW = 64
 """Cells that are tried first: most columns of text show themselves there."""
 
+_MANY, _DIFFERENT = 1_000, 0.8
+"""Text hardly repeats if this share of this many cells differ.
+
+To code 500,000 texts of 300,000 users block by block takes 0.10 s, and the dictionaries have to be
+united; to code them together takes 0.05 s.
+"""
+
 _NAMES = {INTEGER: "int", DOUBLE: "double", pa.bool_(): "boolean", MOMENT: "timestamp"}
 _NAMES |= {FAR_MOMENT: "timestamp"}
 _NAMES |= dict.fromkeys((INSTANT, FAR_INSTANT), "timestamp with a zone")
@@ -70,6 +77,8 @@ class ColumnTypes:
         self.settled = False
         self.read_again = False
         """Whether earlier blocks hold values of a column that is text by now."""
+        self.differing: frozenset[str] = frozenset()
+        """The columns of text whose cells hardly repeat: they are coded where they are used."""
         self._rounded: dict[str, int] = {}
         self._fine: frozenset[str] = frozenset()
         """The columns of moments that need more than microseconds."""
@@ -122,7 +131,7 @@ class ColumnTypes:
         """
         known = self.kinds.get(name, NULL)
         if known == TEXT:
-            return encode_text(texts)
+            return texts if name in self.differing else encode_text(texts)
         values = encode_text(texts) if quoted else typed(texts)
         kind = self._joined(name, known, values)
         if kind != known:
@@ -135,7 +144,10 @@ class ColumnTypes:
         self._note_dates(name, texts, known, kind, quoted=quoted)
         self.kinds[name] = kind
         if kind == TEXT:
-            return values if pa.types.is_dictionary(values.type) else encode_text(texts)
+            coded = values if pa.types.is_dictionary(values.type) else encode_text(texts)
+            if len(texts) >= _MANY and len(coded.dictionary) > _DIFFERENT * len(texts):
+                self.differing |= {name}
+            return coded
         if kind == LARGE:
             return texts.cast(LARGE)
         if values.type == DOUBLE:
@@ -144,12 +156,16 @@ class ColumnTypes:
 
     def _joined(self, name: str, known: Any, values: Any) -> Any:
         """Return the type of a column and of more values."""
-        kind = kind_of(values)
-        if kind in (MOMENT, INSTANT) and (numbers_of(values.cast(pa.int64())) % 1000).any():
-            self._fine |= {name}
-        kind = join(known, kind)
+        kind = join(known, kind_of(self.noted(name, values)))
         # no unit of 64 bits holds moments far away and nanoseconds
         return TEXT if kind in (FAR_MOMENT, FAR_INSTANT) and name in self._fine else kind
+
+    def noted(self, name: str, values: Any) -> Any:
+        """Return values of a column; note moments that need more than microseconds."""
+        is_moment = kind_of(values) in (MOMENT, INSTANT) and name not in self._fine
+        if is_moment and (numbers_of(values.cast(pa.int64())) % 1000).any():
+            self._fine |= {name}
+        return values
 
     def _note_dates(self, name: str, texts: Any, known: Any, kind: Any, *, quoted: bool) -> None:
         """Note whether a column that becomes text holds dates, and the cell that is none."""

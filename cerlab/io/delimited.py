@@ -36,11 +36,11 @@ from cerlab.io.parts import (
     Refused,
     Rows,
     TextRow,
-    line_ends,
+    has_plain_quotes,
     line_offset,
     lone_returns,
+    new_lines,
     one_array,
-    plain_quotes,
 )
 from cerlab.io.text_writer import cells_of, csv_rows
 from cerlab.io.written import cannot_hold, check_names, checked_cells, place_of
@@ -139,7 +139,7 @@ def _no_csv(error: csv.Error, reading: Reading, row: int) -> BadData:
 def text_columns(data: bytes, header: Header, known: Mapping[str, Any]) -> dict[str, Any]:
     """Return the cells of whole lines as Arrow arrays of text, by column.
 
-    Columns that are `known` to be integers or doubles may be numbers already, and text in codes: to
+    Columns that are `known` to be numbers or moments may be these already, and text in codes: to
     read them as text first takes half as long again. Raises `Refused` for what pyarrow does not
     read, or reads where Python's reader refuses.
     """
@@ -148,7 +148,7 @@ def text_columns(data: bytes, header: Header, known: Mapping[str, Any]) -> dict[
     quotes = b'"' in data
     if header.positional or b"\0" in data or lone_returns(data):
         raise Refused
-    if quotes and plain_quotes(data, b'"', header.delimiter.encode()) is None:
+    if quotes and not has_plain_quotes(data, b'"', header.delimiter.encode()):
         raise Refused
     if not data.endswith(b"\n"):
         data += b"\n"
@@ -164,8 +164,8 @@ def text_columns(data: bytes, header: Header, known: Mapping[str, Any]) -> dict[
         raise Refused
     columns = {name: one_array(table.column(name)) for name in header.written}
     if quotes:  # pyarrow closes a quotation that is open at the end
-        last = columns[header.written[-1]].cast(pa.string())
-        if table.num_rows < len(line_ends(data)) or str(last[-1]).endswith("\n"):
+        last = columns[header.written[-1]][-1:].cast(pa.string())
+        if table.num_rows < new_lines(data) or str(last[-1]).endswith("\n"):
             raise Refused
     for name, key in zip(header.names[len(columns) :], header.keys, strict=True):
         columns[name] = pa.repeat(pa.scalar(key, pa.string()), table.num_rows)
@@ -179,7 +179,9 @@ def _direct(known: Any, data: bytes) -> Any:
     """
     import pyarrow as pa
 
-    if known == pa.float64() or (known == pa.int64() and b"x" not in data and b"X" not in data):
+    is_moment = known is not None and pa.types.is_timestamp(known) and known.unit == "ns"
+    is_integer = known == pa.int64() and b"x" not in data and b"X" not in data
+    if is_moment or is_integer or known == pa.float64():
         return known
     return pa.dictionary(pa.int32(), pa.string()) if known == pa.string() else pa.string()
 
@@ -324,8 +326,7 @@ class _CsvReader(CellReader):
         return b'"' not in data
 
     def rows(self, data: bytes) -> Rows:
-        known = self._types.kinds if self._reading.schema is None else {}
-        columns = text_columns(data, self._header, known)
+        columns = text_columns(data, self._header, self._known())
         count = len(next(iter(columns.values())))
         types = _event_types(columns.pop("type", None), type_of_all(self._reading.type_name), count)
         streams = columns.pop("stream", None)
@@ -335,6 +336,13 @@ class _CsvReader(CellReader):
             if streams is not None:
                 columns["stream"] = encode_text(streams)
             return Rows({**columns, "type": types}, count, (names,))
+
+    def _known(self) -> dict[str, Any]:
+        """Return the types of columns that pyarrow may read as they are, or text as codes."""
+        if self._reading.schema is not None:
+            return {}
+        differing = self._types.differing
+        return {n: kind for n, kind in self._types.kinds.items() if n not in differing}
 
     def _text_rows(self, lines: Iterable[str], before: int, *, last: bool) -> Iterator[TextRow]:
         return text_rows(lines, self._header, self._reading, before=before, last=last)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from cerlab.budget import poll
 from cerlab.errors import BadData
 from cerlab.io.conversion import Key
-from cerlab.model.columns import Column, array_of, as_arrow, concat_columns, values_of
+from cerlab.model.columns import Column, Columns, array_of, as_arrow, concat_columns, values_of
 from cerlab.model.event import Event, Schema, value_of
 from cerlab.model.stream import Stream, TimeAxis
 
@@ -72,25 +72,19 @@ def lone_returns(data: bytes) -> int:
     return int(np.count_nonzero(after != 10))
 
 
-def plain_quotes(data: bytes, quote: bytes, delimiters: bytes) -> NDArray[np.uint8] | None:
-    """Return what stands before each quotation, where each is a whole cell; else None.
-
-    pyarrow takes others too, as ``"a"b``.
-    """
+def has_plain_quotes(data: bytes, quote: bytes, delimiters: bytes) -> bool:
+    """Return whether each quotation is a whole cell; pyarrow takes others too, as ``"a"b``."""
     import numpy as np
 
     characters = np.frombuffer(b"\n" + data + b"\n", np.uint8)
     quotes = np.flatnonzero(characters == quote[0])
-    before, after = characters[quotes - 1], characters[quotes + 1]
     is_end = np.zeros(256, np.bool_)  # ten times as fast as `isin`
     is_end[list(delimiters + b"\n")] = True
-    first = is_end[before]
+    # quotes open and close in turn
+    if len(quotes) % 2 or not is_end[characters[quotes[::2] - 1]].all():
+        return False
     is_end[ord("\r")] = True
-    last = is_end[after]
-    openings = np.count_nonzero(first)
-    if openings != np.count_nonzero(last) or 2 * openings != len(quotes) or (first & last).any():
-        return None
-    return before[first]
+    return bool(is_end[characters[quotes[1::2] + 1]].all())
 
 
 def one_array(column: Any) -> Any:
@@ -268,7 +262,7 @@ def stream_of(
             before += length(part)
 
     names = dict.fromkeys(name for part in parts for name in column_names(part))
-    columns = {name: concat_columns([column_of(part, name) for part in parts]) for name in names}
+    columns = Columns(names, lambda name: concat_columns([column_of(p, name) for p in parts]))
     count = sum(map(length, parts))
     return kind.from_columns(columns, count, load, time=axis, schema=schema, between=between)
 

@@ -1,4 +1,4 @@
-"""Text of Parquet that hardly repeats is coded where it is used, and has the types of all text."""
+"""Text of Parquet and CSV that hardly repeats is coded where it is used."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 from pyarrow import parquet
 
 import cerlab
+from cerlab.io.options import FileOptions
+from cerlab.io.parts import column_of
 from cerlab.io.source import as_source
 from cerlab.model import columns
 
@@ -98,3 +100,22 @@ def test_keys_of_events_that_matter_are_coded(
     if verb == "by key":
         expected = [{**row, "user": f"user number {row['user']}"} for row in expected]
     assert found == expected
+
+
+def test_different_texts_of_csv_are_codes_once_they_are_used(tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    notes = ["" if n % 3 else f"note {n % 7}" for n in range(10_000)]
+    rows = (f"{'AB'[n % 2]},user number {n},{note}\n" for n, note in enumerate(notes))
+    path.write_text("type,user,note\n" + "".join(rows))
+    *_, last = as_source(path).parts(FileOptions())
+    kinds = {name: column_of(last, name).type for name in ("type", "user", "note")}
+    assert kinds.pop("user") == pa.string()
+    assert all(map(pa.types.is_dictionary, kinds.values()))
+    stream = cerlab.Stream.read(path)
+    assert [event.attributes["user"] for event in stream] == TABLE["user"].to_pylist()
+    for table in (cerlab.Stream.read(path).to_arrow(), pa.table(dict(stream.columns))):
+        assert table.schema.field("user").type == pa.dictionary(pa.int32(), pa.string())
+        assert table["user"].to_pylist() == TABLE["user"].to_pylist()
+        assert table["note"].to_pylist() == [note or None for note in notes]
+    rows_of = cerlab.match_recognize("MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (A))", path)
+    assert rows_of["user"].to_pylist() == TABLE["user"].to_pylist()
