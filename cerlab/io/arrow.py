@@ -419,10 +419,11 @@ class FileTable:
     Threads may share it.
     """
 
-    def __init__(self, file: ColumnFile) -> None:
-        self._file = file
-        self.schema = file.schema
-        self.column_names: list[str] = file.schema.names
+    def __init__(self, file: ColumnFile, *, coded: bool) -> None:
+        """Text is `coded` as in `ColumnFile.table`."""
+        self._file, self._coded = file, coded
+        self.schema = file.schema if coded else file._schema
+        self.column_names: list[str] = self.schema.names
         self._columns: dict[str, Any] = {}
         self._looks = 0
         self._lock = Lock()
@@ -435,18 +436,18 @@ class FileTable:
 
     def append_column(self, name: str, column: Any) -> FileTable:
         """Return the rows with one column more."""
-        more = FileTable(self._file)
+        more = FileTable(self._file, coded=self._coded)
         more.schema = self.schema.append(_field(name, column))
         more.column_names = [*self.column_names, name]
         more._columns = {**self._columns, name: column}
         return more
 
-    def column(self, n: int) -> Any:
-        """Return the column number n, of a table without two columns of one name.
+    def column(self, column: int | str) -> Any:
+        """Return the column of a number or a name, of a table without two columns of one name.
 
         Raises `BadData` for a column that cannot be read.
         """
-        name = self.column_names[n]
+        name = column if isinstance(column, str) else self.column_names[column]
         with self._lock:
             self._looks += name not in self._columns
             alone = self._file.reads_by_column and self._looks <= _LOOKS
@@ -460,7 +461,7 @@ class FileTable:
         if not (missing := [name for name in names if name not in self._columns]):
             return
         self._file.check_unchanged()
-        table = self._file.table(missing, lazily=True)
+        table = self._file.table(missing, coded=self._coded, lazily=True)
         self._file.check_unchanged()
         if table.num_rows != self.num_rows:
             error = pa.ArrowInvalid(f"it has {table.num_rows:,} of {self.num_rows:,} rows")
@@ -479,9 +480,10 @@ class FileTable:
                     columns = [self._columns[name] for name in names]
                 else:
                     self._file.check_unchanged()
-                    columns = self._file.table(lazily=True).columns
+                    columns = self._file.table(coded=self._coded, lazily=True).columns
                     columns += [self._columns[name] for name in names[len(columns) :]]
-                self._whole = pa.Table.from_arrays(columns, names)
+                whole = pa.Table.from_arrays(columns, names)
+                self._whole = whole.replace_schema_metadata(self.schema.metadata)
             return self._whole
 
     def slice(self, start: int, length: int) -> Any:
@@ -569,9 +571,9 @@ class ColumnFile(ABC):
             table = table if names is None else table.select(names)
             return sound_table(table, self.file)
 
-    def rows(self) -> FileTable:
-        """Return the rows, whose columns are read at their first use."""
-        return FileTable(self)
+    def rows(self, *, coded: bool = True) -> FileTable:
+        """Return the rows, whose columns are read at their first use, text `coded` as `table`."""
+        return FileTable(self, coded=coded)
 
     @property
     def schema(self) -> Any:

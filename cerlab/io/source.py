@@ -269,11 +269,11 @@ class Source:
             self._header.update(types.header)
 
     def tables(self) -> list[Any]:
-        """Return the rows of files that hold columns as Arrow tables, with the keys of folders."""
+        """Return the rows of files that hold columns, with the keys of folders."""
         self.check_columns()
         options = FileOptions(type=_NO_TYPE)
         return [
-            with_keys(file.columns.table(coded=False), self.reading(file, options).keys)
+            with_keys(file.columns.rows(coded=False), self.reading(file, options).keys)
             for file in self.files
         ]
 

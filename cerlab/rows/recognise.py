@@ -87,7 +87,7 @@ def match_recognize(
     [{'low': 3, 'high': 6}, {'low': 5, 'high': 7}]
     """
     pattern = parse_rows(query) if isinstance(query, str) else query
-    rows = as_table(table)
+    rows = as_table(table, lazily=True)
     if evaluator == "reference":
         binding = bound(pattern, rows)
         result = result_rows(pattern, binding, value_rows(rows, binding.names.values()))
@@ -187,15 +187,16 @@ def compiled_scan(M: Machine, binding: Binding, rows: Any) -> tuple[CompiledScan
 Row = Mapping[str, Value]
 
 
-def as_table(rows: Any) -> Any:
+def as_table(rows: Any, *, lazily: bool = False) -> Any:
     """Return the rows of anything that holds events or rows, as a pyarrow Table.
 
     A Table, a pandas or polars data frame, dicts, a `Stream` or its events, a path; of dicts the
-    columns are in order of first appearance. Raises `BadData`, `TypeMismatch` for a column of
-    values that do not compare, and `UsageError`.
+    columns are in order of first appearance. With `lazily`, one file of Parquet or Arrow IPC is a
+    `FileTable`, whose columns are read at their first use. Raises `BadData`, `TypeMismatch` for a
+    column of values that do not compare, and `UsageError`.
     """
     if isinstance(rows, Source) or names_files(rows):
-        return _read(as_source(rows))
+        return _read(as_source(rows), lazily)
     table = arrow.as_table(rows)
     if table is not None:
         return _distinct(table)
@@ -271,10 +272,13 @@ def _exact_float(value: Value, name: str) -> Value:
     return number
 
 
-def _read(source: Source) -> Any:
+def _read(source: Source, lazily: bool) -> Any:
     """Return the table of files of any format, or of standard input."""
     if source.holds_columns:
-        return _distinct(one_table([*map(_distinct, source.tables())]))
+        tables = [*map(_distinct, source.tables())]
+        if lazily and len(tables) == 1:
+            return tables[0]
+        return one_table([table.whole() for table in tables])
     columns, count = source.rows()
     return _of_values(columns, count)
 

@@ -111,6 +111,7 @@ EVENTS = pa.table(
         "a": pa.array([{"b": n} for n in range(ROWS)]),
     }
 )
+WITH_VALUES = [name for name in EVENTS.column_names if name != "a"]
 WRITERS: dict[str, Callable[[Any, Path], None]] = {
     "parquet": lambda table, path: parquet.write_table(table, path, row_group_size=5_000),
     "arrow": lambda table, path: feather.write_feather(table, str(path), chunksize=5_000),
@@ -211,6 +212,23 @@ def test_a_command_for_totals_reads_the_columns_that_it_uses(
     assert sorted(read) == ["t", "type", "v", "w"]
 
 
+def test_a_row_pattern_reads_the_columns_that_it_uses(path: Path, read: list[str]) -> None:
+    of_rows = "PARTITION BY user ORDER BY t MEASURES LAST(d.v) AS x"
+    pattern = "PATTERN (s d+) DEFINE d AS v < PREV(v)"
+    clauses = {
+        f"MATCH_RECOGNIZE ({of_rows} {pattern})": {"user", "t", "v"},
+        f"MATCH_RECOGNIZE ({of_rows} ALL ROWS PER MATCH {pattern})": {*WITH_VALUES},
+    }
+    table = EVENTS.select(WITH_VALUES)
+    WRITERS[path.suffix[1:]](table, path)
+    for clause, used in clauses.items():
+        read.clear()
+        found = cerlab.match_recognize(clause, path)
+        assert sorted(read) == sorted(used)
+        assert found.num_rows > 100
+        assert found == cerlab.match_recognize(clause, table)
+
+
 def test_a_schema_is_checked_against_all_columns(tmp_path: Path, read: list[str]) -> None:
     path = tmp_path / "e.parquet"
     parquet.write_table(EVENTS.select(["type", "t", "note"]), path)
@@ -237,8 +255,7 @@ def test_the_events_of_a_file_are_those_of_its_table(path: Path, read: list[str]
     stream = cerlab.io.as_stream(path)
     assert [event.attributes["w"] for event in stream] == EVENTS["w"].to_pylist()
     assert sorted(read) == sorted(EVENTS.column_names)
-    names = [name for name in EVENTS.column_names if name != "a"]
-    for name in names:
+    for name in WITH_VALUES:
         assert stream.columns[name].to_pylist() == EVENTS[name].to_pylist()
     assert len(read) == len(EVENTS.column_names)
 
@@ -288,7 +305,7 @@ def test_a_file_that_is_deleted_or_replaced_is_read_on(path: Path) -> None:
 
 def test_threads_share_a_file(path: Path) -> None:
     stream = cerlab.io.as_stream(path)
-    names = [name for name in EVENTS.column_names if name != "a"] * 5
+    names = WITH_VALUES * 5
     with ThreadPoolExecutor(8) as pool:
         found = pool.map(lambda name: stream.columns[name].to_pylist(), names)
         assert [*found] == [EVENTS[name].to_pylist() for name in names]
