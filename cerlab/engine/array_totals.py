@@ -102,7 +102,9 @@ class ArrayTotals:
         counters[b.ROWS] = 0
         return join_totals(parts)
 
-    def _total(self, moves: Moves, read: b.Read, rows: k.Rows, parts: list[EndTotals]) -> k.Rows:
+    def _total(
+        self, moves: Moves, read: b.Read, rows: k.TotalRows, parts: list[EndTotals]
+    ) -> k.TotalRows:
         """Read on until the last event; return the rows since the last of `parts`."""
         counters = self._counters
         while True:
@@ -246,13 +248,13 @@ class ArrayTotals:
         idles: list[int] = np.where(cells.epoch == self._counters[b.EPOCH], cells.idle, 0).tolist()
         return idles[:partitions]
 
-    def _rows(self, count: int) -> k.Rows:
+    def _rows(self, count: int) -> k.TotalRows:
         columns = int(self._layout.at[-1]) + len(self._layout.at) - 1 + self._layout.least
         poll(8 * count * (3 + columns))
         event, start, group = (np.zeros(count, np.int64) for _ in range(3))
-        return k.Rows(event, start, group, np.zeros((count, columns), np.int64))
+        return k.TotalRows(event, start, group, np.zeros((count, columns), np.int64))
 
-    def _listed(self, rows: k.Rows) -> EndTotals:
+    def _listed(self, rows: k.TotalRows) -> EndTotals:
         """The rows that the kernel listed."""
         count = int(self._counters[b.ROWS])
         event, start, group, columns = (each[:count] for each in rows)

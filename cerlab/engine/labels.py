@@ -25,7 +25,7 @@ from cerlab.engine.answers import (
 )
 from cerlab.engine.kernels import labels as k
 from cerlab.engine.kernels.arrays import DONE, FULL, NONE, Answers, Int32s, Int64s
-from cerlab.engine.kernels.labels import EVERYWHERE, Rows
+from cerlab.engine.kernels.labels import EVERYWHERE, LabelledRows
 from cerlab.engine.kernels.registers import Events
 from cerlab.engine.reference.registers import labels_of_answer
 from cerlab.engine.registers.evaluation import MAX_RULES
@@ -75,7 +75,7 @@ class LabelledAnswers(NamedTuple):
 
 
 def _labelled_rows(
-    answers: AnswerBatch, rows: Rows, labels: tuple[frozenset[str], ...]
+    answers: AnswerBatch, rows: LabelledRows, labels: tuple[frozenset[str], ...]
 ) -> LabelledAnswers:
     """The rows that a kernel lists for some answers; `labels` are those of the marks."""
     offsets, flat = _flat(answers)
@@ -337,7 +337,9 @@ class Runs:
         local = Answers(answers.start, answers.end, offsets, positions)
         if (rank := self._rank) is not None:
             local = Answers(rank[answers.start], rank[answers.end], offsets, rank[positions])
-        rows = Rows(np.empty(len(answers) + 1, np.int64), np.empty(len(positions) + 1, np.int32))
+        rows = LabelledRows(
+            np.empty(len(answers) + 1, np.int64), np.empty(len(positions) + 1, np.int32)
+        )
         counters = np.zeros(k.ALL, np.int64)
         self._trellis.bucket_of[:] = self._trellis.inside[:] = 0
         for part in paces(len(answers)):
@@ -351,7 +353,7 @@ class Runs:
                     rows = double_room(rows)
                 else:
                     self._trellis = double_room(self._trellis)
-        listed = Rows(rows.answer[: counters[k.ROWS]], rows.marks[: counters[k.MARKS]])
+        listed = LabelledRows(rows.answer[: counters[k.ROWS]], rows.marks[: counters[k.MARKS]])
         return _labelled_rows(answers, listed, self._marks)
 
 
@@ -392,7 +394,7 @@ def _labels(
     symbols: Int32s,
     by_place: Int32s,
     place_symbols: Codes,
-) -> k.Labels:
+) -> k.LabelTables:
     changes, at, total = [], [np.zeros(0, np.int64)], 0
     states = range(machine.program.states)
     for q in states:
@@ -405,7 +407,7 @@ def _labels(
         changes.append(len(at[-1]))
         total += len(at[-1])
     room = np.maximum(changes, 0)
-    return k.Labels(
+    return k.LabelTables(
         final=np.array([q in machine.final for q in states], np.uint8),
         mark=np.array(machine.mark, np.int32),
         by_place=by_place,

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from cerlab.engine.row_order import Labels, are_far, first_problem
+from cerlab.engine.row_order import ColumnNames, are_far, first_problem
 from cerlab.errors import BadData, DataPlace
 from cerlab.model.columns import order_of
 from cerlab.model.stream import OF_FAR
@@ -105,7 +105,7 @@ def arrive(
     before: Sequences,
     rows: Any,
     lateness: Instant,
-    labels: Labels,
+    labels: ColumnNames,
     floor: Instant | None = None,
     *,
     quarantine: bool = False,
@@ -187,7 +187,7 @@ def _late(before: Sequences, rows: Any, floor: Instant | None) -> Any:
     return late
 
 
-def _without_place(rows: Any, labels: Labels) -> Any:
+def _without_place(rows: Any, labels: ColumnNames) -> Any:
     """Return as text why a row can have no place in a stream, NULL for a row that can."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -206,7 +206,7 @@ def _without_place(rows: Any, labels: Labels) -> Any:
     return why.combine_chunks() if isinstance(why, pa.ChunkedArray) else why
 
 
-def _misplaced(before: Sequences, fresh: Any, labels: Labels) -> Any:
+def _misplaced(before: Sequences, fresh: Any, labels: ColumnNames) -> Any:
     """Return as text why a row in order has no place beside the others, else NULL.
 
     Rows that were read before stay. Of the others one goes if its position is not below those that
@@ -246,7 +246,7 @@ def _misplaced(before: Sequences, fresh: Any, labels: Labels) -> Any:
 DUPLICATE = "duplicate: the row has come before"
 
 
-def _refuse_cells(rows: Any, labels: Labels) -> NoReturn:
+def _refuse_cells(rows: Any, labels: ColumnNames) -> NoReturn:
     """Raise `BadData` for a row without position, time or type."""
     import pyarrow.compute as pc
 
@@ -255,7 +255,7 @@ def _refuse_cells(rows: Any, labels: Labels) -> NoReturn:
     _refuse(None, rows.filter(pc.equal(rows.column("sequence"), number)).sort_by(_ORDER), labels)
 
 
-def _check_positions(before: Sequences, rows: Any, labels: Labels, has_released: Any) -> None:
+def _check_positions(before: Sequences, rows: Any, labels: ColumnNames, has_released: Any) -> None:
     """Raise `BadData` where the positions of ordered rows do not increase along a sequence.
 
     In a sequence that `has_released` rows they come after the last of those.
@@ -278,7 +278,7 @@ def _check_positions(before: Sequences, rows: Any, labels: Labels, has_released:
 HINT = "quarantine=True, --quarantine here, goes on without such rows from the same checkpoint"
 
 
-def _refuse(last: Any, rows: Any, labels: Labels) -> NoReturn:
+def _refuse(last: Any, rows: Any, labels: ColumnNames) -> NoReturn:
     """Raise `BadData` for the first row of a sequence that cannot follow `last`."""
     problem = first_problem(None if last is None else _view(last), _view(rows), labels)
     assert problem is not None

@@ -13,7 +13,7 @@ from cerlab.model.stream import far_time
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class ColumnNames:
     """Users' names for the columns of the survey."""
 
     keys: tuple[str, ...]
@@ -31,7 +31,7 @@ class Problem:
     what: str
 
 
-def first_problem(before: Any | None, rows: Any, labels: Labels) -> Problem | None:
+def first_problem(before: Any | None, rows: Any, labels: ColumnNames) -> Problem | None:
     """Return the first row that cannot follow its predecessor; `before` precedes the table."""
     problems = [
         Problem(int(wrong.argmax()), code, message(int(wrong.argmax())))
@@ -75,7 +75,7 @@ class _Check(NamedTuple):
     message: Callable[[int], str]
 
 
-def _checks(before: Any | None, rows: Any, labels: Labels) -> Iterator[_Check]:
+def _checks(before: Any | None, rows: Any, labels: ColumnNames) -> Iterator[_Check]:
     for number, label in enumerate(labels.keys):
         yield _missing_key(rows, f"k{number}", label)
     yield _out_of_place(before, rows, labels)
@@ -104,7 +104,7 @@ def _nameless(rows: Any) -> _Check:
     return _Check(nameless, "CER0701", lambda row: f"{what} {_cell_text(rows, 'type', row)}")
 
 
-def _out_of_place(before: Any | None, rows: Any, labels: Labels) -> _Check:
+def _out_of_place(before: Any | None, rows: Any, labels: ColumnNames) -> _Check:
     """Rows with the place of the one before: its position or less, else all of its keys."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -204,7 +204,7 @@ class Chains:
     def __init__(self, plan: Plan, *, records: int, answers: int) -> None:
         self._limits = k.Limits(limit_of(plan), CONSUMES[plan.consume], k.NONE)
         self._records = _records(records)
-        self._search = c.Search(np.zeros(64, np.int32), np.zeros(64, np.int64))
+        self._search = c.ChainSearch(np.zeros(64, np.int32), np.zeros(64, np.int64))
         self._answers = Buffer(answers)
         self._list_chains = RepeatedCalls(c.list_chains)
         self.steps = 0

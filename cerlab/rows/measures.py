@@ -47,7 +47,7 @@ class ResultRows(NamedTuple):
     """Number of rows of the match that RUNNING sees."""
 
 
-class Rows(NamedTuple):
+class VariableRows(NamedTuple):
     """rows(x, mode) of every row of the result: where they begin among all, and how many."""
 
     begin: Int64s
@@ -83,16 +83,16 @@ class MeasureInput:
             self.of_name[x] = np.flatnonzero(is_member), counts
         return self.of_name[x]
 
-    def rows(self, x: str | None, *, final: bool = False) -> Rows:
+    def rows(self, x: str | None, *, final: bool = False) -> VariableRows:
         """rows(x, RUNNING), rows(x, FINAL)."""
         match = self.result.match
         begin = self.offsets[match]
         visible = np.maximum(self.M.length[match], 0) if final else self.result.visible
         if self.has_all(x):
-            return Rows(begin, visible)
+            return VariableRows(begin, visible)
         _, counts = self.places_of(x)
         first = counts[begin]
-        return Rows(first, counts[begin + visible] - first)
+        return VariableRows(first, counts[begin + visible] - first)
 
     def landing(self, e: ex.Edge) -> tuple[Int64s, Flags]:
         """Return the label that FIRST or LAST lands on, and whether there is one."""
@@ -194,14 +194,14 @@ def _of_labels(values: Values, places: Int64s, S: MeasureInput) -> Values:
     return values.take(pa.array(S.M.start[match] + places - S.offsets[match]))
 
 
-def _sums(values: Int64s, rows: Rows) -> Int64s:
+def _sums(values: Int64s, rows: VariableRows) -> Int64s:
     # a sum over any range is a difference of two running totals
     totals = np.concatenate([[0], np.cumsum(values)])
     sums: Int64s = totals[rows.begin + rows.length] - totals[rows.begin]
     return sums
 
 
-def _sums_of_doubles(values: Values, rows: Rows) -> NDArray[np.float64]:
+def _sums_of_doubles(values: Values, rows: VariableRows) -> NDArray[np.float64]:
     """Sums that are exact, and rounded once."""
     parts, exponent = limbs_of_doubles(values)
     limbs = np.array([_sums(part, rows) for part in parts])
@@ -214,7 +214,7 @@ def _best(
     function: ex.AggregateFunction,
     values: Values,
     present: Flags,
-    rows: Rows,
+    rows: VariableRows,
     S: MeasureInput,
     x: str | None,
 ) -> Values:

@@ -23,14 +23,14 @@ def preload() -> None:
     from cerlab.automata.plan import plan_to_bytes
     from cerlab.compile.pattern import as_pattern
     from cerlab.spark import tasks as files  # noqa: F401  with packets
-    from cerlab.spark.evaluation import Evaluation, Job
+    from cerlab.spark.evaluation import Job, PlanEvaluation
     from cerlab.spark.plan import attributes_read
 
     columns = {"type": list("AABB") * 8, "t": range(32)}
     for text in ("SELECT * WHERE A ; B WITHIN 4 [t]", "SELECT * WHERE A ; B LIMIT 1"):
         plan = as_pattern(text).plan
         read = attributes_read(plan, None)
-        run = Evaluation(Job(plan_to_bytes(plan), None, read))
+        run = PlanEvaluation(Job(plan_to_bytes(plan), None, read))
         rows = pa.table({f"a{n}": columns[name] for n, name in enumerate(read)})
         list(run.push(rows))
         list(run.finish())

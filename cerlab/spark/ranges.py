@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cerlab.automata.plan import Plan
-from cerlab.engine.row_order import Labels
+from cerlab.engine.row_order import ColumnNames
 from cerlab.model.clauses import EventWindow
 from cerlab.model.columns import array_from, numbers_of
 from cerlab.model.stream import TimeAxis
@@ -276,7 +276,7 @@ class FileRanges:
     clusters: tuple[tuple[RowGroup, ...], ...]
     assignment: RangeAssignment
     columns: Columns
-    labels: Labels
+    labels: ColumnNames
 
     @property
     def parts(self) -> int:
@@ -319,7 +319,7 @@ class UnorderedFiles:
 def ranges_in_files(
     lie: Layout,
     columns: Columns,
-    labels: Labels,
+    labels: ColumnNames,
     plan: Plan,
     time: TimeAxis | None,
     mode: Mode,

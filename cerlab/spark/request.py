@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.engine.measures import no_sum
-from cerlab.engine.row_order import Labels
+from cerlab.engine.row_order import ColumnNames
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate.aggregates import (
     PLACES,
@@ -61,7 +61,7 @@ class Request:
     time: TimeAxis | None
     keys: tuple[Column, ...]
     """Columns that order the stream; the last has the positions, if there is such a column."""
-    labels: Labels
+    labels: ColumnNames
     position: Column | None
     from_filter: Column | None
     """Whether an event is of a stream in FROM; None if all are."""
@@ -139,7 +139,7 @@ def request_of(
         choice=choose_mode(plan, options.get("mode")),
         time=time,
         keys=tuple(keys),
-        labels=Labels(
+        labels=ColumnNames(
             (*order_by, *(() if position is None else (position,))),
             label_of_time,
             label_of_time is not None and source.kind(label_of_time) in frame.MOMENTS,

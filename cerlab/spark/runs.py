@@ -11,7 +11,7 @@ import numpy as np
 
 from cerlab.engine.row_order import (
     LAST_MOMENT,
-    Labels,
+    ColumnNames,
     are_far,
     backwards,
     first_problem,
@@ -59,7 +59,7 @@ numbers of rows in the run. ``code`` and ``what`` say what is wrong.
 """
 
 
-def survey_run(number: int, rows: Any, labels: Labels, *, positions: bool) -> Any:
+def survey_run(number: int, rows: Any, labels: ColumnNames, *, positions: bool) -> Any:
     """A record batch with the run of some rows, and the columns of `SURVEY`."""
     import pyarrow as pa
 
@@ -86,7 +86,7 @@ def survey_run(number: int, rows: Any, labels: Labels, *, positions: bool) -> An
     )
 
 
-def _is_plainly_a_stream(rows: Any, labels: Labels, *, positions: bool) -> bool:
+def _is_plainly_a_stream(rows: Any, labels: ColumnNames, *, positions: bool) -> bool:
     """Whether all that orders the rows are whole numbers, and nothing is wrong with them."""
     times = [rows.column("time")] if "time" in rows.schema.names else []
     keys = [*map(rows.column, keys_in(rows))]
@@ -114,7 +114,7 @@ def _order_table(rows: Any, *, positions: bool) -> Any:
 
 
 def runs_of_survey(
-    rows: Iterable[dict[str, Any]], labels: Labels, *, positions: bool
+    rows: Iterable[dict[str, Any]], labels: ColumnNames, *, positions: bool
 ) -> tuple[Run, ...]:
     """The runs that rows of `survey_run` describe, in order.
 

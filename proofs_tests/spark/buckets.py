@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import cerlab
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
-from cerlab.engine.row_order import Labels
+from cerlab.engine.row_order import ColumnNames
 from cerlab.io import Stream
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.answer import ComplexEvent
@@ -23,7 +23,7 @@ from cerlab.spark.stream.step import BucketStep, StreamJob, digest, empty_state,
 from cerlab.spark.task_outputs import RowNames
 from proofs_tests.spark.cases import TIME, SparkCase
 
-LABELS = Labels(("t", "id"), "t")
+LABELS = ColumnNames(("t", "id"), "t")
 
 
 def positions_of(rows: Any) -> list[int]:

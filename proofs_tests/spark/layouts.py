@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from cerlab.automata.plan import plan_to_bytes
-from cerlab.engine.row_order import Labels
+from cerlab.engine.row_order import ColumnNames
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.predicates.truth import partition_key, satisfies
@@ -137,7 +137,9 @@ def survey(case: SparkCase, table: Any, keys: int, lie: Layout, rng: Random) -> 
     packets = shuffle(
         lambda batches: tasks.packets_of_cuts(batches, cuts, lie.parts, lie.size), table, lie, rng
     )
-    labels = Labels(tuple(f"key {n}" for n in range(keys)), time_attribute(case.query.plan, TIME))
+    labels = ColumnNames(
+        tuple(f"key {n}" for n in range(keys)), time_attribute(case.query.plan, TIME)
+    )
     rows = [
         row
         for batches in packets

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cerlab.spark.daemon import preload
-from cerlab.spark.evaluation import Evaluation
+from cerlab.spark.evaluation import PlanEvaluation
 from cerlab.spark.stream.step import BucketStep
 
 
@@ -31,9 +31,9 @@ def perish() -> None:
 
 def mortal() -> None:
     """Workers may end when the answers of a task, or of a bucket, are out and nothing else is."""
-    finish, state = Evaluation.finish, BucketStep.state
+    finish, state = PlanEvaluation.finish, BucketStep.state
 
-    def finish_and_perish(self: Evaluation) -> Iterator[Any]:
+    def finish_and_perish(self: PlanEvaluation) -> Iterator[Any]:
         yield from finish(self)
         perish()
 
@@ -41,7 +41,7 @@ def mortal() -> None:
         perish()
         return state(self)
 
-    Evaluation.finish = finish_and_perish  # type: ignore[method-assign]
+    PlanEvaluation.finish = finish_and_perish  # type: ignore[method-assign]
     BucketStep.state = perish_or_state  # type: ignore[method-assign]
 
 

@@ -100,7 +100,7 @@ def test_answers_that_end_before_the_range_are_seen(monkeypatch: pytest.MonkeyPa
     def all_batches(self: Any, answers: Any, rows: Any, begins: int) -> Any:
         yield self._record_batch(answers, 0, rows, begins)
 
-    monkeypatch.setattr(evaluation.Evaluation, "_own_batches", all_batches)
+    monkeypatch.setattr(evaluation.PlanEvaluation, "_own_batches", all_batches)
     assert some_case_fails(Mode.RANGES)
 
 

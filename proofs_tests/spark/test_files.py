@@ -20,13 +20,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from cerlab.automata.plan import plan_to_bytes
-from cerlab.engine.row_order import Labels
+from cerlab.engine.row_order import ColumnNames
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
 from cerlab.spark import packets
 from cerlab.spark import ranges as plans
 from cerlab.spark import tasks as task_files
-from cerlab.spark.evaluation import Evaluation, Job
+from cerlab.spark.evaluation import Job, PlanEvaluation
 from cerlab.spark.footers import Columns, NoProof, RowGroups, layout, row_groups
 from cerlab.spark.packets import Placing, survey_packets
 from cerlab.spark.plan import Mode, attributes_of_job, time_attribute
@@ -105,7 +105,7 @@ def batches_in_files(
     columns = Columns(keys, case.positions is not None, time, attributes, None)
     lie = layout(row_groups(paths, columns), columns)
     parts = rng.choice((1, 2, 5, 40))
-    labels = Labels(keys, time_attribute(plan, TIME))
+    labels = ColumnNames(keys, time_attribute(plan, TIME))
     ranges = ranges_in_files(lie, columns, labels, plan, TIME, mode, parts)
     job = Job(plan_to_bytes(plan), TIME, attributes, names=names)
     return [batch for part in range(ranges.parts) for batch in answers_of_range(part, job, ranges)]
@@ -155,7 +155,7 @@ def runs_of_clusters(
     case: SparkCase, footers: RowGroups, columns: Columns, rng: Random
 ) -> tuple[Run, ...]:
     """The runs as tasks tell of row groups that hardly overlap; raises as `layout`."""
-    plan, labels = case.query.plan, Labels(columns.keys, time_attribute(case.query.plan, TIME))
+    plan, labels = case.query.plan, ColumnNames(columns.keys, time_attribute(case.query.plan, TIME))
     lie = layout(footers, columns)
     ranges = ranges_in_files(lie, columns, labels, plan, TIME, Mode.KEYS, rng.choice((1, 3)))
     rows = [
@@ -174,7 +174,7 @@ def runs_of_unordered(
     files, tasks, parts = UnorderedFiles(footers.groups, columns), rng.choice((1, 2, 3)), 2
     cuts = quantiles(sample_of_files(files, 20), rng.choice((1, 3, 10))) if footers.groups else []
     files_packets = [*packets_of_files(numbers(tasks), files, tasks, cuts, parts)]
-    labels = Labels(columns.keys, columns.time)
+    labels = ColumnNames(columns.keys, columns.time)
     sent = (
         sent
         for part in by_part(files_packets, rng)
@@ -354,5 +354,5 @@ def test_answers_of_the_window_before_a_range_are_seen(
     def all_batches(self: Any, answers: Any, rows: Any, begins: int) -> Any:
         yield self._record_batch(answers, 0, rows, begins)
 
-    monkeypatch.setattr(Evaluation, "_own_batches", all_batches)
+    monkeypatch.setattr(PlanEvaluation, "_own_batches", all_batches)
     assert some_case_fails(tmp_path)

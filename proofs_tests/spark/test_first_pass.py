@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.engine.row_order import Labels, increase, is_stream
+from cerlab.engine.row_order import ColumnNames, increase, is_stream
 from cerlab.spark.packets import packets_of_cuts, survey_packets
 from cerlab.spark.runs import Run, in_order, quantiles, runs_in, runs_of, runs_of_survey
 
@@ -30,7 +30,7 @@ def survey(
         pa.Table.from_batches(packets).sort_by("run").to_batches(max_chunksize=1) if packets else []
     )
     names = ("ts", "at")[: 1 + ("k1" in columns)]
-    labels = Labels(names, "t" if "time" in columns else None, moments)
+    labels = ColumnNames(names, "t" if "time" in columns else None, moments)
     reports = survey_packets(runs, labels, positions=positions)
     rows = [row for batch in reports for row in batch.to_pylist()]
     return runs_of_survey(rows, labels, positions=positions)

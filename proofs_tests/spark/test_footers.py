@@ -20,7 +20,7 @@ from cerlab.automata.plan import plan_to_bytes
 from cerlab.cli import COMMANDS
 from cerlab.cli import spark as command
 from cerlab.compile.pattern import as_pattern
-from cerlab.engine.row_order import Labels
+from cerlab.engine.row_order import ColumnNames
 from cerlab.spark import footers
 from cerlab.spark import tasks as task_files
 from cerlab.spark.evaluation import Job
@@ -51,7 +51,7 @@ def laid_out(paths: list[str], columns: Columns = COLUMNS) -> Layout:
 
 def answers_in(paths: list[str], columns: Columns = COLUMNS, parts: int = 3) -> int:
     """Return the number of answers of all ranges."""
-    labels = Labels(columns.keys, columns.time)
+    labels = ColumnNames(columns.keys, columns.time)
     ranges = ranges_in_files(
         laid_out(paths, columns), columns, labels, QUERY.plan, None, Mode.RANGES, parts
     )
@@ -129,7 +129,7 @@ def test_a_footer_that_is_not_that_of_its_rows_is_found(
     paths = write(tmp_path, stream())
     lie = laid_out(paths)
     write(tmp_path, stream(**change))
-    labels = Labels(COLUMNS.keys, COLUMNS.time)
+    labels = ColumnNames(COLUMNS.keys, COLUMNS.time)
     ranges = ranges_in_files(lie, COLUMNS, labels, QUERY.plan, None, Mode.RANGES, 3)
     job = Job(plan_to_bytes(QUERY.plan), None, ("type", "t"))
     with pytest.raises(cerlab.BadData, match="CER0783"):
@@ -147,7 +147,7 @@ def test_the_keys_of_answers_are_text_and_no_codes(tmp_path: Path) -> None:
     query = cerlab.parse_query("SELECT * WHERE A ; B PARTITION BY [name] WITHIN 4 [t]")
     columns = Columns(("id",), True, "t", ("type", "name", "t"), None)
     paths = write(tmp_path, stream(name=list("xxyyxxyy")))
-    labels = Labels(columns.keys, columns.time)
+    labels = ColumnNames(columns.keys, columns.time)
     ranges = ranges_in_files(
         laid_out(paths, columns), columns, labels, query.plan, None, Mode.RANGES, 2
     )
@@ -198,7 +198,7 @@ def test_files_that_are_no_stream_prove_nothing_of_their_rows(
     table: Any, what: str, tmp_path: Path
 ) -> None:
     paths = write(tmp_path, table)
-    labels = Labels(COLUMNS.keys, COLUMNS.time)
+    labels = ColumnNames(COLUMNS.keys, COLUMNS.time)
     ranges = ranges_in_files(laid_out(paths), COLUMNS, labels, QUERY.plan, None, Mode.KEYS, 2)
     numbers = pa.table({"id": pa.array(range(ranges.parts), pa.int64())}).to_batches()
     rows = [row for b in task_files.runs_of_files(numbers, ranges) for row in b.to_pylist()]
@@ -221,7 +221,7 @@ def test_rows_in_no_order_are_surveyed(table: Any, what: str | None, tmp_path: P
     assert sample_of_files(files, 8) == [(n,) for n in sorted(table.column("id").to_pylist())]
     numbers = pa.table({"id": pa.array([0, 1], pa.int64())}).to_batches()
     packets = pa.Table.from_batches(packets_of_files(numbers, files, 2, [(3,), (6,)], 1))
-    labels = Labels(COLUMNS.keys, COLUMNS.time)
+    labels = ColumnNames(COLUMNS.keys, COLUMNS.time)
     by_part = packets.sort_by([("part", "ascending"), ("run", "ascending")]).to_batches()
     batches = survey_packets(by_part, labels, positions=True, fields=files.fields)
     reports = [r for b in batches for r in b.to_pylist()]
@@ -245,7 +245,7 @@ def test_a_survey_of_wide_keys_has_the_times_of_its_runs(
     cuts = [(3 << 50, 3), (6 << 50, 6)]
     numbers = pa.table({"id": pa.array([0], pa.int64())}).to_batches()
     packets = pa.Table.from_batches(packets_of_files(numbers, files, 1, cuts, 1)).sort_by("run")
-    labels = Labels(keys, "t")
+    labels = ColumnNames(keys, "t")
     batches = survey_packets(packets.to_batches(), labels, positions=True, fields=files.fields)
     runs = runs_of_survey([r for b in batches for r in b.to_pylist()], labels, positions=True)
     times = [(run.first_time, run.last_time) for run in runs]

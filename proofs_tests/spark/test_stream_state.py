@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.engine.row_order import Labels
+from cerlab.engine.row_order import ColumnNames
 from cerlab.spark.stream.step import BucketStep, StreamJob
 from proofs_tests.engine.hostile_states import states_before
 from proofs_tests.hostile.buckets import gone_on
@@ -48,7 +48,7 @@ def test_a_state_is_read_under_its_own_query_and_version_only() -> None:
     assert read_state(job, state).sequences.pending_rows.num_rows == 3
     for other in (
         replace(job, lateness=3),
-        replace(job, labels=Labels(("t", "n"), "t")),
+        replace(job, labels=ColumnNames(("t", "n"), "t")),
         replace(job, plan=first_step("SELECT * WHERE A ; B WITHIN 8 [t]", table())[0].plan),
     ):
         with pytest.raises(cerlab.BadData) as caught:

@@ -30,7 +30,7 @@ class Records(NamedTuple):
     start: Int32s  # (records,), the latest start
 
 
-class Search(NamedTuple):
+class ChainSearch(NamedTuple):
     """The depth-first search, kept between calls."""
 
     record: Int32s  # (longest answer,)
@@ -43,7 +43,7 @@ class Chains(NamedTuple):
     records: Records
     heads: Int32s  # (partitions * states,): the newest record of state q of p at p * states + q
     epoch: Int64s  # (partitions,), when it was last reset
-    search: Search
+    search: ChainSearch
     answers: k.Answers
     counters: Int64s  # (REGISTERS,)
 

@@ -20,10 +20,10 @@ Symbols: TypeAlias = NDArray[np.integer[Any]]
 
 
 EVERYWHERE = -1
-"""In ``Labels.changes``: events are read one by one."""
+"""In ``LabelTables.changes``: events are read one by one."""
 
 
-class Rows(NamedTuple):
+class LabelledRows(NamedTuple):
     """A row for each way to give an answer its labels: the marks of its positions."""
 
     answer: Int64s  # (rows,), increasing
@@ -69,7 +69,7 @@ def mark_places(
 
 
 @inline
-def list_row(marks: Int32s, steps: int, length: int, rows: Rows, counters: Int64s) -> bool:
+def list_row(marks: Int32s, steps: int, length: int, rows: LabelledRows, counters: Int64s) -> bool:
     """Append the row of the `length` marks among the first `steps`; return False without room.
 
     The others are NONE: those of events that are not taken.
@@ -127,7 +127,7 @@ def hold(
     return count
 
 
-class Labels(NamedTuple):
+class LabelTables(NamedTuple):
     """The tables of a transducer with labels; each symbol has one rule per state.
 
     A configuration of state q is what it was after each event that is not taken but those
@@ -171,11 +171,11 @@ class Trellis(NamedTuple):
 @kernel
 def label_by_runs(
     rules: Rules,
-    labels: Labels,
+    labels: LabelTables,
     events: Events,
     answers: k.Answers,
     runs: Trellis,
-    rows: Rows,
+    rows: LabelledRows,
     counters: Int64s,
 ) -> int:
     """List the rows of all answers; DONE, FULL, or NEED_SCRATCH for more room to unroll.
@@ -207,7 +207,7 @@ def label_by_runs(
 @inline
 def unroll(
     rules: Rules,
-    labels: Labels,
+    labels: LabelTables,
     events: Events,
     answers: k.Answers,
     runs: Trellis,
@@ -246,7 +246,7 @@ def unroll(
 @inline
 def advance(
     rules: Rules,
-    labels: Labels,
+    labels: LabelTables,
     events: Events,
     runs: Trellis,
     counters: Int64s,
@@ -322,7 +322,7 @@ def find_or_add(runs: Trellis, counters: Int64s, new: int) -> int:
 
 
 @inline
-def mark_accepting(labels: Labels, runs: Trellis, counters: Int64s) -> bool:
+def mark_accepting(labels: LabelTables, runs: Trellis, counters: Int64s) -> bool:
     """Write `accepts` of all configurations; return that of the first one."""
     last = runs.layer[counters[LAYERS]]
     # backwards: the targets of a layer are in the next one, so they are known
@@ -338,7 +338,7 @@ def mark_accepting(labels: Labels, runs: Trellis, counters: Int64s) -> bool:
 
 
 @inline
-def walk(answers: k.Answers, runs: Trellis, rows: Rows, counters: Int64s) -> int:
+def walk(answers: k.Answers, runs: Trellis, rows: LabelledRows, counters: Int64s) -> int:
     """List the rows of the answer at AT, by marks in ascending order; return DONE or FULL."""
     layers, length = (
         counters[LAYERS],

@@ -48,7 +48,7 @@ MOST_OPS = 1 << 10
 """The most moves of one symbol: so many numbers may be added to one at one event."""
 
 
-class Rows(NamedTuple):
+class TotalRows(NamedTuple):
     """Totals of ends, by start and group. Numbers have a limb more than in `Layout`."""
 
     event: Int64s  # (rows,)
@@ -74,7 +74,7 @@ def total_ends(
     cells: Cells,
     stacks: Stacks,
     scratch: Int64s,
-    rows: Rows,
+    rows: TotalRows,
     counters: Int64s,
     options: Options,
 ) -> int:
@@ -216,7 +216,7 @@ def list_totals(
     out: Int64s,
     places: int,
     layout: Layout,
-    rows: Rows,
+    rows: TotalRows,
     counters: Int64s,
     p: int,
     i: int,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.compile.pattern import Pattern, What, as_pattern
 from cerlab.engine.reorder import Instant
-from cerlab.engine.row_order import MICROSECOND, Labels
+from cerlab.engine.row_order import MICROSECOND, ColumnNames
 from cerlab.errors import Unsupported, UsageError, nearest, refuse_misspelt
 from cerlab.evaluate.missing_names import requirements_of
 from cerlab.evaluate.runs import not_taken
@@ -221,9 +221,9 @@ def _clock(source: Source, plan: PlanClauses, axis: TimeAxis) -> tuple[Column, s
     return column, "int64"
 
 
-def _labels(source: Source, axis: TimeAxis | None, position: str) -> Labels:
+def _labels(source: Source, axis: TimeAxis | None, position: str) -> ColumnNames:
     time = position if axis is None else axis.attribute
-    return Labels((time, position), time, source.kind(time) in MOMENTS)
+    return ColumnNames((time, position), time, source.kind(time) in MOMENTS)
 
 
 def _in_kind(length: Fraction, kind: str) -> Instant:

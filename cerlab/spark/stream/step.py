@@ -19,7 +19,7 @@ from cerlab.automata.strategy import Machine
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.reorder import FILE, Instant, arrive, nothing, with_sequence
-from cerlab.engine.row_order import MICROSECOND, Labels
+from cerlab.engine.row_order import MICROSECOND, ColumnNames
 from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.model.stream import TimeAxis
 from cerlab.spark.evaluation import pattern_of, plan_and_tables
@@ -56,7 +56,7 @@ class StreamJob:
     kinds: tuple[str, ...]
     """The Arrow types of the attributes, as text."""
     time_kind: str
-    labels: Labels
+    labels: ColumnNames
     """Users' names of time and position."""
     lateness: Instant
     keys: tuple[int, ...]
