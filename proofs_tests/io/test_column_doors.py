@@ -5,6 +5,7 @@ The doors are `Stream.read`, `batches`, row patterns, ``cerlab convert`` and ``c
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -141,11 +142,11 @@ def test_the_same_events_by_every_door(
         query = ["SELECT * WHERE A OR B", *paths, "--events"]
         ran = command("run", *query, *rng.choice(([], ["--evaluator", "compiled"])))
         if isinstance(expected[0], str):
-            for status, _, errors in (converted, ran):
+            # a format that cannot hold another value may be the first to refuse
+            codes = {converted: f"({expected[0]}|CER074[79]): ", ran: f"{expected[0]}: "}
+            for (status, _, errors), code in codes.items():
                 assert status == 2, errors
-                # a text that cannot hold an earlier value is refused first
-                codes = (expected[0], "CER0749") if "CORE's text" in errors else expected[:1]
-                assert any(f"{code}: " in errors for code in codes), schemas
+                assert re.search(code, errors), (errors, schemas)
             assert not out.exists()
             return True
         check_run(ran, paths, {})
