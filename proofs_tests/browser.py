@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cerlab.errors import BadData
+from cerlab import BadData
 from cerlab.kernel_cache.entries import directory
 from cerlab.lab.serve import Archive, fetch
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Self
 
-from cerlab.api import Query
+from cerlab import Query
 from cerlab.computed import cached_property
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text

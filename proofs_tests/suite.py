@@ -22,8 +22,7 @@ from typing import assert_never
 
 import pytest
 
-from cerlab import budget
-from cerlab.errors import ResourceLimit
+from cerlab import ResourceLimit, budget
 from cerlab.logic.sremo import semantics
 
 SMOKE_CASES = 20

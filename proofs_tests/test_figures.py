@@ -15,10 +15,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cerlab.api import parse_query
+from cerlab import parse_query, parse_sremo
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.registers.evaluation import RegisterEvaluation
-from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.viz.timeline_value import own_numbers
 from proofs_tests.benchmarks.foundations import QUERIES, process, random_stream
 from proofs_tests.benchmarks.registers import OF_FIGURES, PATTERNS, sremo

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from cerlab.api import Matches
+from cerlab import Matches, Stream
 from cerlab.engine import random_access
 from cerlab.engine.subtree_counts import Weights
-from cerlab.io import Stream
 from cerlab.testing import Shape
 from proofs_tests.random_cases import Case
 

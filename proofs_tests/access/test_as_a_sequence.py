@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab import io
+from cerlab import Event, io
 from cerlab.evaluate.physical import BySize
-from cerlab.model.event import Event
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 

@@ -9,13 +9,14 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab import ComplexEvent
 from cerlab.api import as_query
 from cerlab.engine import subtree_counts
 from cerlab.engine.subtree_counts import CountedNode
 from cerlab.evaluate import choose, thresholds
 from cerlab.evaluate.evaluators import Reference
-from cerlab.io.answers import arrow_schema, arrow_table
-from cerlab.model.answer import ComplexEvent
+from cerlab.io import arrow_table
+from cerlab.io.answers import arrow_schema
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape, with_limit
 from proofs_tests.access.cases import ANY_QUERY, agrees_with_iteration, all_of, matches_of

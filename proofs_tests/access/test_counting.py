@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from cerlab import Event
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import totals
-from cerlab.model.event import Event
 from proofs_tests.access.cases import all_of
 
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 import cerlab
-from cerlab.api import Matches, as_query
-from cerlab.model.answer import ComplexEvent
+from cerlab import ComplexEvent, Matches
+from cerlab.api import as_query
 from proofs_tests.access.cases import all_of
 
 ALL = 10_000

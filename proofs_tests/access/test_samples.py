@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.api import Matches, as_query
+from cerlab import ComplexEvent, Matches
+from cerlab.api import as_query
 from cerlab.engine import random_access
-from cerlab.model.answer import ComplexEvent
 from proofs_tests.access.cases import all_of, weights_of
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import ComplexEvent
 from cerlab.api import as_query
 from cerlab.engine import subtree_counts
 from cerlab.engine.subtree_counts import CountedNode, Parts, Weights
-from cerlab.model.answer import ComplexEvent
 from proofs_tests.access.cases import all_of, weights_of
 
 

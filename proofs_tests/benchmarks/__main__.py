@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from cerlab.api import Query, parse_query
+from cerlab import CerlabError, Query, parse_query
 from cerlab.engine.whole_stream import why_not_by_ranges
-from cerlab.errors import CerlabError, nearest
+from cerlab.errors import nearest
 from cerlab.io.output import whole_text
 from cerlab.model.stream import Stream
 from proofs_tests.benchmarks import engine, queries, registers, streams, timing

@@ -22,11 +22,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cerlab import io
-from cerlab.api import Query, evaluate, parse_query
+from cerlab import AnswerWarning, Query, evaluate, io, parse_query
 from cerlab.engine.answers import BATCH, AnswerBatch, Evaluation, slice_rows
 from cerlab.engine.whole_stream import compiled_answers, stream_evaluation
-from cerlab.errors import AnswerWarning
 from cerlab.evaluate import EvaluatorName, answers_of
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage

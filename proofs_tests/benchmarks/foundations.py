@@ -15,7 +15,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from cerlab.api import Query, parse_query
+from cerlab import Query, parse_query
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.tecs import Events
 from cerlab.engine.tecs_run import Tecs

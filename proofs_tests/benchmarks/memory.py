@@ -19,10 +19,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
 
-from cerlab.api import parse_query
+from cerlab import parse_query, parse_sremo
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.registers.evaluation import RegisterEvaluation
-from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.model.stream import Stream
 from proofs_tests.benchmarks.engine import answers
 from proofs_tests.benchmarks.streams import head, load, save

@@ -29,7 +29,7 @@ import pyarrow.feather as feather
 import pyarrow.json as pa_json
 import pyarrow.parquet as parquet
 
-from cerlab.api import Query, evaluate
+from cerlab import Query, evaluate
 from cerlab.io import read
 from cerlab.io.read import events_table
 from cerlab.model.stream import Stream

@@ -27,13 +27,11 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from cerlab.api import Query
-from cerlab.errors import UsageError
+from cerlab import Query, Schema, UsageError
 from cerlab.fuzz.engines import Failure, ServerProcess
 from cerlab.logic.ceql.parser import schema_text
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.clauses import AttributeWindow
-from cerlab.model.event import Schema
 from cerlab.model.stream import Stream
 from proofs_tests.benchmarks.engine import FEW
 from proofs_tests.benchmarks.timing import Row, Seconds, medians

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from cerlab.api import parse_query
+from cerlab import parse_query
 
 ANSWERS = "start bigint, end bigint, positions array<bigint>"
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from cerlab.api import Query, parse_query
+from cerlab import Event, Query, parse_query, parse_schema
 from cerlab.evaluate import answers_of
-from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.clauses import AttributeWindow
-from cerlab.model.event import AttributeType, Event
+from cerlab.model.event import AttributeType
 from cerlab.model.stream import Stream
 
 

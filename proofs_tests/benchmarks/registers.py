@@ -22,15 +22,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from cerlab import io
-from cerlab.api import parse_query
+from cerlab import ResourceLimit, io, parse_query, parse_sremo
 from cerlab.automata.plan import RegisterPlan
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.reference.registers import Runs
 from cerlab.engine.registers.evaluation import RegisterEvaluation
-from cerlab.errors import ResourceLimit
-from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.model.stream import Stream
 from proofs_tests.benchmarks.timing import SHORTEST, Row, rounds
 

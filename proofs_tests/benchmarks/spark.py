@@ -30,8 +30,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from cerlab.api import Query, parse_query
-from cerlab.io.synthetic import stock_batches
+from cerlab import Query, parse_query
+from cerlab.testing import stock_batches
 from proofs_tests.benchmarks.timing import Row
 
 if TYPE_CHECKING:

@@ -11,20 +11,12 @@ import pyarrow.csv as pa_csv
 import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 
-from cerlab import io
+from cerlab import Schema, io
 from cerlab.io import core_text
-from cerlab.io.synthetic import (
-    HOMES_SCHEMA,
-    STOCK_SCHEMA,
-    TAXI_SCHEMA,
-    event_batches,
-    homes,
-    stock_batches,
-    taxis,
-)
+from cerlab.io.synthetic import HOMES_SCHEMA, TAXI_SCHEMA, event_batches, homes, taxis
 from cerlab.model.columns import decoded
-from cerlab.model.event import Schema
 from cerlab.model.stream import Stream
+from cerlab.testing import STOCK_SCHEMA, stock_batches
 
 SCHEMAS: dict[str, Schema] = {"stocks": STOCK_SCHEMA, "homes": HOMES_SCHEMA, "taxi": TAXI_SCHEMA}
 """The streams by name, each with its schema."""

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import cerlab
-from cerlab.api import parse_query
+from cerlab import parse_query
 from cerlab.evaluate import answers_of
-from cerlab.io.synthetic import stocks
 from cerlab.model.stream import Stream
+from cerlab.testing import stocks
 from proofs_tests.benchmarks import memory, spark
 from proofs_tests.benchmarks.engine import against_tecs, cores, count, counting, throughput
 from proofs_tests.benchmarks.memory import MemoryOf, measure_here, resident

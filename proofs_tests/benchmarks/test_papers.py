@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.api import parse_query
+from cerlab import Stream, parse_query, parse_sremo
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.registers.evaluation import RegisterEvaluation
-from cerlab.io import Stream
-from cerlab.logic.sremo.parser import parse_sremo
 from proofs_tests.benchmarks import registers
 from proofs_tests.benchmarks.__main__ import main
 from proofs_tests.benchmarks.foundations import (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cerlab.api import parse_query
+from cerlab import parse_query
 from cerlab.evaluate import answers_of
 from proofs_tests.benchmarks import peers
 from proofs_tests.benchmarks.__main__ import main

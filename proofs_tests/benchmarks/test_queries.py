@@ -14,13 +14,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from cerlab import io
-from cerlab.api import Query, parse_query
+from cerlab import ComplexEvent, Event, Query, io, parse_query
 from cerlab.evaluate import answers_of
 from cerlab.io.synthetic import homes
 from cerlab.logic.cel.syntax import Atom, subformulas
-from cerlab.model.answer import ComplexEvent
-from cerlab.model.event import Event, Value
+from cerlab.model.event import Value
 from cerlab.model.stream import Stream
 from proofs_tests.benchmarks.queries import FAMILIES, QUICK, Sequences, Step, catalogue, of_figures
 from proofs_tests.benchmarks.streams import synthetic

@@ -14,18 +14,10 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.io.synthetic import (
-    HOMES_SCHEMA,
-    STOCK_SCHEMA,
-    TAXI_SCHEMA,
-    RandomWalk,
-    event_batches,
-    homes,
-    stock_batches,
-    stocks,
-    taxis,
-)
-from cerlab.model.event import AttributeType, Event, Schema, Value
+from cerlab import Event, Schema
+from cerlab.io.synthetic import HOMES_SCHEMA, TAXI_SCHEMA, RandomWalk, event_batches, homes, taxis
+from cerlab.model.event import AttributeType, Value
+from cerlab.testing import STOCK_SCHEMA, stock_batches, stocks
 from proofs_tests.benchmarks.memory import resident
 
 pytestmark = pytest.mark.night

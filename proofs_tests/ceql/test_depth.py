@@ -8,7 +8,8 @@ from contextlib import nullcontext
 import pytest
 
 import cerlab
-from cerlab.logic.cel.syntax import MAX_DEPTH, Atom, Filter, Formula, Seq, refuse_deep
+from cerlab import Formula
+from cerlab.logic.cel.syntax import MAX_DEPTH, Atom, Filter, Seq, refuse_deep
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Not, Predicate, TypeIs
 

@@ -8,10 +8,10 @@ from contextlib import nullcontext
 import pytest
 
 import cerlab
-from cerlab import QuerySyntaxError, ResourceLimit
+from cerlab import CerlabError, QuerySyntaxError, ResourceLimit
 from cerlab.compile.pattern import any_pattern
 from cerlab.conformance import case_of, cases
-from cerlab.errors import CerlabError, SourcePlace
+from cerlab.errors import SourcePlace
 from cerlab.evaluate.missing_names import requirements_of
 from proofs_tests.limits.calls import at_most_calls
 

@@ -9,10 +9,10 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab import QuerySyntaxError, parse_formula
+from cerlab import QuerySyntaxError, parse_formula, parse_schema
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import formula_text, node_text
-from cerlab.logic.ceql.parser import parse_cel, parse_ceql, parse_schema
+from cerlab.logic.ceql.parser import parse_cel, parse_ceql
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.clauses import (
     AttributeWindow,

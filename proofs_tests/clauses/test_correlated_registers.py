@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.api import parse_formula, parse_query
+from cerlab import parse_formula, parse_query
 from cerlab.compile.correlated_to_srt import correlated_to_srt, why_not
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.registers.evaluation import RegisterEvaluation

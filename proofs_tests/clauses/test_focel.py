@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.api import parse_formula
+from cerlab import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel import semantics
 from cerlab.predicates.condition import On

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import cerlab
-from cerlab.api import parse_formula
+from cerlab import parse_formula
 from cerlab.logic.focel import semantics
 from cerlab.logic.focel.rewrite import is_lp, lp_normal_form
 from cerlab.logic.focel.semantics import complex_events

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import cerlab
+from cerlab import ComplexEvent
 from cerlab.engine.answers import batched_answers
 from cerlab.evaluate.labelled import answer_columns, labelled_answers
-from cerlab.model.answer import ComplexEvent
 
 EVENTS = [
     {"type": "BUY", "name": "X", "price": 3.5},

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab import Duration, Timestamp
+from cerlab import Duration, Event, Timestamp
 from cerlab.cli import main
 from cerlab.evaluate import evaluators, thresholds
 from cerlab.evaluate.separation import fast_form
 from cerlab.logic.ceql.parser import parse_cel
-from cerlab.model.event import Event, Value
+from cerlab.model.event import Value
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation
 from cerlab.predicates.separation import Range, agree, separated

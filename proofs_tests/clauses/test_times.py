@@ -13,19 +13,17 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab import Duration, Timestamp
+from cerlab import Duration, Event, Timestamp, parse_sremo, satisfies
 from cerlab.automata.encoding import predicate_from_json, predicate_to_json
 from cerlab.conformance import Case, cases
 from cerlab.logic.cel.syntax import Filter
 from cerlab.logic.ceql.parser import parse_cel
-from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.event import Event, Value, moment_of_data
+from cerlab.model.event import Value, moment_of_data
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Comparison, Constant, Predicate
 from cerlab.predicates.text import predicate_text
-from cerlab.predicates.truth import satisfies
 from proofs_tests.clauses.tables import EVALUATORS, c
 from proofs_tests.suite import Suite
 

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab import ComplexEvent, Event, Stream, Unsupported
+from cerlab import ComplexEvent, Event, Stream, Unsupported, Valuation
 from cerlab.cli import main
 from cerlab.compile.pattern import any_pattern
 from cerlab.evaluate import names_that_take
@@ -28,7 +28,6 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.model.answer import Valuation
 from cerlab.model.clauses import AttributeWindow, Consume, Limit, Strategy
 from proofs_tests.clauses.tables import c
 from proofs_tests.differential.test_windows_inside import ALPHABET, random_times, small_formula

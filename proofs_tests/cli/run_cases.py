@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from random import Random
 
-from cerlab.model.answer import ComplexEvent
+from cerlab import ComplexEvent
 from cerlab.testing import Shape, as_dict
 from proofs_tests.random_cases import Case, random_case
 

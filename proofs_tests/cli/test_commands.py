@@ -86,7 +86,7 @@ def test_events_are_carried_with_the_chosen_attributes(
     ]
 
 
-def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_of_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", Q1, EVENTS, "--format", "table"]) == 0
     out = capsys.readouterr().out
     assert "positions" in out

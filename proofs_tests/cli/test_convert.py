@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 import cerlab
-from cerlab import io
+from cerlab import Event, io
 from cerlab.cli import main
 from cerlab.io.sink import open_sink
-from cerlab.model.event import Event
 from proofs_tests.io.test_round_trips import EVENTS
 
 SUFFIXES = {"csv": ".csv", "ndjson": ".ndjson", "core": ".core", "arrow": ".arrow"} | {

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from cerlab import Event
 from cerlab.cli import options as progress
 from cerlab.io import Source
-from cerlab.model.event import Event
 
 EVENTS = [Event("A", {"n": n}) for n in range(3_000)]
 

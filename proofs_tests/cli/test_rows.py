@@ -50,6 +50,6 @@ def test_an_error_has_status_2(ticks: str, capsys: pytest.CaptureFixture[str]) -
     assert "--labels" in capsys.readouterr().err
 
 
-def test_limit(ticks: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_limit_of_no_rows(ticks: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--language", "rows", QUERY, ticks, "--limit", "0"]) == 0
     assert capsys.readouterr().out == ""

@@ -17,12 +17,12 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
+from cerlab import ComplexEvent
 from cerlab.cli import main
 from cerlab.cli import options as progress
 from cerlab.evaluate import thresholds
 from cerlab.io.answers import table_of_batches
 from cerlab.logic.ceql.syntax import query_text
-from cerlab.model.answer import ComplexEvent
 from proofs_tests.cli.run_cases import answers_of_lines, compilable, ndjson_lines
 from proofs_tests.suite import Suite
 
@@ -92,13 +92,15 @@ class TestOneTable:
         assert main([*arguments, "-o", out, "--limit", "7"]) == 0
         assert parquet.read_metadata(out).num_rows == 7
 
-    def test_a_table(self, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_table_of_answers_over_batches(
+        self, file: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         arguments = ["run", "A : B FILTER A[v = 40]", file, "--evaluator", "compiled"]
         assert main([*arguments, "--format", "table"]) == 0
         assert "40, 41" in capsys.readouterr().out
 
     @pytest.mark.parametrize("limit", [0, 1, 5, 10_000])
-    def test_limit(
+    def test_a_limit_of_answers_over_batches(
         self,
         file: str,
         expected: list[ComplexEvent],

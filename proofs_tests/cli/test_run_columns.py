@@ -66,7 +66,7 @@ def test_parquet_and_a_limit(
     assert parquet.read_table(out).num_rows == 2
 
 
-def test_a_table(events: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_of_columns(events: str, capsys: pytest.CaptureFixture[str]) -> None:
     output = run(capsys, QUERY, events, "--format", "table", "--columns", "last(b.price)")
     assert "last(b.price)" in output
     assert "5.5" in output

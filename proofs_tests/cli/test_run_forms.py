@@ -20,10 +20,10 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
+from cerlab import Event
 from cerlab.cli import main
 from cerlab.evaluate import thresholds
 from cerlab.logic.ceql.syntax import query_text
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.truth import kind_of
 from proofs_tests.cli.run_cases import Pieces, compilable

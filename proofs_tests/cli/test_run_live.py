@@ -21,14 +21,14 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import Event, Formula
 from cerlab.cli import main
 from cerlab.evaluate import valuations_of
-from cerlab.logic.cel.syntax import Formula, is_timed
+from cerlab.logic.cel.syntax import is_timed
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.logic.sremo.parser import sremo_text
 from cerlab.model.answer import complex_event
-from cerlab.model.event import Event
 from cerlab.testing import (
     Shape,
     as_dict,

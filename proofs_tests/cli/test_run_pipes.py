@@ -22,11 +22,10 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
+from cerlab import ComplexEvent, Event
 from cerlab.cli import answer_warnings, main
 from cerlab.evaluate import thresholds
 from cerlab.logic.ceql.syntax import Aggregate, query_text
-from cerlab.model.answer import ComplexEvent
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.testing import with_limit
 from proofs_tests.cli.run_cases import Lines, Pieces, answers_of_lines, compilable, ndjson_lines

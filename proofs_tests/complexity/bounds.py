@@ -10,7 +10,7 @@ import json
 import math
 from pathlib import Path
 
-from cerlab.api import parse_formula
+from cerlab import parse_formula
 from cerlab.automata.compose import intersection
 from cerlab.automata.unrolled import determinise, unroll
 from cerlab.compile.cel_to_vcea import cel_to_vcea

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.api import parse_formula
+from cerlab import Event, parse_formula, parse_sremo
 from cerlab.automata.automaton import AnchoredCea, LabelTransition, Mark, Transition, Vcea
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.epsilon import without_epsilon
@@ -18,8 +18,6 @@ from cerlab.engine.reference.lists import OrderedEvaluation, next_order
 from cerlab.engine.reference.registers import Runs, SharedRuns
 from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.logic.focel.rewrite import rewriting_sizes
-from cerlab.logic.sremo.parser import parse_sremo
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from proofs_tests.dqe.cases import window_stream
 

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import Event, satisfies
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import runs, tecs
 from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.evaluate import missing_names
-from cerlab.model.event import Event
-from cerlab.predicates.truth import satisfies
 
 FORMULAS = ("A ; B ; C", "A ; B+ ; C", "(A OR B)+ ; C", "A:+ ; (B : C)+")
 

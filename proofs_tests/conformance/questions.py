@@ -7,11 +7,10 @@ from typing import Any
 from unittest import mock
 
 import cerlab
-from cerlab import Verdict
+from cerlab import ComplexEvent, Verdict
 from cerlab.conformance import Case
 from cerlab.conformance.replies import reply_of
 from cerlab.decisions import search
-from cerlab.model.answer import ComplexEvent
 
 TRIED = 200
 """The small streams that a search tries; the default, 2,000, shows the same and takes longer."""

@@ -20,7 +20,7 @@ from random import Random
 from typing import Any
 
 import cerlab
-from cerlab import flinkcep
+from cerlab import Duration, Timestamp, flinkcep
 from cerlab.cli import main
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.conformance import Case, Group, groups
@@ -32,7 +32,6 @@ from cerlab.evaluate import EVALUATORS, choose
 from cerlab.fuzz import features
 from cerlab.logic import gcq
 from cerlab.model.answer import complex_event
-from cerlab.model.event import Duration, Timestamp
 from cerlab.predicates.syntax import Comparison, Constant
 from cerlab.testing import as_dict
 from cerlab.theorems import srt as runs

@@ -10,12 +10,11 @@ from random import Random
 
 import pytest
 
-from cerlab.api import parse_formula
+from cerlab import Event, parse_formula
 from cerlab.automata.automaton import Mark
 from cerlab.automata.deterministic import DeterministicCea, States, Successors
 from cerlab.compile import cel_to_vcea
 from cerlab.compile.pattern import as_pattern
-from cerlab.model.event import Event
 from cerlab.predicates.text import predicate_text
 
 SHORT = {

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 import cerlab
+from cerlab import Stream
 from cerlab.automata.automaton import Mark
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference.tecs import TecsEvaluation
-from cerlab.io import Stream
 from cerlab.predicates.text import predicate_text
 from proofs_tests.core.tecs_invariants import open_events
 

@@ -9,12 +9,11 @@ from random import Random
 
 import pytest
 
+from cerlab import Event, IllFormed
 from cerlab.automata.automaton import IntervalCea, LabelTransition, Mark, Transition, Vcea
 from cerlab.compile.cel_to_vcea import vcea_to_cea
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
-from cerlab.errors import IllFormed
 from cerlab.model.answer import complex_event
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from proofs_tests.suite import Suite
 

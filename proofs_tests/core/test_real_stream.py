@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 import cerlab
-from cerlab.io import Stream
-from cerlab.io.synthetic import stocks
-from cerlab.model.event import Event
+from cerlab import Event, Stream
+from cerlab.testing import stocks
 
 S3 = """
 SELECT * FROM S

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
+from cerlab import ComplexEvent
 from cerlab.engine.reference.tecs import Node, Tecs, Union, UnionList, enumerate_node
-from cerlab.model.answer import ComplexEvent
 from proofs_tests.core.tecs_invariants import (
     check_node,
     check_union_list,

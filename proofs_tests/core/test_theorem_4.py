@@ -11,15 +11,14 @@ from random import Random
 
 import pytest
 
+from cerlab import Event, satisfies
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.strategy import StrategyCea
 from cerlab.engine.reference.runs import CeaRuns
 from cerlab.engine.reference.tecs import Node, TecsEvaluation
 from cerlab.model.clauses import Strategy
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, Predicate, TypeIs
-from cerlab.predicates.truth import satisfies
 from proofs_tests.core.tecs_invariants import check_node, check_union_list, open_events
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite

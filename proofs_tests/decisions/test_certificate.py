@@ -8,11 +8,11 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab import ComplexEvent
 from cerlab.compile.pattern import as_pattern
 from cerlab.decisions.certificate import certificates
 from cerlab.decisions.question import Question
 from cerlab.evaluate import answers_of
-from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 from proofs_tests.mechanised.certificates import EQUIVALENT, Certificate, is_bisimulation
 

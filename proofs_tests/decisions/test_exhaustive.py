@@ -8,13 +8,13 @@ from itertools import product
 import pytest
 
 import cerlab
+from cerlab import ComplexEvent, Event
 from cerlab.automata.decide import Side
 from cerlab.decisions import contained, equivalent, satisfiable
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
-from cerlab.model.answer import ComplexEvent, complex_event
+from cerlab.model.answer import complex_event
 from cerlab.model.clauses import Strategy
-from cerlab.model.event import Event
 from proofs_tests.suite import Suite
 
 TYPES = ("A", "B")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cerlab import Event
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.decide import Growth, growth_of
 from cerlab.automata.deterministic import DeterministicCea, Node, moves_over
@@ -18,7 +19,6 @@ from cerlab.budget import step_budget
 from cerlab.compile.pattern import as_pattern
 from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import complex_event
-from cerlab.model.event import Event
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import EVERYTHING, Not, TypeIs
 

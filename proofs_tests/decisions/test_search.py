@@ -9,12 +9,20 @@ from random import Random
 
 import pytest
 
-from cerlab import Timestamp, contained, equivalent, satisfiable
+from cerlab import (
+    ComplexEvent,
+    Schema,
+    Timestamp,
+    Verdict,
+    Witness,
+    contained,
+    equivalent,
+    satisfiable,
+)
 from cerlab.compile.pattern import as_pattern
-from cerlab.decisions import Verdict, Witness, confirm
+from cerlab.decisions import confirm
 from cerlab.decisions.search import Pool, pool_of, small_streams
-from cerlab.model.answer import ComplexEvent
-from cerlab.model.event import Schema, Value
+from cerlab.model.event import Value
 from cerlab.predicates.condition import predicate_named
 
 DECLARATION = """CREATE STREAM S {

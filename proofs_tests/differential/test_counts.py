@@ -7,8 +7,7 @@ from functools import reduce
 from random import Random
 
 import cerlab
-from cerlab import ResourceLimit, Unsupported, equivalent
-from cerlab.api import evaluate
+from cerlab import ResourceLimit, Unsupported, equivalent, evaluate
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import by_end

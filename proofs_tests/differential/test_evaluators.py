@@ -9,11 +9,11 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.api import count, evaluate
+from cerlab import Formula, count, evaluate
 from cerlab.api.sessions import Session
 from cerlab.engine import tecs_run as evaluation
 from cerlab.evaluate import EvaluatorName, answers_of, valuations_of
-from cerlab.logic.cel.syntax import Filter, Formula, defined_labels, subformulas
+from cerlab.logic.cel.syntax import Filter, defined_labels, subformulas
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.logic.ceql.syntax import SelectItem, query_text, selected_formula

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cerlab
-from cerlab.errors import CerlabWarning, Unsupported
+from cerlab import CerlabWarning, Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text

@@ -22,7 +22,7 @@ import pytest
 from numpy.typing import NDArray
 
 import cerlab
-from cerlab.errors import Unsupported
+from cerlab import Unsupported
 from cerlab.evaluate.physical import why_in_python
 from proofs_tests.suite import Suite
 

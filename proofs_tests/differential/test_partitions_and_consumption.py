@@ -11,14 +11,14 @@ from functools import partial
 from random import Random
 
 import cerlab
+from cerlab import ComplexEvent, Event
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.runs import RunsOfAnswer
 from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.model.answer import ComplexEvent, by_end
+from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, Consume, TimeWindow
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream, time_axis
 from cerlab.testing import Shape, random_formula
 from proofs_tests.random_cases import Case

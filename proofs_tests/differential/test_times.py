@@ -5,12 +5,11 @@ from __future__ import annotations
 from random import Random
 
 import cerlab
+from cerlab import parse_sremo, satisfies
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import query_text
-from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.model.answer import by_end
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.truth import satisfies
 from cerlab.testing import Shape, random_sremo, random_sremo_events
 from cerlab.testing.cel import random_predicate
 from cerlab.testing.choices import likely

@@ -7,13 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
-from cerlab import Event, Stream
-from cerlab.api import evaluate
+from cerlab import Event, Stream, Valuation, evaluate
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.model.answer import Valuation, by_end
+from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.stream import time_axis
 from cerlab.testing import Shape, random_events, random_formula

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from random import Random
 
+from cerlab import parse_gcq
 from cerlab.engine.reference.dqe import WindowEvaluation, WindowQuery
-from cerlab.logic.gcq import Atom, Delete, Gcq, Insert, Row, Update, answers_after_each, parse_gcq
+from cerlab.logic.gcq import Atom, Delete, Gcq, Insert, Row, Update, answers_after_each
 from cerlab.predicates.syntax import (
     Arithmetic,
     Attribute,

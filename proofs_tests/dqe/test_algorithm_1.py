@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from cerlab import BadData, Unsupported, UsageError
+from cerlab import BadData, Unsupported, UsageError, parse_gcq
 from cerlab.engine.reference.dqe import Row, WindowEvaluation, WindowQuery
-from cerlab.logic.gcq import answers_after_each, parse_gcq
+from cerlab.logic.gcq import answers_after_each
 from cerlab.model.event import Value
 from proofs_tests.dqe.cases import (
     random_stream,

@@ -8,10 +8,9 @@ from random import Random
 
 import pytest
 
-from cerlab import BadData, UsageError
+from cerlab import BadData, CerlabError, UsageError, parse_gcq
 from cerlab.engine.reference.dqe import WindowEvaluation
-from cerlab.errors import CerlabError
-from cerlab.logic.gcq import Delete, Gcq, Insert, Row, Update, answers_after_each, parse_gcq
+from cerlab.logic.gcq import Delete, Gcq, Insert, Row, Update, answers_after_each
 from cerlab.theorems.dqe import (
     MATRIX_QUERY,
     WINDOW_QUERY,

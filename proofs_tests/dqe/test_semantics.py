@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from cerlab import BadData, IllFormed, ResourceLimit
+from cerlab import BadData, IllFormed, ResourceLimit, parse_gcq
 from cerlab.logic import gcq
-from cerlab.logic.gcq import Atom, Gcq, Insert, Row, Update, answers_after_each, parse_gcq
+from cerlab.logic.gcq import Atom, Gcq, Insert, Row, Update, answers_after_each
 from cerlab.predicates.syntax import (
     Arithmetic,
     Attribute,

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from cerlab import IllFormed, QuerySyntaxError, ResourceLimit
-from cerlab.logic.gcq import Atom, Gcq, check_gcq, gcq_text, parse_gcq
+from cerlab import IllFormed, QuerySyntaxError, ResourceLimit, parse_gcq
+from cerlab.logic.gcq import Atom, Gcq, check_gcq, gcq_text
 from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
 from proofs_tests.dqe.cases import random_gcq
 from proofs_tests.suite import Suite
@@ -134,7 +134,7 @@ def test_constants_are_numbers_and_texts(value: float | None) -> None:
     ],
     ids=["chain", "nested", "long"],
 )
-def test_what_is_too_large_is_refused(text: str) -> None:
+def test_a_query_that_is_too_large_is_refused(text: str) -> None:
     with pytest.raises(ResourceLimit):
         parse_gcq(text)
 

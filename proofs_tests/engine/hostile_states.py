@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 import cerlab
-from cerlab.api import Query
+from cerlab import Query
 from cerlab.engine.codec import Layout
 from cerlab.engine.registers.evaluation import REGISTERS
 from cerlab.engine.state import ENGINE

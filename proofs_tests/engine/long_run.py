@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from cerlab.api import parse_query
+from cerlab import parse_query
 from cerlab.engine.whole_stream import stream_evaluation
-from cerlab.io.synthetic import stock_batches
+from cerlab.testing import stock_batches
 from proofs_tests.benchmarks.queries import catalogue
 
 KEYS = "SELECT * WHERE SELL ; BUY PARTITION BY [id] WITHIN 10000 [stock_time]"

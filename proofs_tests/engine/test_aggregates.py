@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import ComplexEvent, Event, Valuation
 from cerlab.cli import main
 from cerlab.engine import totals
 from cerlab.engine.reference import totals as reference
@@ -24,9 +25,9 @@ from cerlab.evaluate.labelled import repeatable_labels, selected_labels
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import Aggregate as Asked
 from cerlab.logic.ceql.syntax import partition_attributes
-from cerlab.model.answer import ComplexEvent, Valuation, complex_event, in_order
+from cerlab.model.answer import complex_event, in_order
 from cerlab.model.columns import is_arrow, values_of
-from cerlab.model.event import Event, Value, value_of
+from cerlab.model.event import Value, value_of
 from cerlab.model.stream import Stream, TimeUnit
 from cerlab.testing import ATTRIBUTES, Shape
 from proofs_tests.cli.run_cases import answers_of_lines, ndjson_lines

@@ -207,7 +207,9 @@ def test_more_groups_than_are_kept_are_refused(
         ("SELECT * WHERE BUY AS a", {"sliding": "3 EVENTS LIMIT 3", "group_by": "end"}, "CER0868"),
     ],
 )
-def test_what_is_refused(query: str, aggregates: dict[str, Any], error: str) -> None:
+def test_an_aggregate_is_refused_by_its_code(
+    query: str, aggregates: dict[str, Any], error: str
+) -> None:
     with pytest.raises(cerlab.CerlabError) as caught:
         aggregate(query, STOCKS, **aggregates)
     assert caught.value.code == error

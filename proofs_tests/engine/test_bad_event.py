@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import Stream
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine import tecs_run as evaluation
 from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.evaluate import choose
-from cerlab.io import Stream
 from cerlab.model.answer import by_end
 
 TEXT = "SELECT * WHERE A ; B WITHIN 10 [t]"

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
+from cerlab import ComplexEvent, Stream
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine import tecs_run as evaluation
 from cerlab.engine.kernels import arrays
@@ -25,9 +26,8 @@ from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.engine.windows import WindowStarts
 from cerlab.evaluate import answers_of
-from cerlab.io import Stream
 from cerlab.logic.ceql.semantics import query_answers
-from cerlab.model.answer import ComplexEvent, by_end
+from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow
 from cerlab.testing import Shape, with_limit
 from proofs_tests.kernels import JIT

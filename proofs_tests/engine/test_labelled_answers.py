@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import cerlab
-from cerlab.api import Query, sessions
+from cerlab import ComplexEvent, Query, Valuation
+from cerlab.api import sessions
 from cerlab.automata.labelled import LabelledSrt
 from cerlab.conformance import Case, cases
 from cerlab.conformance.judge import difference
@@ -27,7 +28,7 @@ from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.syntax import defined_labels
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
-from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
+from cerlab.model.answer import Positions, complex_event
 from cerlab.model.columns import is_arrow, values_of
 from cerlab.model.stream import Stream
 from cerlab.testing import (

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import BadData, CerlabError, ComplexEvent, ResourceLimit
 from cerlab.automata.plan import (
     Plan,
     plan_digest,
@@ -28,8 +29,7 @@ from cerlab.automata.strategy import machine_of
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.tecs import TecsEvaluation
-from cerlab.errors import BadData, CerlabError, DataPlace, ResourceLimit
-from cerlab.model.answer import ComplexEvent
+from cerlab.errors import DataPlace
 from cerlab.model.clauses import AttributeWindow, EventWindow, Limit, TimeWindow, Window
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import ComplexEvent
 from cerlab.api import as_query
 from cerlab.engine import flat_program as program
 from cerlab.engine import whole_stream as ranges
@@ -17,7 +18,6 @@ from cerlab.engine.symbol_tables import learned_tables
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.evaluate import answers_of
-from cerlab.model.answer import ComplexEvent
 from proofs_tests.engine.windowed_cases import windowed_case
 from proofs_tests.suite import Suite
 

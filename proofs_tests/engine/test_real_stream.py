@@ -13,13 +13,12 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab import io
+from cerlab import ComplexEvent, io
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference import totals
 from cerlab.engine.totals import counts_of_ends
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.evaluate import answers_of
-from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 from proofs_tests.benchmarks.queries import catalogue
 from proofs_tests.benchmarks.streams import from_file

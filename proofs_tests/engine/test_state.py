@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.api import Query, as_query
+from cerlab import ComplexEvent, Query
+from cerlab.api import as_query
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.plan import plan_digest
 from cerlab.automata.strategy import StrategyCea, idle_of_name, state_of_name
 from cerlab.engine.state import ENGINE
 from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.logic.ceql.semantics import query_answers
-from cerlab.model.answer import ComplexEvent
 from proofs_tests.engine.hostile_states import parts_of, with_digest
 from proofs_tests.engine.test_compiled import compilable
 from proofs_tests.random_cases import Case

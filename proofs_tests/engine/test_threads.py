@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.api import Query
+from cerlab import ComplexEvent, Query
 from cerlab.computed import cached_property
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.evaluate.physical import BySize
 from cerlab.kernel_cache import CompiledKernel
-from cerlab.model.answer import ComplexEvent, by_end
+from cerlab.model.answer import by_end
 from proofs_tests.suite import Suite
 
 THREADS = 8

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import cerlab
+from cerlab import ComplexEvent
 from cerlab.api import as_query
 from cerlab.engine import answers
 from cerlab.engine import flat_program as program
@@ -26,7 +27,6 @@ from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
-from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 from proofs_tests.engine.windowed_cases import (
     FOR_THE_ORACLE,

@@ -8,12 +8,12 @@ from random import Random
 from typing import Any
 
 import cerlab
+from cerlab import ComplexEvent
 from cerlab.engine.symbol_tables import learned_tables
 from cerlab.engine.totals import counts_of_ends
 from cerlab.engine.window_scan import why_not_windowed
 from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.evaluate import answers_of
-from cerlab.model.answer import ComplexEvent
 from cerlab.testing import Shape, with_limit
 from proofs_tests.random_cases import Case, random_case
 

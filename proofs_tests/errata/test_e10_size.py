@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from cerlab.api import parse_formula
+from cerlab import parse_formula
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import size

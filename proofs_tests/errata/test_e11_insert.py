@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
+from cerlab import Event
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.engine.reference.tecs import Node, Tecs, TecsEvaluation, UnionList
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING
 from proofs_tests.core.test_theorem_4 import check_run, random_cea
 

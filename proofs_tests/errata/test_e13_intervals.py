@@ -7,11 +7,11 @@ BAB, which agree on [1, 2]. The answers are cases of ``cerlab/conformance/cases/
 
 from __future__ import annotations
 
+from cerlab import Event
 from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.pattern import as_pattern
 from cerlab.engine.reference.runs import CeaRuns
 from cerlab.model.clauses import Strategy
-from cerlab.model.event import Event
 
 
 def test_the_idle_state_is_what_tells_the_two_apart() -> None:

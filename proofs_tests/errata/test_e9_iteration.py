@@ -6,15 +6,13 @@ from random import Random
 
 import pytest
 
-from cerlab.api import parse_formula
+from cerlab import Event, Valuation, parse_formula
 from cerlab.automata import compose
 from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.compile import cel_to_vcea as operators
 from cerlab.compile.pattern import as_pattern
 from cerlab.evaluate import valuations_of
 from cerlab.logic.cel.semantics import valuations
-from cerlab.model.answer import Valuation
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import EVERYTHING
 from cerlab.testing import Shape, random_events, random_formula

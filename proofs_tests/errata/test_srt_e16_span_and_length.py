@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.logic.sremo import matches, parse_sremo
+from cerlab import Event, parse_sremo
+from cerlab.logic.sremo import matches
 from cerlab.logic.sremo import syntax as sre
-from cerlab.model.event import Event
 from cerlab.testing import Shape, random_sremo, random_sremo_events
 
 

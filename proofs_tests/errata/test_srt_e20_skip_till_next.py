@@ -13,10 +13,10 @@ from random import Random
 
 import pytest
 
-from cerlab.logic.sremo import Sremo, matches
+from cerlab import Event, Sremo
+from cerlab.logic.sremo import matches
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import SKIP, sequence
-from cerlab.model.event import Event
 from cerlab.testing import Shape, random_sremo, random_sremo_events
 from proofs_tests.sremo.tables import sre as read
 

@@ -11,11 +11,11 @@ from random import Random
 
 import pytest
 
+from cerlab import Event, Sremo
 from cerlab.automata.plan import RegisterPlan
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.reference.registers import Runs, SharedRuns
-from cerlab.logic.sremo import Sremo, detections
-from cerlab.model.event import Event
+from cerlab.logic.sremo import detections
 from cerlab.testing import random_sremo, random_sremo_events
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import SHAPE, Matches, events, from_one

@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from cerlab.logic.sremo import Sremo, matches, parse_sremo
-from cerlab.model.event import Event
+from cerlab import Event, Sremo, parse_sremo
+from cerlab.logic.sremo import matches
 from cerlab.testing import Shape, random_sremo, random_sremo_events
 from proofs_tests.sremo.tables import Match
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from cerlab.errors import IllFormed
+from cerlab import IllFormed
 from cerlab.flinkcep.pattern import AnyPart, EventTest, FlinkPattern, NotPart, Part, SkipTo, begin
 from cerlab.predicates.syntax import Comparison, Constant
 

@@ -15,9 +15,9 @@ from random import Random
 
 import pytest
 
+from cerlab import Valuation
 from cerlab import flinkcep as flink
 from cerlab.flinkcep.pattern import SkipTo
-from cerlab.model.answer import Valuation
 from proofs_tests.flinkcep.drawn import case_line, random_flink_pattern, random_flink_stream
 
 PATTERNS, STREAMS = 1_000, 3

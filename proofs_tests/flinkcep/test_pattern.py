@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from cerlab import Unsupported
 from cerlab import flinkcep as flink
 from cerlab.conformance import cases
-from cerlab.errors import Unsupported
 from cerlab.flinkcep import begin, semantics
 from cerlab.flinkcep.pattern import FlinkPattern
 from proofs_tests.mutants.driver import check_killed, each_of, mutant, on_cases

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import Unsupported
 from cerlab import flinkcep as flink
-from cerlab.errors import Unsupported
 from cerlab.flinkcep import begin
 from cerlab.flinkcep import translation as compiled
 from cerlab.flinkcep.pattern import FlinkPattern, SkipTo

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from cerlab import ComplexEvent, Event, Valuation, satisfies
 from cerlab.automata import epsilon
 from cerlab.automata.automaton import AnchoredCea, EpsilonCea, Mark, Transition
 from cerlab.engine.reference.driver import Recogniser
 from cerlab.engine.reference.list_nodes import BOTTOM, NodeList
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.logic.cel.semantics import select
-from cerlab.model.answer import ComplexEvent, Positions, Valuation
+from cerlab.model.answer import Positions
 from cerlab.model.clauses import Strategy
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import (
     EVERYTHING,
     Attribute,
@@ -25,7 +25,6 @@ from cerlab.predicates.syntax import (
     Predicate,
     TypeIs,
 )
-from cerlab.predicates.truth import satisfies
 
 A, B = TypeIs("A"), TypeIs("B")
 ONE = Comparison(Operator.EQ, Attribute("v"), Constant(1))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from cerlab import ComplexEvent
 from cerlab.automata.compose import single_final
 from cerlab.engine.reference.driver import Recogniser
 from cerlab.engine.reference.lists import OrderedEvaluation
 from cerlab.logic.cel.semantics import last_at_most, next_at_most
-from cerlab.model.answer import ComplexEvent, Positions
+from cerlab.model.answer import Positions
 from cerlab.model.clauses import Strategy
 from proofs_tests.foundations.anchored_cases import Case, Run, Watch, extend_runs, paths
 

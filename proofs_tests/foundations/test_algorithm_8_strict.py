@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from random import Random
 
+from cerlab import ComplexEvent
 from cerlab.engine.reference.driver import Recogniser
 from cerlab.engine.reference.lists import StrictEvaluation
-from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Strategy
 from proofs_tests.foundations.anchored_cases import (
     Case,

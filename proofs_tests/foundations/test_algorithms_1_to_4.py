@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from random import Random
 
+from cerlab import ComplexEvent
 from cerlab.engine.reference.driver import Recogniser
 from cerlab.engine.reference.list_nodes import (
     BOTTOM,
@@ -20,7 +21,6 @@ from cerlab.engine.reference.list_nodes import (
     enumerate_all_star,
     only_bottom,
 )
-from cerlab.model.answer import ComplexEvent
 from proofs_tests.foundations.anchored_cases import (
     Case,
     Run,

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cerlab import Event
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.engine.reference.list_nodes import (
     BOTTOM,
@@ -31,7 +32,6 @@ from cerlab.engine.reference.lists import (
     last_order,
     next_order,
 )
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from proofs_tests.foundations.anchored_cases import (
     anchored_cea,

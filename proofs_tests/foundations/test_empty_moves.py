@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab import Event
 from cerlab.automata.automaton import AnchoredCea, EmptyMove, EpsilonCea, Mark
 from cerlab.model.answer import Positions
-from cerlab.model.event import Event
 from cerlab.theorems.srt import printed_elimination
 from proofs_tests.foundations.anchored_cases import (
     Run,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from cerlab.api import parse_formula
+from cerlab import Event, parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel.semantics import (
     assignments,
@@ -19,7 +19,6 @@ from cerlab.logic.focel.semantics import (
     vdef_plus,
     with_variables,
 )
-from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_fo_formula
 from proofs_tests.suite import Suite
 

@@ -13,6 +13,7 @@ from random import Random
 
 import pytest
 
+from cerlab import Event
 from cerlab.automata.automaton import AnchoredCea, Mark
 from cerlab.automata.compose import single_final
 from cerlab.engine.reference.lists import (
@@ -30,7 +31,6 @@ from cerlab.engine.reference.lists import (
 from cerlab.logic.cel.semantics import last_at_most, next_at_most
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import Strategy
-from cerlab.model.event import Event
 from proofs_tests.errata.test_e7_last import Partition, ordered_partition
 from proofs_tests.foundations.anchored_cases import (
     Run,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pytest
 
+from cerlab import ComplexEvent, Event
 from cerlab.automata.automaton import AnchoredCea
 from cerlab.engine.reference import list_nodes as evaluation
 from cerlab.engine.reference import lists
@@ -18,9 +19,7 @@ from cerlab.engine.reference.list_nodes import (
     only_bottom,
 )
 from cerlab.engine.reference.lists import MaxState, StrictEvaluation, Successors, image
-from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Strategy
-from cerlab.model.event import Event
 from proofs_tests.foundations.anchored_cases import check, random_case
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.suite import Suite

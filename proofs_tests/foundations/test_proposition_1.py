@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from cerlab.api import parse_formula
+from cerlab import Event, parse_formula, satisfies
 from cerlab.automata import compose
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
@@ -19,7 +19,6 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.text import formula_text
 from cerlab.model.answer import Positions, complex_event
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import (
     EVERYTHING,
     Attribute,
@@ -29,7 +28,6 @@ from cerlab.predicates.syntax import (
     Operator,
     TypeIs,
 )
-from cerlab.predicates.truth import satisfies
 from cerlab.testing import Shape, random_events, random_formula, random_predicate
 from cerlab.theorems import foundations as boolean_operations
 from cerlab.theorems.foundations import is_io_deterministic, predicate_types

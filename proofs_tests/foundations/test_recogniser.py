@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from cerlab import Event
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.model.clauses import Strategy
-from cerlab.model.event import Event
 from proofs_tests.foundations.anchored_cases import anchored_cea, answers, random_case, word
 
 STRATEGIES = [None, *Strategy]

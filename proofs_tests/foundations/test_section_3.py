@@ -11,11 +11,9 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.api import parse_formula
-from cerlab.model.event import Event
+from cerlab import Event, parse_formula, satisfies
 from cerlab.predicates.condition import predicate_named
 from cerlab.predicates.syntax import And, Not, Or, Predicate, TypeIs
-from cerlab.predicates.truth import satisfies
 from cerlab.testing import ATTRIBUTES, random_events, random_predicate
 from proofs_tests.suite import Suite
 

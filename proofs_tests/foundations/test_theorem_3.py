@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.api import parse_formula
+from cerlab import Event, parse_formula
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.compile.foundations import focel_to_cea, focel_to_epsilon_cea
 from cerlab.conformance import Case, cases
@@ -21,7 +21,6 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel.rewrite import lp_normal_form
 from cerlab.logic.focel.semantics import Sets, complex_events, safe, well_formed
 from cerlab.model.answer import Positions
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import (
     EVERYTHING,
     And,

@@ -12,13 +12,12 @@ from random import Random
 
 import pytest
 
+from cerlab import Event, satisfies
 from cerlab.automata.automaton import AnchoredCea, Mark
 from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.pattern import as_pattern
 from cerlab.model.clauses import Strategy
-from cerlab.model.event import Event
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.truth import satisfies
 from cerlab.theorems import foundations as selection
 from cerlab.theorems.foundations import last_selected, maximal, reachable_states, strict
 from cerlab.theorems.foundations import select as selected_automaton
@@ -98,7 +97,9 @@ def test_the_result_is_io_deterministic(strategy: Strategy, suite: Suite) -> Non
         (Strategy.MAX, "AB", {(0, 1)}),
     ],
 )
-def test_by_hand(strategy: Strategy, letters: str, expected: set[tuple[int, ...]]) -> None:
+def test_the_selected_automaton_keeps_the_answers_of_the_strategy(
+    strategy: Strategy, letters: str, expected: set[tuple[int, ...]]
+) -> None:
     """A, then B, on words."""
     marks = [t for t in as_pattern("A ; B").cea.Delta if t.mark is Mark.TAKE]
     waits = anchored_cea(3, "0 ∘ 0, 1 ∘ 1", {2}).Delta

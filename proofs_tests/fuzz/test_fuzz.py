@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import CerlabError, Event
 from cerlab.cli import main
-from cerlab.errors import CerlabError
 from cerlab.fuzz import (
     CEL,
     CLAUSES,
@@ -32,7 +32,6 @@ from cerlab.fuzz.engines import AnswerRows, Failure, Outcome, Refusal, engine
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import query_text
-from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_formula, random_query
 from cerlab.trial.adapters import Absent
 from cerlab.trial.adapters import _outcome as outcome_of

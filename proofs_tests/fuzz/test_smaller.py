@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.errors import BadData
+from cerlab import BadData, Event, Formula
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.syntax import Formula, subformulas
+from cerlab.logic.cel.syntax import subformulas
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream, time_axis
 from cerlab.testing import Shape, random_events, random_query, smallest
 from cerlab.testing.choices import smaller

@@ -17,10 +17,10 @@ from hypothesis import find, given, settings
 
 import cerlab
 import cerlab.testing
+from cerlab import ComplexEvent
 from cerlab.compile.pattern import as_pattern
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
-from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import Event
 from cerlab import fuzz as package
 from cerlab.cli import main
 from cerlab.fuzz import COMPOSITE, Summary, features, fuzz, wanted
@@ -18,7 +19,6 @@ from cerlab.fuzz.engines import AnswerRows, Outcome, Refusal
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.model.event import Event
 from cerlab.testing.choices import smallest
 
 pytestmark = pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")

@@ -22,7 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from cerlab.errors import CerlabError
+from cerlab import CerlabError
 from proofs_tests.hostile.kinds import KINDS, warm_up
 from proofs_tests.limits.calls import at_most_calls
 

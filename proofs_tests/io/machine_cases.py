@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from random import Random
 
+from cerlab import Timestamp
 from cerlab.automata.automaton import (
     AnchoredCea,
     IntervalCea,
@@ -16,7 +17,7 @@ from cerlab.automata.automaton import (
     Vcea,
 )
 from cerlab.automata.encoding import Machine
-from cerlab.model.event import Timestamp, Value
+from cerlab.model.event import Value
 from cerlab.predicates import syntax as pred
 
 VALUES: tuple[Value, ...] = (

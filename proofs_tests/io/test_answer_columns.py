@@ -9,10 +9,11 @@ from random import Random
 import numpy as np
 import pytest
 
+from cerlab import ComplexEvent
 from cerlab.engine.answers import AnswerBatch, BatchedAnswers, join_answers
 from cerlab.io import record, text_writer
 from cerlab.io.answers import line_of, table_of_batches
-from cerlab.model.answer import ComplexEvent, by_end, in_order
+from cerlab.model.answer import by_end, in_order
 from proofs_tests.suite import Suite
 
 

@@ -17,10 +17,10 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
+from cerlab import Schema
 from cerlab.cli import main
 from cerlab.io import text_reader
-from cerlab.io.synthetic import STOCK_SCHEMA
-from cerlab.model.event import Schema
+from cerlab.testing import STOCK_SCHEMA
 
 NUMBERS = cerlab.parse_schema("CREATE STREAM S { EVENT A { v:int, w:double?, n:string } }")
 

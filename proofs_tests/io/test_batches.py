@@ -18,10 +18,10 @@ import pytest
 from pyarrow import csv
 
 import cerlab
-from cerlab.io import Source, Stream, batches, core_text
+from cerlab import Event, Schema, Stream, Timestamp
+from cerlab.io import Source, batches, core_text
 from cerlab.io.options import FileOptions
 from cerlab.model.columns import values_of
-from cerlab.model.event import Event, Schema, Timestamp
 from cerlab.model.stream import TimeAxis, only_timestamp
 from proofs_tests.io.test_bad_data import BAD
 from proofs_tests.suite import Suite

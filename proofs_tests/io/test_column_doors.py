@@ -18,7 +18,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.io import Stream, batches
+from cerlab import Stream
+from cerlab.io import batches
 from proofs_tests.io.test_doors import Files as Texts
 from proofs_tests.io.test_doors import check_converted, check_rows, check_run, command, outcome
 from proofs_tests.io.test_every_type import VALUES, column

@@ -17,7 +17,8 @@ import pandas as pd
 import pytest
 
 import cerlab
-from cerlab.io import Stream, batches
+from cerlab import Stream
+from cerlab.io import batches
 from cerlab.io.conversion import Reading
 from cerlab.io.text_reader import plain_events
 from proofs_tests.io.test_text import EVERY
@@ -95,7 +96,9 @@ def check(case: Case, values: list[Any]) -> None:
 
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case.cells)[:40])
-def test_by_hand(case: Case, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_column_has_the_first_type_that_fits_its_cells(
+    case: Case, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whole, in batches of 1 and 7, and from a pipe that gives everything at once."""
     if case.is_csv and kind == "core":
         return

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.io import Stream, batches, declared, text_reader
+from cerlab import Schema, Stream
+from cerlab.io import batches, declared, text_reader
 from cerlab.io.arrow import table_events
 from cerlab.io.conversion import Reading
 from cerlab.io.parts import Rows
@@ -20,7 +21,6 @@ from cerlab.model.event import (
     AttributeDeclaration,
     AttributeType,
     EventDeclaration,
-    Schema,
     StreamDeclaration,
 )
 from proofs_tests.io.test_text import (

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 import cerlab
-from cerlab.io import Stream
+from cerlab import Stream, Timestamp
 from cerlab.io.read import rows_of_dicts
-from cerlab.model.event import Timestamp
 from cerlab.model.stream import events_of_dicts
 from proofs_tests.io.test_text import check_columns, typed_events
 from proofs_tests.suite import Suite

@@ -21,8 +21,9 @@ import pyarrow as pa
 import pytest
 
 import cerlab
+from cerlab import Stream
 from cerlab.cli import main
-from cerlab.io import Stream, batches, row_text
+from cerlab.io import batches, row_text
 from cerlab.model.columns import values_of
 from proofs_tests.io.test_text import reading, typed_events
 from proofs_tests.suite import Suite

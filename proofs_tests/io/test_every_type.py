@@ -22,10 +22,11 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
+from cerlab import Event
 from cerlab.cli import main
 from cerlab.io.answers import json_value
 from cerlab.io.sink import open_sink
-from cerlab.model.event import Event, value_of
+from cerlab.model.event import value_of
 from proofs_tests.suite import Suite
 
 WORDS = [

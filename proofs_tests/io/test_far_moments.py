@@ -15,9 +15,10 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
+from cerlab import explain_rows, parse_rows
 from cerlab.cli import main
 from cerlab.evaluate import EvaluatorName
-from cerlab.rows.recognise import RowEvaluator, explain_rows, parse_rows
+from cerlab.rows.recognise import RowEvaluator
 from cerlab.rows.why import why_rows
 
 TYPES = ["A", "B", "A", "B", "A"]

@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 
+from cerlab import BadData, ResourceLimit
 from cerlab.automata.automaton import AnchoredCea, LabelTransition, Mark, Transition, Vcea
 from cerlab.automata.encoding import MAX_DEPTH, predicate_from_json, predicate_to_json
-from cerlab.errors import (
-    BadData,
-    DataPlace,
-    ResourceLimit,
-)
+from cerlab.errors import DataPlace
 from cerlab.io.machines import machine_from_json, machine_to_json, machine_to_mata
 from cerlab.model.event import Value
 from cerlab.predicates import syntax as pred

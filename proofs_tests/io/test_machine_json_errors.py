@@ -7,15 +7,9 @@ from typing import Any
 
 import pytest
 
+from cerlab import BadData, CerlabError, IllFormed, ResourceLimit
 from cerlab.automata.encoding import predicate_from_json
-from cerlab.errors import (
-    BadData,
-    CerlabError,
-    DataPlace,
-    IllFormed,
-    ResourceLimit,
-    SourcePlace,
-)
+from cerlab.errors import DataPlace, SourcePlace
 from cerlab.io.machines import machine_from_json
 from proofs_tests.io.machine_cases import (
     JSON,

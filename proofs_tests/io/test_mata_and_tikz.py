@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from cerlab import ResourceLimit
 from cerlab.automata.automaton import (
     AnchoredCea,
     IntervalCea,
@@ -20,7 +21,6 @@ from cerlab.automata.automaton import (
     Vcea,
 )
 from cerlab.automata.encoding import Machine, predicate_from_json
-from cerlab.errors import ResourceLimit
 from cerlab.io.machines import machine_to_mata, proposition_text
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel

@@ -14,8 +14,8 @@ import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
 
+from cerlab import Stream
 from cerlab.cli import main
-from cerlab.io import Stream
 from cerlab.io.sink import open_sink
 
 OPENED: list[str] = []

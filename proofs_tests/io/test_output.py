@@ -21,7 +21,8 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.io.answers import ROWS, arrow_table
+from cerlab.io import arrow_table
+from cerlab.io.answers import ROWS
 from cerlab.io.output import refuse_same, whole_file, whole_text
 from cerlab.io.sink import open_sink
 

@@ -11,7 +11,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.io import Stream, arrow, batches, text_reader
+from cerlab import Stream
+from cerlab.io import arrow, batches, text_reader
 from proofs_tests.dials import Dial
 
 ROWS = 12_000

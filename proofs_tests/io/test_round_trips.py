@@ -28,18 +28,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cerlab
+from cerlab import Event, Stream, Timestamp
 from cerlab.cli import main
 from cerlab.compile.pattern import any_pattern
 from cerlab.engine.answers import batched_answers
 from cerlab.evaluate.labelled import event_texts
-from cerlab.io import Stream, core_text
-from cerlab.io.answers import arrow_table, table_of_batches
+from cerlab.io import arrow_table, core_text
+from cerlab.io.answers import table_of_batches
 from cerlab.io.conversion import Reading
 from cerlab.io.sink import open_sink
 from cerlab.io.source import text_events
-from cerlab.io.synthetic import stocks
 from cerlab.io.text_writer import ndjson_rows
-from cerlab.model.event import Event, Timestamp
+from cerlab.testing import stocks
 
 NAMES = st.from_regex(r"[A-Za-z_]\w{0,5}", fullmatch=True)
 VALUES = st.one_of(

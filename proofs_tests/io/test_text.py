@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.io import Stream, batches, core_text, delimited, ndjson, readers, source, text_reader
+from cerlab import Event, Stream
+from cerlab.io import batches, core_text, delimited, ndjson, readers, source, text_reader
 from cerlab.io.parts import Refused
 from cerlab.model.columns import values_of
-from cerlab.model.event import Event, value_of
+from cerlab.model.event import value_of
 from proofs_tests.suite import Suite
 
 INTEGERS = ("0", "7", "-12", "+5", "007", "123456789012345678", "25263126")

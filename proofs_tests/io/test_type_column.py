@@ -54,7 +54,9 @@ def plain(stream: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", WRITERS)
-def test_files(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_may_name_the_column_of_types(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / f"e.{kind}"
     WRITERS[kind](path, ROWS)
     assert plain(cerlab.Stream.read(path, type=KIND)) == EXPECTED

@@ -12,8 +12,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from cerlab import ResourceLimit
 from cerlab.budget import poll
-from cerlab.errors import ResourceLimit
 from cerlab.lab import serve
 from cerlab.lab.serve import Lab
 

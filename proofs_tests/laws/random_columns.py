@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cerlab.model.event import Duration, Event, Timestamp, Value
+from cerlab import Duration, Event, Timestamp, satisfies
+from cerlab.model.event import Value
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.syntax import (
     EVERYTHING,
@@ -37,7 +38,6 @@ from cerlab.predicates.syntax import (
     StreamIs,
     TypeIs,
 )
-from cerlab.predicates.truth import satisfies
 from cerlab.testing import ATTRIBUTES, STREAMS, TYPES, random_predicate
 from proofs_tests.kernels import JIT
 

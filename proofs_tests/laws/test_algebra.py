@@ -11,10 +11,10 @@ from random import Random
 
 import pytest
 
+from cerlab import Event
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.text import formula_text
-from cerlab.model.event import Event
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import And, Or
 from cerlab.testing import Shape, random_condition, random_events, random_formula, random_predicate

@@ -6,17 +6,15 @@ from random import Random
 
 import pytest
 
-from cerlab import budget
+from cerlab import Schema, budget, satisfies
 from cerlab.model.event import (
     AttributeDeclaration,
     AttributeType,
     EventDeclaration,
-    Schema,
     StreamDeclaration,
 )
 from cerlab.predicates.minterms import disjoint, equivalent, implies, model, satisfiable
 from cerlab.predicates.syntax import And, Arithmetic, Comparison, Computed, Constant, Not, Operator
-from cerlab.predicates.truth import satisfies
 from cerlab.testing import ATTRIBUTES, random_predicate
 from proofs_tests.laws.vectors import V, W, p, vectors
 from proofs_tests.suite import Suite

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cerlab.errors import BadData
+from cerlab import BadData, Event, Timestamp, satisfies
 from cerlab.model import columns
 from cerlab.model.columns import array_of
-from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.event import Value
 from cerlab.predicates import columns as stage
 from cerlab.predicates.columns import SymbolStage, axes
 from cerlab.predicates.columns import pieces as arrays
@@ -35,7 +35,6 @@ from cerlab.predicates.syntax import (
     Operator,
     Predicate,
 )
-from cerlab.predicates.truth import satisfies
 from proofs_tests.laws.random_columns import (
     DEEP,
     INF,

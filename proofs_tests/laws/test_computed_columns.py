@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from cerlab.model.event import Duration, Event, Timestamp, Value
+from cerlab import Duration, Event, Timestamp
+from cerlab.model.event import Value
 from cerlab.predicates.columns.axes import computed
 from cerlab.predicates.columns.pieces import DictionaryCodes, Numbers, Piece
 from cerlab.predicates.syntax import (

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+from cerlab import ComplexEvent
 from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
-from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume, Strategy
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape

@@ -9,13 +9,13 @@ from random import Random
 
 import pytest
 
+from cerlab import Event
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import last_at_most, next_at_most, valuations
 from cerlab.logic.cel.text import formula_text
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.model.answer import complex_event
 from cerlab.model.clauses import Strategy
-from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_formula
 from proofs_tests.suite import Suite
 

@@ -15,7 +15,7 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.api import parse_formula
+from cerlab import Event, parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.focel import rewrite
@@ -37,7 +37,6 @@ from cerlab.logic.focel.semantics import (
 )
 from cerlab.logic.focel.translate import fo_to_so, so_to_fo
 from cerlab.model.answer import complex_event
-from cerlab.model.event import Event
 from cerlab.testing import Shape, any_fo_formula, random_events, random_fo_formula
 from cerlab.testing.cel import random_condition
 from proofs_tests.suite import Suite

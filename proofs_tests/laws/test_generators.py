@@ -9,8 +9,8 @@ import pytest
 from hypothesis import find, given, settings
 
 import cerlab
+from cerlab import Stream
 from cerlab.compile.pattern import as_pattern
-from cerlab.io import Stream
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.focel.semantics import unary, unscoped_variable, with_variables

@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cerlab import BadData, Duration, Timestamp
+from cerlab import BadData, Duration, Event, Timestamp
 from cerlab.model.columns import values_of
-from cerlab.model.event import Event
 from cerlab.predicates.columns import kernels, key_codes
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.truth import key_of, partition_key

@@ -7,18 +7,14 @@ from random import Random
 
 import pytest
 
+from cerlab import Duration, Event, ResourceLimit, Schema, Timestamp, satisfies
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.compile.pattern import as_pattern
-from cerlab.errors import ResourceLimit
 from cerlab.model.event import (
     AttributeDeclaration,
     AttributeType,
-    Duration,
-    Event,
     EventDeclaration,
-    Schema,
     StreamDeclaration,
-    Timestamp,
     Value,
     value_of,
 )
@@ -41,7 +37,6 @@ from cerlab.predicates.syntax import (
     StreamIs,
     TypeIs,
 )
-from cerlab.predicates.truth import satisfies
 from cerlab.testing import ATTRIBUTES, TYPES, random_predicate
 from cerlab.viz.deterministic import explore
 from proofs_tests.suite import Suite

@@ -6,10 +6,10 @@ from itertools import product
 
 import pytest
 
-from cerlab.model.event import Event, Value
+from cerlab import Event, satisfies
+from cerlab.model.event import Value
 from cerlab.predicates.syntax import Arithmetic, Between, Computed, Constant, Expression
 from cerlab.predicates.text import predicate_text
-from cerlab.predicates.truth import satisfies
 from proofs_tests.laws.vectors import V, W, p
 
 SUM = Computed(Arithmetic.ADD, W, Constant(1))

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import z3
 
+from cerlab import Duration, Event, Timestamp, satisfies
 from cerlab.budget import STEPS
-from cerlab.model.event import AttributeType, Duration, Event, Timestamp, Value
+from cerlab.model.event import AttributeType, Value
 from cerlab.predicates import smt
 from cerlab.predicates.domains import Domain, by_representatives
 from cerlab.predicates.minterms import minterms, satisfiable
@@ -32,7 +33,7 @@ from cerlab.predicates.syntax import (
     Operator,
     Predicate,
 )
-from cerlab.predicates.truth import RELATIONS, satisfies
+from cerlab.predicates.truth import RELATIONS
 from proofs_tests.laws.vectors import V, W, p, vectors
 from proofs_tests.suite import Suite
 

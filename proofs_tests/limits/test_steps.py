@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 import cerlab
-from cerlab import budget
+from cerlab import Event, budget
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.compose import quotient
 from cerlab.automata.decide import Joint, WindowedMachine, shortest_difference
@@ -24,7 +24,6 @@ from cerlab.automata.registers import (
     registers_used,
 )
 from cerlab.automata.unrolled import minterms
-from cerlab.model.event import Event
 from cerlab.predicates.minterms import Minterm
 from cerlab.predicates.syntax import (
     EVERYTHING,

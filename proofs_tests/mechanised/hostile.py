@@ -8,13 +8,13 @@ from dataclasses import fields, is_dataclass
 from random import Random
 from typing import Any
 
+from cerlab import Event
 from cerlab.conformance.syntax import FORMAT, VERSION, document
 from cerlab.conformance.values import decode
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql import syntax as ceql
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model import clauses
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream, time_axis
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cerlab import CerlabError
 from cerlab.compile.pattern import Pattern, any_pattern
 from cerlab.conformance.replies import refusal
 from cerlab.conformance.syntax import document
 from cerlab.conformance.values import decode, decode_row
-from cerlab.errors import CerlabError
 from cerlab.fuzz.engines import Failure, Outcome, Reply, Request, ServerProcess, json_of, outcome_of
 from cerlab.model.stream import Stream
 

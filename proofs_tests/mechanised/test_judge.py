@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import CerlabWarning
 from cerlab.compile.pattern import as_pattern
 from cerlab.conformance import cases
 from cerlab.conformance.replies import answer_json
@@ -25,7 +26,6 @@ from cerlab.conformance.run import ON_DEMAND, Mark, judge_engine
 from cerlab.conformance.syntax import document
 from cerlab.conformance.values import decode_row
 from cerlab.decisions.certificate import certificates
-from cerlab.errors import CerlabWarning
 from cerlab.fuzz import CEL, FEATURES, fuzz
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.stream import Stream

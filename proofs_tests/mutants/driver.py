@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
+from cerlab import ResourceLimit
 from cerlab.conformance import Case
 from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import reply_of
-from cerlab.errors import ResourceLimit
 from proofs_tests.suite import QUICK_STEPS, SMOKE_CASES, TOO_LARGE, Suite
 
 Row = TypeVar("Row")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cerlab import Event
 from cerlab.automata.explicit import SKIP, Step
 from cerlab.automata.labelled import LabelledMoves, LabelledStates
 from cerlab.engine import array_totals, flat_program, totals, windows
@@ -27,7 +28,6 @@ from cerlab.evaluate import aggregates as aggregated
 from cerlab.evaluate import numbering, recent, running, running_batches, thresholds
 from cerlab.evaluate.labelled import labelled_answers
 from cerlab.model.columns import values_of
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns.ranks import Ranks
 from proofs_tests.engine import test_aggregates, test_labelled_answers

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cerlab import ComplexEvent, ResourceLimit, Unsupported, satisfies
 from cerlab.automata import registers as coalesce
 from cerlab.automata.labelled import LabelledSrt
 from cerlab.compile import cel_to_vcea as operators
@@ -17,14 +18,12 @@ from cerlab.compile import correlated_to_srt
 from cerlab.compile.cel_to_vcea import apply_filter
 from cerlab.compile.correlated_to_srt import INCOMPARABLE, NOTHING, Side, Way
 from cerlab.engine.reference.registers import IntervalRuns, OpenInterval
-from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.semantics import query_answers
-from cerlab.model.answer import ComplexEvent, Registers
+from cerlab.model.answer import Registers
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.syntax import EVERYTHING, Guard, Operator
-from cerlab.predicates.truth import satisfies
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.random_cases import Case
 from proofs_tests.srt.correlated_cases import by_registers, correlated_case, directed_case

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from cerlab.api import evaluate
+from cerlab import ResourceLimit, evaluate
 from cerlab.automata import compose, epsilon
 from cerlab.compile import cel_to_vcea, foundations
-from cerlab.errors import ResourceLimit
 from cerlab.logic.focel import semantics
 from cerlab.testing import Shape, random_events
 from cerlab.testing.cel import random_count, random_fo_formula, random_formula

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import Event
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.conformance import Case, cases
 from cerlab.conformance.judge import difference
@@ -23,7 +24,6 @@ from cerlab.engine.registers import rules as ambiguity
 from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.engine.windows import WindowStarts
 from cerlab.model.clauses import Consume
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import Operator
 from cerlab.spark import ranges

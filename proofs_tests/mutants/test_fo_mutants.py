@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from cerlab import Event
 from cerlab.conformance import cases
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel import semantics
 from cerlab.logic.focel.semantics import Assignment, LabelledEvent
-from cerlab.model.event import Event
 from cerlab.predicates.condition import Condition, Correlation, On
 from proofs_tests.mutants.driver import (
     Mutant,

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerlab.errors import CerlabError
+from cerlab import CerlabError
 from cerlab.spark import packets
 from cerlab.spark import ranges as bit_fields
 from cerlab.spark.plan import Mode

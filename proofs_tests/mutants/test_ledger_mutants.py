@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import pytest
 
-from cerlab.api import parse_formula
+from cerlab import Event, parse_formula
 from cerlab.engine.reference.tecs import Node, Tecs, TecsEvaluation, UnionList
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel import rewrite, translate
 from cerlab.logic.focel import semantics as focel
 from cerlab.logic.sremo import semantics
 from cerlab.logic.sremo import syntax as sre
-from cerlab.model.event import Event
 from cerlab.predicates.condition import On
 from proofs_tests.clauses.test_focel import BOUND_BY_HAND
 from proofs_tests.core.test_tecs_operations import check_operations

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.api import parse_formula
+from cerlab import Event, parse_formula
 from cerlab.automata import compose
 from cerlab.automata.unrolled import minterms
 from cerlab.compile import sremo_to_srt
@@ -21,7 +21,6 @@ from cerlab.conformance.judge import difference
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.sremo import semantics
 from cerlab.logic.sremo import syntax as sre
-from cerlab.model.event import Event
 from cerlab.theorems import socel as socel_semantics
 from cerlab.theorems.socel import LabelledPositions
 from proofs_tests.conformance.ways import by_transducer

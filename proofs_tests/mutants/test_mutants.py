@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cerlab import Event, Valuation
 from cerlab.automata import compose
 from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.compile import cel_to_vcea
@@ -16,9 +17,7 @@ from cerlab.engine.reference.runs import VceaRuns
 from cerlab.engine.reference.tecs import Node, Tecs, TecsEvaluation, Union, UnionList
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
-from cerlab.model.answer import Valuation
 from cerlab.model.clauses import Consume, Strategy
-from cerlab.model.event import Event
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import alternatives
 from cerlab.predicates.syntax import EVERYTHING, And, Predicate, conjunction

@@ -11,16 +11,14 @@ from typing import Any
 
 import pytest
 
+from cerlab import Event, Valuation, satisfies
 from cerlab.conformance import cases
 from cerlab.logic.cel import semantics
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import Valuations, valuations
-from cerlab.model.answer import Valuation
 from cerlab.model.clauses import EventWindow
-from cerlab.model.event import Event
 from cerlab.predicates.condition import Condition, Correlation, On
 from cerlab.predicates.syntax import Or
-from cerlab.predicates.truth import satisfies
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, is_right, mutant, on_cases
 from proofs_tests.suite import Suite
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from cerlab import BadData
-from cerlab.io import Stream, batches, column_types, ndjson, text_reader
+from cerlab import BadData, Stream
+from cerlab.io import batches, column_types, ndjson, text_reader
 from proofs_tests.io.test_column_types import CASES, Case, check, csv_lines
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
@@ -116,7 +116,7 @@ def is_read(case: Text) -> bool:
 
 
 @pytest.mark.parametrize("case", TEXTS, ids=lambda case: " ".join(case.lines)[:40])
-def test_by_hand(case: Text) -> None:
+def test_each_text_is_read_as_its_events(case: Text) -> None:
     assert is_read(case)
 
 

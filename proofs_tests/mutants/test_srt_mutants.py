@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cerlab import Event
 from cerlab.automata.automaton import Mark, as_kind, outgoing
 from cerlab.automata.compose import intersection
 from cerlab.automata.epsilon import merge, sequence, streaming, without_epsilon
@@ -26,7 +27,6 @@ from cerlab.automata.unrolled import (
     unroll,
 )
 from cerlab.logic.sremo import syntax as sre
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import Guard, all_of, redirect_registers, registers_of
 from cerlab.theorems import elimination as decompiler
 from cerlab.theorems import srt as runs

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from traceback import format_exception
 
-from cerlab.errors import CerlabError, CerlabWarning
+from cerlab import CerlabError, CerlabWarning
 from cerlab.evaluate import choose
 from cerlab.fuzz import features
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text

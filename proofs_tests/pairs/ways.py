@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 import cerlab
+from cerlab import ComplexEvent, ResourceLimit, Unsupported
 from cerlab.api.sessions import Session
 from cerlab.cli import parser_of
 from cerlab.cli.command import OK
@@ -26,11 +27,10 @@ from cerlab.cli.options import read_pattern
 from cerlab.cli.run import run_pattern
 from cerlab.compile.pattern import AnyPattern
 from cerlab.engine.whole_stream import compiled_answers, why_not_by_ranges
-from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import EvaluatorName, answers_of, choose
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import query_text
-from cerlab.model.answer import ComplexEvent, by_end
+from cerlab.model.answer import by_end
 from cerlab.spark.plan import Mode, why_not
 from cerlab.testing import as_dict
 from proofs_tests.random_cases import Case

@@ -8,9 +8,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from cerlab import match_recognize, parse_rows
+from cerlab import BadData, CerlabError, IllFormed, match_recognize, parse_rows
 from cerlab.conformance import cases
-from cerlab.errors import BadData, CerlabError, IllFormed
 from cerlab.rows import builder, parser, recognise, semantics, syntax, types
 from cerlab.rows import kinds as kinds_of_values
 from cerlab.rows import text as printed

@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cerlab import explain_rows
-from cerlab.errors import ResourceLimit
+from cerlab import ResourceLimit, explain_rows
 from cerlab.rows import columns as row_order
 from cerlab.rows import engine as register_search
 from cerlab.rows import machine as row_search

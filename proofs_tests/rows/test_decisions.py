@@ -10,11 +10,10 @@ from typing import Any, get_args
 
 import pytest
 
-from cerlab import parse_rows
-from cerlab.errors import ResourceLimit, Unsupported, UsageError
+from cerlab import ResourceLimit, Unsupported, UsageError, parse_rows, row_remarks
 from cerlab.rows import decide, table_graphs
 from cerlab.rows import syntax as rp
-from cerlab.rows.decide import Same, contained, equivalent, row_remarks, satisfiable
+from cerlab.rows.decide import Same, contained, equivalent, satisfiable
 from cerlab.rows.expression_semantics import Partition
 from cerlab.rows.semantics import Scan, scan
 from cerlab.testing.rows import random_row_pattern, random_row_regex

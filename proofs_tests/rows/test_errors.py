@@ -8,10 +8,17 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab import match_recognize, parse_rows
+from cerlab import (
+    BadData,
+    CerlabError,
+    QuerySyntaxError,
+    ResourceLimit,
+    TypeMismatch,
+    match_recognize,
+    parse_rows,
+)
 from cerlab.conformance import Case, cases
 from cerlab.conformance.replies import reply_of
-from cerlab.errors import BadData, CerlabError, QuerySyntaxError, ResourceLimit, TypeMismatch
 
 CLAUSE = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A))"
 

@@ -8,8 +8,7 @@ from random import Random
 
 import pyarrow as pa
 
-from cerlab import match_recognize, parse_rows
-from cerlab.errors import CerlabError, Unsupported
+from cerlab import CerlabError, Unsupported, match_recognize, parse_rows
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.syntax import check_row_pattern

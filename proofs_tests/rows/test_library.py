@@ -12,9 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerlab import match_recognize
-from cerlab.errors import CerlabError
-from cerlab.model.event import Duration, Timestamp
+from cerlab import CerlabError, Duration, Timestamp, match_recognize
 from cerlab.rows import expressions as ex
 from cerlab.rows import library
 from cerlab.rows.column_forms import NotColumnar, everywhere

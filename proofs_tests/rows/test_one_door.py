@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import CerlabError
 from cerlab.cli import main
-from cerlab.errors import CerlabError
 from cerlab.testing import random_row_pattern
 from cerlab.testing.rows import random_row_sequence
 from proofs_tests.suite import Suite

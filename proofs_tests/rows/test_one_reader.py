@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.errors import CerlabError
+from cerlab import CerlabError
 
 EVERY_ROW = "MATCH_RECOGNIZE (MEASURES 1 AS m ALL ROWS PER MATCH PATTERN (A))"
 

@@ -8,8 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from cerlab import match_recognize, parse_rows
-from cerlab.errors import CerlabError, ResourceLimit
+from cerlab import CerlabError, ResourceLimit, match_recognize, parse_rows
 from cerlab.rows import compile as row_compile
 from cerlab.rows import interpreter as row_expressions
 from cerlab.rows import machine as row_search

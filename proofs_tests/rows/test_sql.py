@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import CerlabError, UsageError
 from cerlab.cli import main
-from cerlab.errors import CerlabError, SourcePlace, UsageError
+from cerlab.errors import SourcePlace
 from cerlab.rows.sql import SqlSession, first_clause, with_before
 from cerlab.trial import Verdict
 from cerlab.trial.report import (

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import cerlab
-from cerlab.errors import BadData, UsageError
+from cerlab import BadData, UsageError
 
 CLAUSE = "MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (A B) DEFINE B AS x > PREV(x))"
 ROWS: list[dict[str, Any]] = [{"x": 1, "s": "a"}, {"x": 3, "s": None}, {"x": 2, "s": "c"}]
@@ -32,7 +32,7 @@ def test_dicts_a_table_and_data_frames() -> None:
     assert cerlab.match_recognize(cerlab.parse_rows(CLAUSE), ROWS).equals(EXPECTED)
 
 
-def test_files(tmp_path: Path) -> None:
+def test_a_clause_reads_files(tmp_path: Path) -> None:
     lines, table, text = (tmp_path / name for name in ("r.ndjson", "r.parquet", "r.csv"))
     lines.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     pq.write_table(pa.Table.from_pylist(ROWS), table)

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.errors import Unsupported
+from cerlab import InCel, Unsupported, rows_to_cel
 from cerlab.rows import cel as compiled
 from cerlab.rows import syntax as rp
-from cerlab.rows.cel import InCel, rows_to_cel
 from cerlab.testing.rows import random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
 from proofs_tests.rows.test_decisions import matches_of

@@ -9,8 +9,7 @@ from typing import Any, get_args
 import pyarrow as pa
 import pytest
 
-from cerlab import RowPattern, explain_rows, match_recognize, parse_rows
-from cerlab.errors import Unsupported
+from cerlab import RowPattern, Unsupported, explain_rows, match_recognize, parse_rows
 from cerlab.rows import columns as row_order
 from cerlab.rows import machine as live
 from cerlab.rows import measures as row_measures

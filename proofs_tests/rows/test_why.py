@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import cerlab
+from cerlab import CerlabError, WhyRows
 from cerlab.cli import main
-from cerlab.errors import CerlabError
 from cerlab.rows import syntax as rp
 from cerlab.rows import why as why_module
 from cerlab.rows.compile import prioritised_automaton
@@ -20,7 +20,7 @@ from cerlab.rows.expression_semantics import Partition
 from cerlab.rows.recognise import column_kinds, value_rows
 from cerlab.rows.semantics import Scan, ScanResult, Start, derivations, partitions, scan
 from cerlab.rows.types import bind
-from cerlab.rows.why import RowKind, WhyRows, why_rows_to_json
+from cerlab.rows.why import RowKind, why_rows_to_json
 from cerlab.testing.rows import random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
 from proofs_tests.rows.tables import letters, typed_table

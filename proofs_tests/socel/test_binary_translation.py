@@ -10,12 +10,11 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.api import parse_formula
+from cerlab import Event, parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel import translate as binary
 from cerlab.logic.focel.semantics import complex_events, with_variables
 from cerlab.logic.focel.translate import binary_fo_to_so
-from cerlab.model.event import Event
 from proofs_tests.laws.test_focel_rewriting import answers, with_answers
 from proofs_tests.suite import Suite
 

@@ -13,15 +13,14 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.api import parse_formula
+from cerlab import Event, Valuation, parse_formula
 from cerlab.automata.automaton import LabelTransition, Ucea, Vcea
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.engine.reference.runs import VceaRuns
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.text import formula_text
-from cerlab.model.answer import Labels, Valuation
-from cerlab.model.event import Event
+from cerlab.model.answer import Labels
 from cerlab.predicates.syntax import (
     EVERYTHING,
     And,

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from cerlab import Event
 from cerlab.automata.automaton import LabelTransition, Ucea, Vcea
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import Labels
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.theorems.elimination import vcea_to_cel
 from cerlab.theorems.socel import Edit, star_answers, star_violation, ucea_labelled_answers

@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.api import parse_formula
+from cerlab import ComplexEvent, parse_formula
 from cerlab.logic.focel.translate import fo_to_so
-from cerlab.model.answer import ComplexEvent
 from cerlab.predicates import condition as second_order
 
 QUADRATIC = "(A+ AS X ; B+ AS Y) FILTER X.v != Y.v"

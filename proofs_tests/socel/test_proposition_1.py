@@ -12,9 +12,9 @@ from random import Random
 
 import pytest
 
+from cerlab import Event
 from cerlab.automata.automaton import LabelTransition, Ucea
 from cerlab.model.answer import Labels
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.testing import random_events
 from cerlab.theorems.foundations import UceaEvaluation, positions_of_labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from cerlab.api import parse_formula
+from cerlab import Event, parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import is_atom
 from cerlab.logic.focel.semantics import (
@@ -19,7 +19,6 @@ from cerlab.logic.focel.semantics import (
     vdef_plus,
     with_variables,
 )
-from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_fo_formula
 from proofs_tests.suite import Suite
 
@@ -98,7 +97,7 @@ def test_the_greatest_position_is_the_end(suite: Suite) -> None:
     suite.run(case, deep_count=2_000)
 
 
-def test_by_hand() -> None:
+def test_each_iteration_binds_its_variable_again() -> None:
     """An atom skips on its left; each iteration binds x anew."""
     S = [Event(kind) for kind in "ABA"]
     phi = with_variables(parse_formula("(A AS x)+"))

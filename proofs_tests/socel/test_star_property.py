@@ -6,10 +6,9 @@ from random import Random
 
 import pytest
 
-from cerlab.api import parse_formula
+from cerlab import Event, parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import formula_text
-from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_formula
 from cerlab.theorems.socel import Edit, labelled_answers, star_violation
 from proofs_tests.suite import Suite

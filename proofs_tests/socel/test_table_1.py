@@ -10,12 +10,10 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.api import parse_formula
+from cerlab import Event, Valuation, parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import MAX_EVENTS, valuations
 from cerlab.logic.cel.text import formula_text
-from cerlab.model.answer import Valuation
-from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_formula
 from cerlab.theorems.socel import LabelledPositions, between
 from proofs_tests.differential.test_windows_inside import windowed

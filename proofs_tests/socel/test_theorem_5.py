@@ -14,13 +14,12 @@ from typing import TypeAlias
 import pytest
 
 import cerlab
-from cerlab.api import parse_formula
+from cerlab import Event, parse_formula
 from cerlab.automata.automaton import LabelTransition, Ucea
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.text import formula_text
 from cerlab.model.answer import Labels
-from cerlab.model.event import Event
 from cerlab.predicates.condition import Application, Condition, Correlation, alternatives
 from cerlab.predicates.syntax import (
     EVERYTHING,

@@ -9,11 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 import cerlab
+from cerlab import ComplexEvent, Stream
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.engine.row_order import ColumnNames
-from cerlab.io import Stream
 from cerlab.logic.ceql.syntax import query_text
-from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import TimeWindow
 from cerlab.predicates.truth import partition_key
 from cerlab.spark.plan import Mode, why_not

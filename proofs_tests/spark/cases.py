@@ -13,15 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cerlab.api import Query
+from cerlab import ComplexEvent, Event, Query, ResourceLimit, Stream, Unsupported
 from cerlab.automata.plan import Plan, plan_to_bytes
 from cerlab.computed import cached_property
-from cerlab.errors import ResourceLimit, Unsupported
-from cerlab.io import Stream
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
-from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.event import Event, Value
+from cerlab.model.event import Value
 from cerlab.model.stream import TimeAxis, TimeUnit
 from cerlab.spark.evaluation import Job
 from cerlab.spark.plan import Mode, attributes_read, why_not

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.errors import UsageError
+from cerlab import UsageError
 
 
 @pytest.fixture(scope="session")

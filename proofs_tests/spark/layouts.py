@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cerlab import ComplexEvent, satisfies
 from cerlab.automata.plan import plan_to_bytes
 from cerlab.engine.row_order import ColumnNames
-from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.predicates.truth import partition_key, satisfies
+from cerlab.predicates.truth import partition_key
 from cerlab.spark import packets as tasks
 from cerlab.spark import ranges as plans
 from cerlab.spark.evaluation import Job

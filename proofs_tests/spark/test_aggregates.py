@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerlab.errors import ResourceLimit
+from cerlab import ResourceLimit
 from cerlab.evaluate import aggregates as aggregated
 from cerlab.evaluate.aggregates import Request, selected_request
 from cerlab.evaluate.labelled import repeatable_labels, selected_labels

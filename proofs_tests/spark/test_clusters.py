@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.errors import UsageError
+from cerlab import UsageError
 from cerlab.spark import launch as java
 from proofs_tests.spark.over_cluster import BY_TIME, COLUMNS
 from proofs_tests.spark.streams import QUERY, events, local, markers, table_of

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cerlab import ComplexEvent
 from cerlab.automata.plan import plan_to_bytes
 from cerlab.engine.row_order import ColumnNames
-from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
 from cerlab.spark import packets
 from cerlab.spark import ranges as plans

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import cerlab
+from cerlab import Stream
 from cerlab.compile.pattern import Pattern, as_pattern
 from cerlab.evaluate.labelled import named_columns, repeatable_labels
 from cerlab.evaluate.missing_names import requirements_of
-from cerlab.io import Stream
 from cerlab.logic.cel.syntax import defined_labels
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import cerlab
+from cerlab import ComplexEvent
 from cerlab.logic.ceql.parser import parse_ceql
-from cerlab.model.answer import ComplexEvent
 from cerlab.spark.plan import Mode, choose_mode, why_not
 from proofs_tests.spark.cases import SparkCase
 from proofs_tests.spark.layouts import cut_at

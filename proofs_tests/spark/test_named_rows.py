@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from cerlab import Stream
 from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.evaluate.labelled import named_columns, repeatable_labels, selected_labels
-from cerlab.io import Stream
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.spark.footers import NoProof
 from cerlab.spark.plan import Mode

@@ -16,7 +16,7 @@ import pytest
 
 import cerlab
 import cerlab.spark
-from cerlab.io import Stream
+from cerlab import Stream
 from cerlab.model.clauses import TimeWindow
 from cerlab.spark.batch import answers
 from cerlab.spark.first_pass import RowRanges, first_pass

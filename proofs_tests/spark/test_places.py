@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
-from cerlab.errors import BadData, UsageError
+from cerlab import BadData, UsageError
 from cerlab.spark import footers as places
 from cerlab.spark.footers import files_in, inside, resolve, why_not_opened
 from cerlab.spark.inputs import inputs_of

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerlab.model.event import Event, Value
+from cerlab import Event, satisfies
+from cerlab.model.event import Value
 from cerlab.predicates.syntax import (
     And,
     Arithmetic,
@@ -31,7 +32,6 @@ from cerlab.predicates.syntax import (
     disjunction,
     negation,
 )
-from cerlab.predicates.truth import satisfies
 from cerlab.spark import predicates as module
 from cerlab.spark.frame import source_of
 from cerlab.spark.predicates import Inexact, column_above, column_where

@@ -12,7 +12,7 @@ import pytest
 
 import cerlab
 import cerlab.spark
-from cerlab.io import Stream
+from cerlab import Stream
 from cerlab.io.answers import table_of_batches
 from cerlab.spark.batch import answers
 from cerlab.spark.first_pass import RowRanges, first_pass

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 import cerlab
-from cerlab.model.event import Event
+from cerlab import Event, satisfies
 from cerlab.model.stream import TimeAxis, TimeUnit
 from cerlab.predicates.syntax import Like, atoms
 from cerlab.predicates.text import predicate_text
-from cerlab.predicates.truth import satisfies
 from cerlab.spark import relevant_events
 from cerlab.spark.plan import attributes_tested, window_width
 from cerlab.spark.relevant_events import MOST_BITS, plan_over_bits, why_all_events

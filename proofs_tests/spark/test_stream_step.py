@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.model.answer import ComplexEvent
+from cerlab import ComplexEvent
 from cerlab.spark.stream.step import BucketStep, reach
 from cerlab.testing import Shape
 from proofs_tests.complexity.walk import codes_of_calls

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.errors import CerlabError
+from cerlab import CerlabError
 from cerlab.io import read as read_here
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.event import to_value

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from cerlab.io import Stream
-from cerlab.logic.sremo import Sremo, matches, parse_sremo
+from cerlab import Event, Sremo, Stream, parse_sremo
+from cerlab.logic.sremo import matches
 from cerlab.logic.sremo.syntax import streaming
 from cerlab.model.answer import Positions
-from cerlab.model.event import Event
 from proofs_tests.clauses.tables import word
 
 Match = frozenset[Positions]

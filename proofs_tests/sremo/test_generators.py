@@ -7,7 +7,8 @@ from random import Random
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from cerlab.logic.sremo import check_sremo, matches, parse_sremo
+from cerlab import parse_sremo
+from cerlab.logic.sremo import check_sremo, matches
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import reads, writes
 from cerlab.testing import (

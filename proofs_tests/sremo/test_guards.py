@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from cerlab.logic.sremo import parse_sremo
+from cerlab import Event, parse_sremo, satisfies
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.answer import Registers
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, And, Guard, Not, Or, atoms, registers_of
 from cerlab.predicates.text import predicate_text
-from cerlab.predicates.truth import satisfies
 from cerlab.testing import REGISTERS, random_sremo, random_sremo_events
 from proofs_tests.suite import Suite
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random
 
 import cerlab
-from cerlab.logic.sremo import Sremo, detections, matches, parse_sremo
+from cerlab import Event, Sremo, parse_sremo
+from cerlab.logic.sremo import detections, matches
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import SKIP, sequence, streaming
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import Not
 from cerlab.testing import Shape, random_sremo, random_sremo_events
 from proofs_tests.sremo.tables import Match, shown_at

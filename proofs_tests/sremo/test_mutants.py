@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from cerlab import Event, Sremo
 from cerlab.conformance import cases
 from cerlab.logic.sremo import semantics
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.semantics import EMPTY_REGISTERS, NONE, Derivation, Derivations, Reading
-from cerlab.logic.sremo.syntax import EPSILON, SKIP, Sremo, rewritten, sequence
+from cerlab.logic.sremo.syntax import EPSILON, SKIP, rewritten, sequence
 from cerlab.model.answer import Registers
-from cerlab.model.event import Event
 from cerlab.predicates import truth
 from cerlab.predicates.syntax import Guard, Not, RegisterComparison, registers_of
 from proofs_tests.mutants.driver import (

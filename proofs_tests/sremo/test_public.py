@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab import BadData, ComplexEvent, QuerySyntaxError, Unsupported, UsageError
+from cerlab import BadData, ComplexEvent, QuerySyntaxError, Unsupported, UsageError, parse_sremo
 from cerlab.cli import main
 from cerlab.compile.pattern import any_pattern
 from cerlab.compile.sremo_to_srt import register_plan, sremo_to_srt
 from cerlab.evaluate import EVALUATORS, names_that_take
-from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import SpanWindow
 from proofs_tests.clauses.tables import c, word
 

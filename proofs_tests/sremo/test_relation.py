@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from cerlab.logic.sremo import Derivation, Sremo, derivations, matches
+from cerlab import Event, Sremo
+from cerlab.logic.sremo import Derivation, derivations, matches
 from cerlab.model.answer import Registers
-from cerlab.model.event import Event
 from cerlab.testing import REGISTERS, Shape, SremoKind, random_sremo, random_sremo_events
 from proofs_tests.sremo.twin import Contents, Twin, subsets
 from proofs_tests.suite import Suite

@@ -6,11 +6,10 @@ from random import Random
 
 import pytest
 
-from cerlab import ComplexEvent, IllFormed, QuerySyntaxError, ResourceLimit
-from cerlab.logic.sremo import check_sremo, detections, matches, parse_sremo, semantics, sremo_text
+from cerlab import ComplexEvent, Event, IllFormed, QuerySyntaxError, ResourceLimit, parse_sremo
+from cerlab.logic.sremo import check_sremo, detections, matches, semantics, sremo_text
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import reads, writes
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
 from cerlab.testing import Shape, random_sremo
 from proofs_tests.sremo.tables import sre as read
@@ -240,7 +239,7 @@ def test_registers_of_an_expression() -> None:
     ],
     ids=["chain", "negations", "stars", "guard", "operands", "long"],
 )
-def test_what_is_too_large_is_refused(text: str) -> None:
+def test_an_expression_that_is_too_large_is_refused(text: str) -> None:
     with pytest.raises(ResourceLimit):
         parse_sremo(text)
 

@@ -14,11 +14,11 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TypeAlias, assert_never
 
+from cerlab import Event, Sremo, satisfies
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.syntax import Sremo
-from cerlab.model.event import Event, Value
+from cerlab.model.event import Value
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.truth import compare, evaluate, satisfies
+from cerlab.predicates.truth import compare, evaluate
 
 Marks: TypeAlias = frozenset[int]
 Contents: TypeAlias = frozenset[tuple[str, int]]

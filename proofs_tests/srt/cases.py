@@ -7,16 +7,15 @@ from functools import cache
 from random import Random
 from typing import TypeVar
 
+from cerlab import Event, Sremo, Stream, parse_sremo, satisfies
 from cerlab.automata.automaton import EmptyMove, Mark, outgoing
 from cerlab.automata.registers import EpsilonSrt, Label, RegisterTransition, Srt, Transducer
-from cerlab.io import Stream
-from cerlab.logic.sremo import Sremo, matches, parse_sremo
+from cerlab.logic.sremo import matches
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import subexpressions
 from cerlab.model.answer import Positions, Registers
-from cerlab.model.event import Event, Value
+from cerlab.model.event import Value
 from cerlab.predicates.syntax import Guard
-from cerlab.predicates.truth import satisfies
 from cerlab.testing import REGISTERS, TYPES, Shape, random_sremo, random_sremo_events
 from cerlab.theorems import srt as runs
 from cerlab.theorems.srt import Configuration, Run, silently

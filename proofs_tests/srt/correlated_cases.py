@@ -6,10 +6,9 @@ from dataclasses import replace
 from random import Random
 
 import cerlab
-from cerlab.api import parse_formula
+from cerlab import Formula, parse_formula
 from cerlab.compile.pattern import Logic
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
 from cerlab.logic.focel.semantics import fo_valuations

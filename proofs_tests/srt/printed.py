@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from cerlab import Event, satisfies
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.epsilon import without_epsilon
 from cerlab.automata.explore import explore
@@ -14,9 +15,7 @@ from cerlab.automata.registers import NONE, Label, RegisterTransition, Srt, Tran
 from cerlab.automata.unrolled import determinise
 from cerlab.engine.reference.registers import Run, Runs
 from cerlab.model.answer import Positions, Registers
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import Guard, conjunction
-from cerlab.predicates.truth import satisfies
 
 
 def merged_by_guard_and_mark(T: Transducer) -> Srt:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from random import Random
 from typing import TypeVar
 
+from cerlab import ComplexEvent, Event, ResourceLimit, Timestamp, Unsupported
 from cerlab.automata.automaton import Mark
 from cerlab.automata.plan import CorrelatedPlan, MarkWindow, RegisterPlan
 from cerlab.automata.registers import NONE, RegisterTransition, Srt
@@ -15,10 +16,8 @@ from cerlab.engine.reference import driver
 from cerlab.engine.reference.registers import IntervalRuns, answers
 from cerlab.engine.registers.evaluation import RegisterEvaluation, RegisterRun, why_not
 from cerlab.engine.registers.program import AnyPlan
-from cerlab.errors import ResourceLimit, Unsupported
-from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy
-from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.event import Value
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import EVERYTHING
 from proofs_tests.srt.cases import random_srt, random_word

@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import BadData, Event, ResourceLimit, Sremo, Unsupported, satisfies
 from cerlab.automata.plan import RegisterPlan
 from cerlab.automata.registers import Srt
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.reference.registers import Runs, SharedRuns, answers
-from cerlab.errors import BadData, ResourceLimit, Unsupported
-from cerlab.logic.sremo import Sremo, detections, matches
+from cerlab.logic.sremo import detections, matches
 from cerlab.logic.sremo import syntax as sre
-from cerlab.model.event import Event
-from cerlab.predicates.truth import satisfies
 from cerlab.testing import random_sremo, random_sremo_events
 from cerlab.theorems import srt as runs
 from proofs_tests.sremo.tables import E1, TABLE_1

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab import io
+from cerlab import ComplexEvent, Event, Timestamp, io, satisfies
 from cerlab.automata.plan import CorrelatedPlan
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.kernels.registers import compare
@@ -31,9 +31,9 @@ from cerlab.engine.registers.program import NotTaken, clauses, residual
 from cerlab.engine.registers.rules import OPERATORS
 from cerlab.evaluate import thresholds
 from cerlab.logic.sremo import detections
-from cerlab.model.answer import ComplexEvent, Registers, by_end
+from cerlab.model.answer import Registers, by_end
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy
-from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.event import Value
 from cerlab.model.stream import Stream
 from cerlab.predicates import truth
 from cerlab.predicates.columns import ranks
@@ -49,7 +49,6 @@ from cerlab.predicates.syntax import (
     RegisterComparison,
     atoms,
 )
-from cerlab.predicates.truth import satisfies
 from proofs_tests.kernels import JIT
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.srt.cases import events, random_event, random_guard, random_srt

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.api import parse_formula
+from cerlab import Event, parse_formula
 from cerlab.automata.automaton import Mark
 from cerlab.automata.plan import CorrelatedPlan
 from cerlab.automata.registers import NONE, RegisterTransition, Srt, coalesce
@@ -25,7 +25,6 @@ from cerlab.logic.cel.syntax import ConcatPlus, Plus, subformulas
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.model.answer import by_end
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import EVERYTHING, Operator
 from cerlab.predicates.truth import kind_of

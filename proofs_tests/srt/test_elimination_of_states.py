@@ -12,14 +12,14 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab import Event, Sremo, parse_sremo
 from cerlab.automata.automaton import EmptyMove
 from cerlab.automata.registers import EpsilonSrt, Srt, Transducer
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.logic.sremo import Sremo, derivations, matches, parse_sremo, sremo_text
+from cerlab.logic.sremo import derivations, matches, sremo_text
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import subexpressions
 from cerlab.model.answer import Registers
-from cerlab.model.event import Event
 from cerlab.testing import random_sremo
 from cerlab.theorems import elimination as decompiler
 from cerlab.theorems import srt as runs

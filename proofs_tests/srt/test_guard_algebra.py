@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from cerlab import satisfies
 from cerlab.model.answer import Registers
 from cerlab.predicates.syntax import (
     EVERYTHING,
@@ -15,7 +16,6 @@ from cerlab.predicates.syntax import (
     redirect_registers,
     registers_of,
 )
-from cerlab.predicates.truth import satisfies
 from proofs_tests.srt.cases import guard, random_event, random_guard
 from proofs_tests.suite import Suite
 

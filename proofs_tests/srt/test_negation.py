@@ -6,14 +6,13 @@ from random import Random
 
 import pytest
 
+from cerlab import Event, ResourceLimit, Sremo, Unsupported
 from cerlab.automata.epsilon import without_epsilon
 from cerlab.automata.registers import without_dead_writes, written_registers
 from cerlab.compile.sremo_to_srt import WHOLE, after, always_marks, before, sremo_to_srt
-from cerlab.errors import ResourceLimit, Unsupported
-from cerlab.logic.sremo import Sremo, derivations, matches
+from cerlab.logic.sremo import derivations, matches
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import sequence
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import Not
 from cerlab.testing import Shape, random_sremo, random_sremo_events
 from cerlab.theorems import srt as runs

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.api import parse_query
+from cerlab import parse_query
 from cerlab.cli import main
 from cerlab.compile.pattern import Pattern, as_pattern
 from cerlab.engine.answers import batched_answers

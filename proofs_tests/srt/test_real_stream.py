@@ -11,13 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from cerlab.api import parse_query
+from cerlab import Event, Stream, parse_query, parse_sremo
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.reference.registers import Runs, SharedRuns
 from cerlab.engine.registers.evaluation import RegisterEvaluation
-from cerlab.io import Stream
-from cerlab.logic.sremo import parse_sremo
-from cerlab.model.event import Event
 from proofs_tests.benchmarks.registers import PATTERNS, ceql, digest, sremo
 from proofs_tests.benchmarks.streams import from_file
 from proofs_tests.suite import Suite

@@ -8,11 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from cerlab import Event, Stream
 from cerlab.compile.sremo_to_srt import register_plan
 from cerlab.engine.registers.configurations import Configurations
 from cerlab.engine.registers.evaluation import RegisterEvaluation
-from cerlab.io import Stream
-from cerlab.model.event import Event
 from proofs_tests.sremo.tables import sre as parsed
 
 QUESTIONS = 200

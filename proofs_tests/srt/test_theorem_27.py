@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
+from cerlab import ResourceLimit, Sremo, Unsupported
 from cerlab.automata.epsilon import without_epsilon
 from cerlab.compile.sremo_to_srt import registers, sremo_to_srt
-from cerlab.errors import ResourceLimit, Unsupported
-from cerlab.logic.sremo import Sremo, derivations, matches
+from cerlab.logic.sremo import derivations, matches
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.answer import Registers
 from cerlab.testing import random_sremo

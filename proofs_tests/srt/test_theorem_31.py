@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from cerlab import Event
 from cerlab.automata.epsilon import streaming, without_epsilon
 from cerlab.automata.registers import Srt
-from cerlab.model.event import Event
 from cerlab.theorems import srt as runs
 from cerlab.theorems.srt import concatenation, star, union
 from proofs_tests.srt.cases import (

@@ -7,12 +7,11 @@ from random import Random
 
 import pytest
 
+from cerlab import Event, IllFormed
 from cerlab.automata.automaton import Mark
 from cerlab.automata.compose import intersection, product
 from cerlab.automata.registers import Srt, rename, written_registers
-from cerlab.errors import IllFormed
 from cerlab.model.answer import Registers
-from cerlab.model.event import Event
 from cerlab.theorems import srt as runs
 from proofs_tests.srt.cases import random_event, random_srt, step, with_word
 from proofs_tests.suite import Suite

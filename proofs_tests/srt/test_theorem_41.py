@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from cerlab import Event, ResourceLimit, Unsupported, satisfies
 from cerlab.automata.automaton import Mark
 from cerlab.automata.epsilon import streaming, without_epsilon
 from cerlab.automata.registers import Srt
@@ -20,13 +21,10 @@ from cerlab.automata.unrolled import (
     unroll,
 )
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.sremo import matches
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.answer import Registers
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import And, Not
-from cerlab.predicates.truth import satisfies
 from cerlab.testing import Shape, random_sremo
 from cerlab.theorems import srt as runs
 from proofs_tests.srt.cases import (

@@ -10,13 +10,12 @@ from random import Random
 
 import pytest
 
+from cerlab import Event, Unsupported
 from cerlab.automata.automaton import AnchoredCea
 from cerlab.automata.epsilon import streaming, without_epsilon
 from cerlab.automata.plan import RegisterPlan
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.engine.reference.registers import answers
-from cerlab.errors import Unsupported
-from cerlab.model.event import Event
 from cerlab.testing import random_sremo
 from cerlab.theorems import srt as runs
 from cerlab.theorems.srt import unary_cea, unary_srt

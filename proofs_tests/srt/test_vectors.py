@@ -11,6 +11,7 @@ from itertools import product
 
 import pytest
 
+from cerlab import Event
 from cerlab.automata.automaton import EmptyMove, Mark, as_kind
 from cerlab.automata.epsilon import star as star_of_expressions
 from cerlab.automata.epsilon import streaming, without_epsilon
@@ -19,7 +20,6 @@ from cerlab.automata.unrolled import complement, determinise, macro_states, span
 from cerlab.compile.sremo_to_srt import register_plan, sremo_to_srt
 from cerlab.engine.reference.registers import SharedRuns
 from cerlab.model.answer import Registers
-from cerlab.model.event import Event
 from cerlab.predicates.syntax import And, Not, all_of
 from cerlab.theorems import srt as runs
 from cerlab.theorems.srt import Configuration, star

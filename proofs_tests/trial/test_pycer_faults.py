@@ -15,11 +15,11 @@ from typing import TypeAlias
 
 import pytest
 
+from cerlab import Event
 from cerlab.fuzz import reference
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow
-from cerlab.model.event import Event
 
 REPORT = Path(__file__).parents[2] / "examples" / "trial" / "pycer"
 Answers: TypeAlias = set[tuple[int, ...]] | None

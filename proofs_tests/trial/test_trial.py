@@ -19,9 +19,8 @@ from typing import Any, cast
 import pytest
 
 import cerlab.trial
-from cerlab import match_recognize, parse_rows
+from cerlab import UsageError, match_recognize, parse_rows
 from cerlab.cli import main
-from cerlab.errors import UsageError
 from cerlab.fuzz import engines
 from cerlab.fuzz.engines import AnswerRows, Failure, Refusal
 from cerlab.rows import syntax as rp

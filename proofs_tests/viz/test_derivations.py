@@ -7,8 +7,7 @@ from random import Random
 from xml.etree import ElementTree
 
 import cerlab
-from cerlab import display
-from cerlab.io import Stream
+from cerlab import Stream, display
 from cerlab.logic.cel.syntax import subformulas
 from cerlab.viz import graph_of, svg
 from cerlab.viz.graph import EdgeKind, NodeKind

@@ -9,13 +9,13 @@ import networkx as nx
 import pytest
 
 import cerlab
+from cerlab import BadData, Unsupported, from_networkx
 from cerlab.automata.automaton import EpsilonCea, Mark, Transition
 from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.compile.foundations import focel_to_epsilon_cea
-from cerlab.errors import BadData, Unsupported
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.testing import random_formula, random_sremo
-from cerlab.viz import alt_text, from_networkx, graph_of, to_networkx
+from cerlab.viz import alt_text, graph_of, to_networkx
 from cerlab.viz.deterministic import cubes, guard_words
 from cerlab.viz.graph import EdgeKind, NodeKind
 from proofs_tests.dqe.cases import random_gcq

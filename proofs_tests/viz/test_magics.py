@@ -105,7 +105,7 @@ def test_warnings_are_shown_each_time(shell: Any, capsys: pytest.CaptureFixture[
         ("%%ceql --language cql\nH ; T", "CER0806", "did you mean"),
     ],
 )
-def test_what_is_refused(
+def test_a_cell_is_refused_by_its_code(
     shell: Any, capsys: pytest.CaptureFixture[str], cell: str, code: str, message: str
 ) -> None:
     result = shell.run_cell(cell)

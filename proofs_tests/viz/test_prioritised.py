@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import cerlab
-from cerlab.errors import ResourceLimit
+from cerlab import ResourceLimit
 from cerlab.rows.compile import prioritised_automaton
 from cerlab.viz.graph import Graph
 from cerlab.viz.machines import row_pattern_graph
@@ -54,6 +54,6 @@ def test_a_row_pattern_and_its_automaton_show_themselves() -> None:
     assert "1. A" in str(query.to_graphviz())  # type: ignore[attr-defined]
 
 
-def test_what_is_too_large_is_refused() -> None:
+def test_a_graph_that_is_too_large_is_refused() -> None:
     with pytest.raises(ResourceLimit, match="too large"):
         graph_of_pattern("A{400} A{400} A{400}")

@@ -13,9 +13,8 @@ from xml.etree import ElementTree
 import pytest
 
 import cerlab
+from cerlab import ResourceLimit, Stream, Unsupported, UsageError
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
-from cerlab.errors import ResourceLimit, Unsupported, UsageError
-from cerlab.io import Stream
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.viz import alt_text, dot_text, drawing, graph_of, svg, to_graphviz
 from cerlab.viz.graph import DARK, LIGHT, NodeKind
@@ -160,7 +159,7 @@ def test_colours_of_a_theme_are_exchanged_one_for_one() -> None:
 @pytest.mark.parametrize(
     ("form", "begins"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<svg")]
 )
-def test_files(form: Any, begins: bytes) -> None:
+def test_a_drawing_has_the_bytes_of_its_form(form: Any, begins: bytes) -> None:
     assert drawing(A_THEN_B.formula, form, "dark").startswith(begins)
 
 

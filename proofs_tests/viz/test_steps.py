@@ -11,10 +11,9 @@ from xml.etree import ElementTree
 import pytest
 
 import cerlab
-from cerlab.api import step
+from cerlab import ComplexEvent, step
 from cerlab.engine.reference.snapshot import TecsNode
 from cerlab.evaluate import answers_of
-from cerlab.model.answer import ComplexEvent
 from cerlab.viz.filmstrip import MOST_FRAMES, TOGETHER, Frames
 from cerlab.viz.graph import DARK, LIGHT
 from cerlab.viz.steps import Steps, page

@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import ComplexEvent, ResourceLimit, Stream, UsageError
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.snapshot import MAX_EVENTS, MOST_ANSWERS, TecsSnapshot, snapshots
 from cerlab.engine.reference.tecs import TecsEvaluation
-from cerlab.errors import ResourceLimit, UsageError
-from cerlab.io import Stream
-from cerlab.model.answer import ComplexEvent
 from cerlab.viz import dot_text, graph_of
 from cerlab.viz.graph import EdgeKind, Graph, NodeKind
 from cerlab.viz.tecs import snapshot_json, snapshot_text, tecs_snapshot, tecs_snapshots

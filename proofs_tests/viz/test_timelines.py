@@ -13,11 +13,9 @@ from xml.etree import ElementTree
 import pytest
 
 import cerlab
-from cerlab import ComplexEvent, UsageError, evaluate
-from cerlab.api import Query
-from cerlab.api import timeline as asked
-from cerlab.api.timelines import MOST_ANSWERS, show
-from cerlab.errors import BadData, CerlabError
+from cerlab import BadData, CerlabError, ComplexEvent, Query, UsageError, evaluate, show
+from cerlab import timeline as asked
+from cerlab.api.timelines import MOST_ANSWERS
 from cerlab.model.answer import by_end
 from cerlab.viz.timeline import ANSWERS, EVENTS, timeline, timeline_text
 from cerlab.viz.timeline_value import COLOURS, MARKERS, SHAPES, Row, look, own_numbers

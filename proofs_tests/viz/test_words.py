@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from cerlab.model.event import Event, Timestamp, Value
+from cerlab import Event, Timestamp
+from cerlab.model.event import Value
 from cerlab.predicates.text import event_text
 from proofs_tests.suite import Suite
 

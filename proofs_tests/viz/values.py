@@ -6,14 +6,13 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from cerlab import Formula, Unsupported
 from cerlab.automata.automaton import IntervalCea
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.explicit import table_of
 from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
 from cerlab.compile.foundations import focel_to_epsilon_cea
-from cerlab.errors import Unsupported
-from cerlab.logic.cel.syntax import Formula
 from cerlab.model.clauses import Strategy
 from cerlab.testing import SMALL, random_fo_formula, random_formula, random_query, random_sremo
 from cerlab.viz.deterministic import minterm_table

@@ -10,7 +10,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import pytest
 
-from cerlab.why import Why, why_to_json
+from cerlab import Why
+from cerlab.why import why_to_json
 from cerlab.why.failure import Repair
 from proofs_tests.mutants.driver import Judge
 from proofs_tests.suite import Suite

@@ -11,12 +11,13 @@ from functools import reduce
 from itertools import pairwise
 from typing import assert_never
 
+from cerlab import Event, Valuation
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import holds, select, valuations
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
-from cerlab.model.answer import Valuation, complex_event
+from cerlab.model.answer import complex_event
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.model.event import Event, is_of_streams
+from cerlab.model.event import is_of_streams
 from cerlab.model.stream import Stream
 from cerlab.predicates.truth import partition_key
 from cerlab.why.deduction import CelDerivation

@@ -6,12 +6,13 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, assert_never
 
+from cerlab import Formula, Valuation, Why
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import holds, valuations
-from cerlab.logic.cel.syntax import Formula, children
+from cerlab.logic.cel.syntax import children
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import partition_attributes
-from cerlab.model.answer import Valuation, complex_event
+from cerlab.model.answer import complex_event
 from cerlab.model.clauses import (
     AttributeWindow,
     Consume,
@@ -23,7 +24,7 @@ from cerlab.model.clauses import (
 from cerlab.model.event import value_of
 from cerlab.predicates.condition import labels_of
 from cerlab.predicates.truth import partition_key
-from cerlab.why import Derivation, Failure, Kind, Why
+from cerlab.why import Derivation, Failure, Kind
 from cerlab.why.deduction import CelDerivation
 from cerlab.why.failure import Path, Widen
 from proofs_tests.why.checker import Substream, width_of

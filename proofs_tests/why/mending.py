@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, assert_never
 
+from cerlab import Event, Formula, Sremo
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.syntax import Formula, children
+from cerlab.logic.cel.syntax import children
 from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.sremo import Sremo
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import Consume
-from cerlab.model.event import Event, Value
+from cerlab.model.event import Value
 from cerlab.testing import TYPES
 from cerlab.why.failure import (
     Alter,

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
+from cerlab import ComplexEvent, Event, Formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
-from cerlab.logic.cel.syntax import Formula, children, subformulas, with_child
+from cerlab.logic.cel.syntax import children, subformulas, with_child
 from cerlab.logic.ceql.semantics import Meaning, query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.focel.semantics import fo_valuations
-from cerlab.model.answer import ComplexEvent, Positions
+from cerlab.model.answer import Positions
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.condition import On
 from cerlab.testing import STREAMS, TYPES, Shape, random_predicate

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
+from cerlab import Event, Sremo, satisfies
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.semantics import derivations
-from cerlab.logic.sremo.syntax import Sremo, absence, writes
+from cerlab.logic.sremo.syntax import absence, writes
 from cerlab.model.answer import Registers
-from cerlab.model.event import Event
-from cerlab.predicates.truth import satisfies
 from cerlab.why import SremoDerivation
 from cerlab.why.deduction import Contents, Reading
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from cerlab import Sremo, Why, satisfies
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.semantics import derivations
-from cerlab.logic.sremo.syntax import Sremo, children, reads
+from cerlab.logic.sremo.syntax import children, reads
 from cerlab.model.event import value_of
 from cerlab.predicates.text import value_text
-from cerlab.predicates.truth import satisfies
-from cerlab.why import Derivation, Failure, Kind, SremoDerivation, Why
+from cerlab.why import Derivation, Failure, Kind, SremoDerivation
 from cerlab.why.deduction import Contents
 from cerlab.why.failure import Path
 from proofs_tests.why.sremo_checker import registers

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from cerlab.logic.sremo.syntax import Sremo, children
-from cerlab.model.event import Event, Value
+from cerlab import Event, Sremo
+from cerlab.logic.sremo.syntax import children
+from cerlab.model.event import Value
 from cerlab.testing import TYPES
 from cerlab.why.failure import Alter, Drop, Give, Insert, Relax, Remark, Remove, Repair, Retype
 from proofs_tests.why.sremo_mutations import Question, replace_part

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from cerlab.logic.sremo import Sremo, detections
+from cerlab import Event, Sremo
+from cerlab.logic.sremo import detections
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import absence
 from cerlab.model.answer import Positions
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import (
     And,

@@ -6,10 +6,10 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from cerlab.errors import Unsupported
+from cerlab import ComplexEvent, Unsupported
 from cerlab.logic.cel.syntax import Select, subformulas, waits, windows
 from cerlab.logic.ceql.semantics import query_answers
-from cerlab.model.answer import ComplexEvent, complex_event
+from cerlab.model.answer import complex_event
 from cerlab.model.clauses import Consume
 from cerlab.testing import Shape, with_limit
 from cerlab.why import Derivation, why

@@ -10,9 +10,9 @@ from random import Random
 from typing import Any
 
 import cerlab
+from cerlab import ComplexEvent, Event, Formula, Valuation, Why
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import holds
-from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.focel.semantics import (
@@ -22,15 +22,13 @@ from cerlab.logic.focel.semantics import (
     vdef_plus,
     with_variables,
 )
-from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import Consume, EventWindow, Strategy
-from cerlab.model.event import Event
 from cerlab.model.stream import Stream, time_axis
 from cerlab.predicates.condition import Correlation, On, labels_of
 from cerlab.predicates.syntax import LabelAttribute, Operator
 from cerlab.testing import Shape, random_events, random_predicate
 from cerlab.testing.cel import random_fo_formula
-from cerlab.why import Derivation, Why, why
+from cerlab.why import Derivation, why
 from cerlab.why.deduction import CelDerivation
 from cerlab.why.failure import Repair
 from proofs_tests.clauses.tables import word

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.errors import CerlabError
+from cerlab import CerlabError
 from cerlab.model.answer import Positions
 from cerlab.why import focel
 from cerlab.why.deduction import CelDerivation, Goal

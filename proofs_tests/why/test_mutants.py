@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
+from cerlab import CerlabError, ResourceLimit, Valuation
 from cerlab.conformance import Case, case_of
 from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import reply_of
-from cerlab.errors import CerlabError, ResourceLimit
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import NO_CLOCKS
-from cerlab.model.answer import Valuation
 from cerlab.model.clauses import EventWindow, Window
 from cerlab.testing import Shape
 from cerlab.why import cel as table

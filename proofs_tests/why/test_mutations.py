@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from cerlab.api import Query
-from cerlab.errors import IllFormed, Unsupported, UsageError
+from cerlab import IllFormed, Query, Unsupported, UsageError, Why
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.clauses import Consume
 from cerlab.testing import Shape
-from cerlab.why import Why, why
+from cerlab.why import why
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 from proofs_tests.why.blames import Blames

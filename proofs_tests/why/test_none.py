@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from cerlab import why_none
-from cerlab.api import Query, parse_query
-from cerlab.io import Stream
+from cerlab import Query, Stream, parse_query, why_none
 from cerlab.logic.cel.syntax import Within
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.semantics import query_answers

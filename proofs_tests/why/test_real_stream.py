@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cerlab.io import Stream
-from cerlab.model.answer import ComplexEvent
-from cerlab.why import Derivation, Kind, Why, deduction, why
+from cerlab import ComplexEvent, Stream, Why
+from cerlab.why import Derivation, Kind, deduction, why
 from cerlab.why.deduction import Reading
 from proofs_tests.core.test_real_stream import S3
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from cerlab import Why
 from cerlab.model.clauses import Consume, EventWindow
 from cerlab.testing import Shape
-from cerlab.why import Why
 from proofs_tests.suite import Suite
 from proofs_tests.why import mending, sremo_mending
 from proofs_tests.why import test_first_order as first_order

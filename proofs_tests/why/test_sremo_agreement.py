@@ -5,14 +5,13 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from cerlab.errors import ResourceLimit
-from cerlab.logic.sremo import Sremo, detections
+from cerlab import ComplexEvent, ResourceLimit, Sremo, Why
+from cerlab.logic.sremo import detections
 from cerlab.logic.sremo.syntax import reads
-from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape
 from cerlab.testing.sremo import random_sremo, random_sremo_events
-from cerlab.why import Derivation, Reading, Why, why
+from cerlab.why import Derivation, Reading, why
 from proofs_tests.suite import Suite
 from proofs_tests.why.sremo_checker import check
 

@@ -7,13 +7,13 @@ from xml.etree import ElementTree
 import pytest
 
 import cerlab
-from cerlab import display
-from cerlab.logic.sremo import matches, parse_sremo
+from cerlab import Why, display, parse_sremo
+from cerlab.logic.sremo import matches
 from cerlab.logic.sremo.syntax import Terminal
 from cerlab.model.answer import Positions
 from cerlab.viz import graph_of, svg
 from cerlab.viz.graph import NodeKind
-from cerlab.why import Derivation, Repair, Why, deduction, why, why_to_json
+from cerlab.why import Derivation, Repair, deduction, why, why_to_json
 from cerlab.why.candidates import regions
 from cerlab.why.failure import Alter, Drop, Give, Insert, Reach, Relax, Remark, Remove, Retype
 from cerlab.why.question import SremoQuestion

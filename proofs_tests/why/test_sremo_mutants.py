@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.errors import CerlabError, ResourceLimit
+from cerlab import CerlabError, ResourceLimit
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import SpanWindow, Terminal, Window, subexpressions
 from cerlab.predicates.syntax import And

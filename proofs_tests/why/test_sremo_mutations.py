@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.errors import IllFormed
-from cerlab.logic.sremo import Sremo, check_sremo
+from cerlab import IllFormed, Sremo, Why
+from cerlab.logic.sremo import check_sremo
 from cerlab.testing import Shape
-from cerlab.why import Why, why
+from cerlab.why import why
 from proofs_tests.suite import Suite
 from proofs_tests.why.blames import Blames
 from proofs_tests.why.sremo_facts import check_facts
