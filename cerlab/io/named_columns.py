@@ -285,12 +285,13 @@ def one_table(tables: Sequence[Any]) -> Any:
         return pa.concat_tables(tables)
     columns = {}
     for name in dict.fromkeys(name for table in tables for name in table.column_names):
-        parts = [
-            pa.table({name: _without_codes(table.column(name))})
+        some = [
+            _without_codes(table.column(name))
             if name in table.column_names
-            else pa.table({name: pa.nulls(table.num_rows)})
+            else pa.nulls(table.num_rows)
             for table in tables
         ]
+        parts = [pa.table({name: column}) for column in _in_one_zone(some)]
         try:
             whole = pa.concat_tables(parts, promote_options="permissive")
         except (pa.ArrowTypeError, pa.ArrowInvalid):  # and of numbers that no type holds exactly
@@ -299,14 +300,29 @@ def one_table(tables: Sequence[Any]) -> Any:
     return pa.table(columns)
 
 
+def _in_one_zone(columns: Sequence[Any]) -> Sequence[Any]:
+    """Return moments of several zones in UTC, which is the zone of those without one."""
+    import pyarrow as pa
+
+    def has_zone(column: Any) -> bool:
+        return bool(pa.types.is_timestamp(column.type))
+
+    if len({column.type.tz for column in filter(has_zone, columns)}) < 2:
+        return columns
+    return [
+        column.cast(pa.timestamp(column.type.unit, "UTC")) if has_zone(column) else column
+        for column in columns
+    ]
+
+
 def _without_codes(column: Any) -> Any:
-    """A column of text, or of lists of it, without a dictionary."""
+    """A column of text, or of lists of it, without a dictionary and no view of text."""
     import pyarrow as pa
 
     kind = column.type
     if pa.types.is_list(kind) and pa.types.is_dictionary(kind.value_type):
         return column.cast(pa.list_(kind.value_type.value_type))
-    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+    return without_views(column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column)
 
 
 @dataclass(frozen=True, slots=True)

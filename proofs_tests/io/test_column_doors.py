@@ -109,6 +109,13 @@ def writable(tables: list[pa.Table], kind: str) -> bool:
     return not any(test(each) for each in fields for test in without)
 
 
+def has_integers_beside_doubles(tables: list[pa.Table]) -> bool:
+    """Return whether some column has integers in one table and doubles in another."""
+    kinds = {(field.name, field.type) for table in tables for field in table.schema}
+    integers = {name for name, kind in kinds if T.is_integer(kind)}
+    return any(T.is_floating(kind) and name in integers for name, kind in kinds)
+
+
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 def test_the_same_events_by_every_door(
     kind: str, suite: Suite, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
@@ -130,13 +137,15 @@ def test_the_same_events_by_every_door(
         expected = outcome(doors[0], {}, quarantine=False)
         for door in doors[1:]:
             found = outcome(door, {}, quarantine=False)
-            assert found[:1] == expected[:1], tables
+            # of two columns that hold no values of events a door may meet either one first
+            if [found[0], expected[0]] not in (["CER0720", "CER0741"], ["CER0741", "CER0720"]):
+                assert found[:1] == expected[:1], tables
         schemas = [table.schema for table in tables]
         if expected[0] == "CER0784":  # other columns matter to queries that read them
             with pytest.raises(cerlab.BadData, match=expected[0]):
                 cerlab.parse_query("SELECT * WHERE A").run(paths).count()
         if not isinstance(expected[0], str):
-            check_rows(paths, expected)
+            check_rows(paths, expected, mixed=has_integers_beside_doubles(tables))
         out = folder / f"out.{rng.choice(('csv', 'ndjson', 'core', 'parquet', 'arrow'))}"
         out.unlink(missing_ok=True)
         converted = command("convert", *paths, out)
@@ -144,7 +153,7 @@ def test_the_same_events_by_every_door(
         ran = command("run", *query, *rng.choice(([], ["--evaluator", "compiled"])))
         if isinstance(expected[0], str):
             # a format that cannot hold another value may be the first to refuse
-            codes = {converted: f"({expected[0]}|CER074[79]): ", ran: f"{expected[0]}: "}
+            codes = {converted: f"({expected[0]}|CER074[179]): ", ran: f"{expected[0]}: "}
             for (status, _, errors), code in codes.items():
                 assert status == 2, errors
                 assert re.search(code, errors), (errors, schemas)

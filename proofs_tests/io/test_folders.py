@@ -216,7 +216,8 @@ def typed(some: list[tuple[str, dict[str, Any]]]) -> list[Any]:
 
 @pytest.mark.parametrize("form", ["csv", "ndjson", "parquet", "arrow"])
 def test_texts_of_any_arrow_type_are_one_column(form: str, tmp_path: Path) -> None:
-    kinds = (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()), pa.null())
+    coded = pa.dictionary(pa.int8(), pa.string())
+    kinds = (pa.string(), pa.large_string(), coded, pa.null(), pa.string_view())
     for n, kind in enumerate(kinds):
         words = ["x", None, "x"] if kind != pa.null() else [None] * 3
         column = pa.array(words).dictionary_encode() if pa.types.is_dictionary(kind) else words
@@ -225,5 +226,20 @@ def test_texts_of_any_arrow_type_are_one_column(form: str, tmp_path: Path) -> No
     out = tmp_path / f"out.{form}"
     assert main(["convert", str(tmp_path), str(out)]) == 0
     found = [attributes.get("w") for _, attributes in events(out)]
-    assert found == [None if n == 3 else word for n in range(4) for word in ("x", None, "x")]
+    assert found == [None if n == 3 else word for n in range(5) for word in ("x", None, "x")]
+    clause = "MATCH_RECOGNIZE (MEASURES 1 AS one ALL ROWS PER MATCH PATTERN (A))"
+    rows = cerlab.match_recognize(clause, str(tmp_path / "[0-9].arrow"))
+    assert rows.column("w").to_pylist() == found
     assert pa.types.is_dictionary(cerlab.Stream.read(tmp_path).columns["w"].type)
+
+
+def test_moments_of_any_zone_are_one_column(tmp_path: Path) -> None:
+    for n, zone in enumerate(("America/New_York", "UTC", None)):
+        moments = pa.array([n], pa.int64()).cast(pa.timestamp("us", zone))
+        table = pa.table({"type": ["A"], "at": moments})
+        feather.write_feather(table, tmp_path / f"{n}.arrow")
+    clause = "MATCH_RECOGNIZE (MEASURES 1 AS one ALL ROWS PER MATCH PATTERN (A))"
+    rows = cerlab.match_recognize(clause, tmp_path).column("at")
+    assert rows.cast(pa.int64()).to_pylist() == [0, 1, 2]
+    found = [event.attributes["at"] for event in cerlab.Stream.read(tmp_path)]
+    assert found == [cerlab.Timestamp(1_000 * n) for n in range(3)]
