@@ -381,6 +381,8 @@ def _joined(before: Any, field: Any, place: str) -> Any:
     kind = field.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
+    if pa.types.is_string_view(kind):
+        kind = pa.large_string()  # Arrow unites no views with text
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         kind = pa.timestamp(kind.unit, "UTC")  # the zone is that in which a moment is written
     if before is None or before == kind:
@@ -414,8 +416,6 @@ def _spark_type(kind: Any, name: str) -> Any:
         return spark_types.FloatType()
     if types.is_date64(kind):
         return spark_types.DateType()
-    if types.is_string_view(kind):
-        return spark_types.StringType()
     try:
         return from_arrow_type(kind)
     except PySparkTypeError:

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -98,6 +99,15 @@ def test_columns_that_differ_are_united_or_refused_by_name(spark: Any, tmp_path:
         cerlab.spark.read(spark, tmp_path / "arrow")
     assert caught.value.column == "w"
     assert "c.arrow" in str(caught.value.place)
+
+
+def test_texts_of_any_arrow_type_are_one_column(spark: Any, tmp_path: Path) -> None:
+    coded = pa.dictionary(pa.int8(), pa.string())
+    for n, kind in enumerate((pa.string(), pa.string_view(), pa.large_string(), coded)):
+        words = pa.array(["x", None]).dictionary_encode() if kind == coded else ["x", None]
+        table = pa.table({"type": ["A", "A"], "w": pa.array(words, kind)})
+        feather.write_feather(table, tmp_path / f"{n}.arrow")
+    assert on_spark(spark, tmp_path) == here(tmp_path)
 
 
 def folder_of_text(folder: Path) -> list[Path]:
@@ -247,7 +257,9 @@ def test_random_files_have_the_same_events_and_errors(
                 errors = [said(here, path)[0] for path in tmp_path.iterdir()]
                 assert found_error in errors or beyond, (error, found_error)
                 return True
-        if beyond or has_no_type(expected):
+        # an integer beyond 2^53 beside doubles would be rounded in a column of Spark
+        is_rounded = "outside of the range exactly" in found_error
+        if beyond or is_rounded or has_no_type(expected):
             assert found == expected or found_error.startswith(REFUSED), found_error
             return not found_error
         assert (found_error, found) == (error, expected)
