@@ -24,6 +24,7 @@ from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.answers import ROWS, table_of_batches
 from cerlab.model.answer import ComplexEvent, in_order
 from cerlab.model.stream import Stream
+from cerlab.threads import asked_number, using
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,21 +57,23 @@ class Matches(Drawable, Immutable):
 
     query: Pattern
     stream: Stream
-    _workers: int
+    _threads: int | None
     _warned: bool
 
-    def __init__(self, query: Pattern, stream: Stream, *, workers: int = 1) -> None:
-        vars(self).update(query=query, stream=stream, _workers=workers, _warned=False)
+    def __init__(self, query: Pattern, stream: Stream, *, threads: int | None = None) -> None:
+        asked_number(threads)
+        vars(self).update(query=query, stream=stream, _threads=threads, _warned=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy is made of; its answers are evaluated anew."""
-        return {name: vars(self)[name] for name in ("query", "stream", "_workers", "_warned")}
+        return {name: vars(self)[name] for name in ("query", "stream", "_threads", "_warned")}
 
     def __iter__(self) -> Iterator[ComplexEvent]:
         answers: Iterator[ComplexEvent]
-        # One worker takes the access by number if it is there, and does not make it for this.
-        access = self._access if self._workers > 1 else vars(self).get("_access")
-        if self._workers > 1 and isinstance(access, BatchAccess):
+        several = (asked_number(self._threads) or 1) > 1
+        # One thread takes the access by number if it is there, and does not make it for this.
+        access = self._access if several else vars(self).get("_access")
+        if several and isinstance(access, BatchAccess):
             answers = chain.from_iterable(access.batches())
         elif isinstance(access, ListAccess):
             answers = iter(access)
@@ -95,7 +98,7 @@ class Matches(Drawable, Immutable):
 
     @cached_property
     def _access(self) -> Access:
-        return self._way.by_number(self.stream, workers=self._workers)
+        return self._way.by_number(self.stream, threads=asked_number(self._threads) or 1)
 
     @overload
     def __getitem__(self, k: int) -> ComplexEvent: ...
@@ -186,7 +189,8 @@ class Matches(Drawable, Immutable):
 
     @cached_property
     def _count(self) -> int:
-        return self._way.count(self.stream)
+        with using(self._threads, len(self.stream)):
+            return self._way.count(self.stream)
 
     @keywords_by_name
     def sample(self, n: int, seed: int | None = None) -> list[ComplexEvent]:
@@ -305,7 +309,8 @@ class Matches(Drawable, Immutable):
         True
         """
         request = request_of(self.query, **aggregates)
-        totals = group_totals(self.query, self.stream, request)
+        with using(self._threads, len(self.stream)):
+            totals = group_totals(self.query, self.stream, request)
         self._warn(None if totals.some else 0, as_list=False)
         return totals.table()
 

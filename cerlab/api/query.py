@@ -104,13 +104,17 @@ class Query(Pattern):
 
         return tecs_snapshot(self.plan, self.machine, io.as_stream(events, **how))
 
-    def run(self, events: Any, *, workers: int = 1, **how: Unpack[io.HowToRead]) -> Matches:
+    def run(
+        self, events: Any, *, threads: int | None = None, **how: Unpack[io.HowToRead]
+    ) -> Matches:
         """The answers on a stream, evaluated while they are iterated; `how` as `cerlab.evaluate`.
 
-        With several `workers`, streams that are long enough for the compiled engine are evaluated
-        by as many threads, where answers depend on one window only; others by one.
+        Counts and aggregates of a long stream use `threads` threads, by default those in
+        ``CERLAB_THREADS`` or all cores. Listing uses several only if they are asked for, and where
+        answers depend on one window; the answers of one end may then come in another order.
+        Raises `UsageError` for numbers that are not positive.
         """
-        return Matches(self, io.as_stream(events, **how), workers=workers)
+        return Matches(self, io.as_stream(events, **how), threads=threads)
 
     def why_not(
         self,

@@ -18,6 +18,7 @@ from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, in_order
 from cerlab.model.stream import axis_of_options
+from cerlab.threads import using
 
 
 def evaluate(
@@ -28,6 +29,7 @@ def evaluate(
     logic: Logic = "so",
     limit: int | None = None,
     language: Language | None = None,
+    threads: int | None = None,
     **how: Unpack[io.HowToRead],
 ) -> list[ComplexEvent]:
     """The complex events of `what` on a stream, each once, sorted by (end, start, positions).
@@ -52,8 +54,9 @@ def evaluate(
     pattern = any_pattern(what, language, logic=logic)
     stream = io.as_stream(events, **how)
     way = choose(pattern) if evaluator == AUTO else None
-    every = answers_of(pattern, stream, way or evaluator, any_order=True)
-    answers = in_order(every, None if limit is None else min(limit, sys.maxsize))
+    with using(threads, len(stream)):
+        every = answers_of(pattern, stream, way or evaluator, any_order=True)
+        answers = in_order(every, None if limit is None else min(limit, sys.maxsize))
     warn_about_answers(pattern, stream, None if limit == 0 else len(answers), way=way)
     return answers
 
@@ -83,15 +86,21 @@ def valuations(
     return answers
 
 
-def count(query: AnyWhat, events: Any, **how: Unpack[io.HowToRead]) -> int:
+def count(
+    query: AnyWhat, events: Any, *, threads: int | None = None, **how: Unpack[io.HowToRead]
+) -> int:
     """Exactly ``len(evaluate(query, events))``, without listing; options as `evaluate`.
+
+    Long streams are counted by `threads` threads, by default those in ``CERLAB_THREADS`` or all
+    cores.
 
     >>> count("A+", [{"type": "A"}] * 100) == 2**100 - 1
     True
     """
     pattern, stream = any_pattern(query), io.as_stream(events, **how)
     way = choose(pattern)
-    total = way.count(stream)
+    with using(threads, len(stream)):
+        total = way.count(stream)
     warn_about_answers(pattern, stream, total, as_list=False, way=way)
     return total
 

@@ -259,7 +259,10 @@ class EndTotals(NamedTuple):
 
     def since(self, first: int) -> EndTotals:
         """Return the totals of the ends from a position on."""
-        at = slice(int(np.searchsorted(self.end, first)), None)
+        return self.rows(slice(int(np.searchsorted(self.end, first)), None))
+
+    def rows(self, at: slice | Int64s) -> EndTotals:
+        """Return some of the rows."""
         end, start, group, runs = (x[at] for x in (self.end, self.start, self.group, self.runs))
         sums, least = (tuple(x[at] for x in of) for of in (self.sums, self.least))
         return EndTotals(end, start, group, runs, sums, least)

@@ -161,12 +161,12 @@ class BatchAccess:
     """
 
     def __init__(
-        self, plan: Plan, tables: LearnedTables, stream: Stream, *, workers: int = 1
+        self, plan: Plan, tables: LearnedTables, stream: Stream, *, threads: int = 1
     ) -> None:
         self._plan = plan
         self._tables = tables
         self._stream = stream
-        self._workers = workers
+        self._threads = threads
         self._looking = Lock()
         self._start()
 
@@ -180,7 +180,7 @@ class BatchAccess:
         from cerlab.engine.whole_stream import compiled_answers
 
         yield from compiled_answers(
-            self._plan, self._tables, self._stream, self._time(), workers=self._workers
+            self._plan, self._tables, self._stream, self._time(), threads=self._threads
         )
 
     def _time(self) -> TimeAxis | None:
@@ -199,8 +199,8 @@ class BatchAccess:
         from cerlab.engine.totals import counts_of_ends, total_of
 
         try:
-            _, counts = counts_of_ends(self._plan, self._tables, self._stream, self._time())
-            return total_of(counts)
+            parts = counts_of_ends(self._plan, self._tables, self._stream, self._time())
+            return sum(total_of(counts) for _, counts in parts)
         except TooLarge:
             return None
 

@@ -29,6 +29,7 @@ from cerlab.engine.kernels import blocks as b
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import (
     NONE,
+    RESET_ALL,
     Bytes,
     Int64s,
     Moves,
@@ -41,6 +42,7 @@ from cerlab.engine.measures import (
     AggregateInputs,
     EndTotals,
     columns_of,
+    join_totals,
     largest,
     limbs,
 )
@@ -53,11 +55,12 @@ from cerlab.engine.tecs_run import CONSUMES
 from cerlab.engine.windows import WindowStarts
 from cerlab.errors import ResourceLimit
 from cerlab.model.clauses import EventWindow
-from cerlab.model.columns import order_of, take_columns
+from cerlab.model.columns import take_columns
 from cerlab.model.event import Value
 from cerlab.model.stream import Instant, Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage
-from cerlab.predicates.columns.key_codes import KeyCodes
+from cerlab.predicates.columns.key_codes import KeyCodes, rows_by_code
+from cerlab.threads import in_threads
 
 SHORT = 256
 """Up to this many events, totals run without kernels: loading them would cost more."""
@@ -318,13 +321,14 @@ def _totals_by_kernel(
     except TooLarge:
         program = Program(machine, stage.vectors, merges=False)
     events = places.read(columns, positions, symbols, program)
-    read = read_of(events, machine.marks, inputs, events["positions"])
     separate = by_start or plan.window is not None
     options = k.Options(CONSUMES[plan.consume], separate, by_start)
-    totals = ArrayTotals(options, sums=len(inputs.sums), least=len(inputs.least))
-    groups = prod(size for _, _, size in inputs.groups)
-    ends = totals.read(program.moves, read, partitions=places.partitions, groups=groups)
-    return ends._replace(end=read.positions[ends.end])
+    moves, partitions = program.moves, places.partitions
+    parts = _by_share(options, moves, events, partitions, machine.marks, inputs)
+    ends = join_totals(parts)
+    if len(parts) > 1:
+        ends = ends.rows(rows_by_code(ends.end, len(events["codes"])))
+    return ends._replace(end=events["positions"][ends.end])
 
 
 def total_of(numbers: Any) -> int:
@@ -338,10 +342,11 @@ NO_INPUTS = AggregateInputs((), (), ())
 
 def counts_of_ends(
     plan: Plan, tables: LearnedTables, stream: Stream, time: TimeAxis | None
-) -> tuple[Int64s, Any]:
-    """The ends of a stream, and how many answers each has; at most the LIMIT.
+) -> list[tuple[Int64s, Any]]:
+    """Return the ends of a stream, and how many answers each has; at most the LIMIT.
 
-    Raises `TooLarge` where there are too many counts.
+    Each pair has the ends of some partitions, in order. Raises `TooLarge` where there are too many
+    counts.
     """
     columns, positions = events_of_streams(plan.streams, stream.columns, len(stream))
     symbols, places = tables.symbols(columns, len(positions)), Places(plan, time)
@@ -349,19 +354,67 @@ def counts_of_ends(
         raise TooLarge("the machine is too large for a program")
     events = places.read(columns, positions, symbols, program)
     options = k.Options(CONSUMES[plan.consume], plan.window is not None, False)
-    ends = counts(options, program.moves, events, places.partitions)
-    numbers = ends.runs
+    parts = counts(options, program.moves, events, places.partitions)
     if plan.limit is not None:
-        numbers = np.minimum(numbers, plan.limit.per_end)
-    return events["positions"][ends.end], numbers
+        most = plan.limit.per_end
+        parts = [part._replace(runs=np.minimum(part.runs, most)) for part in parts]
+    return [(events["positions"][part.end], part.runs) for part in parts]
 
 
 def counts(
     options: k.Options, moves: Moves, events: Mapping[str, Int64s], partitions: int
-) -> EndTotals:
-    """The numbers of answers at ends; raises `TooLarge`."""
-    read = read_of(events, [frozenset()], NO_INPUTS, events["positions"])
-    return ArrayTotals(options).read(moves, read, partitions=partitions)
+) -> list[EndTotals]:
+    """Return the numbers of answers at the ends of a whole stream, as `_by_share`."""
+    return _by_share(options, moves, events, partitions, [frozenset()], NO_INPUTS)
+
+
+SHARE = 1 << 18
+"""Events of whole partitions that are read together: their totals fit the processor's cache, so
+8.5 million events of 100,000 partitions take a fifth of the time (2026-11-28)."""
+
+
+def _by_share(
+    options: k.Options,
+    moves: Moves,
+    events: Mapping[str, Int64s],
+    partitions: int,
+    marks: Sequence[frozenset[str]],
+    inputs: AggregateInputs,
+) -> list[EndTotals]:
+    """Return the totals of a whole stream, read partition by partition, with indices of events.
+
+    Each part has the ends of some partitions, in order. Raises `TooLarge`.
+    """
+
+    def read(some: Mapping[str, Int64s], partitions: int) -> EndTotals:
+        totals = ArrayTotals(options, sums=len(inputs.sums), least=len(inputs.least))
+        its_events = read_of(some, marks, inputs, some["positions"])
+        groups = prod(size for _, _, size in inputs.groups)
+        return totals.read(moves, its_events, partitions=partitions, groups=groups)
+
+    if options.consume == RESET_ALL or partitions == 1 or len(events["codes"]) <= SHARE:
+        return [read(events, partitions)]
+    by_partition = rows_by_code(events["codes"], partitions)
+    codes = events["codes"][by_partition]
+
+    def read_share(share: slice) -> EndTotals:
+        rows, its_codes = by_partition[share], codes[share]
+        some = {name: column[rows] for name, column in events.items()}
+        some["codes"] = its_codes - its_codes[0]
+        ends = read(some, int(its_codes[-1] - its_codes[0]) + 1)
+        return ends._replace(end=rows[ends.end])
+
+    return in_threads(read_share, [*_shares(codes)])
+
+
+def _shares(codes: Int64s) -> Iterator[slice]:
+    """Yield shares of events in the order of their partitions, each with whole partitions."""
+    start = 0
+    while start < len(codes):
+        last = codes[min(start + SHARE, len(codes)) - 1]
+        end = int(np.searchsorted(codes, last, side="right"))
+        yield slice(start, end)
+        start = end
 
 
 def _rows(columns: Sequence[Any], length: int) -> Int64s:
@@ -375,7 +428,7 @@ def _has(marks: Sequence[frozenset[str]], labels: Sequence[str]) -> Bytes:
 
 def _order_in_partition(codes: Int64s) -> Int64s:
     """Return the number of earlier events of the same partition, by event."""
-    order = order_of(codes)
+    order = rows_by_code(codes + 1, int(codes.max(initial=NONE)) + 2)
     sorted_codes = codes[order]
     first = np.searchsorted(sorted_codes, sorted_codes, side="left")
     number = np.empty(len(codes), np.int64)

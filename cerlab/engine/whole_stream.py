@@ -69,20 +69,20 @@ def why_not_by_ranges(plan: Plan) -> str | None:
 
 
 def ranged_answers(
-    plan: Plan, tables: LearnedTables, stream: Stream, time: TimeAxis | None, *, workers: int
+    plan: Plan, tables: LearnedTables, stream: Stream, time: TimeAxis | None, *, threads: int
 ) -> Iterator[AnswerBatch]:
     """The answers of a plan on a stream by several threads, where `why_not_by_ranges` allows it.
 
-    In the order of one thread, but for the order inside an end. At most two ranges for each worker
+    In the order of one thread, but for the order inside an end. At most two ranges for each thread
     are in memory with their answers.
     """
     columns, length = stream.columns, len(stream)
-    ranges = pairwise([*cuts(length, workers), length])
+    ranges = pairwise([*cuts(length, threads), length])
     free: SimpleQueue[WindowedEvaluation] = SimpleQueue()
-    for helper in tables.for_threads(workers):
+    for helper in tables.for_threads(threads):
         free.put(WindowedEvaluation(plan, helper, time))
     running: deque[Future[_RangeAnswers]] = deque()
-    pool = ThreadPoolExecutor(workers)
+    pool = ThreadPoolExecutor(threads)
 
     def start_some(count: int) -> None:
         for start, end in islice(ranges, count):
@@ -92,7 +92,7 @@ def ranged_answers(
             )
 
     try:
-        start_some(2 * workers)
+        start_some(2 * threads)
         while running:
             result = running.popleft().result()
             start_some(1)
@@ -105,17 +105,17 @@ def ranged_answers(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def cuts(length: int, workers: int) -> Iterator[int]:
-    """Return the first events of ranges; later ranges are shorter, so no worker waits long.
+def cuts(length: int, threads: int) -> Iterator[int]:
+    """Return the first events of ranges; later ranges are shorter, so no thread waits long.
 
     Each is the same share of what is left, in bounds: guided self-scheduling (Polychronopoulos and
     Kuck 1987).
     """
-    start, least = 0, min(SHORTEST, -(-length // workers))
+    start, least = 0, min(SHORTEST, -(-length // threads))
     while start < length:
         yield start
         # long ranges at first, as each reads one window twice; short ones last, so all end together
-        start += min(RANGE, max(least, (length - start) // (2 * workers)))
+        start += min(RANGE, max(least, (length - start) // (2 * threads)))
 
 
 class _RangeAnswers(NamedTuple):
@@ -201,15 +201,15 @@ def compiled_answers(
     stream: Stream,
     time: TimeAxis | None,
     *,
-    workers: int = 1,
+    threads: int = 1,
 ) -> Iterator[AnswerBatch]:
     """The answers of a plan on a stream, in batches, by end.
 
-    With several `workers` by as many threads, for queries whose ranges do not depend on each other
+    With several `threads` by as many threads, for queries whose ranges do not depend on each other
     (`windowed.ranges`); others are evaluated by one.
     """
-    if workers > 1 and len(stream) > 1 and why_not_by_ranges(plan) is None:
-        yield from ranged_answers(plan, learned_tables(machine), stream, time, workers=workers)
+    if threads > 1 and len(stream) > 1 and why_not_by_ranges(plan) is None:
+        yield from ranged_answers(plan, learned_tables(machine), stream, time, threads=threads)
         return
     evaluation = stream_evaluation(plan, machine, time)
     if isinstance(evaluation, GeneralEvaluation) and len(stream) <= FEW:

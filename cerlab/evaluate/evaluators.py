@@ -113,7 +113,7 @@ class Tecs(StepByStep):
         latest_first = plan.limit is not None
         self.recognition = plan, lambda: TecsEvaluation(machine, latest_first=latest_first)
 
-    def by_number(self, stream: Stream, *, workers: int = 1) -> Access:
+    def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
         """Return random access by counts at the nodes of the tECS."""
         return TecsAccess(self.pattern.plan, self.pattern.machine, stream)
 
@@ -249,9 +249,9 @@ class CompiledTecs(Compiled):
         time = axis_for(self.plan.window, stream, stream.time)
         return BatchedAnswers(compiled_answers(self.plan, self.pattern.learned, stream, time))
 
-    def by_number(self, stream: Stream, *, workers: int = 1) -> BatchAccess:
+    def by_number(self, stream: Stream, *, threads: int = 1) -> BatchAccess:
         """By whole batches of the engine."""
-        return BatchAccess(self.plan, self.pattern.learned, stream, workers=workers)
+        return BatchAccess(self.plan, self.pattern.learned, stream, threads=threads)
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
         """The evaluation of events that arrive, by the general tECS."""
@@ -337,7 +337,7 @@ class CompiledWaits(Compiled):
 
         return BatchedAnswers(self._access(fast_form(self.pattern, stream), stream).batches())
 
-    def by_number(self, stream: Stream, *, workers: int = 1) -> Access:
+    def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
         """By whole batches of the engine."""
         return self._access(fast_form(self.pattern, stream, quietly=True), stream)
 

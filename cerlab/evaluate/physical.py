@@ -105,9 +105,9 @@ class BySize(Evaluator):
         """The answers on events that arrive, by the way for a short stream."""
         return self.short.run(time)
 
-    def by_number(self, stream: Stream, *, workers: int = 1) -> Access:
+    def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
         """The access by number, in the order of `answers`."""
-        return self.on(stream).by_number(stream, workers=workers)
+        return self.on(stream).by_number(stream, threads=threads)
 
     def count(self, stream: Stream) -> int:
         """The count of the quickest way."""

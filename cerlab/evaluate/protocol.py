@@ -56,7 +56,7 @@ class Evaluator(Protocol):
         pattern = self.pattern
         return self.count if isinstance(pattern, Pattern) and waits(pattern.formula) else None
 
-    def by_number(self, stream: Stream, *, workers: int = 1) -> Access:
+    def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
         """The answers by number, in the order of `answers`."""
         return ListAccess(list(self.answers(stream)))
 

@@ -35,6 +35,7 @@ from cerlab.model.columns import (
 )
 from cerlab.model.event import Event, PartlyReadable, TypeColumn, Value, type_of_all
 from cerlab.model.stream import Between
+from cerlab.threads import in_threads
 
 _ROWS = 1 << 16
 """Rows that are read at once."""
@@ -531,9 +532,21 @@ class ColumnFile(ABC):
 
     @abstractmethod
     def _batches(
-        self, size: int, names: Sequence[str] | None, texts: Sequence[str] | None
+        self,
+        size: int,
+        names: Sequence[str] | None,
+        texts: Sequence[str] | None,
+        part: Any = None,
     ) -> Iterator[Any]:
-        """Yield the rows as record batches; those `texts` may be codes of a dictionary."""
+        """Yield the rows as record batches, or those of a part.
+
+        Columns `texts` may be codes of a dictionary.
+        """
+
+    @property
+    def _parts(self) -> Sequence[Any]:
+        """Return the parts of the file that threads read; None is the whole file."""
+        return [None]
 
     def batches(self, size: int, names: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield the rows as record batches of at most `size`, or those columns of them.
@@ -556,16 +569,20 @@ class ColumnFile(ABC):
         """
         import pyarrow as pa
 
-        batches = []
+        def read(part: Any) -> list[Any]:
+            batches = []
+            for batch in self._batches(_ROWS, names, texts, part):
+                poll(batch.get_total_buffer_size())  # `nbytes` lacks views before pyarrow 26
+                batches.append(batch)
+            return batches
+
         with self._reading():
             texts = [
                 name
                 for name in (self._texts if coded else ())
                 if (names is None or name in names) and not (lazily and self._differs(name))
             ]
-            for batch in self._batches(_ROWS, names, texts):
-                poll(batch.get_total_buffer_size())  # `nbytes` lacks views before pyarrow 26
-                batches.append(batch)
+            batches = [batch for of in in_threads(read, self._parts) for batch in of]
             table = pa.Table.from_batches(batches, None if batches else self._schema)
             # Parquet reads the column `a.b` together with `a`
             table = table if names is None else table.select(names)

@@ -58,7 +58,11 @@ class IpcColumns(ColumnFile):
         return not self._is_streamed
 
     def _batches(
-        self, size: int, names: Sequence[str] | None, texts: Sequence[str] | None
+        self,
+        size: int,
+        names: Sequence[str] | None,
+        texts: Sequence[str] | None,
+        part: None = None,
     ) -> Iterator[Any]:
         reader = self._reader(names)
         if self._is_streamed:

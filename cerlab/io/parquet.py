@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from cerlab.budget import bytes_left, poll
@@ -11,6 +12,7 @@ from cerlab.errors import BadData, DataPlace
 from cerlab.io.arrow import ColumnFile
 from cerlab.io.formats import Format, register
 from cerlab.model.columns import nanoseconds, numbers_of
+from cerlab.threads import count as threads_to_use
 
 _PAGES = 1 << 20
 """Bytes of a column that are read ahead, however long its row groups are."""
@@ -105,13 +107,24 @@ class ParquetColumns(ColumnFile):
                 fields = fields.set(n, field.with_type(pa.dictionary(pa.int32(), field.type)))
         return fields
 
+    @property
+    def _parts(self) -> Sequence[Sequence[int] | None]:
+        groups = self._options["metadata"].num_row_groups
+        threads = max(1, min(threads_to_use(), groups))
+        cuts = [groups * n // threads for n in range(threads + 1)]
+        return [[*range(*each)] for each in pairwise(cuts)] if threads > 1 else [None]
+
     def _batches(
-        self, size: int, names: Sequence[str] | None, texts: Sequence[str] | None
+        self,
+        size: int,
+        names: Sequence[str] | None,
+        texts: Sequence[str] | None,
+        part: Sequence[int] | None = None,
     ) -> Iterator[Any]:
         # with pre_buffer pyarrow would hold whole row groups
         file = self._file(pre_buffer=False, buffer_size=_PAGES, read_dictionary=texts)
         rows = _rows_at_once(file.metadata, size, names)
-        yield from file.iter_batches(batch_size=rows, columns=names)
+        yield from file.iter_batches(batch_size=rows, row_groups=part, columns=names)
 
 
 def _rows_at_once(footer: Any, size: int, names: Sequence[str] | None) -> int:

@@ -23,6 +23,7 @@ from cerlab.engine.kernels.arrays import Bytes, Int64s
 from cerlab.engine.kernels.limbs import BITS, MASK
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.columns import decoded, is_duration, is_moment, is_text, nanoseconds, order_of
+from cerlab.predicates.columns.key_codes import rows_by_code
 from cerlab.predicates.columns.pieces import combinations
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
@@ -263,15 +264,27 @@ def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows
     table_rows = OrderedRows(None, np.zeros(n, np.uint8), None, table, binding.names, kind_of)
     partition = _partitions(query, table_rows)
     keys = [key for item in query.order_by for key in sort_keys(item, table_rows)]
-    if partition is not None:
-        keys.insert(0, partition)
-    order = None if _is_sorted(keys) else order_of(*keys)
+    order = _order(partition, keys)
     last = np.zeros(n, np.uint8)
     last[-1:] = 1
     if partition is not None:
         partition = partition if order is None else partition[order]
         last[:-1] = partition[1:] != partition[:-1]
     return OrderedRows(order, last, partition, table, binding.names, kind_of)
+
+
+def _order(partition: Int64s | None, keys: list[NDArray[Any]]) -> Int64s | None:
+    """Return the rows by partition, then by their keys; None where they are in this order."""
+    if _is_sorted(keys if partition is None else [partition, *keys]):
+        return None
+    by_keys = None if _is_sorted(keys) else order_of(*keys)
+    if partition is None:
+        return by_keys
+    # rows that are ordered already stay in order within their partition
+    rows = rows_by_code(
+        partition if by_keys is None else partition[by_keys], int(partition.max()) + 1
+    )
+    return rows if by_keys is None else by_keys[rows]
 
 
 def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:

@@ -44,10 +44,10 @@ ENOUGH = 0.02
 """CPU seconds that one measurement of `lengths` lasts: shorter calls are repeated."""
 
 
-def answers(query: Query, stream: Stream, workers: int = 1) -> int:
+def answers(query: Query, stream: Stream, threads: int = 1) -> int:
     """Count the answers that the compiled engine lists on some threads."""
     time = stream.time
-    return sum(map(len, compiled_answers(query.plan, query.learned, stream, time, workers=workers)))
+    return sum(map(len, compiled_answers(query.plan, query.learned, stream, time, threads=threads)))
 
 
 def count(query: Query, stream: Stream) -> int:

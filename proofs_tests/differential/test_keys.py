@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 import cerlab
 from cerlab import Unsupported
+from cerlab.engine import totals
 from cerlab.evaluate.physical import why_in_python
 from proofs_tests.suite import Suite
 
@@ -48,6 +49,9 @@ IN_PYTHON = 5_000
 """The most events of a stream for queries that no kernel takes."""
 PUSHED = 500
 """The most events that are pushed to sessions."""
+
+SHARES = (1, 3, 40, totals.SHARE)
+"""Events of the keys that are totalled together."""
 
 START = datetime(2026, 1, 1)
 
@@ -221,17 +225,21 @@ def rows_of_table(table: Any) -> list[tuple[int, ...]]:
 def check(rng: Random, query: cerlab.Query, S: Keyed, expected: Expected) -> None:
     """Compare what every verb gives."""
     names = [name for name in ("k", "l") if name in S.table.column_names]
-    count = len(expected)
-    m = query.run(S.table)
+    count, threads = len(expected), rng.choice((1, 2, 7))
+    m = query.run(S.table, threads=threads)
     assert m.count() == count
     assert rows_of_table(query.run(S.table).to_arrow()) == expected.rows()
     assert query.run(S.table).table().num_rows == count
-    whole = query.run(S.table).aggregate(sum="A.v").to_pylist()
+    whole = m.aggregate(sum="A.v").to_pylist()
     assert whole == [{"count": count, "sum(A.v)": expected.sum_of_a()}]
     for group, places in (("start", expected.starts), ("end", expected.ends)):
-        table = query.run(S.table).aggregate(group_by=group)
+        table = m.aggregate(group_by=group)
+        by_one = query.run(S.table, threads=1).aggregate(group_by=group)
+        assert table.to_pylist() == by_one.to_pylist(), threads
         assert dict(zip(*table.to_pydict().values(), strict=True)) == Counter(places.tolist())
-    by_key = query.run(S.table).aggregate(group_by="key")
+    by_key = m.aggregate(group_by="key")
+    by_one = query.run(S.table, threads=1).aggregate(group_by="key")
+    assert by_key.to_pylist() == by_one.to_pylist(), threads
     assert by_key.column_names == [*names, "count"]
     of_keys = Counter(expected.of_key.tolist())
     of_a_key = S.places.max(axis=1)[np.array([*of_keys], np.int64)]
@@ -266,11 +274,15 @@ def push(rng: Random, query: cerlab.Query, S: Keyed, expected: Expected) -> None
 
 
 @pytest.mark.filterwarnings("ignore:CER09")
-def test_queries_by_key_of_every_kind(suite: Suite) -> None:
-    """Every verb gives the answers of all keys, added up."""
+def test_queries_by_key_of_every_kind(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every verb gives the answers of all keys, added up; 1, 2 and 7 threads give one table."""
 
     def case(rng: Random) -> bool | None:
         S = drawn(rng)
+        # shares of one event are many calls of kernels
+        monkeypatch.setattr(
+            totals, "SHARE", rng.choice(SHARES[2 * (S.table.num_rows > IN_PYTHON) :])
+        )
         names = [name for name in ("k", "l") if name in S.table.column_names]
         of_keys, of_one = texts(rng, names)
         query = cerlab.parse_query(of_keys)

@@ -35,7 +35,7 @@ def test_ranges_on_several_threads_have_all_answers_once(
         monkeypatch.setattr(program, "BUDGET", rng.choice((20_000, 20_000, 0)))
         query = a.query
         batches = compiled_answers(
-            query.plan, query.machine, a.stream, a.stream.time, workers=rng.choice((2, 3))
+            query.plan, query.machine, a.stream, a.stream.time, threads=rng.choice((2, 3))
         )
         answers = [answer for batch in batches for answer in batch]
         if sorted(map(str, answers)) != sorted(map(str, expected)):
@@ -58,27 +58,27 @@ def test_an_evaluation_that_begins_anew_remembers_nothing() -> None:
     assert run._keys.count == 2
 
 
-@pytest.mark.parametrize("workers", [2, 3, 8])
+@pytest.mark.parametrize("threads", [2, 3, 8])
 @pytest.mark.parametrize("length", [1, 7, 100_000, 20_000_000])
-def test_ranges_are_shorter_towards_the_end(length: int, workers: int) -> None:
-    """So that a worker waits for another one no longer than the shortest takes."""
-    cuts = [*ranges.cuts(length, workers), length]
+def test_ranges_are_shorter_towards_the_end(length: int, threads: int) -> None:
+    """So that a thread waits for another one no longer than the shortest takes."""
+    cuts = [*ranges.cuts(length, threads), length]
     sizes = [end - start for start, end in pairwise(cuts)]
     assert cuts[0] == 0
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] <= ranges.RANGE
-    assert 0 < sizes[-1] <= min(ranges.SHORTEST, -(-length // workers))
-    assert len(sizes) >= min(length, workers)
+    assert 0 < sizes[-1] <= min(ranges.SHORTEST, -(-length // threads))
+    assert len(sizes) >= min(length, threads)
 
 
 def answers_and_code(
-    text: str, rows: list[dict[str, Any]], workers: int
+    text: str, rows: list[dict[str, Any]], threads: int
 ) -> tuple[list[ComplexEvent], str | None]:
     """The answers by so many threads, and the code of the error after them."""
     query, stream = as_query(text), cerlab.Stream.from_events(rows)
     answers: list[ComplexEvent] = []
     try:
-        for batch in compiled_answers(query.plan, query.machine, stream, None, workers=workers):
+        for batch in compiled_answers(query.plan, query.machine, stream, None, threads=threads):
             answers += batch
     except cerlab.BadData as error:
         return answers, error.code
@@ -87,15 +87,15 @@ def answers_and_code(
 
 @pytest.mark.parametrize("bad", [3, 4, 5, 6, 11])
 @pytest.mark.parametrize("time", [None, -1])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("threads", [1, 2])
 def test_the_answers_before_a_bad_time_are_given_and_then_its_error(
-    bad: int, time: int | None, workers: int, monkeypatch: pytest.MonkeyPatch
+    bad: int, time: int | None, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ranges, "RANGE", 3)
     monkeypatch.setattr(ranges, "FIRST_LOOK", 1)
     rows: list[dict[str, Any]] = [{"type": "AB"[n % 2], "t": 10 * n} for n in range(12)]
     rows[bad]["t"] = time
-    answers, code = answers_and_code("SELECT * WHERE A : B WITHIN 10 [t]", rows, workers)
+    answers, code = answers_and_code("SELECT * WHERE A : B WITHIN 10 [t]", rows, threads)
     assert [a.end for a in answers] == list(range(1, bad, 2))
     assert code == ("CER0712" if time is None else "CER0714")
 
@@ -116,11 +116,11 @@ def test_ranges_do_not_ask_for_the_times_of_events_that_from_removes(
     assert expected
 
 
-def test_matches_of_several_workers_count_from_the_same_first_one() -> None:
+def test_matches_of_several_threads_count_from_the_same_first_one() -> None:
     rng = Random(5)
     stream = cerlab.Stream.from_events([{"type": rng.choice("ABCDEF")} for _ in range(21_000)])
     query = as_query("SELECT * WHERE A : B ; C WITHIN 12 EVENTS")
-    plain, by_two = query.run(stream), query.run(stream, workers=2)
+    plain, by_two = query.run(stream), query.run(stream, threads=2)
     answers = list(by_two)
     assert sorted(map(str, answers)) == sorted(map(str, plain))
     assert by_two.count() == plain.count() == len(answers)
@@ -152,8 +152,8 @@ def test_an_iteration_that_is_given_up_waits_for_no_thread(monkeypatch: pytest.M
     query = as_query("SELECT * WHERE A ; B WITHIN 3 EVENTS")
     stream = cerlab.Stream([{"type": kind} for kind in "AB" * 40])
     answers = ranges.ranged_answers(
-        query.plan, learned_tables(query.machine), stream, None, workers=2
+        query.plan, learned_tables(query.machine), stream, None, threads=2
     )
     next(answers)
     answers.close()  # type: ignore[attr-defined]  # a generator
-    assert len(list(query.run(stream, workers=2))) == query.run(stream).count()
+    assert len(list(query.run(stream, threads=2))) == query.run(stream).count()

@@ -189,7 +189,7 @@ def test_numbers_of_any_size_are_counted_by_the_kernel(window: str) -> None:
     """From 2^51 on they have two limbs, and more and more of them."""
     query = as_query(f"SELECT * WHERE A+ {window}")
     stream = cerlab.Stream.from_events(events("A" * 500))
-    ends, counts = counts_of_ends(query.plan, query.learned, stream, None)
+    ((ends, counts),) = counts_of_ends(query.plan, query.learned, stream, None)
     assert ends.tolist() == [*range(500)]
     most = 9 if "LIMIT" in window else 2**500
     assert counts.tolist() == [min(most, 2**n) for n in range(500)]
@@ -314,7 +314,7 @@ def test_the_starts_that_are_counted_are_those_of_the_window(
     monkeypatch.setattr(ArrayTotals, "_move", noted)
     query = as_query("SELECT * WHERE A ; B WITHIN 50 EVENTS")
     stream = cerlab.Stream.from_events(events("A" * 5_000 + "B"))
-    _, counts = counts_of_ends(query.plan, query.learned, stream, None)
+    ((_, counts),) = counts_of_ends(query.plan, query.learned, stream, None)
     assert counts.tolist() == [50]
     assert made[-1]._cells.size.tolist() == [128]
     assert len(made[-1]._cells.pool) <= 1 << 11

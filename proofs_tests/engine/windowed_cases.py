@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -73,5 +74,6 @@ def by_phases(
 
 def by_counting(case: Case) -> Counter[int]:
     query, stream = case.query, case.stream
-    ends, counts = counts_of_ends(query.plan, learned_tables(query.machine), stream, stream.time)
-    return Counter(dict(zip(ends.tolist(), counts.tolist(), strict=True)))
+    parts = counts_of_ends(query.plan, learned_tables(query.machine), stream, stream.time)
+    pairs = (zip(ends.tolist(), counts.tolist(), strict=True) for ends, counts in parts)
+    return Counter(dict(chain.from_iterable(pairs)))

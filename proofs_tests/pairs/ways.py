@@ -114,7 +114,7 @@ def _ranges(case: Case, rng: Random) -> Answers:
     if why_not_by_ranges(plan) is not None:
         return None
     stream = case.stream
-    batches = compiled_answers(plan, case.query.machine, stream, stream.time, workers=2)
+    batches = compiled_answers(plan, case.query.machine, stream, stream.time, threads=2)
     return _in_order(answer for batch in batches for answer in batch)
 
 

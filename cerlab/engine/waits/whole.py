@@ -94,7 +94,7 @@ class WholeStream:
             "positions": every,
         }
         try:
-            found = counts(Options(KEEP, True, False), program.moves, events, 1)
+            (found,) = counts(Options(KEEP, True, False), program.moves, events, 1)
         except TooLarge:
             return None
         return total_of(found.runs[ends.given[found.end]])

@@ -308,3 +308,13 @@ def number_by_place(
             order[count[0]] = n
             count[0] += 1
         out[i] = ids[n]
+
+
+@kernel
+def place_by_code(
+    codes: NDArray[np.int64], next_place: NDArray[np.int64], out: NDArray[np.int64]
+) -> None:
+    """Write the rows of each code, in order; ``next_place[c]`` is the place of the next row."""
+    for i in range(codes.size):
+        out[next_place[codes[i]]] = i
+        next_place[codes[i]] += 1

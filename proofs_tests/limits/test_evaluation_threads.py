@@ -1,0 +1,125 @@
+"""The threads of one evaluation: how many, their errors and limits, and files that they read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cerlab
+from cerlab import threads
+from cerlab.budget import poll
+from proofs_tests.suite import Suite
+
+
+@pytest.mark.parametrize("number", [0, -1, True, 1.5, "two"])
+def test_a_number_of_threads_is_positive(number: object) -> None:
+    with pytest.raises(cerlab.UsageError, match="threads=") as error:
+        cerlab.count("A", [{"type": "A"}], threads=number)  # type: ignore[arg-type]
+    assert error.value.code == "CER0891"
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many"])
+def test_a_number_in_the_environment_is_positive(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(threads.VARIABLE, text)
+    with pytest.raises(cerlab.UsageError, match=threads.VARIABLE):
+        cerlab.parse_query("SELECT * WHERE A").run([{"type": "A"}])
+
+
+def test_the_parameter_comes_before_the_environment_and_both_before_the_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def number(given: int | None, events: int) -> int:
+        with threads.using(given, events):
+            return threads.count()
+
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    monkeypatch.delenv(threads.VARIABLE, raising=False)
+    monkeypatch.setattr(threads, "cores", lambda: 5)
+    assert threads.count() == 1
+    assert number(None, threads.MANY_EVENTS - 1) == 1
+    assert number(None, threads.MANY_EVENTS) == 5
+    monkeypatch.setenv(threads.VARIABLE, "3")
+    assert [number(None, 0), number(None, threads.MANY_EVENTS), number(2, 0)] == [3, 3, 2]
+    monkeypatch.delenv(threads.VARIABLE)
+    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw0")
+    assert number(None, threads.MANY_EVENTS) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_has_one_thread_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    monkeypatch.delenv(threads.VARIABLE, raising=False)
+    child = os.fork()
+    if child == 0:
+        with threads.using(None, threads.MANY_EVENTS):
+            os._exit(threads.count())
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 1
+
+
+def test_results_are_in_the_order_of_the_items_and_items_start_no_threads() -> None:
+    with threads.using(3, 0):
+        found = threads.in_threads(lambda n: (n, threads.count()), range(20))
+    assert found == [(n, 1) for n in range(20)]
+
+
+def test_the_error_of_the_first_item_is_raised() -> None:
+    def fail(n: int) -> None:
+        if n in (5, 6, 13):
+            raise ValueError(n)
+
+    for _ in range(20):
+        with threads.using(4, 0), pytest.raises(ValueError, match="5"):
+            threads.in_threads(fail, range(20))
+
+
+def test_an_error_ends_the_others_at_their_next_poll() -> None:
+    ended = []
+
+    def work(n: int) -> None:
+        if n == 0:
+            raise ValueError("first")
+        while True:
+            try:
+                poll()
+            except cerlab.ResourceLimit:
+                ended.append(n)
+                raise
+
+    with threads.using(3, 0), pytest.raises(ValueError, match="first"):
+        threads.in_threads(work, range(3))
+    assert set(ended) <= {1, 2}
+    poll()  # the limit that ended them is over
+
+
+def test_threads_see_the_limits_around_them() -> None:
+    with cerlab.limits(seconds=100) as limit, threads.using(2, 0):
+        limit.end()
+        with pytest.raises(cerlab.ResourceLimit) as error:
+            threads.in_threads(lambda _: poll(), range(2))
+    assert error.value.code == "CER0620"
+
+
+def test_row_groups_are_read_by_threads_in_their_order(suite: Suite, tmp_path: Path) -> None:
+    def case(rng: Random) -> bool:
+        rows = rng.randrange(30)
+        kinds = [rng.choice("ABC") for _ in range(rows)]
+        table = pa.table({"type": pa.array(kinds, pa.string()), "v": pa.array(range(rows))})
+        path = tmp_path / "events.parquet"
+        pq.write_table(table, path, row_group_size=rng.choice((1, 4, 100)))
+        read = []
+        for number in (1, 2, 7):
+            with threads.using(number, rows):
+                stream = cerlab.Stream.read(path)
+                read.append([stream.columns[name].to_pylist() for name in ("type", "v")])
+        assert read == [[kinds, [*range(rows)]]] * 3
+        return rows > 4
+
+    suite.run(case, deep_count=300)
