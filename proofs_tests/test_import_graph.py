@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,29 @@ def test_modules_are_imported_by_name_only_at_the_front_door() -> None:
         "cerlab",
         "cerlab.cli.arguments",
     }  # public names and commands, loaded when used
+
+
+def _listed(tree: ast.Module) -> Sequence[str]:
+    """Return the names of a chapter's ``__all__``."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            names = (item.value for item in ast.walk(node.value) if isinstance(item, ast.Constant))
+            return [name for name in names if isinstance(name, str)]
+    return []
+
+
+def test_a_chapter_has_the_names_that_it_lists() -> None:
+    """A chapter lists names, and modules whose names are its interface."""
+    trees = modules(ROOT)
+    chapters = {name: _listed(tree) for name, tree in trees.items()}
+    missing = [
+        f"{chapter}.{name}"
+        for chapter, names in chapters.items()
+        for name in names
+        if f"{chapter}.{name}" not in trees and not hasattr(import_module(chapter), name)
+    ]
+    assert missing == []
+    assert "syntax" in chapters["cerlab.predicates"]
 
 
 def test_a_stream_is_read_where_nothing_else_was_imported(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ import pytest
 
 import cerlab
 from cerlab import cli, flinkcep, fuzz, spark, testing
-from cerlab.api.sessions import AggregateSession, RowSession, Session
+from cerlab.api import Session
+from cerlab.api.sessions import AggregateSession, RowSession
 
 RECORD = Path(__file__).with_name("surface.txt")
 

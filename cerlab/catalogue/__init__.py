@@ -23,6 +23,8 @@ from importlib.resources import files
 
 from cerlab.errors import UsageError, nearest
 
+__all__ = ["CLASSES", "Entry", "entries", "entry_of", "entry_text", "markdown"]
+
 CLASSES = {
     "01": "Syntax: the text is not in the language",
     "02": "Ill-formed: a condition of the definition is violated",

@@ -19,7 +19,20 @@ from cerlab.conformance.values import decode, decode_row
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event, in_order
 from cerlab.model.stream import Stream
 
-__all__ = ["KINDS", "Case", "Group", "case_of", "cases", "digest", "groups"]
+__all__ = [
+    "AXIS",
+    "FOLDER",
+    "KINDS",
+    "Case",
+    "Group",
+    "case_of",
+    "cases",
+    "digest",
+    "groups",
+    "judge",
+    "replies",
+    "run",
+]
 
 FOLDER = Path(__file__).parent / "cases"
 """One file for each group of clauses."""

@@ -26,7 +26,15 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume
 from cerlab.model.stream import Stream
 
-__all__ = ["Verdict", "Witness", "contained", "equivalent", "satisfiable"]
+__all__ = [
+    "Verdict",
+    "Witness",
+    "confirm",
+    "contained",
+    "dead_branches",
+    "equivalent",
+    "satisfiable",
+]
 
 
 Checker: TypeAlias = Callable[[Pattern, Stream, ComplexEvent], bool]

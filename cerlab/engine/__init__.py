@@ -5,3 +5,5 @@ compiled. `tecs_run` evaluates every plan of an automaton, `windowed` those whos
 a window, faster, `registers` those of a transducer. `whole_stream` chooses between the first two,
 `random_access` gives single answers by number.
 """
+
+__all__ = ["answers", "labels", "run"]

@@ -32,7 +32,21 @@ from cerlab.testing import SMALL, Shape, as_dict, random_events, random_query
 from cerlab.testing.choices import smallest
 from cerlab.why import why, why_text
 
-__all__ = ["Difference", "Summary", "engine", "fuzz", "wanted"]
+__all__ = [
+    "CEL",
+    "CLAUSES",
+    "COMPOSITE",
+    "FAMILY",
+    "FEATURES",
+    "Difference",
+    "Summary",
+    "difference",
+    "engine",
+    "features",
+    "fuzz",
+    "reference",
+    "wanted",
+]
 
 
 CEL = (

@@ -151,7 +151,8 @@ def _announce(number: int | None, most: int = 0) -> None:
 
 def _someone_waits() -> bool:
     """Return whether a person runs this program or cell; a build of pages wants no such line."""
-    shell: Any = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    ipython = sys.modules.get("IPython")  # None, too, where its import is forbidden
+    shell: Any = ipython.get_ipython() if ipython else None
     kernel = getattr(shell, "kernel", None)
     if kernel is None:
         return "cerlab.cli" in sys.modules

@@ -28,6 +28,8 @@ from cerlab.rows.syntax import RowPattern
 from cerlab.viz.filmstrip import Frames
 from cerlab.viz.html import block, escape, table
 
+__all__ = ["MOST_ANSWERS", "MOST_EVENTS", "MOST_STEPS", "PANELS", "answer", "stream_of", "view"]
+
 Request: TypeAlias = Mapping[str, Any]
 
 

@@ -1,1 +1,3 @@
 """Predicates on events: their syntax, truth, text and minterms."""
+
+__all__ = ["columns", "condition", "minterms", "syntax", "text", "truth"]

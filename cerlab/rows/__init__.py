@@ -6,3 +6,5 @@ against it. Machines: `machine` (prioritised automata and their search), `engine
 From clauses to machines: `compile`, `functions`, `columns`, `measures`, `programs`, `scan`. Verbs:
 `recognise`, `decide`, `cel`, `why`, `sql`. A meaning imports no machine, a machine no meaning.
 """
+
+__all__ = ["decide", "expressions", "parser", "recognise", "sql", "syntax", "why"]

@@ -10,12 +10,14 @@
 
 from cerlab.viz import deterministic, formulas, machines, tecs
 from cerlab.viz.dot import dot_text
-from cerlab.viz.graph import Graph, alt_text, graph_of
+from cerlab.viz.graph import EdgeKind, Graph, NodeKind, alt_text, graph_of
 from cerlab.viz.networks import from_networkx, to_networkx
 from cerlab.viz.render import drawing, svg, to_graphviz
 
 __all__ = [
+    "EdgeKind",
     "Graph",
+    "NodeKind",
     "alt_text",
     "deterministic",
     "dot_text",

@@ -54,8 +54,10 @@ __all__ = [
     "Repair",
     "SremoDerivation",
     "Why",
+    "explain",
     "why",
     "why_text",
+    "why_to_json",
 ]
 
 

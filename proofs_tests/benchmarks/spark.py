@@ -290,7 +290,7 @@ def measure_streams(cores: int, numbers_of_keys: list[int]) -> Iterator[Row]:
 
 def _through(spark: SparkSession, place: Path, keys: int, files: int) -> tuple[int, int, float]:
     """Run a stream: its answers, late rows and CPU seconds."""
-    from cerlab.spark.stream.match import match_stream, write_stream
+    from cerlab.spark import match_stream, write_stream
 
     _write_keys(place / "in", keys, files)
     before = cpu_of_all()

@@ -27,7 +27,7 @@ from cerlab.evaluate import valuations_of
 from cerlab.logic.cel.syntax import is_timed
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
-from cerlab.logic.sremo.parser import sremo_text
+from cerlab.logic.sremo import sremo_text
 from cerlab.model.answer import complex_event
 from cerlab.testing import (
     Shape,

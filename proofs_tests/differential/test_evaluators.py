@@ -10,7 +10,7 @@ import pytest
 
 import cerlab
 from cerlab import Formula, count, evaluate
-from cerlab.api.sessions import Session
+from cerlab.api import Session
 from cerlab.engine import tecs_run as evaluation
 from cerlab.evaluate import EvaluatorName, answers_of, valuations_of
 from cerlab.logic.cel.syntax import Filter, defined_labels, subformulas
@@ -22,9 +22,8 @@ from cerlab.model.clauses import Consume, Strategy
 from cerlab.model.stream import Stream
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import if_of_stream
-from cerlab.testing import Shape, random_query, with_limit
-from cerlab.testing.cel import random_predicate
-from cerlab.testing.choices import STREAMS, likely
+from cerlab.testing import STREAMS, Shape, random_predicate, random_query, with_limit
+from cerlab.testing.choices import likely
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 

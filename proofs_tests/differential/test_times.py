@@ -10,8 +10,7 @@ from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.answer import by_end
 from cerlab.predicates.minterms import minterms
-from cerlab.testing import Shape, random_sremo, random_sremo_events
-from cerlab.testing.cel import random_predicate
+from cerlab.testing import Shape, random_predicate, random_sremo, random_sremo_events
 from cerlab.testing.choices import likely
 from proofs_tests.differential.test_evaluators import agree, session_answers
 from proofs_tests.random_cases import random_case

@@ -6,7 +6,8 @@ from random import Random
 from typing import Any
 
 from cerlab import IllFormed
-from cerlab.flinkcep.pattern import AnyPart, EventTest, FlinkPattern, NotPart, Part, SkipTo, begin
+from cerlab.flinkcep import FlinkPattern, begin
+from cerlab.flinkcep.pattern import AnyPart, EventTest, NotPart, Part, SkipTo
 from cerlab.predicates.syntax import Comparison, Constant
 
 TYPES = "ABC"

@@ -15,8 +15,7 @@ import pytest
 from cerlab import Unsupported
 from cerlab import flinkcep as flink
 from cerlab.conformance import cases
-from cerlab.flinkcep import begin, semantics
-from cerlab.flinkcep.pattern import FlinkPattern
+from cerlab.flinkcep import FlinkPattern, begin, semantics
 from proofs_tests.mutants.driver import check_killed, each_of, mutant, on_cases
 from proofs_tests.suite import Suite
 

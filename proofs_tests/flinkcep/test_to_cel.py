@@ -12,9 +12,9 @@ import pytest
 import cerlab
 from cerlab import Unsupported
 from cerlab import flinkcep as flink
-from cerlab.flinkcep import begin
+from cerlab.flinkcep import FlinkPattern, begin
 from cerlab.flinkcep import translation as compiled
-from cerlab.flinkcep.pattern import FlinkPattern, SkipTo
+from cerlab.flinkcep.pattern import SkipTo
 from proofs_tests.flinkcep.drawn import random_flink_pattern, random_flink_stream
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
 from proofs_tests.suite import Suite

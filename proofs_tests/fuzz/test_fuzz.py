@@ -23,12 +23,13 @@ from cerlab.fuzz import (
     FEATURES,
     Difference,
     difference,
+    engine,
     features,
     fuzz,
     reference,
     wanted,
 )
-from cerlab.fuzz.engines import AnswerRows, Failure, Outcome, Refusal, engine
+from cerlab.fuzz.engines import AnswerRows, Failure, Outcome, Refusal
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import query_text

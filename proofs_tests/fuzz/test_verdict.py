@@ -19,7 +19,7 @@ from cerlab.fuzz.engines import AnswerRows, Outcome, Refusal
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.testing.choices import smallest
+from cerlab.testing import smallest
 
 pytestmark = pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 

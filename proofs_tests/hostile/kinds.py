@@ -28,7 +28,7 @@ from cerlab.lab import PANELS
 from cerlab.lab import answer as lab_answer
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.logic.gcq import Delete, Insert, answers_after_each
-from cerlab.logic.sremo.parser import sremo_text
+from cerlab.logic.sremo import sremo_text
 from cerlab.magic import ceql_magic
 from cerlab.rows.recognise import RowEvaluator
 from cerlab.testing import (

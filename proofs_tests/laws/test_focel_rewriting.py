@@ -37,8 +37,7 @@ from cerlab.logic.focel.semantics import (
 )
 from cerlab.logic.focel.translate import fo_to_so, so_to_fo
 from cerlab.model.answer import complex_event
-from cerlab.testing import Shape, any_fo_formula, random_events, random_fo_formula
-from cerlab.testing.cel import random_condition
+from cerlab.testing import Shape, any_fo_formula, random_condition, random_events, random_fo_formula
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(events=4, rich=False)

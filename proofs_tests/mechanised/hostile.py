@@ -18,8 +18,7 @@ from cerlab.model import clauses
 from cerlab.model.stream import Stream, time_axis
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
-from cerlab.testing import ATTRIBUTES, random_events, random_query
-from cerlab.testing.cel import with_limit
+from cerlab.testing import ATTRIBUTES, random_events, random_query, with_limit
 
 
 def read_document(text: str) -> tuple[CeqlQuery, Stream]:

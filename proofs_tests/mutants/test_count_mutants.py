@@ -13,8 +13,8 @@ from cerlab import ResourceLimit, evaluate
 from cerlab.automata import compose, epsilon
 from cerlab.compile import cel_to_vcea, foundations
 from cerlab.logic.focel import semantics
-from cerlab.testing import Shape, random_events
-from cerlab.testing.cel import random_count, random_fo_formula, random_formula
+from cerlab.testing import Shape, random_events, random_fo_formula, random_formula
+from cerlab.testing.cel import random_count
 from cerlab.testing.choices import likely
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.suite import Suite

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import cerlab
 from cerlab import ComplexEvent, ResourceLimit, Unsupported
-from cerlab.api.sessions import Session
+from cerlab.api import Session
 from cerlab.cli import parser_of
 from cerlab.cli.command import OK
 from cerlab.cli.options import read_pattern

@@ -16,7 +16,8 @@ from cerlab.rows import syntax as rp
 from cerlab.rows.decide import Same, contained, equivalent, satisfiable
 from cerlab.rows.expression_semantics import Partition
 from cerlab.rows.semantics import Scan, scan
-from cerlab.testing.rows import random_row_pattern, random_row_regex
+from cerlab.testing import random_row_pattern
+from cerlab.testing.rows import random_row_regex
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
 from proofs_tests.suite import Suite
 

@@ -12,7 +12,7 @@ from cerlab import CerlabError, Unsupported, match_recognize, parse_rows
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.syntax import check_row_pattern
-from cerlab.testing.rows import random_row_pattern, random_row_table
+from cerlab.testing import random_row_pattern, random_row_table
 from proofs_tests.rows.tables import EVALUATORS, typed_table
 from proofs_tests.suite import Suite
 

@@ -17,7 +17,8 @@ from cerlab.rows.compile import Loop, Stack, Todo, machine, prioritised_automato
 from cerlab.rows.machine import ACCEPT, GrowingMapping, Memory, Search, Step
 from cerlab.rows.recognise import RowEvaluator, as_table, column_kinds, value_columns
 from cerlab.rows.types import bind
-from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
+from cerlab.testing import random_row_pattern, random_row_table
+from cerlab.testing.rows import Reach
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
 from proofs_tests.rows.judges import OF_VALUES, judge
 from proofs_tests.rows.tables import rows_of, typed_table

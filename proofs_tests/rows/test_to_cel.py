@@ -12,7 +12,7 @@ import cerlab
 from cerlab import InCel, Unsupported, rows_to_cel
 from cerlab.rows import cel as compiled
 from cerlab.rows import syntax as rp
-from cerlab.testing.rows import random_row_pattern, random_row_table
+from cerlab.testing import random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
 from proofs_tests.rows.test_decisions import matches_of
 from proofs_tests.suite import Suite

@@ -18,7 +18,8 @@ from cerlab.rows.compile import machine
 from cerlab.rows.engine import RegisterSearch, Walk
 from cerlab.rows.recognise import as_table, column_kinds
 from cerlab.rows.types import bind
-from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
+from cerlab.testing import random_row_pattern, random_row_table
+from cerlab.testing.rows import Reach
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
 from proofs_tests.rows.tables import EVALUATORS, rows_of, typed_table
 from proofs_tests.rows.test_search import TOO_MANY, outcome

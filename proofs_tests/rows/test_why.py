@@ -21,7 +21,7 @@ from cerlab.rows.recognise import column_kinds, value_rows
 from cerlab.rows.semantics import Scan, ScanResult, Start, derivations, partitions, scan
 from cerlab.rows.types import bind
 from cerlab.rows.why import RowKind, why_rows_to_json
-from cerlab.testing.rows import random_row_pattern, random_row_table
+from cerlab.testing import random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
 from proofs_tests.rows.tables import letters, typed_table
 from proofs_tests.suite import Suite

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import cerlab
-from cerlab.spark.stream.match import write_stream
+from cerlab.spark import write_stream
 from proofs_tests.spark.streams import LATENESS, QUERY, arriving, events, markers, write_files
 
 BY_TIME = "SELECT * WHERE A AS a ; B AS b WITHIN 5 [t]"

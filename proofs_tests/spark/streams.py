@@ -15,7 +15,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.spark.stream.match import Done, write_stream
+from cerlab.spark import write_stream
+from cerlab.spark.stream.match import Done
 from proofs_tests.spark.lateness import Model
 
 Row = dict[str, Any]

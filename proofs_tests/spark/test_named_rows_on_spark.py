@@ -13,7 +13,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.spark.stream.match import write_stream
+from cerlab.spark import write_stream
 from proofs_tests.spark.streams import (
     LATENESS,
     arriving,

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from cerlab.spark.stream.match import STARTS, Done, write_stream
+from cerlab.spark import write_stream
+from cerlab.spark.stream.match import STARTS, Done
 
 errors = pytest.importorskip("pyspark.errors", reason="PySpark is in the extra 'spark'")
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.spark.stream.match import PROVIDER, with_restarts, write_stream
+from cerlab.spark import write_stream
+from cerlab.spark.stream.match import PROVIDER, with_restarts
 from cerlab.spark.stream.state import CLAIM, claim
 from proofs_tests.spark.streams import (
     ANOTHER,

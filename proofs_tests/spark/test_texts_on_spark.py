@@ -13,9 +13,9 @@ from cerlab import CerlabError
 from cerlab.io import read as read_here
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.event import to_value
+from cerlab.spark import read, read_stream
 from cerlab.spark.failures import failures
-from cerlab.spark.inputs import Inputs, frame_of, inputs_of, read
-from cerlab.spark.stream.match import read_stream
+from cerlab.spark.inputs import Inputs, frame_of, inputs_of
 
 CSV = {
     "blanks": "type, v ,w\nA, 1,TRUE\nB,2 , true\n",

@@ -13,9 +13,9 @@ import pytest
 
 from cerlab import Event, Sremo
 from cerlab.conformance import cases
-from cerlab.logic.sremo import semantics
+from cerlab.logic.sremo import Derivation, semantics
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.semantics import EMPTY_REGISTERS, NONE, Derivation, Derivations, Reading
+from cerlab.logic.sremo.semantics import EMPTY_REGISTERS, NONE, Derivations, Reading
 from cerlab.logic.sremo.syntax import EPSILON, SKIP, rewritten, sequence
 from cerlab.model.answer import Registers
 from cerlab.predicates import truth

@@ -10,8 +10,8 @@ import pytest
 from cerlab.automata.registers import Transducer
 from cerlab.automata.unrolled import macro_states
 from cerlab.cli import main
+from cerlab.viz import dot_text
 from cerlab.viz.deterministic import machine_text
-from cerlab.viz.dot import dot_text
 from cerlab.viz.machines import machine_tikz, srt_graph
 from proofs_tests.sremo.tables import E1
 from proofs_tests.srt.figures import FIG_1, FIG_3, FIG_4, FIG_5A, FIG_5B, FIG_12, FIG_14

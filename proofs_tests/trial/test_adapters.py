@@ -9,7 +9,8 @@ import pytest
 
 from cerlab import parse_rows
 from cerlab.fuzz.engines import AnswerRows, Failure, Refusal
-from cerlab.trial.adapters import Absent, adapter, running
+from cerlab.trial import adapter
+from cerlab.trial.adapters import Absent, running
 from cerlab.trial.children import failure
 from cerlab.trial.languages import Case
 

@@ -15,10 +15,10 @@ import pytest
 
 from cerlab import flinkcep as flink
 from cerlab import match_recognize, parse_rows
-from cerlab.flinkcep.pattern import FlinkPattern
+from cerlab.flinkcep import FlinkPattern
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
-from cerlab.trial.adapters import adapter
+from cerlab.trial import adapter
 from cerlab.trial.languages import Case, arrow
 
 REPORT = Path(__file__).parents[2] / "examples" / "trial" / "flink" / "trial.json"

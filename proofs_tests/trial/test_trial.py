@@ -24,9 +24,10 @@ from cerlab.cli import main
 from cerlab.fuzz import engines
 from cerlab.fuzz.engines import AnswerRows, Failure, Refusal
 from cerlab.rows import syntax as rp
-from cerlab.testing.rows import random_row_pattern, smaller_rows
-from cerlab.trial import Trial, Verdict, adapter, judgement_of, size, trial
-from cerlab.trial.adapters import ADAPTERS, Running, running
+from cerlab.testing import random_row_pattern
+from cerlab.testing.rows import smaller_rows
+from cerlab.trial import ADAPTERS, Trial, Verdict, adapter, judgement_of, size, trial
+from cerlab.trial.adapters import Running, running
 from cerlab.trial.languages import (
     CEQL,
     LANGUAGES,

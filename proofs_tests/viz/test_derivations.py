@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 import cerlab
 from cerlab import Stream, display
 from cerlab.logic.cel.syntax import subformulas
-from cerlab.viz import graph_of, svg
-from cerlab.viz.graph import EdgeKind, NodeKind
+from cerlab.viz import EdgeKind, NodeKind, graph_of, svg
 from cerlab.why import why
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite

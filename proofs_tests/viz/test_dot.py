@@ -30,9 +30,8 @@ from cerlab.automata.strategy import StrategyCea
 from cerlab.logic.cel.syntax import As, Atom
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
-from cerlab.viz import dot_text, graph_of, svg
+from cerlab.viz import NodeKind, dot_text, graph_of, svg
 from cerlab.viz.deterministic import minterm_table
-from cerlab.viz.graph import NodeKind
 from proofs_tests.suite import Suite
 from proofs_tests.viz.values import KINDS, random_value
 

@@ -15,9 +15,8 @@ from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.compile.foundations import focel_to_epsilon_cea
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.testing import random_formula, random_sremo
-from cerlab.viz import alt_text, graph_of, to_networkx
+from cerlab.viz import EdgeKind, NodeKind, alt_text, graph_of, to_networkx
 from cerlab.viz.deterministic import cubes, guard_words
-from cerlab.viz.graph import EdgeKind, NodeKind
 from proofs_tests.dqe.cases import random_gcq
 from proofs_tests.io.machine_cases import exact
 from proofs_tests.srt.cases import random_epsilon_srt, random_srt

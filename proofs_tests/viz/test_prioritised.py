@@ -7,7 +7,7 @@ import pytest
 import cerlab
 from cerlab import ResourceLimit
 from cerlab.rows.compile import prioritised_automaton
-from cerlab.viz.graph import Graph
+from cerlab.viz import Graph
 from cerlab.viz.machines import row_pattern_graph
 
 CLAUSE = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({}))"

@@ -16,8 +16,8 @@ import cerlab
 from cerlab import ResourceLimit, Stream, Unsupported, UsageError
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
-from cerlab.viz import alt_text, dot_text, drawing, graph_of, svg, to_graphviz
-from cerlab.viz.graph import DARK, LIGHT, NodeKind
+from cerlab.viz import NodeKind, alt_text, dot_text, drawing, graph_of, svg, to_graphviz
+from cerlab.viz.graph import DARK, LIGHT
 from cerlab.viz.render import LEAST, MAX_NODES, html
 from cerlab.viz.tecs import tecs_snapshot, tecs_snapshots
 from proofs_tests.suite import Suite

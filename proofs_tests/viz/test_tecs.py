@@ -16,8 +16,7 @@ from cerlab import ComplexEvent, ResourceLimit, Stream, UsageError
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.snapshot import MAX_EVENTS, MOST_ANSWERS, TecsSnapshot, snapshots
 from cerlab.engine.reference.tecs import TecsEvaluation
-from cerlab.viz import dot_text, graph_of
-from cerlab.viz.graph import EdgeKind, Graph, NodeKind
+from cerlab.viz import EdgeKind, Graph, NodeKind, dot_text, graph_of
 from cerlab.viz.tecs import snapshot_json, snapshot_text, tecs_snapshot, tecs_snapshots
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite

@@ -11,8 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import pytest
 
 from cerlab import Why
-from cerlab.why import why_to_json
-from cerlab.why.failure import Repair
+from cerlab.why import Repair, why_to_json
 from proofs_tests.mutants.driver import Judge
 from proofs_tests.suite import Suite
 

@@ -15,6 +15,7 @@ from cerlab.model.answer import Positions
 from cerlab.model.clauses import Consume
 from cerlab.model.event import Value
 from cerlab.testing import TYPES
+from cerlab.why import Repair
 from cerlab.why.failure import (
     Alter,
     Drop,
@@ -26,7 +27,6 @@ from cerlab.why.failure import (
     Relax,
     Remark,
     Remove,
-    Repair,
     Retype,
     Widen,
     Without,

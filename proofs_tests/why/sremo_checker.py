@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from cerlab import Event, Sremo, satisfies
+from cerlab.logic.sremo import derivations
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.semantics import derivations
 from cerlab.logic.sremo.syntax import absence, writes
 from cerlab.model.answer import Registers
-from cerlab.why import SremoDerivation
-from cerlab.why.deduction import Contents, Reading
+from cerlab.why import Reading, SremoDerivation
+from cerlab.why.deduction import Contents
 
 Stream = Sequence[Event]
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from cerlab import Sremo, Why, satisfies
+from cerlab.logic.sremo import derivations
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.semantics import derivations
 from cerlab.logic.sremo.syntax import children, reads
 from cerlab.model.event import value_of
 from cerlab.predicates.text import value_text

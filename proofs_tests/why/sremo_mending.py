@@ -10,7 +10,8 @@ from cerlab import Event, Sremo
 from cerlab.logic.sremo.syntax import children
 from cerlab.model.event import Value
 from cerlab.testing import TYPES
-from cerlab.why.failure import Alter, Drop, Give, Insert, Relax, Remark, Remove, Repair, Retype
+from cerlab.why import Repair
+from cerlab.why.failure import Alter, Drop, Give, Insert, Relax, Remark, Remove, Retype
 from proofs_tests.why.sremo_mutations import Question, replace_part
 
 VALUES: tuple[Value, ...] = (0, 1, 2, 0.5, "a", "b", True, -1, None)

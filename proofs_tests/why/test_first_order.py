@@ -26,11 +26,9 @@ from cerlab.model.clauses import Consume, EventWindow, Strategy
 from cerlab.model.stream import Stream, time_axis
 from cerlab.predicates.condition import Correlation, On, labels_of
 from cerlab.predicates.syntax import LabelAttribute, Operator
-from cerlab.testing import Shape, random_events, random_predicate
-from cerlab.testing.cel import random_fo_formula
-from cerlab.why import Derivation, why
+from cerlab.testing import Shape, random_events, random_fo_formula, random_predicate
+from cerlab.why import Derivation, Repair, why
 from cerlab.why.deduction import CelDerivation
-from cerlab.why.failure import Repair
 from proofs_tests.clauses.tables import word
 from proofs_tests.suite import Suite
 from proofs_tests.why.blames import Blames

@@ -18,11 +18,11 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import NO_CLOCKS
 from cerlab.model.clauses import EventWindow, Window
 from cerlab.testing import Shape
+from cerlab.why import Failure, Kind, clauses, deduction
 from cerlab.why import cel as table
-from cerlab.why import clauses, deduction
 from cerlab.why import question as windows
 from cerlab.why.deduction import CelDerivation, Goal
-from cerlab.why.failure import Failure, Kind, Retype
+from cerlab.why.failure import Retype
 from cerlab.why.question import Context, contexts
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.suite import Suite

@@ -11,11 +11,11 @@ import cerlab
 from cerlab.logic.cel.semantics import MAX_EVENTS, valuations
 from cerlab.logic.cel.syntax import Atom
 from cerlab.model.clauses import EventWindow
-from cerlab.why import Kind, Repair, explain, repairs
+from cerlab.why import Failure, Kind, Repair, explain, repairs
 from cerlab.why.candidates import regions
 from cerlab.why.cel import Part, derivations
 from cerlab.why.deduction import Goal, passes
-from cerlab.why.failure import FILTER, HEAVY, LIGHT, Drop, End, Failure, Give, Relax, Widen, cost
+from cerlab.why.failure import FILTER, HEAVY, LIGHT, Drop, End, Give, Relax, Widen, cost
 from cerlab.why.question import Context, Question, unmarked_ends
 from cerlab.why.strategies import ending_at
 from proofs_tests.clauses.tables import c, word

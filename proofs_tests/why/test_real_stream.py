@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from cerlab import ComplexEvent, Stream, Why
-from cerlab.why import Derivation, Kind, deduction, why
-from cerlab.why.deduction import Reading
+from cerlab.why import Derivation, Kind, Reading, deduction, why
 from proofs_tests.core.test_real_stream import S3
 
 ANSWER = ComplexEvent(199_914, 200_021, (199_914, 200_020, 200_021))

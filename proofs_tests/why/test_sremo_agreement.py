@@ -9,8 +9,7 @@ from cerlab import ComplexEvent, ResourceLimit, Sremo, Why
 from cerlab.logic.sremo import detections
 from cerlab.logic.sremo.syntax import reads
 from cerlab.model.stream import Stream
-from cerlab.testing import Shape
-from cerlab.testing.sremo import random_sremo, random_sremo_events
+from cerlab.testing import Shape, random_sremo, random_sremo_events
 from cerlab.why import Derivation, Reading, why
 from proofs_tests.suite import Suite
 from proofs_tests.why.sremo_checker import check

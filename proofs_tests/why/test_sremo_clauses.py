@@ -11,8 +11,7 @@ from cerlab import Why, display, parse_sremo
 from cerlab.logic.sremo import matches
 from cerlab.logic.sremo.syntax import Terminal
 from cerlab.model.answer import Positions
-from cerlab.viz import graph_of, svg
-from cerlab.viz.graph import NodeKind
+from cerlab.viz import NodeKind, graph_of, svg
 from cerlab.why import Derivation, Repair, deduction, why, why_to_json
 from cerlab.why.candidates import regions
 from cerlab.why.failure import Alter, Drop, Give, Insert, Reach, Relax, Remark, Remove, Retype

@@ -14,10 +14,10 @@ from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import SpanWindow, Terminal, Window, subexpressions
 from cerlab.predicates.syntax import And
 from cerlab.testing import Shape
+from cerlab.why import Failure, Reading, sremo
 from cerlab.why import question as windows
-from cerlab.why import sremo
-from cerlab.why.deduction import Contents, Reading
-from cerlab.why.failure import WINDOW, Failure, Relax
+from cerlab.why.deduction import Contents
+from cerlab.why.failure import WINDOW, Relax
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.suite import Suite
 from proofs_tests.why.test_sremo_agreement import agree, random_question

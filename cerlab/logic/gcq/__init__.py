@@ -30,6 +30,20 @@ from cerlab.predicates.syntax import Attribute, Comparison, Constant, Leaf, leav
 from cerlab.predicates.text import name_text, predicate_text
 from cerlab.predicates.truth import compare, compute, kind_of
 
+__all__ = [
+    "Atom",
+    "Delete",
+    "Gcq",
+    "Insert",
+    "answers",
+    "answers_after_each",
+    "atom_text",
+    "check_gcq",
+    "database",
+    "gcq_text",
+    "parse_gcq",
+]
+
 
 @drawable
 @dataclass(frozen=True, slots=True)

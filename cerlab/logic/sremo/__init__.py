@@ -15,5 +15,8 @@ __all__ = [
     "detections",
     "matches",
     "parse_sremo",
+    "parser",
+    "semantics",
     "sremo_text",
+    "syntax",
 ]
