@@ -166,9 +166,9 @@ def size_in_bytes(size: int | str) -> float:
 
 def poll(more: int = 0) -> None:
     """Raise `ResourceLimit` if a limit is reached, or would be with so many `more` bytes."""
-    here = _limits.get()
-    if here is not None:
-        here.check(more)
+    current = _limits.get()
+    if current is not None:
+        current.check(more)
 
 
 POLL_EVERY = 1 << 10
@@ -192,16 +192,16 @@ def _polled(items: Iterable[T]) -> Iterator[T]:
 
 def seconds_left() -> float:
     """The seconds before the limit, infinity without one; for what waits outside Python."""
-    here = _limits.get()
-    return math.inf if here is None else max(0.0, here.left())
+    current = _limits.get()
+    return math.inf if current is None else max(0.0, current.left())
 
 
 def bytes_left() -> float:
     """The bytes before the limit of memory, infinity without one."""
-    here = _limits.get()
-    if here is None or here.ceiling == math.inf:
+    current = _limits.get()
+    if current is None or current.ceiling == math.inf:
         return math.inf
-    return max(0.0, here.ceiling - resident_bytes())
+    return max(0.0, current.ceiling - resident_bytes())
 
 
 def spend(steps: int = 1, own: Budget | None = None) -> None:
@@ -233,8 +233,8 @@ def step_budget(doing: str | None = None, hint: str = LESS, *, own: int = 0) -> 
     of its own wherever it is, that part of the whole: what is cached depends on nothing around it.
     Not around what yields: its caller would count too.
     """
-    here = _budget.get()
-    if here is None or own:
+    current = _budget.get()
+    if current is None or own:
         fresh = Budget(doing or "an automaton", hint, STEPS // max(own, 1))
         token = _budget.set(fresh)
         try:
@@ -242,13 +242,13 @@ def step_budget(doing: str | None = None, hint: str = LESS, *, own: int = 0) -> 
         finally:
             _budget.reset(token)
         return
-    around = here.doing, here.hint
+    around = current.doing, current.hint
     if doing is not None:
-        here.doing, here.hint = doing, hint
+        current.doing, current.hint = doing, hint
     try:
-        yield here
+        yield current
     finally:
-        here.doing, here.hint = around
+        current.doing, current.hint = around
 
 
 def resident_bytes() -> int:

@@ -105,9 +105,9 @@ def _is_small(found: Inputs) -> bool:
     from cerlab.spark.footers import local_path
 
     files = [local_path(file.place) for file in found.files]
-    here = [file for file in files if file is not None]
-    size = sum(file.stat().st_size for file in here)
-    small = 0 < len(files) == len(here) and size < SMALL
+    local = [file for file in files if file is not None]
+    size = sum(file.stat().st_size for file in local)
+    small = 0 < len(files) == len(local) and size < SMALL
     if small:
         seconds = 1 + size / _BYTES_A_SECOND
         what = f"the events have {size / 1e6:,.1f} MB, which is little for Spark"

@@ -105,7 +105,7 @@ class Side:
         """Whether each event of the label needs a register."""
         return self.value is None or self.op is pred.Operator.NE
 
-    def here(self, leaf: pred.Leaf) -> pred.Leaf:
+    def read(self, leaf: pred.Leaf) -> pred.Leaf:
         """An attribute of the label, as one of the event being read."""
         if not isinstance(leaf, pred.LabelAttribute) or leaf.label != self.label:
             return leaf
@@ -177,19 +177,19 @@ def _read(
         guards.append(_guard_against(right, left, knowledge.left))
     if is_left and is_right:
         C = left.condition
-        own = (pred.with_leaves(x, lambda v: right.here(left.here(v))) for x in (C.left, C.right))
+        own = (pred.with_leaves(x, lambda v: right.read(left.read(v))) for x in (C.left, C.right))
         guards.append(pred.Comparison(C.operator, *own))
     lefts = _ways_after(
         left,
         knowledge.left,
-        here=is_left,
+        own=is_left,
         relevant=right.label in later,
         alone=knowledge.right == NOTHING and not is_right,
     )
     rights = _ways_after(
         right,
         knowledge.right,
-        here=is_right,
+        own=is_right,
         relevant=left.label in later,
         alone=knowledge.left == NOTHING and not is_left,
     )
@@ -206,7 +206,7 @@ def _guard_against(side: Side, other: Side, summary: Summary) -> pred.Guard:
 
     def compared(n: int) -> pred.Guard:
         left, right = (
-            pred.with_leaves(x, lambda v: side.here(other.stored(n, v))) for x in (C.left, C.right)
+            pred.with_leaves(x, lambda v: side.read(other.stored(n, v))) for x in (C.left, C.right)
         )
         if _labels(C.left) == {other.label}:  # what is being read comes first
             return pred.RegisterComparison(pred.CONVERSE[C.operator], right, left)
@@ -216,12 +216,12 @@ def _guard_against(side: Side, other: Side, summary: Summary) -> pred.Guard:
 
 
 def _ways_after(
-    side: Side, summary: Summary, *, here: bool, relevant: bool, alone: bool
+    side: Side, summary: Summary, *, own: bool, relevant: bool, alone: bool
 ) -> Iterator[Way]:
     """The ways to go on with the summary of a side, after an event that is of it or not."""
     if not relevant:
         yield Way(pred.EVERYTHING, NONE, NOTHING)
-    elif here:
+    elif own:
         yield from _memories(side, summary, alone=alone)
     else:
         yield Way(pred.EVERYTHING, NONE, summary)
@@ -253,7 +253,7 @@ def _memories(side: Side, summary: Summary, *, alone: bool) -> Iterator[Way]:
 def _with_stored(side: Side, op: pred.Operator) -> pred.Guard:
     """The value of the event being read, as one of a side, compared with the kept value."""
     assert side.value is not None
-    values = (pred.with_leaves(side.value, each) for each in (side.here, partial(side.stored, 0)))
+    values = (pred.with_leaves(side.value, each) for each in (side.read, partial(side.stored, 0)))
     return pred.RegisterComparison(op, *values)
 
 

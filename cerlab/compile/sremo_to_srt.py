@@ -87,18 +87,18 @@ WHOLE = Slice()
 """Any string."""
 
 
-def after(here: Slice, e: sre.Sremo) -> Slice:
+def after(around: Slice, e: sre.Sremo) -> Slice:
     """Return the slice of the part after e in a sequence that consumes this slice."""
     has_mark = always_marks(e)
-    spans = (replace(span, before=span.before or has_mark) for span in here.spans)
-    return replace(here, spans=tuple(spans))
+    spans = (replace(span, before=span.before or has_mark) for span in around.spans)
+    return replace(around, spans=tuple(spans))
 
 
-def before(here: Slice, e: sre.Sremo) -> Slice:
+def before(around: Slice, e: sre.Sremo) -> Slice:
     """Return the slice of the part before e in a sequence that consumes this slice."""
     has_mark = always_marks(e)
-    spans = (replace(span, after=span.after or has_mark) for span in here.spans)
-    return replace(here, spans=tuple(spans))
+    spans = (replace(span, after=span.after or has_mark) for span in around.spans)
+    return replace(around, spans=tuple(spans))
 
 
 def always_marks(e: sre.Sremo) -> bool:
@@ -163,27 +163,27 @@ def registers(e: sre.Sremo) -> frozenset[str]:
     return reads(e).union(*(terminal.writes for terminal in terminals))
 
 
-def _compile(e: sre.Sremo, here: _Surroundings) -> EpsilonSrt:
+def _compile(e: sre.Sremo, around: _Surroundings) -> EpsilonSrt:
     match e:
         case sre.Epsilon():
             return empty_word()
         case sre.Empty():
             return nothing()
         case sre.Terminal(phi, marked, W):
-            return one_event(phi, Mark.TAKE if marked else Mark.SKIP, W, here.R)
+            return one_event(phi, Mark.TAKE if marked else Mark.SKIP, W, around.R)
         case sre.Concat(left, right):
-            first = _compile(left, replace(here, slice=before(here.slice, right)))
-            second = _compile(right, replace(here, slice=after(here.slice, left)))
+            first = _compile(left, replace(around, slice=before(around.slice, right)))
+            second = _compile(right, replace(around, slice=after(around.slice, left)))
             return sequence(first, second)
         case sre.Alternation(left, right):
-            return choice(_compile(left, here), _compile(right, here))
+            return choice(_compile(left, around), _compile(right, around))
         case sre.Star(body):
-            return star(_compile(body, here))
+            return star(_compile(body, around))
         case sre.SpanWindow(body, w):
-            inside = replace(here, slice=here.slice.in_span(w))
+            inside = replace(around, slice=around.slice.in_span(w))
             return _as_part(span_window(without_epsilon(_compile(body, inside)), w))
         case sre.LengthWindow(body, w):
-            inside = replace(here, slice=here.slice.in_length(w))
+            inside = replace(around, slice=around.slice.in_length(w))
             return _as_part(length_window(without_epsilon(_compile(body, inside)), w))
         case sre.Within():
             raise Unsupported(
@@ -192,17 +192,17 @@ def _compile(e: sre.Sremo, here: _Surroundings) -> EpsilonSrt:
                 hint='put it around the whole expression, or use evaluator="reference"',
             )
         case sre.Intersection(left, right):
-            parts = (without_epsilon(_compile(part, here)) for part in (left, right))
+            parts = (without_epsilon(_compile(part, around)) for part in (left, right))
             return _as_part(product(*parts))
         case sre.Negation(body):
-            return _as_part(_negation(body, here))
+            return _as_part(_negation(body, around))
         case sre.Plus() | sre.Option() | sre.SkipAny() | sre.SkipNext():
-            return _compile(rewritten(e), here)
+            return _compile(rewritten(e), around)
         case _:
             assert_never(e)
 
 
-def _negation(body: sre.Sremo, here: _Surroundings) -> Srt:
+def _negation(body: sre.Sremo, around: _Surroundings) -> Srt:
     """Build the transducer of strings that the body does not consume (SRT Sec. 5.2; SRT Cor. 43).
 
     A body that writes nothing which it reads later is determinised as it is. Another one is
@@ -211,11 +211,11 @@ def _negation(body: sre.Sremo, here: _Surroundings) -> Srt:
     none of the match, so windows on marks bound what is in it only by its own length.
     """
     # marks inside a negation are none of the match, so no window on marks reaches into it
-    alone = replace(here, slice=Slice(here.slice.longest))
+    alone = replace(around, slice=Slice(around.slice.longest))
     T = quotient(without_dead_writes(smaller(_compile(body, alone))))
     if not written_registers(T):
         return complement(T)
-    bounds = [n for n in (longest(T), here.slice.longest) if n is not None]
+    bounds = [n for n in (longest(T), around.slice.longest) if n is not None]
     if not bounds:
         raise Unsupported(
             "CER0487",
@@ -223,8 +223,8 @@ def _negation(body: sre.Sremo, here: _Surroundings) -> Srt:
             "(SRT Thm. 35)",
             hint="put a window [len<=w] on it or around it, or [1..w] with marks before and after",
         )
-    prefix = f"n{next(here.occurrences)}b"
-    return complement(unroll(T, min(bounds), here.R, prefix=prefix))
+    prefix = f"n{next(around.occurrences)}b"
+    return complement(unroll(T, min(bounds), around.R, prefix=prefix))
 
 
 def _as_part(T: Srt) -> EpsilonSrt:

@@ -172,12 +172,12 @@ class ArrayTotals:
         """Return the cells for all stacks, and for new ones of the largest partition twice."""
         if not self.options.separate or self.options.by_start:
             return 0
-        parts, here = self._stacks.parts, 0
+        parts, tree_cells = self._stacks.parts, 0
         if self._counters[b.STACKED]:
             stacked = parts[:, b.FIRST] > 0
-            here = int((parts[:, b.LAST] - parts[:, b.FIRST] + states + 1)[stacked].sum())
+            tree_cells = int((parts[:, b.LAST] - parts[:, b.FIRST] + states + 1)[stacked].sum())
         cells = most * (int(self._layout.at[-1]) + self._layout.least)
-        return here + (2 * (most + states + 1) if cells > FEW_CELLS else 0)
+        return tree_cells + (2 * (most + states + 1) if cells > FEW_CELLS else 0)
 
     def copy(self) -> ArrayTotals:
         """Return another one that goes on from here."""

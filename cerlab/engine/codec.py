@@ -151,11 +151,11 @@ def read(layout: Layout, of: str, state: bytes) -> tuple[Values, Arrays]:
         return values, _read_arrays(layout, header["sizes"], content[begin:])
 
 
-def other_version(version: int | str, here: int) -> BadData:
-    """Return the error for a state of another version than `here`."""
+def other_version(version: int | str, expected: int) -> BadData:
+    """Return the error for a state whose version is not the `expected` one."""
     return BadData(
         "CER0772",
-        f"a state of version {version}, this cerlab reads {here}",
+        f"a state of version {version}, this cerlab reads {expected}",
         hint="start again from the events, on Spark with a new checkpoint",
     )
 

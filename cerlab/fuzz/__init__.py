@@ -230,16 +230,16 @@ def fuzz(
         choice = takes - set(outcome.shunned)
         # Each case has its own generator, so case n does not depend on how much the others drew.
         query, events, expected = _case(Random(f"{seed} {n}"), choice, shape)
-        here = features(query)
+        used = features(query)
         reply = _compare(child, query, events, expected)
         outcome = replace(outcome, cases=n + 1)
         if isinstance(reply, Refusal):
-            refusals.update(here)
+            refusals.update(used)
             outcome = replace(outcome, refused=outcome.refused + 1, reason=reply.why)
         else:
-            replies.update(here)
+            replies.update(used)
             some = bool(expected)
-            is_composite = some and bool(here & COMPOSITE)
+            is_composite = some and bool(used & COMPOSITE)
             outcome = replace(
                 outcome,
                 answered=outcome.answered + some,
@@ -264,7 +264,7 @@ def _case(
     atomic = not takes & COMPOSITE or rng.random() < _ATOMIC
     for _ in range(_DRAWS):
         query = random_query(rng, shape)
-        if not (here := features(query)) <= takes or not (atomic or here & COMPOSITE):
+        if not (used := features(query)) <= takes or not (atomic or used & COMPOSITE):
             continue
         events = tuple(random_events(rng, query.formula, shape))
         if any(value != value for event in events for value in event.attributes.values()):

@@ -132,10 +132,10 @@ def _why_these(scope: _Scope, rows: tuple[int, ...]) -> WhyRows:
     """Return whether consecutive rows of a partition are a match."""
     positions = _partition_of(scope, rows[0])
     s = min(positions.index(row) for row in rows)
-    before, here, number = _scan_to(scope, positions, s)
+    before, match, number = _scan_to(scope, positions, s)
     # consecutive rows from s on: as many rows are the same rows
-    if here is not None and len(here) == len(rows):
-        return WhyRows(True, rows, _mapped_rows(scope, positions, s, here, number))
+    if match is not None and len(match) == len(rows):
+        return WhyRows(True, rows, _mapped_rows(scope, positions, s, match, number))
     reader = scope.reader(positions, s, number, s + len(rows))
     labels = reader.reading()
     if labels is None:
@@ -143,8 +143,8 @@ def _why_these(scope: _Scope, rows: tuple[int, ...]) -> WhyRows:
         mapped_rows = _mapped_rows(scope, positions, s, reader.labels, number)
         return WhyRows(False, rows, mapped_rows, RowKind.CONDITION, reasons)
     mapped_rows = _mapped_rows(scope, positions, s, labels, number)
-    if here is not None:
-        others = _mapped_rows(scope, positions, s, here, number)
+    if match is not None:
+        others = _mapped_rows(scope, positions, s, match, number)
         words = _preference_words(mapped_rows, others)
         return WhyRows(False, rows, mapped_rows, RowKind.PREFERRED, (words,), others)
     assert before is not None, "the search and the readings disagree on the match at a row"

@@ -328,11 +328,11 @@ class Frames:
         width = (WIDTH - 2 * _MARGIN) / (2 * NEIGHBOURS + 1)
         for number, n in enumerate(range(first, last)):
             x = _MARGIN + number * width
-            here = n == step.position
-            fill = colours.highlight if here else "none"
+            current = n == step.position
+            fill = colours.highlight if current else "none"
             yield (
                 f'<rect x="{x + 1:g}" y="10" width="{width - 2:g}" height="34" rx="4" '
-                f'fill="{fill}" stroke="{colours.ink if here else colours.ghost}"/>'
+                f'fill="{fill}" stroke="{colours.ink if current else colours.ghost}"/>'
             )
             colour = colours.ink if n <= step.position else colours.skip
             label = cut(events[n].type, 5)

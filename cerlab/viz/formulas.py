@@ -142,7 +142,7 @@ def derivation_graph(
 ) -> Graph:
     """A derivation as a tree, from the top down, with the `events` at its leaves."""
     nodes, edges = tree(
-        root, lambda name, here: _node(name, here, events or {}), lambda here: here.children
+        root, lambda name, node: _node(name, node, events or {}), lambda node: node.children
     )
     words = [failure.words for failure in root.failures]
     more = [f".. and {len(words) - MOST_WORDS:,} more"] if len(words) > MOST_WORDS else []
@@ -151,31 +151,31 @@ def derivation_graph(
     return Graph("derivation", title, nodes, edges, "TB", legend=legend)
 
 
-def _node(name: str, here: AnyDerivation, events: Mapping[int, Event]) -> Node:
-    value = here.valuation
+def _node(name: str, node: AnyDerivation, events: Mapping[int, Event]) -> Node:
+    value = node.valuation
     parts, under = _reading_parts(value) if isinstance(value, Reading) else _valuation_parts(value)
-    if here.until is not None:
-        parts, under = parts | {"until": here.until}, f"{under}\nuntil {here.until}"
+    if node.until is not None:
+        parts, under = parts | {"until": node.until}, f"{under}\nuntil {node.until}"
     at = parts.get("start")
-    if not here.children and at in events and at == parts["end"]:
+    if not node.children and at in events and at == parts["end"]:
         _, *more = under.split("\n")
         under = "\n".join([f"{at}: {event_text(events[at], LONGEST_EVENT)}", *more])
-    failing = any(failure.path == here.path for failure in here.failures)
+    failing = any(failure.path == node.path for failure in node.failures)
     return Node(
         name,
-        _part(here) + " ✗" * failing,
+        _part(node) + " ✗" * failing,
         NodeKind.FAILED if failing else NodeKind.PART,
-        own_parts(here.part) | parts,
+        own_parts(node.part) | parts,
         under=under,
         is_faded=not parts and not failing,
     )
 
 
-def _part(here: AnyDerivation) -> str:
+def _part(node: AnyDerivation) -> str:
     """The operator, or the whole of an expression if no node is below."""
-    if isinstance(here.part, Formula):
-        return node_text(here.part)
-    return expression_node_text(here.part) if here.children else str(here.part)
+    if isinstance(node.part, Formula):
+        return node_text(node.part)
+    return expression_node_text(node.part) if node.children else str(node.part)
 
 
 def _valuation_parts(V: Valuation | None) -> tuple[dict[str, Any], str]:

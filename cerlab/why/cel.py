@@ -38,53 +38,53 @@ from cerlab.why.question import Context, Meter, axis_name, contexts, labels_in
 from cerlab.why.strategies import ending_at, first_preferred, hole, moved_answer
 
 
-def derivations(here: Part) -> list[CelDerivation]:
+def derivations(part: Part) -> list[CelDerivation]:
     """Return the derivations of a formula that the goal allows, the best of each item."""
-    return here.chart().all(_clause(here))
+    return part.chart().all(_clause(part))
 
 
-def _clause(here: Part) -> Iterator[CelDerivation]:
+def _clause(part: Part) -> Iterator[CelDerivation]:
     def of(n: int = 0) -> list[CelDerivation]:
-        return derivations(here.below(n))
+        return derivations(part.below(n))
 
-    match here.part:
+    match part.syntax:
         case cel.Atom() as phi:
-            yield from of_atom(here, phi)
+            yield from of_atom(part, phi)
         case cel.As() | cel.Project() | cel.Rename() as phi:
-            yield from (here.above(d, (), relabelled(phi, d.valuation)) for d in of())
+            yield from (part.above(d, (), relabelled(phi, d.valuation)) for d in of())
         case cel.Filter() as phi:
-            yield from (here.above(d, _filter(here, phi, d.valuation)) for d in of())
+            yield from (part.above(d, _filter(part, phi, d.valuation)) for d in of())
         case cel.Or():
-            yield from map(here.above, (*of(0), *of(1)))
+            yield from map(part.above, (*of(0), *of(1)))
         case cel.Seq() | cel.Concat():
-            yield from sequences(here, of(0), of(1))
+            yield from sequences(part, of(0), of(1))
         case cel.Plus() | cel.ConcatPlus() | cel.Count():
-            yield from iterations(here, of())
+            yield from iterations(part, of())
         case cel.Not() as phi:
-            yield from of_not(here, phi)
+            yield from of_not(part, phi)
         case cel.And() as phi:
-            yield from _agreeing(here, phi, of(0), of(1))
+            yield from _agreeing(part, phi, of(0), of(1))
         case cel.All():
-            yield from _overlapping(here, of(0), of(1))
+            yield from _overlapping(part, of(0), of(1))
         case cel.Unless() as phi:
             kept = of()
-            rivals = _counter_examples(here.goal, phi.right, kept)
+            rivals = _counter_examples(part.goal, phi.right, kept)
             for d in kept:
-                yield here.above(d, _unless(here, phi, d, rivals))
+                yield part.above(d, _unless(part, phi, d, rivals))
         case cel.Select() as phi:
             for d in of():
-                yield here.above(d, selection(here, phi, d.valuation, valuations))
+                yield part.above(d, selection(part, phi, d.valuation, valuations))
         case cel.Within(_, window) as phi:
-            meter = _meter(here.goal, window)
+            meter = _meter(part.goal, window)
             for d in of():
                 V = d.valuation
-                outside = () if V is None else meter.failures(V.start, V.end, (here.path, phi))
-                yield here.above(d, outside)
+                outside = () if V is None else meter.failures(V.start, V.end, (part.path, phi))
+                yield part.above(d, outside)
         case cel.Wait() as phi:
             for d in of():
-                yield from _waited(here, phi, d)
+                yield from _waited(part, phi, d)
         case _:
-            assert_never(here.part)
+            assert_never(part.syntax)
 
 
 # AS, PROJECT, RENAME and FILTER
@@ -108,20 +108,20 @@ def relabelled(phi: cel.As | cel.Project | cel.Rename, V: Valuation | None) -> V
     return Valuation(V.start, V.end, labels)
 
 
-def _filter(here: Part, phi: cel.Filter, V: Valuation | None) -> Iterator[Failure]:
-    if V is not None and not holds(phi.condition, V, here.goal.events):
-        yield false_filter(here, phi, V)
+def _filter(part: Part, phi: cel.Filter, V: Valuation | None) -> Iterator[Failure]:
+    if V is not None and not holds(phi.condition, V, part.goal.events):
+        yield false_filter(part, phi, V)
 
 
-def false_filter(here: Part, phi: cel.Filter, V: Valuation) -> Failure:
+def false_filter(part: Part, phi: cel.Filter, V: Valuation) -> Failure:
     """Return why a condition is false of a valuation."""
-    if not here.may_fail:
+    if not part.may_fail:
         return Failure(fail.FILTER)  # the chart refuses it
-    goal = here.goal
+    goal = part.goal
     why = why_false(phi.condition, V, goal.events, goal.at)
     alterations = [fail.Alter(goal.at[i]) for i in sorted(why.enough)]
     positions = sorted(why.positions)
-    return here.fails(fail.FILTER, *positions, words=why.words, into=phi.body, more=alterations)
+    return part.fails(fail.FILTER, *positions, words=why.words, into=phi.body, more=alterations)
 
 
 # ; : + :+ and ALL
@@ -136,47 +136,47 @@ def union(V: Valuation | None, W: Valuation | None) -> Valuation | None:
 
 
 def sequences(
-    here: Part, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
+    part: Part, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
     """Yield a derivation of the left side with one of the right side after it."""
     by_start, absent = _by_start(rights), [d for d in rights if d.valuation is None]
     for a in lefts:
-        before = here.above(a)
+        before = part.above(a)
         for b in rights if a.valuation is None else absent:
-            yield concatenation(before, (), b, union(a.valuation, b.valuation), here.goal.at)
-        yield from _longer(here, before, by_start)
+            yield concatenation(before, (), b, union(a.valuation, b.valuation), part.goal.at)
+        yield from _longer(part, before, by_start)
 
 
-def iterations(here: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]:
+def iterations(part: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]:
     """Return the derivations of one round, two rounds, ..; their children are the rounds."""
     by_start = _by_start(once)
-    phi = here.part
+    phi = part.syntax
     least, most = (phi.least, phi.most) if isinstance(phi, cel.Count) else (1, None)
     # From these numbers of rounds on, more of them make no difference.
     alike = least if most is None else most + 1
 
     def longer(d: CelDerivation) -> Iterable[CelDerivation]:
-        is_last = len(d.children) == most and not here.may_fail
-        return () if is_last else _longer(here, d, by_start)
+        is_last = len(d.children) == most and not part.may_fail
+        return () if is_last else _longer(part, d, by_start)
 
     # Another round may follow each round, so its end is not yet the end of the whole.
-    more_may_follow = replace(here.context, trailing=False)
-    rounds = replace(here, context=more_may_follow).chart(lambda d: min(len(d.children), alike))
-    first = [d for d in map(here.above, once) if rounds.offer(d)]
+    more_may_follow = replace(part.context, trailing=False)
+    rounds = replace(part, context=more_may_follow).chart(lambda d: min(len(d.children), alike))
+    first = [d for d in map(part.above, once) if rounds.offer(d)]
     found = rounds.rounds_of(first, longer)
     if not isinstance(phi, cel.Count):
         return found
-    return [replace(d, failures=(*d.failures, *_miscounted(here, phi, d))) for d in found]
+    return [replace(d, failures=(*d.failures, *_miscounted(part, phi, d))) for d in found]
 
 
-def _miscounted(here: Part, phi: cel.Count, d: CelDerivation) -> Iterator[Failure]:
+def _miscounted(part: Part, phi: cel.Count, d: CelDerivation) -> Iterator[Failure]:
     """Yield the failure of fewer or more rounds than a count asks for."""
     rounds, least, most = len(d.children), phi.least, phi.most
     there = f"{rounds} {'is' if rounds == 1 else 'are'} there"
     ends: tuple[int, ...] = ()
     if (V := d.valuation) is not None:
         ends = (V.start, V.end)
-        at = dict.fromkeys(str(here.goal.at[i]) for i in ends)
+        at = dict.fromkeys(str(part.goal.at[i]) for i in ends)
         there += f", {'from' if len(at) == 2 else 'at'} {' to '.join(at)}"
     if rounds < least:
         into, bound = replace(phi, least=rounds), f"asks for {'at least ' * (most != least)}{least}"
@@ -184,7 +184,7 @@ def _miscounted(here: Part, phi: cel.Count, d: CelDerivation) -> Iterator[Failur
         into, bound = replace(phi, most=rounds), f"allows {most}"
     else:
         return
-    yield here.fails(fail.COUNT, *ends, into=into, bound=bound, there=there)
+    yield part.fails(fail.COUNT, *ends, into=into, bound=bound, there=there)
 
 
 def _by_start(ways: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
@@ -197,20 +197,20 @@ def _by_start(ways: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
 
 
 def _longer(
-    here: Part, before: CelDerivation, by_start: Mapping[int, Sequence[CelDerivation]]
+    part: Part, before: CelDerivation, by_start: Mapping[int, Sequence[CelDerivation]]
 ) -> Iterator[CelDerivation]:
     """Yield a derivation joined with each one that starts after it; a wrong gap is a failure."""
     if before.valuation is None:
         return
-    goal, end, starts = here.goal, before.valuation.end, list(by_start)
+    goal, end, starts = part.goal, before.valuation.end, list(by_start)
     for start in starts[bisect_right(starts, end) :]:
         gap: tuple[Failure, ...] = ()
         is_next = start == end + 1 or not goal.nowhere.isdisjoint((end, start))
-        if _is_contiguous(here.part) and not is_next:
-            if not here.may_fail:
+        if _is_contiguous(part.syntax) and not is_next:
+            if not part.may_fail:
                 return
-            gap = (_gap(here, end, start),)
-        if not here.context.loose:
+            gap = (_gap(part, end, start),)
+        if not part.context.loose:
             marks = goal.between(end, start)
             # Starts are sorted: each further one leaves out these marks too.
             if HEAVY * len(marks) > goal.allowance:
@@ -227,16 +227,16 @@ def _is_contiguous(phi: Formula) -> bool:
     )
 
 
-def _gap(here: Part, end: int, start: int) -> Failure:
+def _gap(part: Part, end: int, start: int) -> Failure:
     """Return the failure of events where `:`, `:+` or `:{n}` allows none."""
-    return here.gap(node_text(here.part), range(end + 1, start), cel.with_gaps(here.part))
+    return part.gap(node_text(part.syntax), range(end + 1, start), cel.with_gaps(part.syntax))
 
 
 def _overlapping(
-    here: Part, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
+    part: Part, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
     """Yield a derivation of each side; marked positions that both leave out are left over."""
-    goal, context = here.goal, here.context
+    goal, context = part.goal, part.context
     for a in lefts:
         for b in rights:
             spend(own=goal.budget)
@@ -247,7 +247,7 @@ def _overlapping(
                 visible = _positions_of(V, context.visible)
                 inside = goal.between(V.start - 1, V.end + 1)
                 failures += goal.leftover(p for p in inside if p not in visible)
-            yield Derivation(here.part, here.path, V, (a, b), failures)
+            yield Derivation(part.syntax, part.path, V, (a, b), failures)
 
 
 def _both(a: CelDerivation, b: CelDerivation) -> tuple[Failure, ...]:
@@ -275,29 +275,29 @@ def _at_odds(goal: Goal, a: CelDerivation, b: CelDerivation) -> bool:
 
 
 def _agreeing(
-    here: Part, phi: cel.And, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
+    part: Part, phi: cel.And, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
     """Yield the valuations of both sides; with an allowance those of one side too."""
     # Below AND all labels are read (`contexts`), so an item is one valuation and none is lost.
     by_valuation = {d.valuation: d for d in rights}
     for a in lefts:
         if (b := by_valuation.get(a.valuation)) is not None:
-            yield Derivation(phi, here.path, a.valuation, (a, b), _both(a, b))
-        yield from _alone(here, a, has=phi.left, lacks=phi.right)
+            yield Derivation(phi, part.path, a.valuation, (a, b), _both(a, b))
+        yield from _alone(part, a, has=phi.left, lacks=phi.right)
     for b in rights:
-        yield from _alone(here, b, has=phi.right, lacks=phi.left)
+        yield from _alone(part, b, has=phi.right, lacks=phi.left)
 
 
 def _alone(
-    here: Part, d: CelDerivation, *, has: Formula, lacks: Formula
+    part: Part, d: CelDerivation, *, has: Formula, lacks: Formula
 ) -> Iterator[CelDerivation]:
-    V, at = d.valuation, here.goal.at
-    if V is None or not here.may_fail:
+    V, at = d.valuation, part.goal.at
+    if V is None or not part.may_fail:
         return
     texts = (f"{X}: {positions_text(at[i] for i in D)}" for X, D in V.labels.items())
     labels = ", ".join(texts) or "no labels"
-    failure = here.fails(fail.AND, V.start, V.end, into=has, lacks=lacks, labels=labels)
-    yield here.above(d, (failure,))
+    failure = part.fails(fail.AND, V.start, V.end, into=has, lacks=lacks, labels=labels)
+    yield part.above(d, (failure,))
 
 
 def _counter_examples(goal: Goal, right: Formula, kept: Sequence[CelDerivation]) -> list[Valuation]:
@@ -312,9 +312,9 @@ def _counter_examples(goal: Goal, right: Formula, kept: Sequence[CelDerivation])
 
 
 def _unless(
-    here: Part, phi: cel.Unless, d: CelDerivation, rivals: Sequence[Valuation]
+    part: Part, phi: cel.Unless, d: CelDerivation, rivals: Sequence[Valuation]
 ) -> Iterator[Failure]:
-    goal, V = here.goal, d.valuation
+    goal, V = part.goal, d.valuation
     if V is None or (W := inside(rivals, V)) is None:
         return
     # Another event helps only where each match inside is that one event.
@@ -322,7 +322,7 @@ def _unless(
     alter = (fail.Alter(goal.at[W.start]),) if intervals == {(W.start, W.start)} else ()
     rival = moved_answer(complex_event(W), goal.at)
     ends = f"[{rival.start}, {rival.end}]{_waiting_then(goal, d, W)}"
-    yield here.fails(
+    yield part.fails(
         fail.UNLESS, rival=rival, more=alter, into=phi.left, right=phi.right, ends=ends
     )
 
@@ -339,29 +339,29 @@ def _meter(goal: Goal, window: Window) -> Meter:
     return Meter(window, goal.axis, Substream(tuple(goal.events), tuple(goal.at)))
 
 
-def _waited(here: Part, phi: cel.Wait, d: CelDerivation) -> Iterator[CelDerivation]:
+def _waited(part: Part, phi: cel.Wait, d: CelDerivation) -> Iterator[CelDerivation]:
     """Yield a derivation to the last event that is not after its wait; it fails until the clock is.
 
     With an allowance, also one that did not wait.
     """
-    goal, V = here.goal, d.valuation
+    goal, V = part.goal, d.valuation
     if V is None:
-        yield here.above(d)
+        yield part.above(d)
         return
     meter = _meter(goal, phi.length)
     last, over = meter.last_until(V.end), meter.over(V.end)
     until = meter.text(over, V.end)
     facts: dict[str, Any] = {"into": phi.body, "wait": node_text(phi), "until": until}
     own: tuple[Failure, ...] = ()
-    if not here.context.loose:
+    if not part.context.loose:
         own += goal.leftover(goal.between(V.end, last + 1))
     now = goal.clocks.get(axis_name(phi.length))
     if now is not None and now <= over:
-        own += (here.fails(fail.WAITS, V.end, now=meter.text(now, V.end), **facts),)
-    waited = here.above(d, own, Valuation(V.start, last, V.labels))
+        own += (part.fails(fail.WAITS, V.end, now=meter.text(now, V.end), **facts),)
+    waited = part.above(d, own, Valuation(V.start, last, V.labels))
     yield replace(waited, until=until)
-    if last > V.end and here.may_fail:
-        early = here.above(d, (here.fails(fail.GOES_ON, V.end, last, **facts),))
+    if last > V.end and part.may_fail:
+        early = part.above(d, (part.fails(fail.GOES_ON, V.end, last, **facts),))
         yield replace(early, until=until)
 
 
@@ -380,20 +380,20 @@ def _waiting_then(goal: Goal, d: CelDerivation, W: Valuation) -> str:
 
 
 def selection(
-    here: Part, phi: cel.Select, V: Valuation | None, meaning: Meaning
+    part: Part, phi: cel.Select, V: Valuation | None, meaning: Meaning
 ) -> Iterator[Failure]:
     """Yield the failure of a valuation that a strategy inside the formula drops."""
     if V is None:
         return
-    at, C, without = here.goal.at, complex_event(V), (fail.Relax(here.path, phi.body),)
+    at, C, without = part.goal.at, complex_event(V), (fail.Relax(part.path, phi.body),)
     if phi.strategy is Strategy.STRICT:
         if pair := hole(C.positions, range(C.end + 1)):
-            yield here.fails(fail.STRICT, *pair, more=without)
+            yield part.fails(fail.STRICT, *pair, more=without)
         return
-    answers = ending_at(phi.body, here.goal.events, C.end, meaning, here.goal.axis)
+    answers = ending_at(phi.body, part.goal.events, C.end, meaning, part.goal.axis)
     if (rival := first_preferred(phi.strategy, answers, C.positions)) is not None:
         rival = moved_answer(rival, at)
-        yield here.fails(fail.PREFERRED[phi.strategy], rival=rival, more=without)
+        yield part.fails(fail.PREFERRED[phi.strategy], rival=rival, more=without)
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +404,7 @@ class Part(deduction.Part[Formula, Valuation | None]):
 
     def below(self, n: int = 0) -> Part:
         """Return the n-th part of it."""
-        psi, context = children(self.part)[n], contexts(self.part, self.context)[n]
+        psi, context = children(self.syntax)[n], contexts(self.syntax, self.context)[n]
         return Part(self.goal, psi, (*self.path, n), context)
 
     def item(self, d: CelDerivation) -> Hashable:
@@ -431,20 +431,20 @@ class Part(deduction.Part[Formula, Valuation | None]):
         return HEAVY * (left_out + min(wrong_ends, 1))  # one repair of the interval mends both ends
 
 
-def of_atom(here: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
+def of_atom(part: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
     """Yield each event that the atom may take; with an allowance also wrong ones, and no event."""
-    goal, context, path = here.goal, here.context, here.path
+    goal, context, path = part.goal, part.context, part.path
     visible = phi.type in context.visible
     for i in _candidates(goal) if visible else range(goal.lo, goal.hi + 1):
-        failures, is_marked = _wrong(here, phi, i), goal.is_marked(i)
-        if failures and not (here.may_fail and (is_marked or goal.narrow)):
+        failures, is_marked = _wrong(part, phi, i), goal.is_marked(i)
+        if failures and not (part.may_fail and (is_marked or goal.narrow)):
             continue
         if visible and not is_marked:
-            failures += (here.fails(fail.UNMARKED, i),)
+            failures += (part.fails(fail.UNMARKED, i),)
         if not visible and is_marked and not context.loose:
-            failures += (here.fails(fail.HIDDEN, i, type=phi.type),)
+            failures += (part.fails(fail.HIDDEN, i, type=phi.type),)
         yield Derivation(phi, path, Valuation(i, i, {phi.type: (i,)}), (), failures)
-    yield from _no_event(here)
+    yield from _no_event(part)
 
 
 def _candidates(goal: Goal) -> Iterable[int]:
@@ -458,31 +458,31 @@ def _candidates(goal: Goal) -> Iterable[int]:
     return sorted(near & set(range(goal.lo, goal.hi + 1)))
 
 
-def _wrong(here: Part, phi: cel.Atom, i: int) -> tuple[Failure, ...]:
+def _wrong(part: Part, phi: cel.Atom, i: int) -> tuple[Failure, ...]:
     """Return the failure of an event of another type or stream than the atom asks for."""
-    t = here.goal.events[i]
+    t = part.goal.events[i]
     if t.type != phi.type:
-        return (here.fails(fail.TYPE, i, own=t.type, type=phi.type),)
+        return (part.fails(fail.TYPE, i, own=t.type, type=phi.type),)
     if phi.stream is not None and t.stream is not None and t.stream != phi.stream:
-        return (here.fails(fail.STREAM, i, own=t.stream, stream=phi.stream),)
+        return (part.fails(fail.STREAM, i, own=t.stream, stream=phi.stream),)
     return ()
 
 
-def of_not(here: Part, phi: cel.Not) -> Iterator[CelDerivation]:
+def of_not(part: Part, phi: cel.Not) -> Iterator[CelDerivation]:
     """Yield every event that is not what NOT excludes; it sets no label, so it marks nothing."""
-    goal = here.goal
+    goal = part.goal
     for i in range(goal.lo, goal.hi + 1):
         failures: tuple[Failure, ...] = ()
         if valuations(phi.body, (goal.events[i],)):
-            if not here.may_fail:
+            if not part.may_fail:
                 continue
-            failures = (here.fails(fail.NOT, i, type=goal.events[i].type),)
-        if goal.is_marked(i) and not here.context.loose:
+            failures = (part.fails(fail.NOT, i, type=goal.events[i].type),)
+        if goal.is_marked(i) and not part.context.loose:
             failures += goal.leftover((i,))
-        yield Derivation(phi, here.path, Valuation(i, i, {}), (), failures)
-    yield from _no_event(here)
+        yield Derivation(phi, part.path, Valuation(i, i, {}), (), failures)
+    yield from _no_event(part)
 
 
-def _no_event(here: Part) -> Iterator[CelDerivation]:
-    if here.goal.allowance >= HEAVY:
-        yield Derivation(here.part, here.path, None, (), (here.missing(),))
+def _no_event(part: Part) -> Iterator[CelDerivation]:
+    if part.goal.allowance >= HEAVY:
+        yield Derivation(part.syntax, part.path, None, (), (part.missing(),))

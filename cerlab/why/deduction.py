@@ -182,7 +182,7 @@ class Part(Generic[P, V]):
     """
 
     goal: Goal
-    part: P
+    syntax: P
     path: Path
 
     def item(self, d: Derivation[P, V]) -> Hashable:
@@ -209,7 +209,7 @@ class Part(Generic[P, V]):
     ) -> Failure:
         """Return a failure of this part, with positions of the whole stream."""
         at = tuple(dict.fromkeys([self.goal.at[i] for i in positions]))
-        return row.failure(cast("Formula | Sremo", self.part), self.path, at, rival, **facts)
+        return row.failure(cast("Formula | Sremo", self.syntax), self.path, at, rival, **facts)
 
     def gap(self, sign: str, between: range, into: P) -> Failure:
         """Return the failure of events where this part allows none; `into` allows them."""
@@ -227,7 +227,7 @@ class Part(Generic[P, V]):
     ) -> Derivation[P, V]:
         """Return a node with one child; `own` are the failures of the node itself."""
         value = d.valuation if valuation is None else valuation
-        return Derivation(self.part, self.path, value, (d,), (*d.failures, *own))
+        return Derivation(self.syntax, self.path, value, (d,), (*d.failures, *own))
 
 
 def passes() -> Iterator[int]:

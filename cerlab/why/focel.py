@@ -50,40 +50,40 @@ class Scope:
     types: frozenset[str]
 
 
-def fo_derivations(here: Part) -> list[CelDerivation]:
+def fo_derivations(part: Part) -> list[CelDerivation]:
     """Return the derivations under FO-CEL that the goal allows, the best of each item."""
-    types = frozenset(psi.type for psi in subformulas(here.part) if isinstance(psi, cel.Atom))
-    return _choosing(here, Scope({}, frozenset(), types))
+    types = frozenset(psi.type for psi in subformulas(part.syntax) if isinstance(psi, cel.Atom))
+    return _choosing(part, Scope({}, frozenset(), types))
 
 
-def _clause(here: Part, scope: Scope) -> Iterator[CelDerivation]:
+def _clause(part: Part, scope: Scope) -> Iterator[CelDerivation]:
     def of(n: int = 0) -> list[CelDerivation]:
-        return _derivations(here.below(n), scope)
+        return _derivations(part.below(n), scope)
 
-    match here.part:
+    match part.syntax:
         case cel.Atom() as phi:
-            yield from of_atom(here, phi)
+            yield from of_atom(part, phi)
         case cel.As(cel.Atom() as atom, _) as phi:
-            for d in of_atom(here.below(), atom):
-                yield from _at_variable(here, phi, d, scope)
+            for d in of_atom(part.below(), atom):
+                yield from _at_variable(part, phi, d, scope)
         case cel.Filter() as phi:
-            yield from (here.above(d, _filter(here, phi, d, scope)) for d in of())
+            yield from (part.above(d, _filter(part, phi, d, scope)) for d in of())
         case cel.Or():
-            yield from map(here.above, (*of(0), *of(1)))
+            yield from map(part.above, (*of(0), *of(1)))
         case cel.Seq():
-            for d in sequences(here, of(0), of(1)):
-                yield from _one_event_each(here.goal, d, scope)
+            for d in sequences(part, of(0), of(1)):
+                yield from _one_event_each(part.goal, d, scope)
         case cel.Plus() | cel.Count():
-            yield from iterations(here, _choosing(here.below(), scope))
+            yield from iterations(part, _choosing(part.below(), scope))
         case cel.Select() as phi:
             for d in of():
-                yield here.above(d, selection(here, phi, d.valuation, fo_valuations))
+                yield part.above(d, selection(part, phi, d.valuation, fo_valuations))
         case _:
-            raise AssertionError(f"not in FO-CEL: {here.part}")
+            raise AssertionError(f"not in FO-CEL: {part.syntax}")
 
 
-def _derivations(here: Part, scope: Scope) -> list[CelDerivation]:
-    return here.chart(lambda d: bindings_item(d, scope)).all(_clause(here, scope))
+def _derivations(part: Part, scope: Scope) -> list[CelDerivation]:
+    return part.chart(lambda d: bindings_item(d, scope)).all(_clause(part, scope))
 
 
 def bindings_item(d: CelDerivation, scope: Scope) -> tuple[tuple[str, int | None], ...]:
@@ -92,20 +92,20 @@ def bindings_item(d: CelDerivation, scope: Scope) -> tuple[tuple[str, int | None
     return tuple((x, _event(node)) for x, node in sorted(_bindings(d, names).items()))
 
 
-def _choosing(here: Part, outside: Scope) -> list[CelDerivation]:
+def _choosing(part: Part, outside: Scope) -> list[CelDerivation]:
     """Yield derivations of a formula that binds variables, for each choice of their events."""
-    goal, phi = here.goal, here.part
+    goal, phi = part.goal, part.syntax
     own = vdef_plus(phi)
     names = sorted(x for x in own if _needs_lookup(phi, x, outside.types))
     around = {x: p for x, p in outside.choice.items() if x not in own}
-    candidates = (*(goal.marks or ()), *((None,) if here.may_fail else ()))
-    best = here.chart()
+    candidates = (*(goal.marks or ()), *((None,) if part.may_fail else ()))
+    best = part.chart()
     # Exponential in these variables only; all others find their event by their label.
     for events in product(candidates, repeat=len(names)):
         spend(own=goal.budget)
         nu: Choice = dict(zip(names, events, strict=True))
         scope = replace(outside, choice={**around, **nu}, shared_variables=_on_both_sides(phi))
-        best.all(d for d in _derivations(here, scope) if _takes(d, nu))
+        best.all(d for d in _derivations(part, scope) if _takes(d, nu))
     return best.all()
 
 
@@ -118,8 +118,8 @@ def _on_both_sides(phi: Formula) -> frozenset[str]:
     """The variables that both sides of some ``;`` bind, outside every ``+``."""
     if isinstance(phi, cel.As | cel.Atom | cel.Plus | cel.Count):
         return frozenset()
-    here = vdef_plus(phi.left) & vdef_plus(phi.right) if isinstance(phi, cel.Seq) else frozenset()
-    return here.union(*map(_on_both_sides, children(phi)))
+    part = vdef_plus(phi.left) & vdef_plus(phi.right) if isinstance(phi, cel.Seq) else frozenset()
+    return part.union(*map(_on_both_sides, children(phi)))
 
 
 def _needs_lookup(phi: Formula, x: str, types: frozenset[str]) -> bool:
@@ -144,7 +144,7 @@ def _needs_lookup(phi: Formula, x: str, types: frozenset[str]) -> bool:
 
 
 def _at_variable(
-    here: Part, phi: cel.As, d: CelDerivation, scope: Scope
+    part: Part, phi: cel.As, d: CelDerivation, scope: Scope
 ) -> Iterator[CelDerivation]:
     """The atom's event is the one chosen for its variable, if one is.
 
@@ -152,7 +152,7 @@ def _at_variable(
     """
     x = phi.label
     if x in scope.shared_variables or x not in scope.choice or scope.choice[x] == _event(d):
-        yield here.above(d, (), relabelled(phi, d.valuation))
+        yield part.above(d, (), relabelled(phi, d.valuation))
 
 
 def _one_event_each(goal: Goal, d: CelDerivation, scope: Scope) -> Iterator[CelDerivation]:
@@ -193,14 +193,14 @@ def _bindings(d: CelDerivation, names: Collection[str]) -> dict[str, CelDerivati
     return bindings
 
 
-def _filter(here: Part, phi: cel.Filter, d: CelDerivation, scope: Scope) -> Iterator[Failure]:
+def _filter(part: Part, phi: cel.Filter, d: CelDerivation, scope: Scope) -> Iterator[Failure]:
     """Whether the events of the variables satisfy the filter."""
     events = {x: event_of(x, d, scope) for x in labels_of(phi.condition)}
     if d.valuation is None or not all(events.values()):
         return  # no event is there for a variable, which is said where it should be
     nu = Valuation(d.valuation.start, d.valuation.end, events)
-    if not holds(phi.condition, nu, here.goal.events):
-        yield false_filter(here, phi, nu)
+    if not holds(phi.condition, nu, part.goal.events):
+        yield false_filter(part, phi, nu)
 
 
 def event_of(x: str, d: CelDerivation, scope: Scope) -> Positions:

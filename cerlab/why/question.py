@@ -499,13 +499,13 @@ class Meter:
         return (_outside(part, path, more, ends, Relax(path, replace(phi, window=wide))),)
 
 
-def out_of_window(here: Part[Any, Any], e: sre.Window, d: Reading) -> Iterator[Failure]:
+def out_of_window(part: Part[Any, Any], e: sre.Window, d: Reading) -> Iterator[Failure]:
     """Yield by how much a reading of the body is outside the window around it."""
-    extent = _extent(e, d, here.goal.events)
+    extent = _extent(e, d, part.goal.events)
     if extent > e.width:
         ends = d.ends if isinstance(e, sre.LengthWindow) else (d.marks[0], d.marks[-1])
         more = number_text(extent - (e.width if isinstance(e.width, int) else Fraction(e.width)))
-        yield _outside(node_text(e), here.path, more, ends, Relax(here.path, wider(e, extent)))
+        yield _outside(node_text(e), part.path, more, ends, Relax(part.path, wider(e, extent)))
 
 
 def _outside(part: str, path: Path, more: str, ends: Positions, repair: Repair) -> Failure:

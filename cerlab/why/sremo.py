@@ -33,59 +33,59 @@ from cerlab.why.failure import HEAVY, LIGHT, Failure, Insert, Relax, Repair, cos
 from cerlab.why.question import out_of_window
 
 
-def readings(here: Part) -> list[SremoDerivation]:
+def readings(part: Part) -> list[SremoDerivation]:
     """Return the derivations of a part that the goal allows, the best of each item.
 
     Raises `ResourceLimit` where there are too many partial ones.
     """
-    goal = here.goal
+    goal = part.goal
     # A part reads nothing else of its surroundings, so one search serves all chains that reach i.
-    key = (goal.marks is None, goal.by_marks, here.path, here.i, here.v)
+    key = (goal.marks is None, goal.by_marks, part.path, part.i, part.v)
     if key not in goal.cache:
-        goal.cache[key] = here.chart().all(_rule(here))
+        goal.cache[key] = part.chart().all(_rule(part))
     return goal.cache[key]
 
 
-def _rule(here: Part) -> Iterator[SremoDerivation]:
+def _rule(part: Part) -> Iterator[SremoDerivation]:
     def of(n: int = 0) -> list[SremoDerivation]:
-        return readings(here.below(n))
+        return readings(part.below(n))
 
-    match here.part:
+    match part.syntax:
         case sre.Epsilon():
-            yield here.up_to(here.i)
+            yield part.up_to(part.i)
         case sre.Empty() as e:
-            yield from of_empty(here)
+            yield from of_empty(part)
         case sre.Terminal() as e:
-            yield from of_terminal(here, e)
+            yield from of_terminal(part, e)
         case sre.Star(sre.Terminal(_, False, W) as e) | sre.Plus(
             sre.Terminal(_, False, W) as e
         ) if not W:
-            yield from of_run(here, e)
+            yield from of_run(part, e)
         case sre.Concat():
-            yield from _sequence(here, _links(here))
+            yield from _sequence(part, _links(part))
         case sre.Star() | sre.Plus() as e:
-            yield from _iteration(here, Link(here.below(0), here), e)
+            yield from _iteration(part, Link(part.below(0), part), e)
         case sre.SkipAny((sre.Star() | sre.Plus() as e,)) | sre.SkipNext(
             (sre.Star() | sre.Plus() as e,)
         ):
-            yield from _iteration(here, Link(here.below(0, 0), here), e)
+            yield from _iteration(part, Link(part.below(0, 0), part), e)
         case sre.SkipAny(operands) | sre.SkipNext(operands):
-            links = [Link(here.below(n), here) for n, _ in enumerate(operands)]
-            yield from _sequence(here, links)
+            links = [Link(part.below(n), part) for n, _ in enumerate(operands)]
+            yield from _sequence(part, links)
         case sre.Alternation():
-            yield from map(here.above, (*of(0), *of(1)))
+            yield from map(part.above, (*of(0), *of(1)))
         case sre.SpanWindow() | sre.LengthWindow() | sre.Within() as e:
             for d in of():
-                yield here.above(d, out_of_window(here, e, d.valuation))
+                yield part.above(d, out_of_window(part, e, d.valuation))
         case sre.Intersection() as e:
-            yield from _agreeing(here, e, of(0), of(1))
+            yield from _agreeing(part, e, of(0), of(1))
         case sre.Negation():
-            yield from _of_negation(here, _without_marks(here.below(0)))
+            yield from _of_negation(part, _without_marks(part.below(0)))
         case sre.Option():
-            yield here.up_to(here.i)
-            yield from map(here.above, of())
+            yield part.up_to(part.i)
+            yield from map(part.above, of())
         case _:
-            assert_never(here.part)
+            assert_never(part.syntax)
 
 
 # e . e, e*, e+, #(..) and @(..)
@@ -98,27 +98,27 @@ class Link(NamedTuple):
     operator: Part
 
 
-def _links(here: Part) -> list[Link]:
+def _links(part: Part) -> list[Link]:
     """The parts of ``e . .. . e``, which nests to the left."""
-    links, left = [], here
-    while isinstance(left.part, sre.Concat):
+    links, left = [], part
+    while isinstance(left.syntax, sre.Concat):
         links.append(Link(left.below(1), left))
         left = left.below(0)
-    return [Link(left, here), *reversed(links)]
+    return [Link(left, part), *reversed(links)]
 
 
-def _sequence(here: Part, links: Iterable[Link]) -> list[SremoDerivation]:
+def _sequence(part: Part, links: Iterable[Link]) -> list[SremoDerivation]:
     """Return chains with one derivation of each part, in their order."""
-    ways = [here.up_to(here.i)]
+    ways = [part.up_to(part.i)]
     for n, link in enumerate(links):
         longer = (d for before in ways for d in _longer(before, link, first=n == 0))
-        ways = here.chart().all(longer)
+        ways = part.chart().all(longer)
     return ways
 
 
-def _iteration(here: Part, body: Link, e: sre.Star | sre.Plus) -> list[SremoDerivation]:
+def _iteration(part: Part, body: Link, e: sre.Star | sre.Plus) -> list[SremoDerivation]:
     """One round, two rounds, ..; and none, of ``*``. A round goes on, or it is the first."""
-    rounds, none = here.chart(), here.up_to(here.i)
+    rounds, none = part.chart(), part.up_to(part.i)
     if isinstance(e, sre.Star):
         rounds.offer(none)
     once = list(_longer(none, body, first=True))
@@ -151,7 +151,7 @@ def _longer(before: SremoDerivation, link: Link, *, first: bool) -> Iterator[Sre
 def _gaps(before: Reading, link: Link) -> Iterator[tuple[int, tuple[Failure, ...]]]:
     """Yield each start of the next part, with the failures of the gap before it."""
     goal = link.part.goal
-    match link.operator.part:
+    match link.operator.syntax:
         case sre.SkipAny():
             yield from _any_gap(goal, before.end)
         case sre.SkipNext() as e:
@@ -200,7 +200,7 @@ def instance_in_gap(e: sre.SkipNext, link: Link, instances: list[Reading]) -> tu
         rival=rival_of(first),
         more=more,
         into=sre.SkipAny(e.operands),
-        next=link.part.part,
+        next=link.part.syntax,
         events=_events_text(first),
     )
     return (failure,)
@@ -219,7 +219,7 @@ def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[
 def _gap(operator: Part, end: int, start: int) -> Failure:
     """Return the failure of events where the operator allows none."""
     weaker: Sremo
-    match operator.part:
+    match operator.syntax:
         case sre.Concat(left, right):
             sign, weaker = ".", sre.Concat(sre.Concat(left, SKIP), right)
         case e:
@@ -235,34 +235,34 @@ def _without_marks(part: Part) -> list[SremoDerivation]:
 
     There is none where a register is read of which it is not known what it holds.
     """
-    if any(p is None and r in reads(part.part) for r, p in part.v):
+    if any(p is None and r in reads(part.syntax) for r, p in part.v):
         return []
     measuring = (sre.SpanWindow, sre.Within, sre.Intersection)
-    by_marks = any(isinstance(each, measuring) for each in subexpressions(part.part))
+    by_marks = any(isinstance(each, measuring) for each in subexpressions(part.syntax))
     by_marks = by_marks or part.goal.by_marks
     goal = replace(part.goal, marks=None, allowance=0, by_marks=by_marks)
     return readings(replace(part, goal=goal))
 
 
-def _of_negation(here: Part, derivations: Iterable[SremoDerivation]) -> Iterator[SremoDerivation]:
+def _of_negation(part: Part, derivations: Iterable[SremoDerivation]) -> Iterator[SremoDerivation]:
     """The events from i on that the body does not take; `derivations` are those of the body."""
-    goal, by_end = here.goal, {d.valuation.end: d.valuation for d in derivations}
-    for j in range(here.i, goal.stop + 1):
-        failures = goal.leftover_between(here.i, j)
+    goal, by_end = part.goal, {d.valuation.end: d.valuation for d in derivations}
+    for j in range(part.i, goal.stop + 1):
+        failures = goal.leftover_between(part.i, j)
         if HEAVY * len(failures) > goal.allowance:
             return
         if j in by_end:
-            if not here.may_fail:
+            if not part.may_fail:
                 continue
-            failures += (_negation_failure(here, by_end[j]),)
-        yield here.up_to(j, *failures)
+            failures += (_negation_failure(part, by_end[j]),)
+        yield part.up_to(j, *failures)
 
 
-def _negation_failure(here: Part, reading: Reading) -> Failure:
-    assert isinstance(here.part, sre.Negation)
+def _negation_failure(part: Part, reading: Reading) -> Failure:
+    assert isinstance(part.syntax, sre.Negation)
     alter = (fail.Alter(reading.start),) if reading.end == reading.start + 1 else ()
-    body, events, rival = here.part.body, _events_text(reading), rival_of(reading)
-    return here.fails(
+    body, events, rival = part.syntax.body, _events_text(reading), rival_of(reading)
+    return part.fails(
         fail.NEGATION, *reading.ends, rival=rival, more=alter, into=SKIP, body=body, events=events
     )
 
@@ -283,21 +283,21 @@ def _events_text(r: Reading) -> str:
 
 
 def _agreeing(
-    here: Part, e: sre.Intersection, lefts: list[SremoDerivation], rights: list[SremoDerivation]
+    part: Part, e: sre.Intersection, lefts: list[SremoDerivation], rights: list[SremoDerivation]
 ) -> Iterator[SremoDerivation]:
     """Yield readings that both sides have with the same marks; with an allowance, of one side."""
     for a in lefts:
         for b in rights:
             r, other = a.valuation, b.valuation
             if (r.end, r.marks) == (other.end, other.marks):
-                spend(own=here.goal.budget)
+                spend(own=part.goal.budget)
                 more = _same_missing(a.failures, b.failures)
                 failures = a.failures + tuple(f for f in more if f not in a.failures)
-                v = _contents_of_both(e, here.v, r.registers, other.registers)
-                yield Derivation(e, here.path, replace(r, registers=v), (a, b), failures)
-    if here.may_fail:
-        yield from (_alone(here, d, has=e.left, lacks=e.right) for d in lefts)
-        yield from (_alone(here, d, has=e.right, lacks=e.left) for d in rights)
+                v = _contents_of_both(e, part.v, r.registers, other.registers)
+                yield Derivation(e, part.path, replace(r, registers=v), (a, b), failures)
+    if part.may_fail:
+        yield from (_alone(part, d, has=e.left, lacks=e.right) for d in lefts)
+        yield from (_alone(part, d, has=e.right, lacks=e.left) for d in rights)
 
 
 def _same_missing(failures: tuple[Failure, ...], others: tuple[Failure, ...]) -> Iterator[Failure]:
@@ -325,13 +325,13 @@ def _contents_of_both(e: sre.Intersection, v: Contents, v1: Contents, v2: Conten
     return tuple(sorted({**others, **own}.items()))
 
 
-def _alone(here: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> SremoDerivation:
+def _alone(part: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> SremoDerivation:
     """Return a node of one side whose events and marks the other side does not take."""
     r = d.valuation
     marks = f" with the marks {positions_text(r.marks)}" if r.end > r.start else ""
     events = _events_text(r)
-    failure = here.fails(fail.BOTH, *r.ends, into=has, lacks=lacks, events=events, marks=marks)
-    return here.above(d, (failure,))
+    failure = part.fails(fail.BOTH, *r.ends, into=has, lacks=lacks, events=events, marks=marks)
+    return part.above(d, (failure,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,11 +373,11 @@ class Part(deduction.Part[Sremo, Reading]):
 
     def at(self, i: int, v: Contents) -> Part:
         """Return the same part from another event on."""
-        return Part(self.goal, self.part, self.path, i, v)
+        return Part(self.goal, self.syntax, self.path, i, v)
 
     def below(self, *path: int) -> Part:
         """Return the part of it at a path, from the same event on."""
-        e = self.part
+        e = self.syntax
         for n in path:
             e = children(e)[n]
         return Part(self.goal, e, (*self.path, *path), self.i, self.v)
@@ -389,57 +389,57 @@ class Part(deduction.Part[Sremo, Reading]):
 
     def up_to(self, end: int, *failures: Failure, marks: Positions = ()) -> SremoDerivation:
         """Return a leaf that takes the events before `end` and leaves the registers as they are."""
-        return Derivation(self.part, self.path, Reading(self.i, end, marks, self.v), (), failures)
+        return Derivation(self.syntax, self.path, Reading(self.i, end, marks, self.v), (), failures)
 
 
-def of_empty(here: Part) -> Iterator[SremoDerivation]:
+def of_empty(part: Part) -> Iterator[SremoDerivation]:
     """Yield ``EMPTY``, which nothing derives, as a failure."""
-    if here.may_fail:
-        yield here.up_to(here.i, here.fails(fail.EMPTY, into=sre.EPSILON))
+    if part.may_fail:
+        yield part.up_to(part.i, part.fails(fail.EMPTY, into=sre.EPSILON))
 
 
-def of_terminal(here: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
+def of_terminal(part: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
     """Yield the event at i; with an allowance also if it fails to be the terminal's, and none."""
-    goal, i, v = here.goal, here.i, here.v
+    goal, i, v = part.goal, part.i, part.v
     if i < goal.stop:
         holds = may_hold(e.guard, goal.events[i], v, goal.events)
-        if holds or (here.may_fail and (goal.is_marked(i) or goal.narrow)):
-            wrong = () if holds else (_guard_failure(here, e),)
-            after = here.at(i, goal.registers_after(v, e.writes, i))
-            failures = (*wrong, *_mark_failure(here, e))
+        if holds or (part.may_fail and (goal.is_marked(i) or goal.narrow)):
+            wrong = () if holds else (_guard_failure(part, e),)
+            after = part.at(i, goal.registers_after(v, e.writes, i))
+            failures = (*wrong, *_mark_failure(part, e))
             yield after.up_to(i + 1, *failures, marks=(i,) if e.marked else ())
     if goal.allowance >= HEAVY:
-        after = here.at(i, goal.registers_after(v, e.writes, None))
-        yield after.up_to(i, here.missing(Relax(here.path, sre.Option(e))))
+        after = part.at(i, goal.registers_after(v, e.writes, None))
+        yield after.up_to(i, part.missing(Relax(part.path, sre.Option(e))))
 
 
-def _guard_failure(here: Part, e: sre.Terminal) -> Failure:
-    why = why_guard_false(e.guard, here.i, here.v, here.goal.events)
-    repairs = (*why.repairs, Relax(here.path, replace(e, guard=why.weaker)))
-    return here.fails(fail.GUARD, here.i, words=why.words, more=repairs)
+def _guard_failure(part: Part, e: sre.Terminal) -> Failure:
+    why = why_guard_false(e.guard, part.i, part.v, part.goal.events)
+    repairs = (*why.repairs, Relax(part.path, replace(e, guard=why.weaker)))
+    return part.fails(fail.GUARD, part.i, words=why.words, more=repairs)
 
 
-def _mark_failure(here: Part, e: sre.Terminal) -> Iterator[Failure]:
+def _mark_failure(part: Part, e: sre.Terminal) -> Iterator[Failure]:
     """Yield that the event is asked for and not marked, or the other way round."""
-    goal, i = here.goal, here.i
+    goal, i = part.goal, part.i
     if goal.marks is not None and goal.is_marked(i) != e.marked:
         row = fail.MARKED if e.marked else fail.NOT_MARKED
-        yield here.fails(row, i, into=replace(e, marked=not e.marked))
+        yield part.fails(row, i, into=replace(e, marked=not e.marked))
 
 
-def of_run(here: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
+def of_run(part: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
     """Yield the events that an iteration without marks and registers takes, as one node."""
-    goal, below = here.goal, here.below(0)
-    if isinstance(here.part, sre.Star):
-        yield here.up_to(here.i)
+    goal, below = part.goal, part.below(0)
+    if isinstance(part.syntax, sre.Star):
+        yield part.up_to(part.i)
     elif goal.allowance >= HEAVY:
-        yield here.up_to(here.i, below.missing(Relax(below.path, sre.Option(e))))
+        yield part.up_to(part.i, below.missing(Relax(below.path, sre.Option(e))))
     failures: tuple[Failure, ...] = ()
-    for k in range(here.i, goal.stop):
+    for k in range(part.i, goal.stop):
         once = (d for d in of_terminal(below.at(k, below.v), e) if d.valuation.end > k)
         if (d := next(once, None)) is None:
             return
         failures += d.failures
         if cost(failures) > goal.allowance:
             return
-        yield here.up_to(k + 1, *failures)
+        yield part.up_to(k + 1, *failures)

@@ -71,8 +71,8 @@ def matches_of(node: MarkSet) -> Iterator[Positions]:
     """
     pending: list[tuple[MarkSet, Positions]] = [(node, ())]
     while pending:
-        here, later = pending.pop()
-        match here:
+        node, later = pending.pop()
+        match node:
             case EmptyMatch():
                 yield later
             case Extension(before, position):
@@ -80,7 +80,7 @@ def matches_of(node: MarkSet) -> Iterator[Positions]:
             case Either(parts):
                 pending += ((part, later) for part in parts)
             case _:
-                assert_never(here)
+                assert_never(node)
 
 
 def each_once(sets: list[MarkSet]) -> Iterator[tuple[int, ...]]:

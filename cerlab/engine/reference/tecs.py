@@ -167,20 +167,20 @@ def enumerate_node(node: Node, end: int, lowest_start: int) -> Iterator[ComplexE
     if node.max_start >= lowest_start:
         stack.append((node, None))
     while stack:
-        here, path = stack.pop()
+        vertex, path = stack.pop()
         while True:
-            if isinstance(here, Union):
-                assert here.left is not None
-                assert here.right is not None
-                if here.right.max_start >= lowest_start:
-                    stack.append((here.right, path))
-                here = here.left
-            elif isinstance(here, Output):
-                path = (here.position, path)
-                assert here.next is not None
-                here = here.next
+            if isinstance(vertex, Union):
+                assert vertex.left is not None
+                assert vertex.right is not None
+                if vertex.right.max_start >= lowest_start:
+                    stack.append((vertex.right, path))
+                vertex = vertex.left
+            elif isinstance(vertex, Output):
+                path = (vertex.position, path)
+                assert vertex.next is not None
+                vertex = vertex.next
             else:
-                yield ComplexEvent(here.position, end, _positions(path))
+                yield ComplexEvent(vertex.position, end, _positions(path))
                 break
 
 

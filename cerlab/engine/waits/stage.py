@@ -290,20 +290,20 @@ class Stage:
         return last
 
     @staticmethod
-    def _at(at: Int64s, here: Int64s, before: Int64s | None, ends: Ends) -> Int64s:
+    def _at(at: Int64s, values: Int64s, before: Int64s | None, ends: Ends) -> Int64s:
         """A column of the events that ends were carried to, which perhaps came before."""
-        if before is None or (len(here) and (at != NONE).all()):
-            return here[at]
-        return np.where(at == NONE, before[ends.keys], here[at] if len(here) else NONE)
+        if before is None or (len(values) and (at != NONE).all()):
+            return values[at]
+        return np.where(at == NONE, before[ends.keys], values[at] if len(values) else NONE)
 
     def _times_at(self, length: Length, events: Arrivals, at: Int64s, ends: Ends) -> Instants:
         """The times of the events that ends were carried to."""
         if (at != NONE).all():
             return take_instants(events.times[length], at)
-        here, before = list_of(events.times[length]), self._times[length]
+        values, before = list_of(events.times[length]), self._times[length]
         pairs = zip(at.tolist(), ends.keys.tolist(), strict=True)
         return instants_of(
-            [before[key] if n == NONE else here[n] for n, key in pairs], width_of(length)
+            [before[key] if n == NONE else values[n] for n, key in pairs], width_of(length)
         )
 
     def _make_room(self, events: Arrivals) -> None:
