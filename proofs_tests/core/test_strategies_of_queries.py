@@ -18,7 +18,7 @@ from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.clauses import Strategy
 from cerlab.testing import Shape
-from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 
@@ -83,8 +83,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_wrong_versions_are_killed(
-    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
-) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_wrong_versions_are_killed = kills(MUTANTS)

@@ -6,15 +6,12 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any
 
-import pytest
-
 from cerlab.engine.reference.dqe import Row, WindowEvaluation
 from cerlab.logic import gcq
 from cerlab.logic.gcq import Delete, Insert, Update
 from proofs_tests.dqe.cases import random_stream, same_answers
 from proofs_tests.dqe.test_semantics import random_case, reference_is_right
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
-from proofs_tests.suite import Suite
+from proofs_tests.mutants.driver import kills, mutant, on_seeds
 
 
 def overwrites(self: WindowEvaluation, row: Row, ts2: int) -> None:
@@ -111,6 +108,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_suite_kills(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_suite_kills = kills(MUTANTS)

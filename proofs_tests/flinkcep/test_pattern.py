@@ -16,8 +16,7 @@ from cerlab import Unsupported
 from cerlab import flinkcep as flink
 from cerlab.conformance import cases
 from cerlab.flinkcep import FlinkPattern, begin, semantics
-from proofs_tests.mutants.driver import check_killed, each_of, mutant, on_cases
-from proofs_tests.suite import Suite
+from proofs_tests.mutants.driver import kills, mutant, on_cases
 
 A, AB, BC = begin("A"), begin("A").followedBy("B"), begin("B").oneOrMore().consecutive().next("C")
 CASES = [case for case in cases() if case.language == "flinkcep"]
@@ -94,6 +93,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_table_kills(mutant: Any, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_table_kills = kills(MUTANTS)

@@ -16,7 +16,7 @@ from cerlab.flinkcep import FlinkPattern, begin
 from cerlab.flinkcep import translation as compiled
 from cerlab.flinkcep.pattern import SkipTo
 from proofs_tests.flinkcep.drawn import random_flink_pattern, random_flink_stream
-from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_rows, on_seeds
 from proofs_tests.suite import Suite
 
 
@@ -228,6 +228,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_reference_kills(mutant: Any, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_reference_kills = kills(MUTANTS)

@@ -12,8 +12,6 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
-import pytest
-
 from cerlab.automata import compose, epsilon
 from cerlab.automata.automaton import (
     START,
@@ -42,10 +40,9 @@ from proofs_tests.foundations import (
     test_theorem_3,
 )
 from proofs_tests.foundations.anchored_cases import without_epsilon
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import kills, mutant, on_seeds
 from proofs_tests.socel import test_completeness, test_theorem_5
 from proofs_tests.socel import test_proposition_1 as test_of_ucea
-from proofs_tests.suite import Suite
 
 # -- Empty moves ----------------------------------------------------------------------------------
 
@@ -294,6 +291,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_suite_kills(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_suite_kills = kills(MUTANTS)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-import pytest
-
 from cerlab import ComplexEvent, Event
 from cerlab.automata.automaton import AnchoredCea
 from cerlab.engine.reference import list_nodes as evaluation
@@ -21,8 +19,7 @@ from cerlab.engine.reference.list_nodes import (
 from cerlab.engine.reference.lists import MaxState, StrictEvaluation, Successors, image
 from cerlab.model.clauses import Strategy
 from proofs_tests.foundations.anchored_cases import check, random_case
-from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
-from proofs_tests.suite import Suite
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 
 
 def append_one(self: NodeList, other: NodeList) -> None:
@@ -141,6 +138,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_suite_kills(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_suite_kills = kills(MUTANTS)

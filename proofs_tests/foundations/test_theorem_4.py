@@ -30,7 +30,7 @@ from proofs_tests.foundations.anchored_cases import (
     select_answers,
     word,
 )
-from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 from proofs_tests.suite import Suite
 
 
@@ -179,8 +179,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_wrong_versions_are_killed(
-    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
-) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_wrong_versions_are_killed = kills(MUTANTS)

@@ -94,6 +94,16 @@ def each_of(mutants: Sequence[Mutant]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("mutant", mutants, ids=lambda mutant: mutant.id)
 
 
+def kills(mutants: Sequence[Mutant]) -> Callable[..., None]:
+    """Return the test of each mutant: some case of its judge has to see it."""
+
+    @each_of(mutants)
+    def test(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+        check_killed(mutant, monkeypatch, suite)
+
+    return test
+
+
 def check_killed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
     """Fail if no case sees the mutant, or, in the deep profile, if more cases see it than agree.
 

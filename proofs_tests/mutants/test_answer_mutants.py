@@ -31,8 +31,7 @@ from cerlab.model.columns import values_of
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns.ranks import Ranks
 from proofs_tests.engine import test_aggregates, test_labelled_answers
-from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
-from proofs_tests.suite import Suite
+from proofs_tests.mutants.driver import Judge, kills, mutant
 
 _MOVES, _INIT = LabelledStates._moves, LabelledStates.__init__
 _OF_REGISTERS, _PROGRAM = registers._labels, program_of_registers.labelling_program
@@ -323,8 +322,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_mutant_is_killed(
-    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
-) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_mutant_is_killed = kills(MUTANTS)

@@ -7,8 +7,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-import pytest
-
 from cerlab import ResourceLimit, evaluate
 from cerlab.automata import compose, epsilon
 from cerlab.compile import cel_to_vcea, foundations
@@ -16,7 +14,7 @@ from cerlab.logic.focel import semantics
 from cerlab.testing import Shape, random_events, random_fo_formula, random_formula
 from cerlab.testing.cel import random_count
 from cerlab.testing.choices import likely
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import kills, mutant, on_seeds
 from proofs_tests.suite import Suite
 
 ITERATION, REPEAT = compose.iteration, epsilon.repeat
@@ -132,9 +130,7 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_reference_kills(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_reference_kills = kills(MUTANTS)
 
 
 def test_the_right_constructions_agree(suite: Suite) -> None:

@@ -28,8 +28,7 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import Operator
 from cerlab.spark import ranges
 from cerlab.spark.runs import Run
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
-from proofs_tests.suite import Suite
+from proofs_tests.mutants.driver import kills, mutant, on_rows
 
 _RESUME, _BEGINS = WindowStarts.resume, ranges.begins_in_events
 
@@ -111,9 +110,7 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_table_kills(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_table_kills = kills(MUTANTS)
 
 
 @pytest.mark.parametrize("judge", [BACK, CONSUME, EQUAL, CUTS])

@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import pytest
 
 from cerlab.automata import explicit as mealy_module
 from cerlab.automata.explicit import DEAD, Step
@@ -19,8 +18,7 @@ from cerlab.engine.window_scan import Batch, WindowScan
 from cerlab.predicates.columns.key_codes import KeyCodes
 from proofs_tests.engine.test_compiled import in_any_batches
 from proofs_tests.engine.windowed_cases import by_phases, cuts, windowed_case
-from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
-from proofs_tests.suite import Suite
+from proofs_tests.mutants.driver import Judge, kills, mutant
 
 _LAST_WINDOW = window_scan.last_window
 
@@ -109,8 +107,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_mutant_is_killed(
-    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
-) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_mutant_is_killed = kills(MUTANTS)

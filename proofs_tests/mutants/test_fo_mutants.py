@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import pytest
-
 from cerlab import Event
 from cerlab.conformance import cases
 from cerlab.logic.cel import syntax as cel
@@ -15,13 +13,11 @@ from cerlab.predicates.condition import Condition, Correlation, On
 from proofs_tests.mutants.driver import (
     Mutant,
     Place,
-    check_killed,
-    each_of,
     is_right,
+    kills,
     mutant,
     on_cases,
 )
-from proofs_tests.suite import Suite
 
 LabelledEvents = frozenset[LabelledEvent]
 _UNDER = semantics.under_assignment
@@ -154,6 +150,4 @@ def test_the_oracle_itself_passes_the_table() -> None:
     assert all(map(is_right, CASES))
 
 
-@each_of(MUTANTS)
-def test_the_table_kills(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_table_kills = kills(MUTANTS)

@@ -13,9 +13,8 @@ from cerlab import CerlabError
 from cerlab.spark import packets
 from cerlab.spark import ranges as bit_fields
 from cerlab.spark.plan import Mode
-from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
+from proofs_tests.mutants.driver import Judge, kills, mutant
 from proofs_tests.spark.test_any_split import check
-from proofs_tests.suite import Suite
 
 _PACKETS = packets._packets
 
@@ -59,8 +58,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_mutant_is_killed(
-    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
-) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_mutant_is_killed = kills(MUTANTS)

@@ -8,8 +8,6 @@ FOUND Sec. 5.1).
 
 from __future__ import annotations
 
-import pytest
-
 from cerlab import Event, parse_formula
 from cerlab.engine.reference.tecs import Node, Tecs, TecsEvaluation, UnionList
 from cerlab.logic.cel import syntax as cel
@@ -25,11 +23,10 @@ from proofs_tests.laws.test_focel_rewriting import (
     keeps_the_complex_events,
     sizes_are_bounded,
 )
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows, on_seeds
+from proofs_tests.mutants.driver import kills, mutant, on_rows, on_seeds
 from proofs_tests.mutants.test_mutants import ON_AUTOMATA
 from proofs_tests.sremo import test_mutants as sremo
 from proofs_tests.sremo.test_laws import either_order
-from proofs_tests.suite import Suite
 
 _ADD, _ADVANCE = TecsEvaluation._add, TecsEvaluation.advance
 _WITHOUT_VARIABLES = translate._without_variables
@@ -104,6 +101,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_row_goes_red(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_row_goes_red = kills(MUTANTS)

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pytest
-
 from cerlab import Event, parse_formula
 from cerlab.automata import compose
 from cerlab.automata.unrolled import minterms
@@ -24,13 +22,12 @@ from cerlab.logic.sremo import syntax as sre
 from cerlab.theorems import socel as socel_semantics
 from cerlab.theorems.socel import LabelledPositions
 from proofs_tests.conformance.ways import by_transducer
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows, on_seeds
+from proofs_tests.mutants.driver import kills, mutant, on_rows, on_seeds
 from proofs_tests.mutants.test_srt_mutants import _determinise
 from proofs_tests.socel.test_table_1 import ROWS
 from proofs_tests.sremo import test_mutants as sremo
 from proofs_tests.sremo.test_laws import check_gaps, check_windows
 from proofs_tests.srt import test_theorem_34, test_theorem_41
-from proofs_tests.suite import Suite
 
 PositionSets = frozenset[LabelledPositions]
 Between = Callable[[Any, Sequence[Event], int, int], PositionSets]
@@ -123,6 +120,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_row_goes_red(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_row_goes_red = kills(MUTANTS)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-import pytest
-
 from cerlab import Event, Valuation
 from cerlab.automata import compose
 from cerlab.automata.automaton import LabelTransition, Vcea
@@ -24,9 +22,8 @@ from cerlab.predicates.syntax import EVERYTHING, And, Predicate, conjunction
 from cerlab.testing import Shape, random_events, random_formula
 from proofs_tests.core.test_theorem_4 import check_run, random_cea
 from proofs_tests.differential.test_evaluators import agree
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import kills, mutant, on_seeds
 from proofs_tests.random_cases import random_case
-from proofs_tests.suite import Suite
 
 
 def demand_everywhere(A: Vcea, condition: Any) -> Vcea:
@@ -226,6 +223,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_suite_kills(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_suite_kills = kills(MUTANTS)

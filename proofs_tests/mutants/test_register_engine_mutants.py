@@ -7,7 +7,6 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import pytest
 
 import cerlab
 from cerlab.automata.automaton import Mark, outgoing
@@ -20,7 +19,7 @@ from cerlab.model.answer import by_end
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.ranks import KIND, NOTHING, Ranks
 from proofs_tests.clauses.tables import word
-from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
+from proofs_tests.mutants.driver import Judge, kills, mutant
 from proofs_tests.srt.register_cases import (
     engine_answers,
     of_expression,
@@ -28,7 +27,6 @@ from proofs_tests.srt.register_cases import (
     of_transducer,
     reference_answers,
 )
-from proofs_tests.suite import Suite
 
 
 def live_for_one_step(
@@ -161,11 +159,7 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_mutant_is_killed(
-    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
-) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_mutant_is_killed = kills(MUTANTS)
 
 
 def test_the_engine_is_right_on_the_same_cases() -> None:

@@ -7,8 +7,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-import pytest
-
 from cerlab import Event
 from cerlab.automata.automaton import Mark, as_kind, outgoing
 from cerlab.automata.compose import intersection
@@ -31,7 +29,7 @@ from cerlab.predicates.syntax import Guard, all_of, redirect_registers, register
 from cerlab.theorems import elimination as decompiler
 from cerlab.theorems import srt as runs
 from cerlab.theorems.srt import concatenation, single_register, star
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import Mutant, kills, mutant, on_seeds
 from proofs_tests.srt import test_elimination_of_states
 from proofs_tests.srt.cases import (
     random_epsilon_srt,
@@ -45,7 +43,6 @@ from proofs_tests.srt.printed import (
     merged_by_guard_and_mark,
     product_of_any_marks,
 )
-from proofs_tests.suite import Suite
 
 Case = tuple[tuple[Any, ...], Sequence[Event]]
 
@@ -321,8 +318,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_random_comparison_kills(
-    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
-) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_random_comparison_kills = kills(MUTANTS)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from cerlab.engine import reorder
 from cerlab.spark.stream import engine as keys
 from cerlab.spark.stream.engine import SequencesEngine
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import kills, mutant, on_seeds
 from proofs_tests.spark.test_stream_step import in_any_order
-from proofs_tests.suite import Suite
 
 _WINDOW_STARTS = SequencesEngine._window_starts
 _IS_MORE = reorder._is_more
@@ -44,8 +42,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_mutant_is_killed(
-    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
-) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_mutant_is_killed = kills(MUTANTS)

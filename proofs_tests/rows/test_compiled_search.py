@@ -24,7 +24,7 @@ from cerlab.rows import value_kernels as row_values
 from cerlab.rows.column_forms import NotColumnar
 from cerlab.rows.columns import limbs_of_doubles
 from cerlab.rows.engine import RegisterSearch
-from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_rows, on_seeds
 from proofs_tests.rows.tables import rows_of
 from proofs_tests.rows.test_walk import agree, walk_of
 from proofs_tests.suite import Suite
@@ -380,6 +380,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_others_kill(mutant: Any, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_others_kill = kills(MUTANTS)

@@ -18,7 +18,7 @@ from cerlab.rows.expression_semantics import Partition
 from cerlab.rows.semantics import Scan, scan
 from cerlab.testing import random_row_pattern
 from cerlab.testing.rows import random_row_regex
-from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 from proofs_tests.suite import Suite
 
 VALUES: tuple[Any, ...] = (0, 1, 2, None)
@@ -304,9 +304,7 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_all_small_tables_kill(mutant: Any, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_all_small_tables_kill = kills(MUTANTS)
 
 
 def test_regions_are_all_the_rows_there_are() -> None:

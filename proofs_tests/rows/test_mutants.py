@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from cerlab.rows.machine import Search
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant
+from proofs_tests.mutants.driver import Mutant, kills, mutant
 from proofs_tests.rows.judges import judge
 from proofs_tests.rows.mutants_of_errors import OF_ERRORS
 from proofs_tests.rows.mutants_of_patterns import OF_PATTERNS
 from proofs_tests.rows.mutants_of_reading import OF_READING
 from proofs_tests.rows.mutants_of_results import OF_RESULTS
 from proofs_tests.rows.mutants_of_values import OF_VALUES
-from proofs_tests.suite import Suite
 
 
 def merged_by_state_and_row(self: Search, q: int, row: int) -> tuple[int, int, None]:
@@ -122,6 +119,4 @@ def test_without_a_mutant_every_row_is_right() -> None:
         assert all(each.case(n) for n in range(each.count))
 
 
-@each_of(MUTANTS)
-def test_the_tables_kill(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_tables_kill = kills(MUTANTS)

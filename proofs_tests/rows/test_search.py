@@ -19,7 +19,7 @@ from cerlab.rows.recognise import RowEvaluator, as_table, column_kinds, value_co
 from cerlab.rows.types import bind
 from cerlab.testing import random_row_pattern, random_row_table
 from cerlab.testing.rows import Reach
-from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 from proofs_tests.rows.judges import OF_VALUES, judge
 from proofs_tests.rows.tables import rows_of, typed_table
 from proofs_tests.suite import Suite
@@ -290,6 +290,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_reference_kills(mutant: Any, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_reference_kills = kills(MUTANTS)

@@ -13,7 +13,7 @@ from cerlab import InCel, Unsupported, rows_to_cel
 from cerlab.rows import cel as compiled
 from cerlab.rows import syntax as rp
 from cerlab.testing import random_row_pattern, random_row_table
-from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 from proofs_tests.rows.test_decisions import matches_of
 from proofs_tests.suite import Suite
 
@@ -131,6 +131,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_reference_kills(mutant: Any, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_reference_kills = kills(MUTANTS)

@@ -20,7 +20,7 @@ from cerlab.rows.recognise import as_table, column_kinds
 from cerlab.rows.types import bind
 from cerlab.testing import random_row_pattern, random_row_table
 from cerlab.testing.rows import Reach
-from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 from proofs_tests.rows.tables import EVALUATORS, rows_of, typed_table
 from proofs_tests.rows.test_search import TOO_MANY, outcome
 from proofs_tests.suite import Suite
@@ -281,6 +281,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_search_kills(mutant: Any, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_search_kills = kills(MUTANTS)

@@ -22,7 +22,7 @@ from cerlab.rows.semantics import Scan, ScanResult, Start, derivations, partitio
 from cerlab.rows.types import bind
 from cerlab.rows.why import RowKind, why_rows_to_json
 from cerlab.testing import random_row_pattern, random_row_table
-from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 from proofs_tests.rows.tables import letters, typed_table
 from proofs_tests.suite import Suite
 
@@ -257,6 +257,4 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_reference_kills(mutant: Any, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_reference_kills = kills(MUTANTS)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from cerlab import Event, Sremo
 from cerlab.conformance import cases
 from cerlab.logic.sremo import Derivation, semantics
@@ -23,13 +21,11 @@ from cerlab.predicates.syntax import Guard, Not, RegisterComparison, registers_o
 from proofs_tests.mutants.driver import (
     Mutant,
     Place,
-    check_killed,
-    each_of,
     is_right,
+    kills,
     mutant,
     on_cases,
 )
-from proofs_tests.suite import Suite
 
 Rule = Callable[[Any, Reading, int, Registers], Derivations]
 _RULE = semantics._rule
@@ -341,6 +337,4 @@ def test_the_reference_itself_passes_every_row() -> None:
     assert all(map(is_right, CASES))
 
 
-@each_of(MUTANTS)
-def test_the_tables_kill(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_tables_kill = kills(MUTANTS)

@@ -24,7 +24,7 @@ from cerlab.why import question as windows
 from cerlab.why.deduction import CelDerivation, Goal
 from cerlab.why.failure import Retype
 from cerlab.why.question import Context, contexts
-from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 from proofs_tests.suite import Suite
 from proofs_tests.why.test_agreement import agree
 from proofs_tests.why.test_mutations import blames
@@ -175,11 +175,7 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_mutant_is_killed(
-    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
-) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_mutant_is_killed = kills(MUTANTS)
 
 
 @pytest.mark.parametrize("judge", [REFERENCE, REFERENCE_OF_WAITS])

@@ -7,8 +7,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-import pytest
-
 from cerlab import CerlabError, ResourceLimit
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import SpanWindow, Terminal, Window, subexpressions
@@ -18,7 +16,7 @@ from cerlab.why import Failure, Reading, sremo
 from cerlab.why import question as windows
 from cerlab.why.deduction import Contents
 from cerlab.why.failure import WINDOW, Relax
-from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 from proofs_tests.suite import Suite
 from proofs_tests.why.test_sremo_agreement import agree, random_question
 from proofs_tests.why.test_sremo_mutations import BLAMES
@@ -142,11 +140,7 @@ MUTANTS = [
 ]
 
 
-@each_of(MUTANTS)
-def test_the_mutant_is_killed(
-    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
-) -> None:
-    check_killed(mutant, monkeypatch, suite)
+test_the_mutant_is_killed = kills(MUTANTS)
 
 
 def test_what_is_there_passes_every_case(suite: Suite) -> None:
