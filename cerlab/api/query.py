@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from cerlab import io
 from cerlab.api.answers import Matches
 from cerlab.api.sessions import AggregateSession, RowSession, Session
-from cerlab.compile.pattern import Language, Logic, Pattern, What, as_pattern
+from cerlab.compile.pattern import Language, Logic, Pattern, QueryInput, as_pattern
 from cerlab.computed import cached_property
 from cerlab.errors import keywords_by_name, refuse_misspelt
 from cerlab.evaluate.aggregates import Aggregates, request_of
@@ -223,10 +223,10 @@ def parse_query(text: str, schema: Schema | str | None = None) -> Query:
 
 
 def as_query(
-    what: What, schema: Schema | None = None, *, language: Language | None = None
+    query: QueryInput, schema: Schema | None = None, *, language: Language | None = None
 ) -> Query:
     """A query of anything that is one; raises as `as_pattern`."""
-    pattern = as_pattern(what, language, schema)
+    pattern = as_pattern(query, language, schema)
     if isinstance(pattern, Query):
         return pattern
     return Query(pattern.ast, schema=pattern.schema, source=pattern.source)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from cerlab import decisions, io
-from cerlab.compile.pattern import AnyPattern, AnyWhat, Logic, What, is_row_pattern
+from cerlab.compile.pattern import AnyPattern, AnyQueryInput, Logic, QueryInput, is_row_pattern
 from cerlab.decisions import Verdict, Witness
 from cerlab.errors import Unsupported, UsageError, keywords_by_name
 from cerlab.model.answer import ComplexEvent
@@ -34,21 +34,21 @@ __all__ = [
 ]
 
 
-def as_row_pattern(what: object) -> RowPattern | None:
+def as_row_pattern(query: object) -> RowPattern | None:
     """Return the row pattern that a value or a text is; None for anything else."""
-    if isinstance(what, str) and is_row_pattern(what):
+    if isinstance(query, str) and is_row_pattern(query):
         from cerlab.rows.parser import parse_rows  # loads sqlglot
 
-        return parse_rows(what)
-    if isinstance(what, AnyPattern):
+        return parse_rows(query)
+    if isinstance(query, AnyPattern):
         return None
     from cerlab.rows.syntax import RowPattern  # 40 ms of dataclasses, which a query does not need
 
-    return what if isinstance(what, RowPattern) else None
+    return query if isinstance(query, RowPattern) else None
 
 
 @keywords_by_name
-def satisfiable(a: What | RowPattern, *, rows: Rows = None) -> Verdict:
+def satisfiable(a: QueryInput | RowPattern, *, rows: Rows = None) -> Verdict:
     """Decide whether a query has an answer on some stream; the witness is a shortest such stream.
 
     A row pattern is satisfiable if it has a match with a row on some table: `witness.events` are
@@ -66,7 +66,7 @@ def satisfiable(a: What | RowPattern, *, rows: Rows = None) -> Verdict:
     """
     patterns = _row_patterns((a,), rows, None)
     if patterns is None:
-        return decisions.satisfiable(cast(What, a))
+        return decisions.satisfiable(cast(QueryInput, a))
     from cerlab.rows import decide  # loads columns
 
     return _verdict(lambda: decide.satisfiable(*patterns, rows=rows), "no table has a match", rows)
@@ -74,7 +74,11 @@ def satisfiable(a: What | RowPattern, *, rows: Rows = None) -> Verdict:
 
 @keywords_by_name
 def equivalent(
-    a: What | RowPattern, b: What | RowPattern, *, same: Same | None = None, rows: Rows = None
+    a: QueryInput | RowPattern,
+    b: QueryInput | RowPattern,
+    *,
+    same: Same | None = None,
+    rows: Rows = None,
 ) -> Verdict:
     """Decide whether two queries have the same complex events on every stream.
 
@@ -98,7 +102,7 @@ def equivalent(
     """
     patterns = _row_patterns((a, b), rows, same)
     if patterns is None:
-        return decisions.equivalent(cast(What, a), cast(What, b))
+        return decisions.equivalent(cast(QueryInput, a), cast(QueryInput, b))
     from cerlab.rows import decide  # loads columns
 
     same = same or "labels"
@@ -112,7 +116,11 @@ def equivalent(
 
 @keywords_by_name
 def contained(
-    a: What | RowPattern, b: What | RowPattern, *, same: Same | None = None, rows: Rows = None
+    a: QueryInput | RowPattern,
+    b: QueryInput | RowPattern,
+    *,
+    same: Same | None = None,
+    rows: Rows = None,
 ) -> Verdict:
     """Decide whether every complex event of `a` is one of `b`, on every stream; as `equivalent`.
 
@@ -121,7 +129,7 @@ def contained(
     """
     patterns = _row_patterns((a, b), rows, same)
     if patterns is None:
-        return decisions.contained(cast(What, a), cast(What, b))
+        return decisions.contained(cast(QueryInput, a), cast(QueryInput, b))
     from cerlab.rows import decide  # loads columns
 
     same = same or "labels"
@@ -185,7 +193,7 @@ def _verdict(
 
 @overload
 def why(
-    query: AnyWhat,
+    query: AnyQueryInput,
     events: Any,
     positions: Iterable[int],
     start: int | None = None,
@@ -197,7 +205,7 @@ def why(
 @overload
 def why(query: RowPattern, events: Any, positions: Iterable[int]) -> WhyRows: ...
 def why(
-    query: AnyWhat | RowPattern,
+    query: AnyQueryInput | RowPattern,
     events: Any,
     positions: Iterable[int],
     start: int | None = None,
@@ -231,7 +239,9 @@ def why(
     if pattern is None:
         from cerlab.why import why as why_of_query
 
-        return why_of_query(cast(AnyWhat, query), events, positions, start, end, logic=logic, **how)
+        return why_of_query(
+            cast(AnyQueryInput, query), events, positions, start, end, logic=logic, **how
+        )
     options = {"start": start, "end": end, "logic": logic if logic != "so" else None, **how}
     refuse_options(options)
     from cerlab.rows.why import why_rows  # loads columns
@@ -240,11 +250,11 @@ def why(
 
 
 @overload
-def why_none(query: What, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone: ...
+def why_none(query: QueryInput, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone: ...
 @overload
 def why_none(query: RowPattern, events: Any) -> WhyRows: ...
 def why_none(
-    query: What | RowPattern, events: Any, **how: Unpack[io.HowToRead]
+    query: QueryInput | RowPattern, events: Any, **how: Unpack[io.HowToRead]
 ) -> WhyNone | WhyRows:
     """Explain why a query has no answer on a stream: missing names, and changes that suffice.
 
@@ -264,7 +274,7 @@ def why_none(
     if pattern is None:
         from cerlab.why.none import why_none as why_none_of_query
 
-        return why_none_of_query(cast(What, query), events, **how)
+        return why_none_of_query(cast(QueryInput, query), events, **how)
     refuse_options(how)
     from cerlab.rows.why import why_rows  # loads columns
 

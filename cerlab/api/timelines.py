@@ -15,11 +15,11 @@ from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.cel_to_vcea import blocks, cel_to_vcea
 from cerlab.compile.pattern import (
     AnyPattern,
-    AnyWhat,
+    AnyQueryInput,
     Language,
     Pattern,
+    QueryInput,
     SremoPattern,
-    What,
     any_pattern,
     as_pattern,
 )
@@ -65,12 +65,14 @@ STRATEGIES: dict[str, Strategy | None] = {
 Answer: TypeAlias = ComplexEvent | Valuation
 
 
-TimelineInput: TypeAlias = AnyWhat | Matches | Mapping[str, Iterable[Answer]] | Iterable[Answer]
+TimelineInput: TypeAlias = (
+    AnyQueryInput | Matches | Mapping[str, Iterable[Answer]] | Iterable[Answer]
+)
 """Inputs of a timeline: a query, a SREMO, its answers, any answers, or several lists by name."""
 
 
 def step(
-    query: What,
+    query: QueryInput,
     events: Any,
     *,
     first: int = 0,
@@ -100,7 +102,7 @@ def step(
 
 
 def timeline(
-    what: TimelineInput,
+    query: TimelineInput,
     events: Any = None,
     *,
     strategies: Sequence[str] = (),
@@ -136,16 +138,16 @@ def timeline(
     """
     from cerlab.viz import timeline as drawing
 
-    if isinstance(what, Matches):
-        events = what.stream if events is None else events
-        what = what.query
+    if isinstance(query, Matches):
+        events = query.stream if events is None else events
+        query = query.query
     refuse_misspelt(options, _options_of_timelines())
     stream = io.as_stream(events, type=type, time=time, unit=unit, until=until)
-    if isinstance(what, Mapping):
-        return drawing.timeline(what, stream, **options)
-    if not isinstance(what, (str, AnyPattern, Sremo)) and isinstance(what, Iterable):
-        return drawing.timeline({"answers": what}, stream, **options)
-    pattern = any_pattern(what)
+    if isinstance(query, Mapping):
+        return drawing.timeline(query, stream, **options)
+    if not isinstance(query, (str, AnyPattern, Sremo)) and isinstance(query, Iterable):
+        return drawing.timeline({"answers": query}, stream, **options)
+    pattern = any_pattern(query)
     patterns: list[tuple[str, AnyPattern]] = [("answers", pattern)]
     if strategies and isinstance(pattern, Pattern):
         patterns = [(name, _under(pattern, name)) for name in strategies]
@@ -195,7 +197,7 @@ _STRATEGIES = {s.name.lower(): s for s in Strategy}
 _OF_EVENTS = ("tecs", "timeline")
 
 
-WHAT = (
+STAGES = (
     *("ast", "vcea", "cea", "blocks", "det", *_STRATEGIES, "srt"),
     *("table", "minterms", *_OF_EVENTS),
 )
@@ -209,20 +211,20 @@ def show(
     query: TimelineInput, events: Any = None, *, what: Literal["timeline"], **how: Any
 ) -> Timeline: ...
 @overload
-def show(query: What, events: Any, *, what: Literal["tecs"], **how: Any) -> TecsSnapshot: ...
+def show(query: QueryInput, events: Any, *, what: Literal["tecs"], **how: Any) -> TecsSnapshot: ...
 @overload
-def show(query: What, *, what: Literal["vcea", "blocks"], **how: Any) -> Vcea: ...
+def show(query: QueryInput, *, what: Literal["vcea", "blocks"], **how: Any) -> Vcea: ...
 @overload
-def show(query: What, *, what: Literal["cea"], **how: Any) -> IntervalCea: ...
+def show(query: QueryInput, *, what: Literal["cea"], **how: Any) -> IntervalCea: ...
 @overload
-def show(query: AnyWhat, *, what: Literal["srt"], **how: Any) -> Srt: ...
+def show(query: AnyQueryInput, *, what: Literal["srt"], **how: Any) -> Srt: ...
 @overload
-def show(query: What, *, what: Literal["table"], **how: Any) -> MintermTable: ...
+def show(query: QueryInput, *, what: Literal["table"], **how: Any) -> MintermTable: ...
 @overload
-def show(query: What, *, what: Literal["minterms"], **how: Any) -> MintermList: ...
+def show(query: QueryInput, *, what: Literal["minterms"], **how: Any) -> MintermList: ...
 @overload
 def show(
-    query: What, *, what: Literal["det", "strict", "nxt", "last", "max"], **how: Any
+    query: QueryInput, *, what: Literal["det", "strict", "nxt", "last", "max"], **how: Any
 ) -> Machine: ...
 @overload
 def show(
@@ -285,7 +287,7 @@ def show(
 
 def stage(
     pattern: AnyPattern,
-    what: str | None = None,
+    name: str | None = None,
     read: Callable[[], Stream] | None = None,
     **options: Any,
 ) -> Any:
@@ -293,29 +295,29 @@ def stage(
 
     Raises as `show`, before anything is read.
     """
-    what = what or ("ast" if read is None else "timeline")
-    if what not in WHAT:
-        hint = nearest(what, WHAT)
-        raise UsageError("CER0822", f"nothing of a query is called '{what}'", hint=hint)
-    if options and what != "timeline":
+    name = name or ("ast" if read is None else "timeline")
+    if name not in STAGES:
+        hint = nearest(name, STAGES)
+        raise UsageError("CER0822", f"nothing of a query is called '{name}'", hint=hint)
+    if options and name != "timeline":
         names = ", ".join(options)
-        raise UsageError("CER0823", f"'{what}' takes no {names}", hint="timeline takes them")
-    if what not in _OF_EVENTS:
+        raise UsageError("CER0823", f"'{name}' takes no {names}", hint="timeline takes them")
+    if name not in _OF_EVENTS:
         if read:
             hint = f"{' and '.join(_OF_EVENTS)} take them"
-            raise UsageError("CER0823", f"'{what}' takes no events", hint=hint)
-        return _of_sremo(pattern, what) if isinstance(pattern, SremoPattern) else _of(pattern, what)
+            raise UsageError("CER0823", f"'{name}' takes no events", hint=hint)
+        return _of_sremo(pattern, name) if isinstance(pattern, SremoPattern) else _of(pattern, name)
     if read is None:
-        raise UsageError("CER0823", f"'{what}' needs events", hint="they stand after the query")
-    if what == "timeline":
+        raise UsageError("CER0823", f"'{name}' needs events", hint="they stand after the query")
+    if name == "timeline":
         return timeline(pattern, read(), **options)
     if isinstance(pattern, SremoPattern):
-        raise _not_of_sremo(what)
+        raise _not_of_sremo(name)
     return tecs_snapshot(pattern.plan, pattern.machine, read())
 
 
-def _of(query: Pattern, what: str) -> Any:
-    match what:
+def _of(query: Pattern, name: str) -> Any:
+    match name:
         case "ast":
             return query.formula
         case "vcea":
@@ -333,18 +335,18 @@ def _of(query: Pattern, what: str) -> Any:
         case "minterms":
             return listed_minterms(query.machine.predicates, query.schema)
         case _:
-            return StrategyCea(query.cea, _STRATEGIES[what])
+            return StrategyCea(query.cea, _STRATEGIES[name])
 
 
-def _of_sremo(e: SremoPattern, what: str) -> Any:
+def _of_sremo(e: SremoPattern, name: str) -> Any:
     """The expression, or its transducer without empty moves."""
-    if what == "ast":
+    if name == "ast":
         return e.ast
-    if what != "srt":
-        raise _not_of_sremo(what)
+    if name != "srt":
+        raise _not_of_sremo(name)
     return smaller(sremo_to_srt(e.ast))
 
 
-def _not_of_sremo(what: str) -> Unsupported:
-    message = f"'{what}' is of CEQL and CEL formulas, and the text is a SREMO"
+def _not_of_sremo(name: str) -> Unsupported:
+    message = f"'{name}' is of CEQL and CEL formulas, and the text is a SREMO"
     return Unsupported("CER0483", message, hint="ast, srt and timeline are of a SREMO, too")

@@ -109,10 +109,10 @@ class Automaton(Drawable, Generic[Step]):
         there = {"moves": self.moves, "R": self.R}
         unknown = [part for part, value in there.items() if value and part not in self.parts]
         if unknown or (self.single and len(self.I) != 1):
-            what = "empty moves or registers" if unknown else f"{len(self.I)} initial states"
+            noun = "empty moves or registers" if unknown else f"{len(self.I)} initial states"
             raise IllFormed(
                 "CER0223",
-                f"a machine of the kind {type(self).__name__} has no {what}",
+                f"a machine of the kind {type(self).__name__} has no {noun}",
                 hint="take the kind that may have them, or a construction that removes them",
             )
 

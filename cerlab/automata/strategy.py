@@ -201,13 +201,13 @@ def idle_of_name(machine: Machine, name: Any) -> int:
 
 
 @contextmanager
-def _reading(what: str) -> Iterator[None]:
+def _reading(noun: str) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
         raise BadData(
             "CER0770",
-            f"this is no {what} of the machine: {error}",
+            f"this is no {noun} of the machine: {error}",
             hint="start again from the events",
         ) from None
 

@@ -154,7 +154,7 @@ ARGUMENTS: dict[str, Argument] = {
     "end": declared("--end", type=int, metavar="J", help="where it ends"),
     "what": declared(
         "--what",
-        choices=Values("cerlab.api.timelines", "WHAT"),
+        choices=Values("cerlab.api.timelines", "STAGES"),
         help="timeline if there are EVENTS, else ast, if left out",
     ),
     "theme": declared(

@@ -254,7 +254,7 @@ def about(source: io.Source) -> int | None:
 
 
 def bar(
-    parts: Iterable[T], what: str, total: int | None, length: Callable[[T], int]
+    parts: Iterable[T], text: str, total: int | None, length: Callable[[T], int]
 ) -> Iterator[T]:
     """The same parts; on a terminal with a bar, its percentage where a `total` is known."""
     if not sys.stderr.isatty():
@@ -279,7 +279,7 @@ def bar(
         console=Console(file=terminal(sys.stderr)),
         transient=True,
     )
-    task = progress.add_task(what, total=total)
+    task = progress.add_task(text, total=total)
     begin = time.monotonic()
     try:
         count = next_update = 0

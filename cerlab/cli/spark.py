@@ -89,7 +89,7 @@ def _where_time_went(spark: SparkSession) -> str:
     from cerlab.spark import time_spent
 
     spent = time_spent(spark)
-    lines = [f"{name:8} {spent[name]:9.2f}  {what}" for name, what in _SPENT_ON.items() if spent]
+    lines = [f"{name:8} {spent[name]:9.2f}  {text}" for name, text in _SPENT_ON.items() if spent]
     return "\n".join(["where the time went, in CPU seconds of all tasks", *lines])
 
 
@@ -110,8 +110,8 @@ def _is_small(found: Inputs) -> bool:
     small = 0 < len(files) == len(local) and size < SMALL
     if small:
         seconds = 1 + size / _BYTES_A_SECOND
-        what = f"the events have {size / 1e6:,.1f} MB, which is little for Spark"
-        message = f"CER0951: {what}: cerlab run takes about {seconds:.0f} s"
+        text = f"the events have {size / 1e6:,.1f} MB, which is little for Spark"
+        message = f"CER0951: {text}: cerlab run takes about {seconds:.0f} s"
         warn(CerlabWarning(message), stacklevel=2)
     return small
 

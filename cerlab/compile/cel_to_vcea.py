@@ -247,20 +247,20 @@ def _demand(A: Vcea, condition: Atomic) -> Vcea:
     return demand_of_label(A, condition)
 
 
-def _refuse(what: cel.Formula | Correlation | Application) -> NoReturn:
+def _refuse(construct: cel.Formula | Correlation | Application) -> NoReturn:
     hint = REFERENCE
-    if isinstance(what, Correlation):
+    if isinstance(construct, Correlation):
         name, hint = "comparisons between labels", f'evaluator="registers" may take it; {REFERENCE}'
-    elif isinstance(what, Application):
-        name = f"'{what.predicate.name}', a predicate over sets of events"
-    elif isinstance(what, cel.Select):
-        name = f"{what.strategy.value}(..) inside a formula"
-    elif isinstance(what, cel.Within):
-        name, hint = f"a window in time inside a formula, as {node_text(what)}", TIMED
-    elif isinstance(what, cel.Wait):
-        name, hint = node_text(what), TIMED
+    elif isinstance(construct, Application):
+        name = f"'{construct.predicate.name}', a predicate over sets of events"
+    elif isinstance(construct, cel.Select):
+        name = f"{construct.strategy.value}(..) inside a formula"
+    elif isinstance(construct, cel.Within):
+        name, hint = f"a window in time inside a formula, as {node_text(construct)}", TIMED
+    elif isinstance(construct, cel.Wait):
+        name, hint = node_text(construct), TIMED
     else:
-        name = node_text(what)
+        name = node_text(construct)
     raise Unsupported("CER0403", f"there is no automaton for {name}", hint=hint)
 
 

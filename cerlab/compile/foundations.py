@@ -66,10 +66,10 @@ def focel_to_epsilon_cea(phi: Formula) -> EpsilonCea:
     return _construct(normal if safe(normal) else safe_form(normal))
 
 
-def _refuse_first_order(what: str) -> NoReturn:
+def _refuse_first_order(construct: str) -> NoReturn:
     raise Unsupported(
         "CER0403",
-        f"there is no automaton for {what}",
+        f"there is no automaton for {construct}",
         hint='evaluator="registers" may take it; evaluator="reference" takes it, on small streams',
     )
 
@@ -144,9 +144,9 @@ def _automaton(formula: cel.Formula, *, first_order: bool) -> AnchoredCea:
     return anchor(vcea_to_cea(cel_to_vcea(formula)))
 
 
-def _refuse(what: str) -> None:
+def _refuse(construct: str) -> None:
     raise Unsupported(
         "CER0412",
-        f'evaluator="lists" is for what Foundations defines, which has no {what}',
+        f'evaluator="lists" is for what Foundations defines, which has no {construct}',
         hint='evaluator="auto" chooses one that takes it',
     )

@@ -154,12 +154,12 @@ class WaitStages:
         """Raise `Unsupported` where events that are still to come decide how a run goes on."""
         if self.is_live:
             return
-        what = "selects, limits or consumes among answers of windows in time and waits"
+        reason = "selects, limits or consumes among answers of windows in time and waits"
         if not self.plan.selects:
-            what = "waits before other steps of a formula"
+            reason = "waits before other steps of a formula"
         raise Unsupported(
             "CER0403",
-            f"no session {what}",
+            f"no session {reason}",
             hint="cerlab.evaluate takes it, on streams that are read as a whole",
         )
 
@@ -426,10 +426,10 @@ def _without_variables(phi: Formula) -> Formula:
     return fo_to_so(phi)
 
 
-What: TypeAlias = str | Pattern | Formula
+QueryInput: TypeAlias = str | Pattern | Formula
 """A query, by its text, as it was read, or as a formula alone."""
 
-AnyWhat: TypeAlias = What | Sremo | SremoPattern
+AnyQueryInput: TypeAlias = QueryInput | Sremo | SremoPattern
 """A query or a SREMO."""
 
 Language: TypeAlias = Literal["ceql", "cel", "sremo"]
@@ -462,7 +462,7 @@ def _row_pattern_error() -> Unsupported:
 
 
 def any_pattern(
-    what: AnyWhat,
+    query: AnyQueryInput,
     language: Language | None = None,
     schema: Schema | None = None,
     *,
@@ -480,13 +480,13 @@ def any_pattern(
         raise UsageError("CER0806", f"unknown language '{language}'", hint=hint)
     if logic not in get_args(Logic):
         raise UsageError("CER0806", f"unknown logic '{logic}'", hint='use "so" or "fo"')
-    pattern = _pattern(what, language, schema)
+    pattern = _pattern(query, language, schema)
     if isinstance(pattern, Pattern):
         if logic == "fo":
             check_first_order(selected_formula(pattern.ast))
             return pattern.first_order
         # a pattern that was parsed before has given its warnings then
-        for remark in pattern.remarks if isinstance(what, str) else ():
+        for remark in pattern.remarks if isinstance(query, str) else ():
             warn(CerlabWarning(str(remark)), stacklevel=stacklevel_of_caller())
     elif logic == "fo":
         message = 'a SREMO has no variables, so no meaning under logic="fo"'
@@ -494,41 +494,41 @@ def any_pattern(
     return pattern
 
 
-def _pattern(what: AnyWhat, language: Language | None, schema: Schema | None) -> AnyPattern:
-    if isinstance(what, AnyPattern):
-        return what
-    if isinstance(what, Sremo):
-        return SremoPattern(what)
-    if isinstance(what, Formula):
-        refuse_deep(what)
-        return Pattern(CeqlQuery(what), schema=schema)
-    if not isinstance(what, str):
-        if type(what).__name__ == "RowPattern":  # by its name: the class is of a layer above
+def _pattern(query: AnyQueryInput, language: Language | None, schema: Schema | None) -> AnyPattern:
+    if isinstance(query, AnyPattern):
+        return query
+    if isinstance(query, Sremo):
+        return SremoPattern(query)
+    if isinstance(query, Formula):
+        refuse_deep(query)
+        return Pattern(CeqlQuery(query), schema=schema)
+    if not isinstance(query, str):
+        if type(query).__name__ == "RowPattern":  # by its name: the class is of a layer above
             raise _row_pattern_error()
         hint = "a text, a Query, a Formula or a Sremo; the query comes first, then the events"
-        raise UsageError("CER0838", f"expected a query, got {type(what).__name__}", hint=hint)
-    if "match_recognize" in what.lower() and is_row_pattern(what):  # few texts are looked into
+        raise UsageError("CER0838", f"expected a query, got {type(query).__name__}", hint=hint)
+    if "match_recognize" in query.lower() and is_row_pattern(query):  # few texts are looked into
         raise _row_pattern_error()
-    if language == "sremo" or (language is None and _SREMO.match(what)):
-        return SremoPattern(parse_sremo(what))
-    if language == "ceql" or (language is None and _CEQL.match(what)):
-        ast, declarations, source = parse_ceql(what)
+    if language == "sremo" or (language is None and _SREMO.match(query)):
+        return SremoPattern(parse_sremo(query))
+    if language == "ceql" or (language is None and _CEQL.match(query)):
+        ast, declarations, source = parse_ceql(query)
         if declarations and schema:
             declarations = Schema(schema.streams + declarations.streams)
         return Pattern(ast, schema=declarations or schema, source=source)
-    formula, source = parse_cel(what)
+    formula, source = parse_cel(query)
     return Pattern(CeqlQuery(formula), schema=schema, source=source)
 
 
 def as_pattern(
-    what: What,
+    query: QueryInput,
     language: Language | None = None,
     schema: Schema | None = None,
     *,
     logic: Logic = "so",
 ) -> Pattern:
     """The pattern of a query or a formula; raises as `any_pattern`, `Unsupported` for a SREMO."""
-    pattern = any_pattern(what, language, schema, logic=logic)
+    pattern = any_pattern(query, language, schema, logic=logic)
     if isinstance(pattern, SremoPattern):
         raise Unsupported(
             "CER0483",

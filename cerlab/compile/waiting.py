@@ -238,5 +238,5 @@ def _is_one_event(phi: cel.Formula) -> bool:
             return False
 
 
-def _refuse(what: str) -> NoReturn:
-    raise Unsupported("CER0403", f"there is no automaton for {what}", hint=REFERENCE)
+def _refuse(construct: str) -> NoReturn:
+    raise Unsupported("CER0403", f"there is no automaton for {construct}", hint=REFERENCE)

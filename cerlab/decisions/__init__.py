@@ -14,7 +14,7 @@ from typing import TypeAlias
 from cerlab import io
 from cerlab.automata.decide import Side
 from cerlab.budget import poll, step_budget
-from cerlab.compile.pattern import Pattern, What, as_pattern
+from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
 from cerlab.decisions.question import Question, Verdict, Witness, keys_of, outside
 from cerlab.decisions.search import bounded_search
 from cerlab.engine.reference import driver
@@ -71,7 +71,7 @@ HINT = "ask about a smaller query, or about parts of it"
 
 
 @step_budget("the decision", HINT)
-def satisfiable(a: What) -> Verdict:
+def satisfiable(a: QueryInput) -> Verdict:
     """Whether a query has an answer on some stream; the witness is a shortest such stream.
 
     Raises `ResourceLimit` if a budget runs out inside the decidable class.
@@ -88,7 +88,7 @@ def satisfiable(a: What) -> Verdict:
     return _decide(plain, None, (Side.LEFT,), "no stream has an answer", query, None)
 
 
-def equivalent(a: What, b: What) -> Verdict:
+def equivalent(a: QueryInput, b: QueryInput) -> Verdict:
     """Whether two queries have the same complex events on every stream.
 
     The witness is a shortest stream on which they differ, with an answer that one side has.
@@ -102,7 +102,7 @@ def equivalent(a: What, b: What) -> Verdict:
     return _compare(a, b, tuple(Side), "the same answers on every stream")
 
 
-def contained(a: What, b: What) -> Verdict:
+def contained(a: QueryInput, b: QueryInput) -> Verdict:
     """Whether every complex event of `a` is one of `b`, on every stream.
 
     >>> contained("A : B", "A ; B").holds, contained("A ; B", "A : B").holds
@@ -112,7 +112,7 @@ def contained(a: What, b: What) -> Verdict:
 
 
 @step_budget("the decision", HINT)
-def _compare(a: What, b: What, sides: tuple[Side, ...], claim: str) -> Verdict:
+def _compare(a: QueryInput, b: QueryInput, sides: tuple[Side, ...], claim: str) -> Verdict:
     left, right = as_pattern(a), as_pattern(b)
     _refuse_aggregates(left, right)
     unlimited = left.ast.limit is right.ast.limit is None
@@ -207,11 +207,11 @@ def confirm(witness: Witness, left: Pattern, right: Pattern | None) -> Verdict:
         )
     if not agrees:
         raise AssertionError(f"the witness does not hold: {witness}")
-    what = "has an answer" if right is None else "differ"
+    claim = "has an answer" if right is None else "differ"
     holds = right is None
     length = len(witness.events)
     events = "1 event" if length == 1 else f"{length} events"
-    return Verdict(holds, witness, f"{what} on {events}; recomputed by {by}")
+    return Verdict(holds, witness, f"{claim} on {events}; recomputed by {by}")
 
 
 def _agrees(witness: Witness, left: Pattern, right: Pattern | None, has_answer: Checker) -> bool:

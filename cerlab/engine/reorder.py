@@ -196,13 +196,13 @@ def _without_place(rows: Any, labels: ColumnNames) -> Any:
     types = rows.column("a0")
     why: Any = pa.nulls(rows.num_rows, pa.string())
     far = pc.fill_null(are_far(rows.column("time")), False) if labels.moments else pa.scalar(False)
-    for wrong, what in (
+    for wrong, text in (
         (pc.or_(pc.is_null(types), pc.fill_null(pc.equal(types, ""), False)), "it has no type"),
         (pc.invert(pc.fill_null(pc.is_finite(rows.column("time")), False)), f"'{time}' is missing"),
         (far, f"'{time}' is {OF_FAR}"),
         (pc.is_null(rows.column("position")), f"'{position}' is missing"),
     ):
-        why = pc.if_else(wrong, what, why)
+        why = pc.if_else(wrong, text, why)
     return why.combine_chunks() if isinstance(why, pa.ChunkedArray) else why
 
 
@@ -235,8 +235,8 @@ def _misplaced(before: Sequences, fresh: Any, labels: ColumnNames) -> Any:
     wrong[1:] |= is_fresh[1:] & (place[1:] <= above[:-1])
     repeats = np.zeros(len(sequence), bool)
     repeats[1:] = np.logical_and.reduce([np.diff(a) == 0 for a in (sequence, time, position)])
-    what = f"'{labels.keys[-1]}' does not increase along the stream"
-    reasons = np.where(repeats, DUPLICATE, what)
+    text = f"'{labels.keys[-1]}' does not increase along the stream"
+    reasons = np.where(repeats, DUPLICATE, text)
     in_table = np.empty(len(order), np.int64)
     in_table[order] = np.arange(len(order))
     mine = in_table[len(order) - fresh.num_rows :]
@@ -282,14 +282,14 @@ def _refuse(last: Any, rows: Any, labels: ColumnNames) -> NoReturn:
     """Raise `BadData` for the first row of a sequence that cannot follow `last`."""
     problem = first_problem(None if last is None else _view(last), _view(rows), labels)
     assert problem is not None
-    row, what = problem.row, problem.what
+    row, text = problem.row, problem.text
     cells = [rows.column(name).to_pylist() for name in ("time", "position")]
     if row and all(column[row - 1] == column[row] for column in cells):
-        what = f"duplicate: two rows have {labels.keys[0]} = {cells[0][row]!r} and this position"
+        text = f"duplicate: two rows have {labels.keys[0]} = {cells[0][row]!r} and this position"
     files = rows.column(FILE) if FILE in rows.column_names else None
     file = None if files is None else files[row].as_py()
     place = DataPlace(unquote(file.removeprefix("file://"))) if file else None
-    raise BadData(problem.code, f"at position {cells[1][row]}: {what}", place=place, hint=HINT)
+    raise BadData(problem.code, f"at position {cells[1][row]}: {text}", place=place, hint=HINT)
 
 
 def _view(rows: Any) -> Any:

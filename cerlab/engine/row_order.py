@@ -28,7 +28,7 @@ class Problem:
 
     row: int
     code: str
-    what: str
+    text: str
 
 
 def first_problem(before: Any | None, rows: Any, labels: ColumnNames) -> Problem | None:
@@ -100,8 +100,8 @@ def _nameless(rows: Any) -> _Check:
 
     types = rows.column("type")
     nameless = mask(pc.or_(pc.is_null(types), pc.fill_null(pc.equal(types, ""), True)))
-    what = "an event type is a text, not"
-    return _Check(nameless, "CER0701", lambda row: f"{what} {_cell_text(rows, 'type', row)}")
+    text = "an event type is a text, not"
+    return _Check(nameless, "CER0701", lambda row: f"{text} {_cell_text(rows, 'type', row)}")
 
 
 def _out_of_place(before: Any | None, rows: Any, labels: ColumnNames) -> _Check:
@@ -123,8 +123,8 @@ def _out_of_place(before: Any | None, rows: Any, labels: ColumnNames) -> _Check:
 
     if "position" in rows.column_names:
         not_more = beside("position", pc.less_equal)
-        what = f"'{labels.keys[-1]}' does not increase along the stream"
-        return _Check(not_more, "CER0782", lambda row: f"{what}: {place(row)}")
+        text = f"'{labels.keys[-1]}' does not increase along the stream"
+        return _Check(not_more, "CER0782", lambda row: f"{text}: {place(row)}")
     same = np.logical_and.reduce([beside(f"k{n}", pc.equal) for n in range(len(labels.keys))])
     return _Check(same, "CER0781", lambda row: f"two events have one place: {place(row)}")
 
@@ -134,19 +134,19 @@ def _missing_time(rows: Any, times: Any, label: str) -> _Check:
 
     missing = np.zeros(rows.num_rows, bool)
     missing[indices_in_from(rows)] = mask(pc.invert(pc.fill_null(pc.is_finite(times), False)))
-    what = f"the event has no time: '{label}' is"
-    return _Check(missing, "CER0712", lambda row: f"{what} {_cell_text(rows, 'time', row)}")
+    text = f"the event has no time: '{label}' is"
+    return _Check(missing, "CER0712", lambda row: f"{text} {_cell_text(rows, 'time', row)}")
 
 
 def _far_time(rows: Any, times: Any, label: str) -> _Check:
     far = np.zeros(rows.num_rows, bool)
     far[indices_in_from(rows)] = mask(are_far(times))
 
-    def what(row: int) -> str:
+    def text(row: int) -> str:
         moment = Timestamp(rows.column("time")[row].as_py() * MICROSECOND)
         return far_time("the event", label, moment).message
 
-    return _Check(far, "CER0740", what)
+    return _Check(far, "CER0740", text)
 
 
 def are_far(times: Any) -> Any:

@@ -47,10 +47,10 @@ def bad_state(why: str) -> BadData:
     )
 
 
-def expect(holds: object, what: str) -> None:
+def expect(holds: object, fault: str) -> None:
     """Raise `BadData` if something does not hold."""
     if not holds:
-        raise bad_state(what)
+        raise bad_state(fault)
 
 
 def is_whole(value: object, low: int = 0, high: int = MOST_EVENTS) -> bool:

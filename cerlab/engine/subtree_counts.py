@@ -76,12 +76,12 @@ def fits(size: int) -> bool:
     return size <= BUDGET
 
 
-def check_budget(size: int, what: str) -> None:
-    """Raise `ResourceLimit` if `what` needs more bytes than there may be."""
+def check_budget(size: int, noun: str) -> None:
+    """Raise `ResourceLimit` if `noun` needs more bytes than there may be."""
     if not fits(size):
         raise ResourceLimit(
             "CER0613",
-            f"{what} need {size:,} bytes, more than {BUDGET:,}",
+            f"{noun} need {size:,} bytes, more than {BUDGET:,}",
             hint="count() needs no such memory; WITHIN and LIMIT make the numbers shorter",
         )
 

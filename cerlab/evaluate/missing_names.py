@@ -280,11 +280,11 @@ class Requirements:
         warn_of(self.absent(), some, answers, ask)
 
 
-def idle_unit(axis: TimeAxis, what: str) -> Absent:
-    """Return that the unit of a time has no effect on `what` it holds."""
+def idle_unit(axis: TimeAxis, kind: str) -> Absent:
+    """Return that the unit of a time has no effect on `kind` it holds."""
     assert axis.unit is not None
     name, unit = axis.attribute, axis.unit.name.lower()
-    hint = f"units are for numbers, and '{name}' holds {what}"
+    hint = f"units are for numbers, and '{name}' holds {kind}"
     return Absent("unit", f"unit='{unit}' has no effect", hint)
 
 

@@ -37,9 +37,9 @@ def fast_form(pattern: AnyPattern, stream: Stream, *, quietly: bool = False) -> 
 def warn_of_pairs(pattern: AnyPattern) -> None:
     """Warn of comparisons that are computed for each pair of events, and say what to write."""
     for one, other in pattern.separated.changed.items() if pattern.separated else ():
-        what = f"{predicate_text(one)} is computed for each pair of events, which is slow"
+        text = f"{predicate_text(one)} is computed for each pair of events, which is slow"
         hint = f"{predicate_text(other)} is fast; with decimals it may differ in the last bit"
-        warn(AnswerWarning(f"CER0931: {what}: {hint}"), stacklevel=stacklevel_of_caller())
+        warn(AnswerWarning(f"CER0931: {text}: {hint}"), stacklevel=stacklevel_of_caller())
 
 
 def written_fast(pattern: AnyPattern) -> str | None:

@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any, Unpack
 
 from cerlab import io
-from cerlab.compile.pattern import What, as_pattern
+from cerlab.compile.pattern import QueryInput, as_pattern
 from cerlab.display import drawable
 from cerlab.errors import Unsupported, keywords_by_name
 from cerlab.evaluate import answers_of
@@ -103,7 +103,7 @@ class Difference:
 @keywords_by_name
 def difference(
     pattern: FlinkPattern,
-    query: What,
+    query: QueryInput,
     events: Sequence[Mapping[str, Any]] | None = None,
     *,
     at_most: int = 5,

@@ -114,11 +114,11 @@ def _float(raw: str, place: Place) -> float:
     return value
 
 
-def too_large(what: str, place: DataPlace) -> BadData:
+def too_large(noun: str, place: DataPlace) -> BadData:
     """The error that a number would not stay what it is."""
     return BadData(
         "CER0720",
-        f"{what} needs more than 64 bits",
+        f"{noun} needs more than 64 bits",
         place=place,
         hint="read it as text: in quotes in NDJSON and CORE's text form, or by a schema",
     )

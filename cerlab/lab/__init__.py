@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import cerlab
 from cerlab.api.questions import as_row_pattern
-from cerlab.api.timelines import WHAT, stage
+from cerlab.api.timelines import STAGES, stage
 from cerlab.compile.pattern import Pattern, SremoPattern, any_pattern
 from cerlab.errors import BadData, CerlabError, SourcePlace, Unsupported, UsageError
 from cerlab.io.conversion import Reading
@@ -192,12 +192,12 @@ def _count(pattern: Any, stream: cerlab.Stream) -> int | str:
 def _machine(request: Request) -> Reply:
     if (rows := as_row_pattern(request["query"])) is not None:
         return {"html": _html(rows)}
-    pattern, what = any_pattern(request["query"]), request.get("what", "cea")
-    if what not in WHAT:
-        raise _unknown("stage", what, WHAT)
-    if isinstance(pattern, SremoPattern) and what != "ast":
-        what = "srt"
-    return {"html": _html(stage(pattern, what))}
+    pattern, name = any_pattern(request["query"]), request.get("what", "cea")
+    if name not in STAGES:
+        raise _unknown("stage", name, STAGES)
+    if isinstance(pattern, SremoPattern) and name != "ast":
+        name = "srt"
+    return {"html": _html(stage(pattern, name))}
 
 
 def _steps(request: Request) -> Reply:

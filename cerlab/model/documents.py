@@ -73,10 +73,10 @@ class JsonNode:
         """This text."""
         return unicode(self.of(str), self.path)
 
-    def one_of(self, meanings: Mapping[str, T], what: str) -> T:
-        """Return the meaning of this text; `what` is the noun for it in errors."""
+    def one_of(self, meanings: Mapping[str, T], noun: str) -> T:
+        """Return the meaning of this text; `noun` is the noun for it in errors."""
         if (name := self.text()) not in meanings:
-            raise self.error("CER0753", f"'{name}' is no {what}", nearest(name, meanings))
+            raise self.error("CER0753", f"'{name}' is no {noun}", nearest(name, meanings))
         return meanings[name]
 
 
@@ -271,10 +271,10 @@ FLAG = Codec(bool, lambda node, _: node.of(bool))
 VALUE = Codec(value_to_json, lambda node, _: value_at(node))
 
 
-def member_of(kind: type[Enum], what: str) -> Codec:
+def member_of(kind: type[Enum], noun: str) -> Codec:
     """Return the codec of the members of an enumeration by their values."""
     members = {each.value: each for each in kind}
-    return Codec(lambda member: member.value, lambda node, _: node.one_of(members, what))
+    return Codec(lambda member: member.value, lambda node, _: node.one_of(members, noun))
 
 
 def optional(codec: Codec) -> Codec:
@@ -293,7 +293,7 @@ def listed(codec: Codec) -> Codec:
     )
 
 
-def tagged(productions: Mapping[str, Production], what: str, *, deepest: int = 1) -> Codec:
+def tagged(productions: Mapping[str, Production], noun: str, *, deepest: int = 1) -> Codec:
     """Return the codec of objects whose key ``kind`` names the production.
 
     Reading raises `ResourceLimit` below the depth `deepest`.
@@ -309,7 +309,7 @@ def tagged(productions: Mapping[str, Production], what: str, *, deepest: int = 1
     def read(node: JsonNode, depth: int) -> Any:
         if depth > deepest:
             raise too_deep(deepest, node.path)
-        make, fields = node.key("kind").one_of(productions, what)
+        make, fields = node.key("kind").one_of(productions, noun)
         _, *parts = node.keys("kind", *make.__match_args__)
         pairs = zip(fields, parts, strict=True)
         return make(*[field.read(part, depth + 1) for field, part in pairs])

@@ -213,10 +213,10 @@ def promised(
 def _number(event: Event, attribute: str, position: int) -> Instant:
     value = value_of(event, attribute)
     if isinstance(value, Timestamp | Duration):
-        what, hint = "moment", "write the window in HOURS, MINUTES or SECONDS"
+        kind, hint = "moment", "write the window in HOURS, MINUTES or SECONDS"
         if isinstance(value, Duration):
-            what, hint = "duration", "a time is a moment, or a number (and its unit)"
-        message = f"'{attribute}' at position {position} is a {what}, which has no unit"
+            kind, hint = "duration", "a time is a moment, or a number (and its unit)"
+        message = f"'{attribute}' at position {position} is a {kind}, which has no unit"
         raise BadData("CER0711", message, hint=hint)
     if value is None and attribute not in event.attributes:
         message = f"the event at position {position} has no time: it has no '{attribute}'"
@@ -250,9 +250,9 @@ def is_far(moment: Timestamp) -> bool:
     return not -(2**63) <= moment.nanoseconds < 2**63
 
 
-def far_time(what: str, name: str, moment: Timestamp, place: DataPlace | None = None) -> BadData:
-    """Return the error that the time of an event or row, `what`, is a moment far away."""
-    message = f"the time of {what} is {OF_FAR}: '{name}' is {moment}"
+def far_time(subject: str, name: str, moment: Timestamp, place: DataPlace | None = None) -> BadData:
+    """Return the error that the time of an event or row, `subject`, is a moment far away."""
+    message = f"the time of {subject} is {OF_FAR}: '{name}' is {moment}"
     return BadData("CER0740", message, place=place, hint=HINT_OF_FAR)
 
 

@@ -260,13 +260,13 @@ def number_text(n: int) -> str:
     return f"about {10**rest:.2f}·10^{exponent:.0f}"
 
 
-def count_text(n: int, what: str) -> str:
+def count_text(n: int, noun: str) -> str:
     """A count with its noun.
 
     >>> count_text(1, "answer"), count_text(2000, "event")
     ('1 answer', '2,000 events')
     """
-    return f"{number_text(n)} {what}" + ("" if n == 1 else "s")
+    return f"{number_text(n)} {noun}" + ("" if n == 1 else "s")
 
 
 def event_text(event: Event, longest: int | None = 60, *, names: bool = True) -> str:

@@ -243,8 +243,8 @@ def _check_scans(left: rp.RowPattern, right: rp.RowPattern) -> None:
     """Raise `Unsupported` for clauses that scans are not compared under."""
     for name in ("partition_by", "order_by", "skip"):
         if getattr(left, name) != getattr(right, name):
-            what = name.replace("_", " ").upper()
-            raise undecidable(f"{what} is not the same in both", "make it the same")
+            text = name.replace("_", " ").upper()
+            raise undecidable(f"{text} is not the same in both", "make it the same")
     if not isinstance(left.skip, rp.PastLastRow | rp.ToNextRow):
         raise undecidable("SKIP TO a variable", "use PAST LAST ROW or TO NEXT ROW")
     if left.within is not None or right.within is not None:

@@ -110,6 +110,6 @@ def number_or_time(name: str, kinds: Sequence[Kind]) -> Kind:
     result = _KINDS[kind_of_result(pred.Arithmetic(name), *map(_NAMES.get, kinds))]
     if result is None:
         hint = "a moment and a duration, INTERVAL '30' MINUTE, give a moment"
-        what = " and ".join(kind.value for kind in kinds)
-        raise WrongKind(None, f"{name} does not take {what}", hint)
+        text = " and ".join(kind.value for kind in kinds)
+        raise WrongKind(None, f"{name} does not take {text}", hint)
     return result

@@ -245,8 +245,8 @@ def _column(name: str, values: list[Value]) -> Any:
         for of_time in (Timestamp, Duration):
             if any(isinstance(value, of_time) for value in values):
                 if not all(isinstance(value, of_time | NoneType) for value in values):
-                    what = "moments" if of_time is Timestamp else "durations"
-                    raise mismatch(f"column '{name}' mixes {what} with other values")
+                    text = "moments" if of_time is Timestamp else "durations"
+                    raise mismatch(f"column '{name}' mixes {text} with other values")
                 if (times := array_of(values)) is None:
                     raise mismatch(f"column '{name}': no unit of Arrow holds all of its times")
                 return times

@@ -41,7 +41,7 @@ class ByValue:
 
     rows: OrderedRows
     names_of: Mapping[str, Sequence[str | None]]
-    what: list[str] = field(default_factory=list)
+    by_value: list[str] = field(default_factory=list)
     columns: dict[str, Any] = field(default_factory=dict)
     current: tuple[int, GrowingMapping] | None = None
 
@@ -122,7 +122,7 @@ def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray
         values = spread(at_rows(over_integers(definition.condition, R), R), len(R))
         truths: NDArray[np.bool_] = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
     except REFUSALS:
-        slow.what.append(f"the condition of {definition.variable}")
+        slow.by_value.append(f"the condition of {definition.variable}")
         value = at_row(definition.condition, R.names)
         truths = np.zeros(len(R), np.bool_)
         # a partition at a time: Python values of all rows need far more memory than columns
@@ -246,8 +246,8 @@ def _measures(W: CompiledScan, M: Matches, result_rows: ResultRows) -> Iterator[
             values = measure(over_integers(each.expression, W.rows), S)
             yield null_where(values, len(result_rows.row), is_unmatched)
         except REFUSALS:
-            if (name := f"the measure {each.name}") not in W.slow.what:
-                W.slow.what.append(name)
+            if (name := f"the measure {each.name}") not in W.slow.by_value:
+                W.slow.by_value.append(name)
             yield list(_measured_by_value(W, each.expression, S))
 
 
@@ -275,14 +275,14 @@ def explanation_lines(W: CompiledScan) -> list[str]:
     reading = W.machine.of_mapping
     conditions = [d.variable for d in W.machine.query.define if d.variable not in reading]
     words = f" of the conditions of {', '.join(conditions)}" if conditions else ""
-    what = f"{len(W.walk.table.steps) - 1} states, {len(W.walk.letters)} outcomes{words}"
-    lines = [f"the compiled scan: {what}"]
+    text = f"{len(W.walk.table.steps) - 1} states, {len(W.walk.letters)} outcomes{words}"
+    lines = [f"the compiled scan: {text}"]
     if isinstance(W.walk, RegisterSearch):
-        lines = [f"the compiled search: {what}", failures(W.machine)]
+        lines = [f"the compiled search: {text}", failures(W.machine)]
         if reading:
             lines.insert(1, f"by programs: the conditions of {', '.join(reading)}")
-    if W.slow.what:
-        return [*lines, f"by value: {', '.join(W.slow.what)}"]
+    if W.slow.by_value:
+        return [*lines, f"by value: {', '.join(W.slow.by_value)}"]
     return [*lines, "by columns: every other condition and measure" if reading else _ALL]
 
 

@@ -286,9 +286,9 @@ def mismatch(message: str, place: SourcePlace | None = None, hint: str = "") -> 
     return TypeMismatch(CODES["type"], f"type: {message}", place=place, hint=hint)
 
 
-def unsupported(what: str, place: SourcePlace | None = None, hint: str = "") -> Unsupported:
+def unsupported(construct: str, place: SourcePlace | None = None, hint: str = "") -> Unsupported:
     """Return the refusal of a construct by its name."""
-    error = Unsupported("CER0450", f"{what} is not supported in row patterns", hint=hint)
+    error = Unsupported("CER0450", f"{construct} is not supported in row patterns", hint=hint)
     error.place = place
     return error
 
@@ -344,8 +344,8 @@ def _unknown(query: RowPattern, at: object, name: str, names: Iterable[str]) -> 
     return ill_formed("unknown-variable", message, place_of(query, at), nearest(name, names))
 
 
-def _twice(query: RowPattern, at: object, what: str) -> Exception:
-    message = f"{what}: the name is taken already"
+def _twice(query: RowPattern, at: object, name: str) -> Exception:
+    message = f"{name}: the name is taken already"
     hint = "a variable has one definition, and a union another name than the variables"
     return ill_formed("duplicate-variable", message, place_of(query, at), hint)
 

@@ -8,7 +8,7 @@ from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, Unpack, assert_never
 
 from cerlab.automata.plan import Plan, PlanClauses, plan_digest
-from cerlab.compile.pattern import Pattern, What, as_pattern
+from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
 from cerlab.errors import BadData, Unsupported, refuse_misspelt
 from cerlab.evaluate.missing_names import Requirements, requirements_of, warn_of
 from cerlab.model.stream import Stream
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 def match(
     df: DataFrame,
-    query: What,
+    query: QueryInput,
     order_by: str | Sequence[str] = (),
     position: str | None = None,
     **options: Unpack[Options],
@@ -100,7 +100,7 @@ def match(
 
 
 def matching(
-    query: What,
+    query: QueryInput,
     order_by: str | Sequence[str] = (),
     position: str | None = None,
     **options: Unpack[Options],
@@ -161,7 +161,7 @@ _EXACT_SUMS = "exact sums of each part, which are put together by group"
 
 def explain(
     df: DataFrame,
-    query: What,
+    query: QueryInput,
     order_by: str | Sequence[str] = (),
     position: str | None = None,
     **options: Unpack[Options],

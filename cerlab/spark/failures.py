@@ -135,21 +135,21 @@ def _no_files(scheme: str, places: tuple[str | None, ...]) -> UsageError:
     )
 
 
-def _unread(kind: str, file: str, what: str, text: str) -> BadData:
+def _unread(kind: str, file: str, detail: str, text: str) -> BadData:
     """The error of a file that Spark cannot read, by the name that Spark has for the reason."""
     place = DataPlace(unquote(re.sub(r"^file:(//)?(?=/)", "", file)))
     if kind == "FILE_NOT_EXIST":
         hint = "files have to stay where they are"
         return BadData("CER0743", "there is no such file", place=place, hint=hint)
     if kind == "PARQUET_COLUMN_DATA_TYPE_MISMATCH":
-        if (column := re.search(r"column \[(.*?)\]", what)) is not None:
+        if (column := re.search(r"column \[(.*?)\]", detail)) is not None:
             place = DataPlace(place.file, None, column[1])
-        message = re.sub(r"^.*?column \[.*?\]\.\s*", "", what).partition(" SQLSTATE")[0]
+        message = re.sub(r"^.*?column \[.*?\]\.\s*", "", detail).partition(" SQLSTATE")[0]
         hint = _IN_MICROSECONDS if "timestamp" in message else "write the files with one type"
-        what = f"the file has another type than Spark reads: {message}"
-        return BadData("CER0784", what, place=place, hint=hint)
+        detail = f"the file has another type than Spark reads: {message}"
+        return BadData("CER0784", detail, place=place, hint=hint)
     causes = _CAUSE.findall(text)
-    reason = causes[-1] if causes else what.partition(" SQLSTATE")[0]
+    reason = causes[-1] if causes else detail.partition(" SQLSTATE")[0]
     return BadData(
         "CER0742",
         f"the file cannot be read: {reason.strip() or 'Spark says why with --debug'}",
@@ -163,20 +163,20 @@ def _of_condition(text: str) -> CerlabError:
     lines = text.strip().splitlines() or ["nothing"]
     first = next((line for line in lines if _CONDITION.search(line)), lines[0]).strip()
     condition = _CONDITION.search(first)
-    name, what = ("", first) if condition is None else (condition[1], condition[2])
-    what = what.partition(" SQLSTATE")[0]
+    name, detail = ("", first) if condition is None else (condition[1], condition[2])
+    detail = detail.partition(" SQLSTATE")[0]
     match name:
         case "PATH_NOT_FOUND":
-            return BadData("CER0743", what, hint="check the path")
+            return BadData("CER0743", detail, hint="check the path")
         case "UNABLE_TO_INFER_SCHEMA":
             return BadData("CER0743", "there are no files of events", hint="check the path")
         case "PATH_ALREADY_EXISTS":
-            return UsageError("CER0889", what, hint="give another place, or --overwrite")
+            return UsageError("CER0889", detail, hint="give another place, or --overwrite")
         case "PARQUET_TYPE_ILLEGAL":
-            return BadData("CER0741", f"Spark has no such type: {what}", hint=_IN_MICROSECONDS)
+            return BadData("CER0741", f"Spark has no such type: {detail}", hint=_IN_MICROSECONDS)
         case "COLUMN_ALREADY_EXISTS":
             hint = "rename one, or set spark.sql.caseSensitive where upper and lower case differ"
-            return BadData("CER0732", what, hint=hint)
+            return BadData("CER0732", detail, hint=hint)
         case _:
             if "Python worker" in first:  # what it raised is last
                 first = next((s for s in map(str.strip, reversed(lines)) if s[:1].isalpha()), first)

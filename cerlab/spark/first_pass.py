@@ -61,10 +61,10 @@ def runs_in_files(request: Request) -> tuple[tuple[Run, ...], bool]:
             return _runs_of_unordered(request, ranges), False
         except BadData as error:  # perhaps of a row that the DataFrame leaves out
             raise NoProof(str(error)) from None
-    schema = _schema(request).add("what", "string")
+    schema = _schema(request).add("text", "string")
     find = partial(runs_of_files, ranges=ranges)
     rows = map_batches(numbers_of(request, ranges.parts), find, schema).toArrow().to_pylist()
-    if wrong := [row["what"] for row in rows if row["what"] is not None]:
+    if wrong := [row["text"] for row in rows if row["text"] is not None]:
         raise NoProof(wrong[0])
     runs = in_order(runs_in(rows, len(request.keys)) or [], positions=request.position is not None)
     if runs is None:

@@ -216,20 +216,20 @@ def _row_groups(
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 
-def _ends(chunk: Any, unit: str | None, what: str) -> tuple[int, int]:
+def _ends(chunk: Any, unit: str | None, column: str) -> tuple[int, int]:
     """The least and the greatest value of a column in a row group, as the integers of Parquet."""
     stats = chunk.statistics
     if chunk.physical_type not in ("INT32", "INT64"):
         raise NoProof(
-            f"{what} is neither an integer nor a moment, so its statistics do not order it"
+            f"{column} is neither an integer nor a moment, so its statistics do not order it"
         )
     if stats is None or not stats.has_min_max or not stats.has_null_count:
-        raise NoProof(f"{what} has no statistics")
+        raise NoProof(f"{column} has no statistics")
     if stats.null_count:
-        raise NoProof(f"{what} has NULL, which a row shows best")
+        raise NoProof(f"{column} has NULL, which a row shows best")
     kind = json.loads(stats.logical_type.to_json())
     if kind["Type"] == "Timestamp" and _UNITS[kind["timeUnit"]] != unit:
-        raise NoProof(f"{what} is kept in {kind['timeUnit']} and read in {unit}")
+        raise NoProof(f"{column} is kept in {kind['timeUnit']} and read in {unit}")
     return stats.min_raw, stats.max_raw
 
 
@@ -329,8 +329,8 @@ def parquet_file(place: str, **options: Any) -> Any:
 
 def gone(place: str) -> BadData:
     """The error that a file is not there any more."""
-    what, hint = "there is no such file", "files have to stay where they are"
-    return BadData("CER0743", what, place=DataPlace(place), hint=hint)
+    message, hint = "there is no such file", "files have to stay where they are"
+    return BadData("CER0743", message, place=DataPlace(place), hint=hint)
 
 
 def check_columns(paths: Sequence[str], names: Sequence[str]) -> None:
@@ -436,5 +436,5 @@ def files_in(place: str) -> list[NamedFile]:
 
 
 def _nothing_at(place: str) -> BadData:
-    what, hint = "there is no such file", "check the path"
-    return BadData("CER0743", what, place=DataPlace(place), hint=hint)
+    message, hint = "there is no such file", "check the path"
+    return BadData("CER0743", message, place=DataPlace(place), hint=hint)

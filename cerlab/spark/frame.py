@@ -179,9 +179,9 @@ def position_column(source: Source, name: str) -> Column:
     """The column of positions, as int64."""
     if source.kind(name) not in WHOLE:
         kind = source.kind(name)
-        what = "there is no such column" if kind is None else f"it is {kind}, not an integer"
+        message = "there is no such column" if kind is None else f"it is {kind}, not an integer"
         hint = nearest(name, source.names) if kind is None else "positions are integers"
-        raise UsageError("CER0875", f"position='{name}': {what}", hint=hint)
+        raise UsageError("CER0875", f"position='{name}': {message}", hint=hint)
     return source.column(name).cast("bigint")
 
 

@@ -217,17 +217,17 @@ def conform(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
             raise _no_durations(f"the schema declares '{name}' so")
         cast = cell.try_cast(_TYPES[types[name]])
         columns.append(cast.alias(name))
-        what = f"not every cell is {types[name].value}"
-        wrong[("CER0721", name, what)] = cell.isNotNull() & cast.isNull()
+        message = f"not every cell is {types[name].value}"
+        wrong[("CER0721", name, message)] = cell.isNotNull() & cast.isNull()
     if "type" in cells:
         wrong |= _rows_against(cells, schema)
     aggregates = frame.agg(
         *(fn.count_if(bad).alias(f"n{n}") for n, bad in enumerate(wrong.values()))
     )
     counts = aggregates.first() if wrong else None
-    for n, (code, name, what) in enumerate(wrong):
+    for n, (code, name, message) in enumerate(wrong):
         if counts is not None and counts[n]:
-            rows = f"{counts[n]:,} rows: {what}"
+            rows = f"{counts[n]:,} rows: {message}"
             raise BadData(code, rows, place=DataPlace(path, None, name))
     return frame.select(*columns)
 
@@ -326,8 +326,8 @@ def _of_file(file: str) -> StructType | None:
     return struct
 
 
-def _no_durations(what: str) -> BadData:
-    message = f"Spark has no durations of nanoseconds, and {what}"
+def _no_durations(values: str) -> BadData:
+    message = f"Spark has no durations of nanoseconds, and {values}"
     hint = "cast it to integers and compare numbers, or run the query without Spark"
     return BadData("CER0741", message, hint=hint)
 

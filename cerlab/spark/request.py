@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
-from cerlab.compile.pattern import Pattern, What, as_pattern
+from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
 from cerlab.engine.measures import no_sum
 from cerlab.engine.row_order import ColumnNames
 from cerlab.errors import Unsupported, UsageError
@@ -92,7 +92,7 @@ class Request:
 
 def request_of(
     df: DataFrame,
-    query: What,
+    query: QueryInput,
     order_by: str | Sequence[str] = (),
     position: str | None = None,
     *,
@@ -164,8 +164,8 @@ def no_order() -> UsageError:
 def check_count(name: str, count: int | None) -> None:
     """Raise `UsageError` for a number of parts, buckets or files below one; None is not given."""
     if count is not None and count < 1:
-        what, hint = f"{name} is {count}: 1 is the least", f"leave {name} out for one that fits"
-        raise UsageError("CER0877", what, hint=hint)
+        message, hint = f"{name} is {count}: 1 is the least", f"leave {name} out for one that fits"
+        raise UsageError("CER0877", message, hint=hint)
 
 
 def time_of(source: Source, options: Options) -> TimeAxis | None:

@@ -49,7 +49,7 @@ def quantiles(sample: Sequence[tuple[Any, ...]], parts: int) -> list[tuple[Any, 
 SURVEY = (
     ("unit", "integer"),
     *((name, "long") for name in ("first", "first_kept", "at")),
-    *(("code", "string"), ("what", "string")),
+    *(("code", "string"), ("text", "string")),
 )
 """Columns of a survey in addition to those of runs, with the types of Spark.
 
@@ -78,7 +78,7 @@ def survey_run(number: int, rows: Any, labels: ColumnNames, *, positions: bool) 
         "first_kept": pa.array([place(int(in_from[0])) if len(in_from) else None], pa.int64()),
         "at": pa.array([place(problem.row) if problem else None], pa.int64()),
         "code": pa.array([problem.code if problem else None], pa.string()),
-        "what": pa.array([problem.what if problem else None], pa.string()),
+        "text": pa.array([problem.text if problem else None], pa.string()),
     }
     run = run_table(rows, [0])
     return pa.RecordBatch.from_arrays(
@@ -125,21 +125,21 @@ def runs_of_survey(
     for row in sorted(rows, key=lambda row: row["unit"]):
         run, start = run_in(row, len(labels.keys)), 0 if positions else before
         if positions and runs and row["first"] <= runs[-1].last[-1]:
-            what = f"the positions do not increase: {runs[-1].last[-1]}, then {row['first']}"
-            raise _bad(row["first"], "CER0782", what)
+            message = f"the positions do not increase: {runs[-1].last[-1]}, then {row['first']}"
+            raise _bad(row["first"], "CER0782", message)
         if last_time is not None and run.first_time is not None and run.first_time < last_time:
-            what = backwards(last_time, run.first_time)
-            raise _bad(row["first_kept"] + start, "CER0714", what)
+            message = backwards(last_time, run.first_time)
+            raise _bad(row["first_kept"] + start, "CER0714", message)
         if row["code"] is not None:
-            raise _bad((row["at"] or 0) + start, row["code"], row["what"])
+            raise _bad((row["at"] or 0) + start, row["code"], row["text"])
         runs.append(run)
         before += run.rows
         last_time = last_time if run.last_time is None else run.last_time
     return tuple(runs)
 
 
-def _bad(place: int, code: str, what: str) -> BadData:
-    return BadData(code, f"at position {place}: {what}", hint=HINTS[code])
+def _bad(place: int, code: str, message: str) -> BadData:
+    return BadData(code, f"at position {place}: {message}", hint=HINTS[code])
 
 
 SIZE = 1 << 16

@@ -176,16 +176,16 @@ def runs_of_files(batches: Iterable[Any], ranges: FileRanges) -> Iterator[Any]:
 
     keys = [f"{end}{n}" for end in "fl" for n in range(len(ranges.columns.keys))]
     numbers = [*keys, "rows", "kept", "first_time", "last_time"]
-    schema = pa.schema([*((name, pa.int64()) for name in numbers), ("what", pa.string())])
+    schema = pa.schema([*((name, pa.int64()) for name in numbers), ("text", pa.string())])
     for part in numbers_in(batches):
         begins = bisect_left(ranges.assignment.part, part)
         try:
             for _, cluster in _clusters_of_range(part, ranges, begins):
                 whole = pa.RecordBatch.from_pydict(_places(cluster, ranges.columns))
                 runs = run_table(whole, range(0, whole.num_rows, RUN_IN_FILES))
-                yield runs.append_column("what", pa.nulls(runs.num_rows, pa.string()))
+                yield runs.append_column("text", pa.nulls(runs.num_rows, pa.string()))
         except BadData as error:
-            yield pa.RecordBatch.from_pylist([{"what": str(error)}], schema)
+            yield pa.RecordBatch.from_pylist([{"text": str(error)}], schema)
 
 
 def answers_of_range(part: int, job: Job, ranges: FileRanges) -> Iterator[Any]:
@@ -274,8 +274,8 @@ def _refuse(cluster: _Cluster, ranges: FileRanges, before: int) -> None:
         place = before + problem.row
         if columns.has_position:
             place = events.column("position")[problem.row].as_py()
-        what = f"at position {place}: {problem.what}"
-        raise BadData(problem.code, what, hint=HINTS[problem.code])
+        message = f"at position {place}: {problem.text}"
+        raise BadData(problem.code, message, hint=HINTS[problem.code])
 
 
 def _row_group(file: Any, group: RowGroup, columns: Columns) -> _Cluster:

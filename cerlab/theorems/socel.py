@@ -357,10 +357,10 @@ def _iteration(A: Ucea) -> Ucea:
     return replace(A, Delta=distinct((*A.Delta, *ends_in(A, A.I))))
 
 
-def _refuse(what: str) -> NoReturn:
+def _refuse(construct: str) -> NoReturn:
     raise Unsupported(
         "CER0403",
-        f"there is no automaton under the *-semantics for {what}",
+        f"there is no automaton under the *-semantics for {construct}",
         hint="cel_to_vcea has an automaton under the semantics of CEL",
     )
 

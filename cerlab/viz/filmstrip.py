@@ -79,10 +79,10 @@ def _move_text(source: str | None, mark: str, target: str) -> str:
     return f"{begins} by {mark} to {target}."
 
 
-def _first_few(sentences: list[str], what: str) -> list[str]:
+def _first_few(sentences: list[str], noun: str) -> list[str]:
     if len(sentences) <= MOST_SENTENCES:
         return sentences
-    return [*sentences[:MOST_SENTENCES], f"And {len(sentences) - MOST_SENTENCES:,} more {what}."]
+    return [*sentences[:MOST_SENTENCES], f"And {len(sentences) - MOST_SENTENCES:,} more {noun}."]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from operator import index
 from typing import Any, TypeAlias, Unpack
 
 from cerlab import display, io
-from cerlab.compile.pattern import AnyWhat, Logic, SremoPattern, any_pattern
+from cerlab.compile.pattern import AnyQueryInput, Logic, SremoPattern, any_pattern
 from cerlab.display import Drawable, tree_lines
 from cerlab.errors import UsageError
 from cerlab.logic.cel.syntax import Atom, Formula, Not
@@ -62,7 +62,7 @@ __all__ = [
 
 
 def why(
-    query: AnyWhat,
+    query: AnyQueryInput,
     events: Any,
     positions: Iterable[int],
     start: int | None = None,

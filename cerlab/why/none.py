@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, Unpack, assert_never
 
 from cerlab import display, io
 from cerlab.budget import poll
-from cerlab.compile.pattern import What, as_pattern
+from cerlab.compile.pattern import QueryInput, as_pattern
 from cerlab.display import drawable
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate.missing_names import Absent, requirements_of
@@ -64,7 +64,7 @@ class WhyNone:
         return f"<WhyNone, {verdict} on {self.events:,} events>"
 
 
-def why_none(query: What, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
+def why_none(query: QueryInput, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
     """Why a query has no answer on a stream: names that it lacks, and single changes that suffice.
 
     A change leaves out a clause, a condition or a wait, lets gaps be where none may, lets answers

@@ -161,7 +161,7 @@ def runs_of_clusters(
     rows = [
         r for b in task_files.runs_of_files(numbers(ranges.parts), ranges) for r in b.to_pylist()
     ]
-    assert not any(row["what"] for row in rows)
+    assert not any(row["text"] for row in rows)
     runs = in_order(runs_in(rows, 1) or [], positions=True)
     assert runs is not None
     return runs

@@ -202,7 +202,7 @@ def test_files_that_are_no_stream_prove_nothing_of_their_rows(
     ranges = ranges_in_files(laid_out(paths), COLUMNS, labels, QUERY.plan, None, Mode.KEYS, 2)
     numbers = pa.table({"id": pa.array(range(ranges.parts), pa.int64())}).to_batches()
     rows = [row for b in task_files.runs_of_files(numbers, ranges) for row in b.to_pylist()]
-    assert [row["what"][:7] for row in rows if row["what"]] == [what]
+    assert [row["text"][:7] for row in rows if row["text"]] == [what]
 
 
 @pytest.mark.parametrize(

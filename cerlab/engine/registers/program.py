@@ -278,10 +278,10 @@ LONG = 10_000
 def warn_of_python(reason: object, length: int) -> None:
     """Warn that a long stream is evaluated in Python, why, and what that costs."""
     if length >= LONG:
-        what = f"a long stream is evaluated in Python, event by event: {reason}"
+        text = f"a long stream is evaluated in Python, event by event: {reason}"
         # measured: 0.1 to 1 ms an event where few runs are open
         cost = "100,000 events take a minute, and more where many answers are open"
-        warn(AnswerWarning(f"CER0932: {what}; {cost}"), stacklevel=stacklevel_of_caller())
+        warn(AnswerWarning(f"CER0932: {text}; {cost}"), stacklevel=stacklevel_of_caller())
 
 
 def residual(guard: Guard, holds: Callable[[Atom], bool]) -> Guard:

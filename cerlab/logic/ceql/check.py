@@ -323,9 +323,11 @@ def as_search(pattern: str) -> str:
     return "^" * begin + inner + "$" * end
 
 
-def _unset_label(what: str, label: str, body: cel.Formula, place: SourcePlace | None) -> Remark:
+def _unset_label(
+    construct: str, label: str, body: cel.Formula, place: SourcePlace | None
+) -> Remark:
     hint = _nearest_label(label, body)
-    return Remark("CER0902", f"{what} gives nothing: no part sets '{label}'; {hint}", place)
+    return Remark("CER0902", f"{construct} gives nothing: no part sets '{label}'; {hint}", place)
 
 
 def check_query(query: CeqlQuery, schema: Schema, source: Source) -> None:

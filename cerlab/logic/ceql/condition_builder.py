@@ -119,10 +119,10 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
             raise self._too_large(meta, "a number")
         return value
 
-    def _too_large(self, meta: Meta, what: str) -> IllFormed:
+    def _too_large(self, meta: Meta, noun: str) -> IllFormed:
         return IllFormed(
             "CER0204",
-            f"{what} needs more than 64 bits",
+            f"{noun} needs more than 64 bits",
             place=self.place(meta),
             hint="integers are from -2^63 to 2^63 - 1, other numbers below 1.8e308",
         )
@@ -231,11 +231,11 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         self._check_kinds(meta, "set", children)
         return tuple(children)
 
-    def _check_kinds(self, meta: Meta, what: str, values: Sequence[pred.Expression]) -> None:
+    def _check_kinds(self, meta: Meta, noun: str, values: Sequence[pred.Expression]) -> None:
         constants = (each.value for each in values if isinstance(each, pred.Constant))
         if len({kind_of(value) for value in constants}) > 1:
-            message = f"a {what} after IN mixes kinds of values, which never compare"
-            hint = f"use two {what}s with OR between them"
+            message = f"a {noun} after IN mixes kinds of values, which never compare"
+            hint = f"use two {noun}s with OR between them"
             raise IllFormed("CER0206", message, place=self.place(meta), hint=hint)
 
     member = node(pred.Member)

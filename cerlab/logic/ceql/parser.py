@@ -226,12 +226,12 @@ def _event(tree: Tree[Token], text: str) -> EventDeclaration:
 
 
 def _refuse_twice(
-    name: str, names: list[str], what: str, tree: Tree[Token] | Token, text: str
+    name: str, names: list[str], noun: str, tree: Tree[Token] | Token, text: str
 ) -> None:
     if name in names:
         raise IllFormed(
             "CER0211",
-            f"{what} '{name}' is declared twice",
+            f"{noun} '{name}' is declared twice",
             place=_place(tree, text),
             hint="leave one of the two out",
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from cerlab.compile.pattern import What, as_pattern
+from cerlab.compile.pattern import QueryInput, as_pattern
 from cerlab.engine.reorder import FILE
 from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, refuse_misspelt
 from cerlab.model.event import Schema
@@ -41,7 +41,7 @@ METRICS = "cerlab"
 
 def match_stream(
     sdf: DataFrame,
-    query: What,
+    query: QueryInput,
     *,
     position: str,
     lateness: Length,
@@ -103,7 +103,7 @@ def match_stream(
 
 
 def matching_stream(
-    query: What, *, position: str, lateness: Length, **options: Unpack[StreamOptions]
+    query: QueryInput, *, position: str, lateness: Length, **options: Unpack[StreamOptions]
 ) -> Callable[[DataFrame], DataFrame]:
     """`match_stream` for ``sdf.transform(matching_stream(query, ..))``; the same arguments."""
     refuse_misspelt(options, StreamOptions.__optional_keys__)

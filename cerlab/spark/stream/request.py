@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
-from cerlab.compile.pattern import Pattern, What, as_pattern
+from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
 from cerlab.engine.reorder import Instant
 from cerlab.engine.row_order import MICROSECOND, ColumnNames
 from cerlab.errors import Unsupported, UsageError, nearest, refuse_misspelt
@@ -78,7 +78,7 @@ class StreamRequest:
 
 def stream_request_of(
     sdf: DataFrame,
-    query: What,
+    query: QueryInput,
     *,
     position: str,
     lateness: Length,
@@ -267,11 +267,11 @@ _UNITS |= {f"{names[-1]}s": size for names, size in _NANOSECONDS.items()}
 _LENGTH = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 
-def length_in(unit: int | None, length: Length, what: str) -> Fraction:
+def length_in(unit: int | None, length: Length, option: str) -> Fraction:
     """A length in units of so many nanoseconds; a number without a unit is taken as it is.
 
     `unit` is None where nothing says what a number in the column means. Raises `UsageError`, which
-    names the option `what`, for what is no length or cannot be converted.
+    names the option `option`, for what is no length or cannot be converted.
 
     >>> length_in(1_000_000, "1.5 seconds", "lateness"), length_in(None, "20", "lateness")
     (Fraction(1500, 1), Fraction(20, 1))
@@ -279,43 +279,43 @@ def length_in(unit: int | None, length: Length, what: str) -> Fraction:
     if isinstance(length, timedelta):
         # Not `total_seconds`, which is a float.
         microseconds = length // timedelta(microseconds=1)
-        return _in_unit(unit, Fraction(microseconds * 1_000), str(length), what)
+        return _in_unit(unit, Fraction(microseconds * 1_000), str(length), option)
     if isinstance(length, str):
         match = _LENGTH.fullmatch(length)
         if match is None or (match[2] and match[2].lower() not in _UNITS):
-            raise _no_length(length, what)
+            raise _no_length(length, option)
         number = Fraction(match[1])
         if not match[2]:
             return number
-        return _in_unit(unit, number * _UNITS[match[2].lower()], length, what)
+        return _in_unit(unit, number * _UNITS[match[2].lower()], length, option)
     if isinstance(length, bool) or not math.isfinite(length) or length < 0:
-        raise _no_length(length, what)
+        raise _no_length(length, option)
     return Fraction(length)
 
 
-def _in_unit(unit: int | None, nanoseconds: Fraction, text: str, what: str) -> Fraction:
+def _in_unit(unit: int | None, nanoseconds: Fraction, text: str, option: str) -> Fraction:
     if nanoseconds < 0:
-        raise _no_length(text, what)
+        raise _no_length(text, option)
     if unit is None:
         raise UsageError(
             "CER0882",
-            f"{what}={text!r}: nothing says what a number in the column of times means",
+            f"{option}={text!r}: nothing says what a number in the column of times means",
             hint="give unit= (on the command line: --time COLUMN:UNIT), or a plain number",
         )
     return nanoseconds / unit
 
 
-def _no_length(length: object, what: str) -> UsageError:
+def _no_length(length: object, option: str) -> UsageError:
     return UsageError(
         "CER0882",
-        f"{what}={length!r} is not a length of time",
+        f"{option}={length!r} is not a length of time",
         hint="a number that is not negative, or one with its unit, as '10 seconds'",
     )
 
 
 def explain_stream(
     sdf: DataFrame,
-    query: What,
+    query: QueryInput,
     *,
     position: str,
     lateness: Length,
@@ -343,10 +343,12 @@ def stream_explanation(request: StreamRequest, query: str) -> str:
     lines.append(("stage", f"read {', '.join(request.job.attributes)}"))
     if request.from_filter is not None:
         lines.append(("stage", f"events of {', '.join(request.plan.streams)}"))
-    where, what = "in one task", "all rows"
+    where, message = "in one task", "all rows"
     if request.choice.mode is Mode.KEYS:
-        where, what = f"in {request.job.buckets} buckets by a hash of the key", "each key"
-    lines.append(("stage", f"{where}; {what} put in order, then the engine, from state to state"))
+        where, message = f"in {request.job.buckets} buckets by a hash of the key", "each key"
+    lines.append(
+        ("stage", f"{where}; {message} put in order, then the engine, from state to state")
+    )
     return in_columns(lines)
 
 

@@ -250,10 +250,10 @@ class Log:
                 raise damage_error(self.place, f"entry {number} is missing")
 
 
-def damage_error(place: str, what: str, hint: str = "") -> BadData:
+def damage_error(place: str, message: str, hint: str = "") -> BadData:
     """The error of a log that is not what it has to be."""
     hint += "go on with older copies of checkpoint and output, or begin anew with other places"
-    return BadData("CER0778", what, place=DataPlace(place), hint=hint)
+    return BadData("CER0778", message, place=DataPlace(place), hint=hint)
 
 
 def check_logs(spark: SparkSession, checkpoint: str, output: str | None = None) -> None:
@@ -286,12 +286,12 @@ def check_logs(spark: SparkSession, checkpoint: str, output: str | None = None) 
 def _check_output(answers: Log, offsets: Log, commits: Log) -> None:
     """The output has the answers of the micro-batches that are over, and of none to come."""
     if answers.newest > offsets.newest:
-        what = f"it has the answers of micro-batch {answers.newest}, which has not begun"
-        raise damage_error(answers.place, f"{what} by {offsets.place}")
+        message = f"it has the answers of micro-batch {answers.newest}, which has not begun"
+        raise damage_error(answers.place, f"{message} by {offsets.place}")
     if answers.newest < commits.newest:
-        what = f"it lacks the answers of micro-batch {commits.newest}"
+        message = f"it lacks the answers of micro-batch {commits.newest}"
         hint = "give the output that the checkpoint began with; if that is this one, "
-        raise damage_error(answers.place, what, hint)
+        raise damage_error(answers.place, message, hint)
     answers.check_whole()
 
 
