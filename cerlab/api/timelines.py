@@ -102,7 +102,7 @@ def step(
 
 
 def timeline(
-    query: TimelineInput,
+    what: TimelineInput,
     events: Any = None,
     *,
     strategies: Sequence[str] = (),
@@ -138,16 +138,16 @@ def timeline(
     """
     from cerlab.viz import timeline as drawing
 
-    if isinstance(query, Matches):
-        events = query.stream if events is None else events
-        query = query.query
+    if isinstance(what, Matches):
+        events = what.stream if events is None else events
+        what = what.query
     refuse_misspelt(options, _options_of_timelines())
     stream = io.as_stream(events, type=type, time=time, unit=unit, until=until)
-    if isinstance(query, Mapping):
-        return drawing.timeline(query, stream, **options)
-    if not isinstance(query, (str, AnyPattern, Sremo)) and isinstance(query, Iterable):
-        return drawing.timeline({"answers": query}, stream, **options)
-    pattern = any_pattern(query)
+    if isinstance(what, Mapping):
+        return drawing.timeline(what, stream, **options)
+    if not isinstance(what, (str, AnyPattern, Sremo)) and isinstance(what, Iterable):
+        return drawing.timeline({"answers": what}, stream, **options)
+    pattern = any_pattern(what)
     patterns: list[tuple[str, AnyPattern]] = [("answers", pattern)]
     if strategies and isinstance(pattern, Pattern):
         patterns = [(name, _under(pattern, name)) for name in strategies]

@@ -22,7 +22,7 @@ from cerlab.threads import using
 
 
 def evaluate(
-    query: AnyQueryInput,
+    what: AnyQueryInput,
     events: Any,
     *,
     evaluator: EvaluatorName = "auto",
@@ -32,7 +32,7 @@ def evaluate(
     threads: int | None = None,
     **how: Unpack[io.HowToRead],
 ) -> list[ComplexEvent]:
-    """The complex events of `query` on a stream, each once, sorted by (end, start, positions).
+    """The complex events of `what` on a stream, each once, sorted by (end, start, positions).
 
     `limit` caps the answers: they are those of the first ends, but which ones of the last of these,
     and which of a SREMO, is not specified. Raises `Unsupported` where the evaluator cannot take the
@@ -51,7 +51,7 @@ def evaluate(
     if limit is not None and limit < 0:
         hint = "leave it out for all answers"
         raise UsageError("CER0804", f"limit is {limit}, a negative number", hint=hint)
-    pattern = any_pattern(query, language, logic=logic)
+    pattern = any_pattern(what, language, logic=logic)
     stream = io.as_stream(events, **how)
     way = choose(pattern) if evaluator == AUTO else None
     with using(threads, len(stream)):
@@ -62,14 +62,14 @@ def evaluate(
 
 
 def valuations(
-    query: AnyQueryInput,
+    what: AnyQueryInput,
     events: Any,
     *,
     logic: Logic = "so",
     evaluator: EvaluatorName = "reference",
     **how: Unpack[io.HowToRead],
 ) -> set[Valuation]:
-    """The valuations of `query` on a stream, from the reference semantics or another evaluator.
+    """The valuations of `what` on a stream, from the reference semantics or another evaluator.
 
     Others take longer streams: ``"automaton"`` has the runs of the VCEA, ``"compiled"`` and
     ``"registers"`` label each answer that they find, ``"auto"`` takes the best. Under ``"fo"`` a
@@ -80,7 +80,7 @@ def valuations(
     >>> valuations("A AS x", [{"type": "A"}])
     {Valuation(start=0, end=0, labels={'A': (0,), 'x': (0,)})}
     """
-    pattern, stream = any_pattern(query, logic=logic), io.as_stream(events, **how)
+    pattern, stream = any_pattern(what, logic=logic), io.as_stream(events, **how)
     answers = set(valuations_of(pattern, stream, evaluator))
     warn_about_answers(pattern, stream, len(answers))
     return answers
@@ -107,7 +107,7 @@ def count(
 
 @keywords_by_name
 def session(
-    query: AnyQueryInput,
+    what: AnyQueryInput,
     *,
     time: str | None = None,
     unit: str | None = None,
@@ -123,7 +123,7 @@ def session(
     >>> rising.push([{"type": "A", "v": 2}])
     [ComplexEvent(start=0, end=1, positions=(0, 1))]
     """
-    pattern, axis = any_pattern(query, language, logic=logic), axis_of_options(time, unit)
+    pattern, axis = any_pattern(what, language, logic=logic), axis_of_options(time, unit)
     if axis is None and state is None:
         axis = io.time_of_schema(pattern.schema)
     return Session(pattern, axis, state)
