@@ -51,6 +51,7 @@ class PlanClauses:
     window: Window | None = None
     consume: Consume = Consume.NONE
     limit: Limit | None = None
+    throttle: Window | None = None
     strategy: Strategy | None = None
 
     def __repr__(self) -> str:
@@ -215,7 +216,7 @@ class WaitPlan(PlanClauses):
 
 
 FORMAT = "cerlab-plan"
-VERSION = 1
+VERSION = 2
 _HEAD = ("format", "version", "digest")
 
 
@@ -342,6 +343,7 @@ _BODY: dict[str, Codec] = {
     "window": optional(tagged(_WINDOWS, "kind of window")),
     "consume": member_of(Consume, "policy of CONSUME BY"),
     "limit": optional(_LIMIT),
+    "throttle": optional(tagged(_WINDOWS, "kind of window")),
     "strategy": optional(member_of(Strategy, "strategy")),
 }
 """The codec of each field of a plan, in the order of the document."""

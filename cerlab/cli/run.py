@@ -42,7 +42,7 @@ from cerlab.evaluate import (
     thresholds,
     valuations_of,
 )
-from cerlab.evaluate.evaluators import Compiled, CompiledRuns
+from cerlab.evaluate.evaluators import Compiled
 from cerlab.evaluate.labelled import has_labels, in_batches, named_columns
 from cerlab.evaluate.missing_names import requirements_of
 from cerlab.evaluate.physical import compiled, gives_when_known, labels_by_machine
@@ -222,7 +222,7 @@ def _run_of_pipe(query: AnyPattern, arguments: argparse.Namespace) -> Run[Any] |
     if in_columns(arguments) and isinstance(query, Pattern) and not _labels_as_they_come(query):
         return None
     by = choose(query, name)
-    if isinstance(by, CompiledRuns) and not by.takes_batches:
+    if isinstance(by, Compiled) and not by.takes_batches:
         return None
     if arguments.labels and not labels_by_machine(query, name):
         return by.labelled_run(axis)

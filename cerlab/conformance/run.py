@@ -22,7 +22,7 @@ from cerlab.fuzz.engines import Failure, OtherProcess
 ON_DEMAND = ("warnings", "verdict", "why")
 """Kinds of replies that only an engine is asked that says so."""
 
-FEATURES = (*OF_QUERIES, "LIMIT", "moments", *ON_DEMAND)
+FEATURES = (*OF_QUERIES, "LIMIT", "THROTTLE", "moments", *ON_DEMAND)
 """What an engine may lack: features of queries, values of time in events, kinds of replies."""
 
 REPLIES = {

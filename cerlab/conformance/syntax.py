@@ -15,7 +15,7 @@ from cerlab.model.event import Duration, Event, Timestamp
 from cerlab.model.stream import Stream, TimeAxis, only_timestamp
 from cerlab.predicates.condition import UserPredicate
 
-FORMAT, VERSION = "cerlab-ast", 1
+FORMAT, VERSION = "cerlab-ast", 2
 """The name of the format, and its version, which grows with each change of a node."""
 
 

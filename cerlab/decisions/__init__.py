@@ -52,7 +52,7 @@ def _is_of_a_run(query: Pattern, stream: Stream, answer: ComplexEvent) -> bool:
     Raises `ResourceLimit` where other answers decide too.
     """
     plan = query.plan
-    if plan.strategy or plan.limit or plan.consume is not Consume.NONE:
+    if plan.strategy or plan.limit or plan.throttle or plan.consume is not Consume.NONE:
         raise ResourceLimit("CER0605", "the answer competes with others", hint=HINT)
     runs = driver.run(plan, lambda: RunsOfAnswer(plan.cea, answer), stream, stream.time)
     return answer in set(runs)
@@ -115,7 +115,8 @@ def contained(a: QueryInput, b: QueryInput) -> Verdict:
 def _compare(a: QueryInput, b: QueryInput, sides: tuple[Side, ...], claim: str) -> Verdict:
     left, right = as_pattern(a), as_pattern(b)
     _refuse_aggregates(left, right)
-    unlimited = left.ast.limit is right.ast.limit is None
+    clauses = (left.ast.limit, right.ast.limit, left.ast.throttle, right.ast.throttle)
+    unlimited = not any(clauses)
     if unlimited and left.ast.consume is right.ast.consume is not Consume.NONE:
         return _consuming(left, right, sides, claim)
     return _decide(left, right, sides, claim, left, right)

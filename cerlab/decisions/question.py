@@ -224,6 +224,8 @@ def outside(queries: Sequence[Pattern]) -> str | None:
             return error.message
         if plan.limit is not None:
             return "LIMIT leaves open which answers are given"
+        if plan.throttle is not None:
+            return "THROTTLE leaves out answers by those before them"
         if plan.consume is not Consume.NONE:
             return "CONSUME BY differs"
         if (reason := _time_that_is_tested(query, queries)) is not None:

@@ -127,19 +127,34 @@ class TecsAccess:
     numbers below its nodes.
     """
 
-    def __init__(self, plan: Plan, machine: Machine, stream: Stream) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        machine: Machine,
+        stream: Stream,
+        given: Callable[[], Callable[[int], bool]] | None = None,
+    ) -> None:
+        """Under THROTTLE ``given()`` decides for each end, in order, whether it is given."""
+        self._given = given
         self._plan = plan
         self._machine = machine
         self._stream = stream
         self._looking = Lock()
-        self._ends = Ends(lambda: totals.counts(plan, machine, stream, stream.time))
+        self._ends = Ends(self._counts)
         self._walk = TecsWalk(plan, machine, stream)
         self._weights: Weights[Node] = Weights()
+
+    def _counts(self) -> Iterator[tuple[int, int]]:
+        counts = totals.counts(self._plan, self._machine, self._stream, self._stream.time)
+        if self._given is None:
+            return counts
+        gives = self._given()
+        return ((end, count) for end, count in counts if gives(end))
 
     @cached_property
     def total(self) -> int:
         """Return the number of answers, keeping one sum at a time."""
-        return totals.count(self._plan, self._machine, self._stream, self._stream.time)
+        return sum(count for _, count in self._counts())
 
     def answer(self, k: int) -> ComplexEvent:
         """The k-th; raises `ResourceLimit` where the numbers on the way to it are too long."""
@@ -248,6 +263,24 @@ class WaitAccess(BatchAccess):
         from cerlab.engine.waits.whole import waited_count
 
         return waited_count(*self._waits)
+
+
+class OfBatches(BatchAccess):
+    """Access to the answers of batches, each pass over which begins anew."""
+
+    def __init__(self, batches: Callable[[], Iterator[AnswerBatch]], total: Callable[[], int]):
+        self._from_the_first, self._count = batches, total
+        self._looking = Lock()
+        self._start()
+
+    def batches(self) -> Iterator[AnswerBatch]:
+        """All answers, from the first."""
+        return self._from_the_first()
+
+    @cached_property
+    def total(self) -> int:
+        """Count the answers."""
+        return self._count()
 
 
 def sample(access: Access, n: int, seed: int | None) -> list[ComplexEvent]:

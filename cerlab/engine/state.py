@@ -49,7 +49,7 @@ and the entries of all partitions."""
 NAMES = {"states": tuple, "idle": tuple}
 
 ENGINE = Layout(
-    "cerlab-engine", 4, {"time": AXIS, "read": int, "keys": tuple, **NAMES, "window": tuple}, TECS
+    "cerlab-engine", 5, {"time": AXIS, "read": int, "keys": tuple, **NAMES, "window": tuple}, TECS
 )
 """The values: the axis of a window in hours, minutes or seconds; the number of events; the keys of
 the partitions; the names of the states and idle states that the arrays number from 0; the instants

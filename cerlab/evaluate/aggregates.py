@@ -123,8 +123,8 @@ def request_of(
 ) -> Request:
     """A request in words; where they say nothing, that of the query's SELECT and GROUP BY.
 
-    Raises `Unsupported` under LIMIT, `UsageError` for a text that is no ``x.attr``, for labels that
-    no answer has, for groups that there are not, and for any of `others`.
+    Raises `Unsupported` under LIMIT and THROTTLE, `UsageError` for a text that is no ``x.attr``,
+    for labels that no answer has, for groups that there are not, and for any of `others`.
     """
     refuse_misspelt(others, Aggregates.__optional_keys__)
     columns = {"sum": sum, "avg": avg, "min": min, "max": max}
@@ -162,11 +162,12 @@ def _request(
     group_by: Iterable[str],
     sliding: str | None,
 ) -> Request:
-    if pattern.ast.limit is not None:
+    clauses = {"LIMIT": pattern.ast.limit, "THROTTLE": pattern.ast.throttle}
+    for clause in (name for name, value in clauses.items() if value is not None):
         raise Unsupported(
             "CER0420",
-            "aggregates are of all answers, without a list of which LIMIT takes some",
-            hint="leave LIMIT out, or list them: matches.table(..)",
+            f"aggregates are of all answers, without a list of which {clause} takes some",
+            hint=f"leave {clause} out, or list them: matches.table(..)",
         )
     key = partition_attributes(pattern.ast)
     names = tuple(dict.fromkeys(n for g in group_by for n in (key if g == KEY and key else (g,))))

@@ -316,7 +316,7 @@ def requirements_of(pattern: AnyPattern, time: TimeAxis | None = None) -> Requir
         return needs
     ast = pattern.ast
     needs.streams |= dict.fromkeys(ast.streams)
-    lengths = [ast.window]
+    lengths = [ast.window, ast.throttle]
     for psi in cel.subformulas(ast.formula):
         if isinstance(psi, cel.Atom):
             needs.types[psi.type] = None

@@ -32,6 +32,7 @@ from cerlab.evaluate.labelled import has_labels, labelled_valuations
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.evaluate.runs import Growing, Replay
 from cerlab.evaluate.separation import warn_of_pairs
+from cerlab.evaluate.throttled import throttled
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.stream import Stream, TimeAxis
@@ -66,7 +67,10 @@ def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
     if evaluator not in WAYS:
         hint = nearest(evaluator, (*EVALUATORS, AUTO))
         raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
-    return WAYS[evaluator](pattern)
+    way = WAYS[evaluator](pattern)
+    throttle = pattern.ast.throttle if isinstance(pattern, Pattern) else None
+    # the reference has the clause in its meaning
+    return way if throttle is None or isinstance(way, Reference) else throttled(way, throttle)
 
 
 def compiled(pattern: AnyPattern) -> Compiled:

@@ -100,7 +100,7 @@ def _source(parts: Sequence[Stream]) -> Any:
     return first if all(part.columns.source == first for part in parts) else None
 
 
-ROWS = Layout("cerlab-rows", 3, {"first": int, "events": tuple}, {"run": "|u1 bytes"})
+ROWS = Layout("cerlab-rows", 4, {"first": int, "events": tuple}, {"run": "|u1 bytes"})
 
 
 class WithEvents(Around):

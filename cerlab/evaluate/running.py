@@ -80,7 +80,7 @@ class Row(NamedTuple):
     group: int
 
 
-TOTALS = Layout("cerlab-totals", 4, {"time": AXIS, "body": tuple})
+TOTALS = Layout("cerlab-totals", 5, {"time": AXIS, "body": tuple})
 
 
 class RunningTotals(AtOnce[Any]):

@@ -157,6 +157,8 @@ def _clauses(query: CeqlQuery) -> Iterator[str]:
             assert_never(query.window)
     if query.consume is not Consume.NONE:
         yield "CONSUME BY"
+    if query.throttle is not None:
+        yield "THROTTLE"
 
 
 Progress = Callable[[int], None]

@@ -28,6 +28,9 @@ CONSUME BY ANY                    refused: one key     all answers before       
                                   ends what others
                                   have begun
 FROM, LIMIT n                     exact                exact                    exact
+THROTTLE d                        exact: each key in   refused: it depends on   refused
+                                  memory, by           answers before the
+                                  ``position``         window
 ================================  ===================  =======================  =====
 
 On a stream (`match_stream`) rows are read as they come, so there are no ranges. What is exact by

@@ -32,6 +32,7 @@ from cerlab.spark.request import (
     parts_of,
     refuse_correlated,
     request_of,
+    runs_in_groups,
     time_of,
 )
 from cerlab.spark.task_outputs import GroupRows
@@ -83,7 +84,7 @@ def match(
     refuse_misspelt(options, Options.__optional_keys__)
     pattern = as_pattern(query)
     warn_about_attributes(pattern, df.columns)
-    if pattern.machine_kind != "registers" or pattern.ast.aggregates:
+    if not runs_in_groups(pattern) or pattern.ast.aggregates:
         with failures():
             return answers(request_of(df, pattern, order_by, position, **options))
     source = source_of(df, options.get("type"))

@@ -80,6 +80,8 @@ def _not_by_ranges(plan: PlanClauses) -> str | None:
         return "without WITHIN an answer may begin anywhere before its end"
     if plan.consume is not Consume.NONE:
         return "CONSUME BY depends on all answers before, not on those of one window"
+    if plan.throttle is not None:
+        return "THROTTLE depends on the answers given before the window"
     if plan.strategy not in (None, Strategy.STRICT):
         return f"{plan.strategy.value} compares also with answers that began before the window"
     if plan.partition and isinstance(plan.window, EventWindow):

@@ -390,13 +390,21 @@ def refuse_aggregates(pattern: Pattern) -> None:
         )
 
 
+def runs_in_groups(pattern: Pattern) -> bool:
+    """Whether tasks evaluate a query key by key, each in memory, and not its automaton."""
+    return pattern.machine_kind == "registers" or pattern.ast.throttle is not None
+
+
 def refuse_correlated(pattern: Pattern, why: str = "they run by key, in batches") -> None:
-    """Raise `Unsupported` for a query that compares labels."""
-    if pattern.machine_kind != "registers":
+    """Raise `Unsupported` for a query that compares labels, or has THROTTLE."""
+    if not runs_in_groups(pattern):
         return
+    no_plan = "filters that compare labels have no automaton"
+    if pattern.machine_kind != "registers":
+        no_plan = "THROTTLE is not part of an automaton"
     raise Unsupported(
         "CER0496",
-        f"filters that compare labels have no automaton; on Spark {why}",
+        f"{no_plan}; on Spark {why}",
         hint="cerlab.spark.match takes them with PARTITION BY and position=, "
         "cerlab.evaluate all of them",
     )
@@ -417,8 +425,8 @@ def correlated_answers(
     """
     from pyspark.sql import functions as fn
 
-    plan = pattern.registers
-    if pattern.separated is not None:
+    plan: PlanClauses = pattern.plan if pattern.machine_kind == "automaton" else pattern.registers
+    if pattern.machine_kind == "registers" and pattern.separated is not None:
         compared = {x.attribute for C in pattern.separated.changed for x in C.attributes}
         if any(source.kind(name) in (*FLOATS, "decimal") for name in compared):
             warn_of_pairs(pattern)
@@ -427,10 +435,11 @@ def correlated_answers(
     if position is None:
         refuse_correlated(pattern, "their positions are given, not counted")
     assert position is not None
-    if isinstance(plan.window, TimeWindow):
-        time = time or frame.only_moment(source)
-    if isinstance(plan.window, AttributeWindow | TimeWindow):
-        frame.time_column(source, plan.window, time)
+    for length in (plan.window, plan.throttle):
+        if isinstance(length, TimeWindow):
+            time = time or frame.only_moment(source)
+        if isinstance(length, AttributeWindow | TimeWindow):
+            frame.time_column(source, length, time)
     read = ["type", *requirements_of(pattern).attributes, *plan.partition]
     read += [] if time is None else [time.attribute]
     attributes = tuple(dict.fromkeys((*read, *(names.attributes if names else ()))))

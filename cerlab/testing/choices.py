@@ -259,7 +259,16 @@ def _plainer_queries(query: CeqlQuery) -> Iterator[CeqlQuery]:
     plain = CeqlQuery(query.formula)
     if query != plain:
         yield plain
-    for name in ("items", "strategy", "streams", "partition", "window", "consume", "limit"):
+    for name in (
+        "items",
+        "strategy",
+        "streams",
+        "partition",
+        "window",
+        "consume",
+        "limit",
+        "throttle",
+    ):
         if getattr(query, name) != getattr(plain, name):
             yield replace(query, **{name: getattr(plain, name)})
     if query.consume is Consume.PARTITION:

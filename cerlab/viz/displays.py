@@ -166,6 +166,7 @@ def plan_facts(plan: Plan | CorrelatedPlan) -> list[tuple[str, str]]:
         ("strategy", plan.strategy.value if plan.strategy else ""),
         ("consume by", "" if plan.consume is Consume.NONE else plan.consume.value),
         ("limit", "" if plan.limit is None else f"{plan.limit.per_end} answers of an end"),
+        ("throttle", "" if plan.throttle is None else window_text(plan.throttle)),
     ]
     return [(name, text) for name, text in facts if text]
 

@@ -1,11 +1,11 @@
-"""Clauses after the formula (CONSUME BY, the strategy, LIMIT), and what automata say of marks.
+"""Clauses after the formula (CONSUME BY to THROTTLE), and what automata say of marks.
 
 Each is asked of an evaluator: what it answers is what stands in the way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import takewhile
@@ -23,6 +23,7 @@ from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import answers_of
 from cerlab.logic.cel.syntax import waits
+from cerlab.logic.cel.text import window_text
 from cerlab.logic.ceql.semantics import Substream
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.logic.sremo.semantics import duration
@@ -71,7 +72,7 @@ def first_passing(question: AnyQuestion, exact: Sequence[Candidate]) -> Candidat
     checks = Checks(question, max(candidate.interval[1] for candidate in exact))
     rejections: list[tuple[int, Candidate, Failure]] = []
     for candidate in exact:
-        for stage, check in enumerate((checks.consumption, checks.selection, checks.limit)):
+        for stage, check in enumerate(checks.every):
             if (failure := check(candidate)) is not None:
                 rejections.append((stage, candidate, failure))
                 break
@@ -90,6 +91,11 @@ class Checks:
         self._last = last
         self._preferences: dict[tuple[Key, int], Failure | None] = {}
 
+    @property
+    def every(self) -> Sequence[Callable[[Candidate], Failure | None]]:
+        """The checks, in the order in which the clauses act."""
+        return self.consumption, self.selection, self.limit, self.throttle
+
     def _answers(self, ast: CeqlQuery) -> list[ComplexEvent]:
         """Return the answers up to the last end, in the evaluator's order."""
         question = self._question
@@ -100,7 +106,8 @@ class Checks:
     def _consuming(self) -> list[ComplexEvent]:
         """One answer for each end at which answers consume."""
         ast = self._question.ast
-        return [] if ast.consume is Consume.NONE else self._answers(replace(ast, limit=Limit(1)))
+        one = replace(ast, limit=Limit(1), throttle=None)
+        return [] if ast.consume is Consume.NONE else self._answers(one)
 
     def _consumer(self, candidate: Candidate) -> ComplexEvent | None:
         """Return the last answer before the candidate's end that consumes in its substream."""
@@ -170,6 +177,7 @@ class Checks:
             window=None,
             consume=Consume.NONE,
             limit=None,
+            throttle=None,
         )
         attributes = partition_attributes(bare)
 
@@ -212,7 +220,7 @@ class Checks:
 
     @cached_property
     def _every_answer(self) -> list[ComplexEvent]:
-        return self._answers(self._question.ast)
+        return self._answers(replace(self._question.ast, throttle=None))
 
     def limit(self, candidate: Candidate) -> Failure | None:
         """Return the failure of a candidate if LIMIT gives other answers at its end."""
@@ -229,6 +237,22 @@ class Checks:
         others = ", ".join(positions_text(m.positions) for m in of_end[:3])
         rival = of_end[0] if of_end else None
         return fail.LIMIT.failure(part, rival=rival, clause="limit", others=others or "none")
+
+    def throttle(self, candidate: Candidate) -> Failure | None:
+        """Return the failure of a candidate whose end THROTTLE leaves out."""
+        ast, stream, end = self._question.ast, self._question.stream, candidate.interval[1]
+        if ast.throttle is None:
+            return None
+        attributes = partition_attributes(ast)
+        given = [
+            answer
+            for answer in self._answers(ast)
+            if answer.end <= end and partition_key(stream[answer.end], attributes) == candidate.key
+        ]
+        if not given or given[-1].end == end:
+            return None
+        part = f"THROTTLE {window_text(ast.throttle)}"
+        return fail.THROTTLED.failure(part, rival=given[-1], clause="throttle")
 
 
 def answers(ast: CeqlQuery, stream: Stream, *, first_order: bool = False) -> Iterator[ComplexEvent]:

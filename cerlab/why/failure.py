@@ -62,6 +62,7 @@ class Kind(Enum):
     CONSUME = "consume"
     STRATEGY = "strategy"
     LIMIT = "limit"
+    THROTTLE = "throttle"
     FAR = "far"
 
 
@@ -340,6 +341,12 @@ LIMIT_LATER = Row(
     CLAUSE,
     "others that wait may end here too, of which {part} may give another",
     (End, Without),
+)
+THROTTLED = Row(
+    Kind.THROTTLE,
+    CLAUSE,
+    "it is an answer, but {part} leaves it out: the answer {rival} was given before it",
+    (Without,),
 )
 FAR = Row(Kind.FAR, CLAUSE, "any reading fails more than {most} obligations at these positions")
 

@@ -9,6 +9,7 @@ change list.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import warnings
 from collections import Counter
@@ -136,6 +137,8 @@ def needs_of(case: Case) -> tuple[str, ...]:
     found = {*features(query)}
     if query.limit is not None:
         found.add("LIMIT")
+    if query.throttle is not None:
+        found.add("THROTTLE")
     values = [value for row in case.rows for value in row.values()]
     if any(isinstance(value, Timestamp | Duration) for value in values):
         found.add("moments")
@@ -190,7 +193,7 @@ def counts_of(group: Group) -> Counter[str]:
             if "session" in ways_of(case):
                 assert cerlab.count(case.query, case.stream) == len(case.answers), case.id
                 assert count_by_engine(case) in (None, len(case.answers)), case.id
-                if " LIMIT " not in case.query:  # totals are of all answers
+                if not re.search(" (LIMIT|THROTTLE) ", case.query):  # totals are of all answers
                     totals = query_of(case).run(case.stream).aggregate(count=True)
                     assert totals.column("count").to_pylist() == [len(case.answers)], case.id
     return counts

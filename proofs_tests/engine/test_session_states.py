@@ -57,7 +57,7 @@ def test_other_bytes_are_refused(resume: Resume) -> None:
     for other in (b"", b"{}", state[:-9], *changes):
         with pytest.raises(cerlab.BadData, match="CER0771"):
             resume(state=other)
-    version = b'"version": 4' if resume is totals else b'"version": 3'
+    version = b'"version": 5' if resume is totals else b'"version": 4'
     assert version in state
     with pytest.raises(cerlab.BadData, match="CER0772"):
         resume(state=state.replace(version, b'"version": 9'))
@@ -107,7 +107,7 @@ def test_a_state_of_this_version_is_read(resume: Resume) -> None:
 def test_a_state_of_an_earlier_form_says_its_version(resume: Resume) -> None:
     """Archives of NumPy and lines of JSON; then a run over compared labels had no kinds at all."""
     before = states_before()[resume.__name__]
-    was, now = {"plain": (3, 4), "waiting": (2, 4), "totals": (2, 4)}.get(resume.__name__, (2, 3))
+    was, now = {"plain": (3, 5), "waiting": (2, 5), "totals": (2, 5)}.get(resume.__name__, (2, 4))
     with pytest.raises(cerlab.BadData, match=f"CER0772.*version {was}, this cerlab reads {now}"):
         resume(state=before)
     other = before.replace(f'"version": {was},'.encode(), b'"version": 1,')

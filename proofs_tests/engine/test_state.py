@@ -131,7 +131,7 @@ def test_states_outside_the_window_are_not_kept() -> None:
         (lambda state: b"", "CER0771"),
         (lambda state: b"no state", "CER0771"),
         (lambda state: state[: len(state) // 2], "CER0771"),
-        (lambda state: state.replace(b'"version": 4', b'"version": 9'), "CER0772"),
+        (lambda state: state.replace(b'"version": 5', b'"version": 9'), "CER0772"),
     ],
 )
 def test_other_bytes_are_refused(damage: object, code: str) -> None:

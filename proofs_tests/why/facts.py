@@ -113,7 +113,7 @@ def is_true(q: Question, why: Why, failure: Failure) -> bool:
             assert rival is not None
             V = _valuation(why)
             assert V is not None
-            answers = query_answers(q.ast, q.stream, q.meaning)
+            answers = query_answers(replace(q.ast, throttle=None), q.stream, q.meaning)
             return V.start <= rival.end < V.end and rival in answers
         case Kind.STRATEGY:
             return _is_preferred(q, failure, part)
@@ -124,6 +124,15 @@ def is_true(q: Question, why: Why, failure: Failure) -> bool:
             return len(set(failure.positions)) == 2 and set(failure.positions) <= others_of
         case Kind.LIMIT:
             return q.ast.limit is not None
+        case Kind.THROTTLE:
+            given, every = (
+                query_answers(ast, q.stream, q.meaning)
+                for ast in (q.ast, replace(q.ast, throttle=None))
+            )
+            V = _valuation(why)
+            assert V is not None
+            left_out = {answer.end for answer in every} - {answer.end for answer in given}
+            return failure.rival in given and V.end in left_out
         case Kind.GUARD | Kind.NEGATION | Kind.EMPTY | Kind.FAR:
             return False
         case _:
@@ -203,7 +212,9 @@ def _counter_example(q: Question, why: Why, failure: Failure, part: Formula) -> 
 def _waits(q: Question, why: Why, failure: Failure, part: Formula) -> bool:
     """The wait is not over, or goes on to a later event; or a rival's wait is not over."""
     if not failure.positions:
-        bare = replace(q.ast, strategy=None, window=None, consume=Consume.NONE, limit=None)
+        bare = replace(
+            q.ast, strategy=None, window=None, consume=Consume.NONE, limit=None, throttle=None
+        )
         later = set(query_answers(bare, q.stream.up_to("end")))
         return q.ast.limit is not None or failure.rival in later - {*query_answers(bare, q.stream)}
     assert isinstance(part, cel.Wait)

@@ -84,6 +84,8 @@ def _without(q: Question, clause: str) -> CeqlQuery:
             return replace(q.ast, consume=Consume.NONE)
         case "limit":
             return replace(q.ast, limit=None)
+        case "throttle":
+            return replace(q.ast, throttle=None)
         case _:
             raise AssertionError(clause)
 

@@ -452,7 +452,7 @@ class RegisterEvaluation:
 
 REGISTERS = Layout(
     "cerlab-registers",
-    3,
+    4,
     {"time": AXIS, "read": int, "kinds": tuple, "windows": tuple, "keys": tuple, "held": tuple},
     {
         "state": "<i4 configurations",

@@ -39,7 +39,7 @@ from cerlab.model.stream import (
 
 WAITS = Layout(
     "cerlab-waits",
-    4,
+    5,
     {
         "time": AXIS,
         "is_over": bool,

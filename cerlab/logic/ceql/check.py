@@ -14,7 +14,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import label_text, window_text
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes
-from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.event import AttributeType, EventDeclaration, Schema
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
@@ -234,6 +234,9 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
         if item.label not in labels:
             text = label_text(item.stream, item.label)
             yield _unset_label(f"SELECT {text}", item.label, query.formula, source.place(item))
+    if query.throttle == EventWindow(1):
+        message = "THROTTLE 1 EVENTS leaves out no answer: the next end is one event later, or more"
+        yield Remark("CER0922", message, source.place(query.throttle))
     for bracket in query.partition:
         if len(bracket) > 1:
             yield Remark(

@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-_CLAUSES = ("FROM", "WHERE", "PARTITION BY", "WITHIN", "CONSUME BY", "GROUP BY", "LIMIT")
+_CLAUSES = (
+    *("FROM", "WHERE", "PARTITION BY", "WITHIN", "CONSUME BY", "GROUP BY"),
+    *("LIMIT", "THROTTLE"),
+)
 _NUMBER = r"[-+]?[\d.]+"
 _VALUE = rf"(?:{_NUMBER}|'[^']*')"
 _QUOTED = re.compile(r"'?\s*([\d.]+)\s*(?:'\s*)?([^\W\d]+)")

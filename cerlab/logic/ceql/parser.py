@@ -151,6 +151,14 @@ class Builder(ConditionBuilder):
     def limit(self, meta: Meta, children: list[Token]) -> tuple[str, Limit]:
         return ("limit", Limit(self._int(meta, children[0])))
 
+    def throttle(self, meta: Meta, children: list[Window]) -> tuple[str, Window]:
+        (length,) = children
+        if not (length.nanoseconds if isinstance(length, TimeWindow) else length.width):
+            message = "THROTTLE 0 leaves out nothing"
+            hint = "leave the clause out, or write how long no further answer is given"
+            raise IllFormed("CER0216", message, place=self.place(meta), hint=hint)
+        return "throttle", self._record(meta, length)
+
     def query(self, meta: Meta, children: list[Any]) -> CeqlQuery:
         fields: dict[str, Any] = {}
         for child in children:

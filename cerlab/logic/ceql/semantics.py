@@ -1,4 +1,4 @@
-"""The meaning of queries, clause by clause from FROM to LIMIT (CORE Sec. 2.2).
+"""The meaning of queries, clause by clause from FROM to THROTTLE (CORE Sec. 2.2).
 
 The reference; docs/languages has the decisions where the paper is silent.
 """
@@ -88,7 +88,7 @@ def query_answers(
 
     def answers(clocks: Clocks) -> set[ComplexEvent]:
         found = {complex_event(V) for V in _without_limit(query, stream, meaning, clocks)}
-        return set(_apply_limit(found, query.limit, latest_first))
+        return _throttled(query, stream, set(_apply_limit(found, query.limit, latest_first)))
 
     return sorted(_certain(query, stream, answers), key=by_end)
 
@@ -100,7 +100,8 @@ def query_valuations(
 
     def answers(clocks: Clocks) -> set[Valuation]:
         found = _without_limit(query, stream, meaning, clocks)
-        return set(_apply_limit(found, query.limit, valuation_latest_first))
+        limited = set(_apply_limit(found, query.limit, valuation_latest_first))
+        return _throttled(query, stream, limited)
 
     return sorted(_certain(query, stream, answers), key=valuation_by_end)
 
@@ -242,15 +243,20 @@ def _answers(
 
 def _within(query: CeqlQuery, V: Valuation, s: Substream, times: dict[int, Instant]) -> bool:
     """``end - start <= e``, in events of the substream or in time."""
-    match query.window:
-        case None:
-            return True
-        case EventWindow(width):
-            return V.end - V.start <= width
-        case AttributeWindow(width) | TimeWindow(width):
-            return times[s.positions[V.end]] - times[s.positions[V.start]] <= width
-        case _:
-            assert_never(query.window)
+    if query.window is None:
+        return True
+    return _distance(query.window, V.start, V.end, s, times) <= _width(query.window)
+
+
+def _distance(window: Window, i: int, j: int, s: Substream, times: dict[int, Instant]) -> Instant:
+    """``j - i`` in events of the substream, or ``t(j) - t(i)``."""
+    if isinstance(window, EventWindow):
+        return j - i
+    return times[s.positions[j]] - times[s.positions[i]]
+
+
+def _width(window: Window) -> int | float:
+    return window.nanoseconds if isinstance(window, TimeWindow) else window.width
 
 
 def _times(window: Window | None, whole: Substream, axis: TimeAxis | None) -> dict[int, Instant]:
@@ -262,6 +268,22 @@ def _times(window: Window | None, whole: Substream, axis: TimeAxis | None) -> di
     for (_, before), (position, now) in pairwise(times.items()):
         check_order(before, now, position)
     return times
+
+
+def _throttled(query: CeqlQuery, stream: Stream, answers: set[Answer]) -> set[Answer]:
+    """The answers at the ends that THROTTLE gives, which are visited in order in each substream."""
+    if query.throttle is None:
+        return answers
+    d, whole = query.throttle, _from(query, stream)
+    times = _times(d, whole, stream.time or only_timestamp(stream))
+    ends, given = {answer.end for answer in answers}, set[int]()
+    for s in _partition(whole, partition_attributes(query)):
+        last: int | None = None
+        for n, j in enumerate(s.positions):
+            if j in ends and (last is None or _distance(d, last, n, s, times) >= _width(d)):
+                given.add(j)
+                last = n
+    return {answer for answer in answers if answer.end in given}
 
 
 def _apply_limit(

@@ -53,6 +53,7 @@ class CeqlQuery:
     window: Window | None = None
     consume: Consume = Consume.NONE
     limit: Limit | None = None
+    throttle: Window | None = None
     aggregates: tuple[Aggregate, ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()
 
@@ -88,6 +89,7 @@ def plan_clauses(query: CeqlQuery) -> dict[str, Any]:
         "window": query.window,
         "consume": query.consume,
         "limit": query.limit,
+        "throttle": query.throttle,
         "strategy": strategy_and_body(query)[0],
     }
 
@@ -109,6 +111,8 @@ def query_text(query: CeqlQuery) -> str:
         lines.append("GROUP BY " + ", ".join(map(group_text, query.groups)))
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit.per_end}")
+    if query.throttle is not None:
+        lines.append(f"THROTTLE {window_text(query.throttle)}")
     return "\n".join(lines)
 
 

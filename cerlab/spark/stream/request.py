@@ -24,7 +24,13 @@ from cerlab.spark import frame
 from cerlab.spark.batch import in_columns, of_plan
 from cerlab.spark.frame import FLOATS, MOMENTS, WHOLE, Source
 from cerlab.spark.plan import Choice, Mode, attributes_of_job, choose_mode, time_attribute, why_not
-from cerlab.spark.request import check_count, check_partition, refuse_aggregates, row_names
+from cerlab.spark.request import (
+    check_count,
+    check_partition,
+    refuse_aggregates,
+    refuse_correlated,
+    row_names,
+)
 from cerlab.spark.stream.pandas_rows import kind_of
 from cerlab.spark.stream.step import BUCKETS, StreamJob, by_sequence, reach
 from cerlab.spark.task_outputs import RowNames
@@ -87,6 +93,8 @@ def stream_request_of(
     """The request of `match_stream` with the same arguments. Raises as it does."""
     pattern, with_partition = as_pattern(query), options.get("partition", False)
     refuse_aggregates(pattern)
+    if pattern.ast.throttle is not None:
+        refuse_correlated(pattern, "only batches take it")
     plan: PlanClauses = pattern.plan if pattern.machine_kind == "automaton" else pattern.registers
     columns = options.get("columns")
     names = row_names(pattern, sdf.columns, columns, with_partition=with_partition)

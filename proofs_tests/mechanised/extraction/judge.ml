@@ -546,8 +546,8 @@ let most_size = 2_000
 (* What a line says: names are numbered, clocks are collected. *)
 let question j =
   let query, time, until, events = match fields [ "format"; "version"; "query"; "time"; "until"; "events" ] j with
-    | [ String "cerlab-ast"; Whole 1; query; time; until; events ] -> query, time, until, events
-    | _ -> refuse "another format or version than cerlab-ast, 1" in
+    | [ String "cerlab-ast"; Whole 2; query; time; until; events ] -> query, time, until, events
+    | _ -> refuse "another format or version than cerlab-ast, 2" in
   let time = optional axis time in
   ignore (value until);
   let numbers = Hashtbl.create 8 in
@@ -632,8 +632,9 @@ let question j =
     text label in
   if node query <> "CeqlQuery" then unknown "the query" query;
   match fields [ "node"; "formula"; "items"; "strategy"; "streams"; "partition"; "window"; "consume"; "limit";
-                 "aggregates"; "groups" ] query with
-  | [ _; body; items; selects; streams; partition; width; consume; limit; aggregates; groups ] ->
+                 "throttle"; "aggregates"; "groups" ] query with
+  | [ _; body; items; selects; streams; partition; width; consume; limit; throttle; aggregates; groups ] ->
+      if throttle <> Null then refuse "THROTTLE";
       if (aggregates, groups) <> (Array [], Array []) then refuse "aggregates";
       let body, _ = formula body in
       let kept = optional (fun j -> labels (list item j)) items in

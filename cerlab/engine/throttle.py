@@ -1,0 +1,243 @@
+"""THROTTLE: the ends of answers that are given, at most one in a while in each substream.
+
+It acts after all other clauses, on the ends of answers alone. So one filter serves every evaluator:
+it reads each batch of events beside the evaluator, for keys and times, and decides end by end.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from cerlab.engine.answers import AnswerBatch, events_of_streams
+from cerlab.engine.codec import AXIS, Layout
+from cerlab.engine.instants import TimeColumn, list_of
+from cerlab.engine.kernels.arrays import NONE
+from cerlab.engine.state import number_keys
+from cerlab.engine.state_checks import check_times, expect, is_whole
+from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.clauses import EventWindow, Window
+from cerlab.model.event import is_of_streams
+from cerlab.model.stream import Instant, Stream, TimeAxis
+from cerlab.predicates.columns.key_codes import KeyCodes
+
+Answer = TypeVar("Answer", ComplexEvent, Valuation)
+
+THROTTLE = Layout(
+    "cerlab-throttle",
+    1,
+    {"time": AXIS, "read": int, "now": tuple, "keys": tuple, "given": tuple, "last": tuple},
+    {"run": "|u1 bytes"},
+)
+"""The values: the axis of a throttle in hours, minutes or seconds; the number of events; the time
+of the last event, if one is measured; the keys of the substreams; for each substream the end that
+was given last and its time, then its last event and the time of that. The array is the state of the
+run whose answers are filtered."""
+
+
+class _Rows(NamedTuple):
+    """The events of a batch that FROM leaves: positions, substreams and times."""
+
+    positions: Any
+    keys: Sequence[int]
+    times: Any
+
+
+_NO_ROWS = _Rows((), (), [])
+
+
+class Throttle:
+    """Decides which ends are given. The events up to an end have to be read before the question."""
+
+    def __init__(
+        self,
+        throttle: Window,
+        streams: Sequence[str],
+        partition: Sequence[str],
+        time: TimeAxis | None,
+        *,
+        carried: bool,
+    ) -> None:
+        """With `carried`, answers may end at the last event of a substream before the batch.
+
+        Raises `UsageError` for hours, minutes or seconds without a time axis.
+        """
+        self._streams = streams
+        self._codes = KeyCodes(partition) if partition else None
+        self._keeps_last = carried or isinstance(throttle, EventWindow)
+        self._clock: TimeColumn | None = None
+        if isinstance(throttle, EventWindow):
+            self._width: Instant = throttle.width
+        else:
+            self._clock = TimeColumn(throttle, time)
+            self._width = self._clock.width
+        self.position = 0
+        """The number of events read."""
+        self._given: dict[int, tuple[int, Instant]] = {}
+        """By substream: the end that was given last, and its time."""
+        self._last: dict[int, tuple[int, Instant]] = {}
+        """By substream: its last event before the batch, and the time of that."""
+        self._ends: dict[int, int] = {}
+        """The substream of each of those events."""
+        self._first, self._rows = 0, _NO_ROWS
+        self._before: Instant | None = None
+
+    def read(self, events: Stream) -> None:
+        """Read a batch.
+
+        Raises `BadData` for a time that is missing or goes back, and has then read nothing.
+        """
+        self._before = None if self._clock is None else self._clock.last
+        self._rows = self._read_columns(events) if events.is_columnar else self._read_events(events)
+        self._first, self.position = self.position, self.position + len(events)
+
+    def _read_columns(self, events: Stream) -> _Rows:
+        columns, inside = events_of_streams(self._streams, events.columns, len(events))
+        positions, count = inside + self.position, len(inside)
+        times: Any = None
+        if self._clock is not None:
+            times = self._clock.read(columns, count, positions.item)
+        keys = [0] * count
+        if self._codes is not None:
+            keys = self._codes.codes(columns, count).tolist()
+        return _Rows(positions, keys, self._numbers(keys) if times is None else times)
+
+    def _read_events(self, events: Stream) -> _Rows:
+        pairs = [
+            (n, event)
+            for n, event in enumerate(events, self.position)
+            if is_of_streams(event, self._streams)
+        ]
+        positions, some = [n for n, _ in pairs], [event for _, event in pairs]
+        times: Any = None
+        if self._clock is not None:
+            times = self._clock.read_events(some, positions)
+        keys = [0] * len(some)
+        if self._codes is not None:
+            keys = [*map(self._codes.code, some)]
+        return _Rows(positions, keys, self._numbers(keys) if times is None else times)
+
+    def _numbers(self, keys: Sequence[int]) -> list[int]:
+        """Return the number of each event in its substream."""
+        last: dict[int, Any] = {key: number for key, (_, number) in self._last.items()}
+        numbers = []
+        for key in keys:
+            last[key] = last.get(key, -1) + 1
+            numbers.append(last[key])
+        return numbers
+
+    def settle(self, read: int) -> None:
+        """Take over the events of the batch up to position `read`; those after it were not read."""
+        rows, self._rows = self._rows, _NO_ROWS
+        every = len(rows.positions)
+        count = every if read == self.position else bisect_left(rows.positions, read)
+        self.position = read
+        if self._clock is not None and count < every:
+            self._clock.last = list_of(rows.times[count - 1 : count])[0] if count else self._before
+        if not self._keeps_last:
+            return
+        places = zip(map(int, rows.positions[:count]), list_of(rows.times[:count]), strict=True)
+        last = dict(zip(rows.keys[:count], places, strict=True))
+        last.pop(NONE, None)
+        for key, place in last.items():
+            if key in self._last:
+                del self._ends[self._last[key][0]]
+            self._last[key] = place
+            self._ends[place[0]] = key
+
+    def gives(self, end: int) -> bool:
+        """Return whether the answers of an end are given; ends of one substream come in order.
+
+        An end is an event of the batch, or the last event of its substream before the batch.
+        """
+        key, now = self._event(end)
+        if (before := self._given.get(key)) is not None and before[0] != end:
+            distance: Any = now - before[1]
+            if distance < self._width:
+                return False
+        self._given[key] = end, now
+        return True
+
+    def _event(self, end: int) -> tuple[int, Instant]:
+        """Return the substream and the time of an end."""
+        if (key := self._ends.get(end)) is not None:
+            return key, self._last[key][1]
+        positions, keys, times = self._rows
+        n = end - self._first
+        if len(positions) != self.position - self._first:
+            n = bisect_left(positions, end)
+        return keys[n], list_of(times[n : n + 1])[0]
+
+    def leave(self, answers: Iterable[Answer]) -> Iterator[Answer]:
+        """Yield the answers that are given; they come by end, at least in each substream."""
+        for end, of_end in groupby(answers, key=_end):
+            if self.gives(end):
+                yield from of_end
+
+    def leave_of_part(self, answers: Iterable[Answer], *, exhausts: bool) -> Iterable[Answer]:
+        """Return the answers that are given of a part of what a run gives.
+
+        An iterator is of one end. Its other answers are not listed if the end is not given, unless
+        it `exhausts` them, because consumption acts after the last answer.
+        """
+        if isinstance(answers, AnswerBatch):
+            return self.leave_of_batch(answers)
+        if not isinstance(answers, Iterator):
+            return tuple(self.leave(answers))
+        first: Answer | None = next(answers, None)
+        if first is not None and self.gives(first.end):
+            return _with_first(first, answers)
+        if exhausts:
+            deque(answers, 0)
+        return ()
+
+    def leave_of_batch(self, batch: AnswerBatch) -> AnswerBatch:
+        """Return the answers of a batch that are given."""
+        begins = np.flatnonzero(np.diff(batch.end, prepend=NONE))
+        given = [self.gives(end) for end in batch.end[begins].tolist()]
+        if all(given):
+            return batch
+        lengths = np.diff(begins, append=len(batch.end))
+        return batch.take(np.flatnonzero(np.repeat(given, lengths)))
+
+    def state(self) -> dict[str, Any]:
+        """Return the values of `THROTTLE`, except for the time axis."""
+        self.settle(self.position)
+        return {
+            "read": self.position,
+            "now": [] if self._clock is None or self._clock.last is None else [self._clock.last],
+            "keys": [] if self._codes is None else self._codes.keys(),
+            "given": [(key, *place) for key, place in self._given.items()],
+            "last": [(key, *place) for key, place in self._last.items()],
+        }
+
+    def resume(self, values: Any) -> None:
+        """Restore a `state`; raises `BadData` and others for other values."""
+        self.position = read = values["read"]
+        number_keys(self._codes, values["keys"])
+        keys = 1 if self._codes is None else self._codes.count
+        for name, places in (("given", self._given), ("last", self._last)):
+            for key, end, now in values[name]:
+                expect(is_whole(key, 0, keys) and key not in places, "the substream of an end")
+                expect(is_whole(end, 0, read), "an end")
+                check_times((now,))
+                places[key] = end, now
+        self._ends = {end: key for key, (end, _) in self._last.items()}
+        expect(len(self._ends) == len(self._last), "the last events")
+        if self._clock is not None and values["now"]:
+            (self._clock.last,) = values["now"]
+            check_times(values["now"])
+
+
+def _with_first(first: Answer, others: Iterator[Answer]) -> Iterator[Answer]:
+    yield first
+    yield from others
+
+
+def _end(answer: ComplexEvent | Valuation) -> int:
+    return answer.end

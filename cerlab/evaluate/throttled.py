@@ -1,0 +1,252 @@
+"""An evaluator under THROTTLE: the answers of another one, without the ends that come too soon."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Generic
+
+from cerlab.compile.pattern import Pattern
+from cerlab.display import Explanation
+from cerlab.engine import codec
+from cerlab.engine.codec import axis_of_state
+from cerlab.engine.random_access import Access, ListAccess, OfBatches, TecsAccess
+from cerlab.engine.reference import totals
+from cerlab.engine.run import Answer, Around, OpenRun, Run
+from cerlab.engine.state_checks import expect, reading_state
+from cerlab.errors import BadData
+from cerlab.evaluate.evaluators import Automaton, Compiled, CompiledTecs, Lists, Tecs
+from cerlab.evaluate.protocol import Evaluator
+from cerlab.evaluate.runs import Replay, pattern_digest
+from cerlab.logic.cel.syntax import waits
+from cerlab.logic.ceql.syntax import partition_attributes
+from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.clauses import Consume, TimeWindow, Window
+from cerlab.model.stream import Stream, TimeAxis, Until, axis_for
+
+if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
+    from cerlab.engine.throttle import Throttle
+
+
+class Throttled(Evaluator):
+    """The answers of an evaluator at the ends that THROTTLE gives.
+
+    Which ends these are depends on the ends with answers alone. So the evaluator works as without
+    THROTTLE, and the answers of the other ends are left out.
+    """
+
+    def __init__(self, inner: Evaluator, throttle: Window) -> None:
+        assert isinstance(inner.pattern, Pattern), "a SREMO has no clauses"
+        self._inner, self._throttle = inner, throttle
+        self.pattern: Pattern = inner.pattern
+        self.name = inner.name
+
+    def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
+        """Return the way for a stream of its length, as that of the inner evaluator."""
+        inner = self._inner.on(stream, any_order=any_order)
+        return self if inner is self._inner else throttled(inner, self._throttle)
+
+    def _opened(self, time: TimeAxis | None) -> Throttle:
+        from cerlab.engine.throttle import Throttle  # NumPy loads here
+
+        ast = self.pattern.ast
+        carried = bool(waits(ast.formula))
+        key = partition_attributes(ast)
+        return Throttle(self._throttle, ast.streams, key, time, carried=carried)
+
+    def _read(self, stream: Stream) -> Throttle:
+        """Return the filter of a whole stream; raise `BadData` for a bad time."""
+        throttle = self._opened(axis_for(self._throttle, stream, stream.time))
+        throttle.read(stream)
+        return throttle
+
+    def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
+        """Return the answers on a stream, by end."""
+        inner = self._inner.on(stream)
+        if isinstance(inner, Automaton | Tecs | Lists):  # so other ends are not listed
+            run = self._around(
+                inner.run(stream.time), axis_for(self._throttle, stream, stream.time)
+            )
+            return chain.from_iterable(run.push(stream))
+        from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
+
+        answers = inner.answers(stream)
+        throttle = self._read(stream)
+        if isinstance(answers, BatchedAnswers):
+            return BatchedAnswers(map(throttle.leave_of_batch, answers.batches()))
+        return throttle.leave(answers)
+
+    def valuations(self, stream: Stream) -> Iterator[Valuation]:
+        """Return the valuations at the ends that are given."""
+        return self._read(stream).leave(self._inner.on(stream).valuations(stream))
+
+    def count(self, stream: Stream) -> int:
+        """Return the number of answers, by the number at each end."""
+        throttle = self._read(stream)
+        ends = _counts(self._inner.on(stream, any_order=True), stream)
+        return sum(count for end, count in ends if throttle.gives(end))
+
+    def by_number(self, stream: Stream, *, workers: int = 1) -> Access:
+        """Return the access to the answers in the order of `answers`."""
+        inner = self._inner.on(stream)
+        if isinstance(inner, Tecs):
+            pattern = inner.pattern
+            return TecsAccess(
+                pattern.plan, pattern.machine, stream, lambda: self._read(stream).gives
+            )
+        if isinstance(inner, CompiledTecs):
+            access = inner.by_number(stream, workers=workers)
+
+            def batches() -> Iterator[AnswerBatch]:
+                return map(self._read(stream).leave_of_batch, access.batches())
+
+            return OfBatches(batches, lambda: self.count(stream))
+        return ListAccess([*self.answers(stream)])
+
+    def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
+        """Return the run of events that arrive; raises as that of the inner evaluator."""
+        run = self._inner.run(time)
+        if isinstance(run, Replay):
+            return Replay(self.answers, self._count_of_waits(), time)
+        return self._around(run, time)
+
+    def labelled_run(self, time: TimeAxis | None) -> Run[Valuation]:
+        """Return the run of valuations."""
+        run = self._inner.labelled_run(time)
+        if isinstance(run, Replay):
+            return Replay(self.valuations, self._count_of_waits(), time)
+        return self._around(run, time)
+
+    def _around(
+        self, run: Run[Answer], time: TimeAxis | None, values: codec.Values | None = None
+    ) -> ThrottledRun[Answer]:
+        return ThrottledRun(self.pattern, run, self._opened(time), time, values)
+
+
+class ThrottledEngine(Throttled, Compiled):
+    """The same of the compiled engine."""
+
+    def __init__(self, inner: Compiled, throttle: Window) -> None:
+        super().__init__(inner, throttle)
+        self._engine, self.plan = inner, inner.plan
+
+    def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
+        """Return the run of events that arrive, from a `state` on; raises as the inner one."""
+        values, inner = None, None
+        if state is not None:
+            from cerlab.engine.throttle import THROTTLE  # NumPy loads here
+
+            values, arrays = codec.read(THROTTLE, pattern_digest(self.pattern), state)
+            inner = arrays["run"].tobytes()
+        run = self._engine.run(time, inner)
+        if values is not None:
+            time = axis_of_state(time, values["time"])
+        return self._around(run, time, values)
+
+    def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
+        """Return the run of a file; None where the inner evaluator has none."""
+        run = self._engine.run_of_file(time)
+        return None if run is None else self._around(run, time)
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether the inner evaluator reads events batch by batch."""
+        return self._engine.takes_batches
+
+    def explain(self, stream: Stream | None = None) -> Explanation:
+        """Describe the inner evaluator."""
+        return self._engine.explain(stream)
+
+
+def throttled(inner: Evaluator, throttle: Window) -> Throttled:
+    """Return an evaluator under THROTTLE."""
+    if isinstance(inner, Compiled):
+        return ThrottledEngine(inner, throttle)
+    return Throttled(inner, throttle)
+
+
+def _counts(way: Evaluator, stream: Stream) -> Iterable[tuple[int, int]]:
+    """Return the ends with answers, and the number of answers of each, by counting where it can."""
+    if isinstance(way, CompiledTecs):
+        from cerlab.engine.flat_program import TooLarge  # Numba loads here
+        from cerlab.engine.totals import counts_of_ends
+
+        time = axis_for(way.plan.window, stream, stream.time)
+        try:
+            ends, counts = counts_of_ends(way.plan, way.pattern.learned, stream, time)
+            return zip(ends.tolist(), counts.tolist(), strict=True)
+        except TooLarge:
+            pass
+    if isinstance(way, Tecs | CompiledTecs):
+        pattern = way.pattern
+        return totals.counts(pattern.plan, pattern.machine, stream, stream.time)
+    return sorted(Counter(answer.end for answer in way.answers(stream)).items())
+
+
+class ThrottledRun(Around, Generic[Answer]):
+    """The answers of another run at the ends that THROTTLE gives."""
+
+    def __init__(
+        self,
+        pattern: Pattern,
+        run: Run[Answer],
+        throttle: Throttle,
+        time: TimeAxis | None,
+        values: codec.Values | None,
+    ) -> None:
+        """With the `values` of a state, go on from there; raises `BadData` for others."""
+        self._pattern, self._run, self._throttle = pattern, run, throttle
+        self._time = time if isinstance(pattern.ast.throttle, TimeWindow) else None
+        self._exhausts = pattern.ast.consume is not Consume.NONE
+        if values is not None:
+            with reading_state():
+                throttle.resume(values)
+                expect(throttle.position == run.position, "how many events were read")
+
+    def push(self, events: Stream) -> Iterator[Iterable[Answer]]:
+        """Read more events: the answers that they complete."""
+        try:
+            self._throttle.read(events)
+        except BadData:  # at some event, which halving finds
+            if len(events) <= 1:
+                raise
+            half = len(events) // 2
+            yield from self.push(events[:half])
+            yield from self.push(events[half:])
+            return
+        try:
+            yield from self._left(self._run.push(events))
+        finally:
+            self._throttle.settle(self._run.position)
+
+    def _left(self, parts: Iterable[Iterable[Answer]]) -> Iterator[Iterable[Answer]]:
+        for part in parts:
+            yield self._throttle.leave_of_part(part, exhausts=self._exhausts)
+
+    def advance(self, until: Until) -> Iterator[Iterable[Answer]]:
+        """Promise that all events before a time have come; raises as the inner run."""
+        return self._left(self._run.advance(until))
+
+    def finish(self) -> Iterator[Iterable[Answer]]:
+        """Give the answers that were held back."""
+        return self._left(self._run.finish())
+
+    def waiting(self) -> int:
+        """Return the number of answers that the end of the stream would add."""
+        if not waits(self._pattern.ast.formula):
+            return 0
+        given: Iterator[Iterable[Answer]] = self._left(self._run.advance("end"))
+        return sum(1 for part in given for _ in part)
+
+    def state(self) -> bytes:
+        """Return the state of the inner run, and that of the filter."""
+        from numpy import frombuffer, uint8  # NumPy loads here
+
+        from cerlab.engine.throttle import THROTTLE
+
+        assert hasattr(self._run, "state"), "the run of a session"
+        values = self._throttle.state() | {"time": self._time}
+        arrays = {"run": frombuffer(self._run.state(), uint8)}
+        return codec.write(THROTTLE, pattern_digest(self._pattern), values, arrays)

@@ -1,0 +1,147 @@
+"""THROTTLE: every evaluator, session, count and number against the reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from cerlab import Query, Stream
+from cerlab.evaluate import choose, names_that_take
+from cerlab.logic.ceql.parser import parse_ceql
+from cerlab.logic.ceql.semantics import query_answers, query_valuations
+from cerlab.logic.ceql.syntax import query_text
+from cerlab.model.answer import by_end
+from cerlab.model.clauses import AttributeWindow, EventWindow, Limit, TimeWindow, Window
+from cerlab.model.stream import Until
+from cerlab.testing import Shape
+from proofs_tests.differential.test_evaluators import agree, session_answers
+from proofs_tests.differential.test_waits import (
+    AXIS,
+    later,
+    next_promise,
+    plain,
+    prefix,
+    promise,
+    taken_query,
+    timed_events,
+)
+from proofs_tests.random_cases import Case, random_case
+from proofs_tests.suite import Suite
+
+
+def throttle(rng: Random) -> Window:
+    """A length that leaves out some ends of a few events."""
+    widths = EventWindow(rng.randint(1, 5)), AttributeWindow(rng.choice((0.5, 1, 2, 4)), "t")
+    return rng.choice((*widths, TimeWindow(rng.randint(1, 4) * 10**9)))
+
+
+def throttled_case(rng: Random, shape: Shape) -> Case:
+    """A random query under THROTTLE, and perhaps LIMIT."""
+    case = random_case(rng, shape)
+    limit = Limit(rng.choice((1, 2))) if rng.random() < 0.3 else None
+    return Case(replace(case.ast, throttle=throttle(rng), limit=limit), case.stream)
+
+
+def test_evaluators_agree(suite: Suite) -> None:
+    def case(rng: Random) -> bool | None:
+        sample = throttled_case(rng, Shape(depth=3, events=8))
+        assert parse_ceql(query_text(sample.ast))[0] == sample.ast
+        return agree(sample)
+
+    suite.run(case, deep_count=20_000)
+
+
+def test_sessions_go_on_from_states(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        sample = throttled_case(rng, Shape(depth=2, events=14))
+        expected = query_answers(sample.ast, sample.stream)
+        answers = session_answers(sample, rng)
+        assert sorted(answers, key=by_end) == expected, sample.describe()
+        assert [A.end for A in answers] == [A.end for A in expected], sample.describe()
+        return bool(expected)
+
+    suite.run(case, deep_count=4_000)
+
+
+def test_numbers_and_samples(suite: Suite) -> None:
+    """``m[k]`` is the k-th of the iteration, by each way that lists or counts."""
+
+    def case(rng: Random) -> bool:
+        sample = throttled_case(rng, Shape(depth=3, events=10))
+        matches = sample.query.run(sample.stream)
+        for name in ("tecs", "compiled", "auto"):
+            way = choose(sample.query, name)
+            listed = [*way.answers(sample.stream)]
+            access = way.by_number(sample.stream)
+            assert access.total == len(listed) == way.count(sample.stream), sample.describe()
+            assert [access.answer(k) for k in range(len(listed))] == listed, sample.describe()
+            assert [*reversed(listed)] == [access.answer(k) for k in range(len(listed))][::-1]
+        assert {*matches.sample(3, seed=1)} <= {*matches} if matches else True
+        return bool(matches.count())
+
+    suite.run(case, deep_count=4_000)
+
+
+def throttled_wait(rng: Random, *, live: bool) -> Query:
+    query = taken_query(rng, plain, live=live)
+    return Query(replace(query.ast, throttle=throttle(rng)))
+
+
+def test_answers_that_wait(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        pattern = throttled_wait(rng, live=False)
+        events = timed_events(rng, rng.randint(4, 11))
+        stream = Stream(events, time=AXIS, until=promise(rng, events, pattern.ast))
+        expected = query_answers(pattern.ast, stream)
+        for name in names_that_take(pattern):
+            got = [*choose(pattern, name).answers(stream)]
+            assert sorted(got, key=by_end) == expected, (name, str(pattern), events, stream.until)
+            assert choose(pattern, name).count(stream) == len(expected), (name, str(pattern))
+        return bool(expected)
+
+    suite.run(lambda rng: case(rng) or case(rng), deep_count=10_000)
+
+
+def test_sessions_of_answers_that_wait(suite: Suite) -> None:
+    """Each push and promise gives what the reference gives up to there, and did not give before."""
+
+    def case(rng: Random) -> bool:
+        pattern = throttled_wait(rng, live=True)
+        query, events = pattern.ast, timed_events(rng, rng.randint(4, 11))
+        session = pattern.open(time="t", unit="s")
+        given, read = set(query_answers(query, Stream((), time=AXIS))), 0
+        until: Until | None = None
+        while until != "end":
+            if rng.random() < 0.3:
+                session = pattern.open(state=session.state())
+            is_push = read < len(events) and (not read or rng.random() < 0.6)
+            promised = None if is_push else next_promise(rng, events, read, query)
+            if promised is None:
+                after = rng.randint(read, len(events))
+                got, read = session.push(Stream(events[read:after])), after
+            else:
+                got, until = session.advance(promised), later(until, promised)
+            expected = set(query_answers(query, prefix(events[:read], until, query)))
+            about = (str(pattern), events, read, until)
+            assert given <= expected, about
+            assert sorted(got, key=by_end) == sorted(expected - given, key=by_end), about
+            given |= expected
+        return bool(given)
+
+    suite.run(lambda rng: case(rng) or case(rng), deep_count=10_000)
+
+
+def test_laws(suite: Suite) -> None:
+    """The first end with answers is given, and two given ends of a key are d apart, or more."""
+
+    def case(rng: Random) -> bool:
+        sample = throttled_case(rng, Shape(depth=3, events=8))
+        every = query_answers(replace(sample.ast, throttle=None), sample.stream)
+        given = query_answers(sample.ast, sample.stream)
+        ends = {A.end for A in given}
+        assert [A for A in every if A.end in ends] == given, "answers of an end go together"
+        assert given[:1] == every[:1], "the first is given"
+        assert {V.end for V in query_valuations(sample.ast, sample.stream)} == ends
+        return len(given) < len(every)
+
+    suite.run(case, deep_count=4_000, needs_answers=0.1)
