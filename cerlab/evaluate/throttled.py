@@ -88,7 +88,7 @@ class Throttled(Evaluator):
         ends = _counts(self._inner.on(stream, any_order=True), stream)
         return sum(count for end, count in ends if throttle.gives(end))
 
-    def by_number(self, stream: Stream, *, workers: int = 1) -> Access:
+    def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
         """Return the access to the answers in the order of `answers`."""
         inner = self._inner.on(stream)
         if isinstance(inner, Tecs):
@@ -97,7 +97,7 @@ class Throttled(Evaluator):
                 pattern.plan, pattern.machine, stream, lambda: self._read(stream).gives
             )
         if isinstance(inner, CompiledTecs):
-            access = inner.by_number(stream, workers=workers)
+            access = inner.by_number(stream, threads=threads)
 
             def batches() -> Iterator[AnswerBatch]:
                 return map(self._read(stream).leave_of_batch, access.batches())
@@ -168,15 +168,19 @@ def throttled(inner: Evaluator, throttle: Window) -> Throttled:
 
 
 def _counts(way: Evaluator, stream: Stream) -> Iterable[tuple[int, int]]:
-    """Return the ends with answers, and the number of answers of each, by counting where it can."""
+    """Return the ends with answers, and the number of answers of each, by counting where it can.
+
+    The ends of one substream are in order.
+    """
     if isinstance(way, CompiledTecs):
         from cerlab.engine.flat_program import TooLarge  # Numba loads here
         from cerlab.engine.totals import counts_of_ends
 
         time = axis_for(way.plan.window, stream, stream.time)
         try:
-            ends, counts = counts_of_ends(way.plan, way.pattern.learned, stream, time)
-            return zip(ends.tolist(), counts.tolist(), strict=True)
+            parts = counts_of_ends(way.plan, way.pattern.learned, stream, time)
+            pairs = (zip(ends.tolist(), n.tolist(), strict=True) for ends, n in parts)
+            return chain.from_iterable(pairs)
         except TooLarge:
             pass
     if isinstance(way, Tecs | CompiledTecs):
