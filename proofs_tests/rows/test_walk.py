@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from random import Random
 from typing import Any, get_args
 
@@ -259,14 +260,15 @@ def never_nulls_first(item: Any, R: Any) -> Any:
     return KEYS(replace(item, nulls_first=False), R)
 
 
-def partitions_flow_together(R: Any, origin: Any, rows: Any) -> Any:
-    return (rows >= 0) & (rows < len(R))
+def partitions_flow_together(values: Any, distance: int, R: Any) -> Any:
+    return AT_DISTANCE(values, distance, replace(R, partition=None))
 
 
 def running_is_final(self: Any, x: Any, *, final: bool = False) -> Any:
     return ROWS(self, x, final=True)
 
 
+AT_DISTANCE = row_order._at_distance
 ROWS = row_measures.MeasureInput.rows
 AGREEMENT: Judge = on_seeds(agree, 3_000)
 
@@ -276,7 +278,7 @@ MUTANTS = [
     mutant(AGREEMENT, rows_to_walk, "result_rows_of", excluded_rows_shown),
     mutant(AGREEMENT, rows_to_walk, "scan_options", always_past_the_last_row),
     mutant(AGREEMENT, row_order, "sort_keys", never_nulls_first),
-    mutant(AGREEMENT, row_order, "in_same_partition", partitions_flow_together),
+    mutant(AGREEMENT, row_order, "_at_distance", partitions_flow_together),
     mutant(AGREEMENT, row_measures.MeasureInput, "rows", running_is_final),
 ]
 
