@@ -168,6 +168,13 @@ ARGUMENTS: dict[str, Argument] = {
     "out": declared("output", metavar="OUT", help="a file, or - for standard output"),
     "to": declared("--to", dest="format", help="the same as --format"),
     "quiet": switch("-q", "--quiet", help="no warnings"),
+    "threads": declared(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="threads that total SELECT COUNT(*) .. by key and read Parquet as a whole "
+        "(default: CERLAB_THREADS, or all cores for a million events)",
+    ),
     # all commands have these two
     "time-limit": declared(
         "--time-limit", type=float, metavar="SECONDS", help="stop after so many seconds, exit 2"
@@ -356,7 +363,7 @@ COMMANDS: dict[str, Command] = {
         "run",
         "evaluate a query on events",
         "query language schema events evaluator limit until labels with-events columns "
-        f"format output {_HOW_TO_READ} quiet",
+        f"format output {_HOW_TO_READ} threads quiet",
         formats=_ROWS,
         examples="""
   cerlab run "BUY ; SELL" trades.csv

@@ -34,7 +34,8 @@ def run(query: RowPattern, arguments: argparse.Namespace) -> int:
             "--evaluator": arguments.evaluator not in ("auto", "reference"),
         }
     )
-    result = match_recognize(query, source_of(arguments)).slice(0, arguments.limit)
+    every = match_recognize(query, source_of(arguments), threads=arguments.threads)
+    result = every.slice(0, arguments.limit)
     if not result.num_rows and arguments.limit != 0:
         warn(AnswerWarning("CER0910: no answer"), stacklevel=2)
     _write(result, arguments)

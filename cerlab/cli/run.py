@@ -51,6 +51,7 @@ from cerlab.io.sink import open_sink
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.stream import Stream, TimeAxis, axis_of_options
+from cerlab.threads import using
 
 if TYPE_CHECKING:
     from cerlab.engine.run import Run
@@ -349,8 +350,9 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
             _feed_pipe(query, arguments, run, to, warnings)
         return
     stream = whole_stream(query, arguments)
-    warnings.read(stream)
-    totals = group_totals(query, stream, request)
+    with using(arguments.threads, len(stream)):
+        warnings.read(stream)
+        totals = group_totals(query, stream, request)
     with open_sink(arguments.output, arguments.format) as out:
         out.table(totals.table().slice(0, arguments.limit))
     _say_what_waits(query, stream)

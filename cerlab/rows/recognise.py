@@ -30,6 +30,7 @@ from cerlab.rows.kinds import Kind
 from cerlab.rows.semantics import result_rows
 from cerlab.rows.syntax import RowPattern, mismatch
 from cerlab.rows.types import Binding, InputColumn, MeasureColumn, StaticType, bind
+from cerlab.threads import using
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,14 +71,19 @@ def read_patterns(rows: Rows, *queries: RowQuery) -> tuple[RowPattern, ...]:
 
 @keywords_by_name
 def match_recognize(
-    query: str | RowPattern, table: Any, *, evaluator: RowEvaluator = "auto"
+    query: str | RowPattern,
+    table: Any,
+    *,
+    evaluator: RowEvaluator = "auto",
+    threads: int | None = None,
 ) -> pa.Table:
     """Return the result of a MATCH_RECOGNIZE clause on a table, as a pyarrow Table.
 
     `table` is a pyarrow Table, a pandas or polars data frame, a list of dicts, a `Stream`, or the
-    path of a file of events of any format, whose rows need no event type. Raises as `parse_rows`,
-    and `IllFormed`, `TypeMismatch` for columns that the table does not have so, `BadData` where the
-    skip clause cannot go on, `ResourceLimit` where the search is too long.
+    path of a file of events of any format, whose rows need no event type. A long Parquet file is
+    read by `threads` threads, by default those in ``CERLAB_THREADS`` or all cores. Raises as
+    `parse_rows`, and `IllFormed`, `TypeMismatch` for columns that the table does not have so,
+    `BadData` where the skip clause cannot go on, `ResourceLimit` where the search is too long.
 
     >>> clause = '''MATCH_RECOGNIZE (
     ...     MEASURES FIRST(UP.x) AS low, LAST(TOP.x) AS high
@@ -97,7 +103,8 @@ def match_recognize(
         hint = nearest(evaluator, get_args(RowEvaluator))
         raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
     is_compiled = None if evaluator == "auto" else evaluator == "compiled"
-    return recognise(pattern, rows, compiled=is_compiled)
+    with using(threads, rows.num_rows):
+        return recognise(pattern, rows, compiled=is_compiled)
 
 
 def explain_rows(query: str | RowPattern, table: Any) -> Explanation:

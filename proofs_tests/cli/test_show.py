@@ -166,7 +166,7 @@ def test_the_tecs_as_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_syntax_tree_as_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["show", QUERY, "--format", "json"]) == 0
     tree = json.loads(capsys.readouterr().out)
-    assert (tree["format"], tree["version"], tree["events"]) == ("cerlab-ast", 1, None)
+    assert (tree["format"], tree["version"], tree["events"]) == ("cerlab-ast", 2, None)
     assert tree["query"]["node"] == "CeqlQuery"
     events = tmp_path / "events.csv"
     events.write_text("type,v,ts\nA,0.5,1\nB,2.0,9\n")

@@ -80,8 +80,14 @@ class RivalBound:
             symbols = self._tables.symbols(columns, len(keys))
             program = self._tables.program()
         if program is not None and partitions * program.moves.states <= MAX_STARTS:
-            starts = _latest_starts(program.moves, program.action[symbols], keys, partitions)
-            starts = np.where(starts == NONE, NONE, positions[starts] if len(positions) else NONE)
+            starts = np.full(len(keys), NONE, np.int64)
+            some = np.flatnonzero(program.read[symbols])
+            some = some[keys[some] != NONE]
+            of_some = _latest_starts(
+                program.moves, program.action[symbols[some]], keys[some], partitions
+            )
+            ends = np.flatnonzero(of_some != NONE)
+            starts[some[ends]] = positions[some[of_some[ends]]]
         else:
             starts = np.full(len(keys), NONE, np.int64)
             at, of_ends = self._tests.ends(columns, keys)
