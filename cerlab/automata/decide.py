@@ -91,7 +91,7 @@ class _Node(NamedTuple):
     length: int
 
 
-class _Step(NamedTuple):
+class _Origin(NamedTuple):
     came_from: _Node | None
     event: int
     mark: Mark | None
@@ -127,7 +127,7 @@ def shortest_difference(
     # Runs beyond every window fit none of them, so their lengths need not be told apart.
     cap = 2 + max((w.events for w in (left, right) if w.events is not None), default=0)
     start = _Node(left.machine.idle, right.machine.idle, 0)
-    steps: dict[_Node, _Step] = {start: _Step(None, -1, None)}
+    steps: dict[_Node, _Origin] = {start: _Origin(None, -1, None)}
     frontier = [start]
     length = 0
     while frontier and (length := length + 1) < below:
@@ -137,7 +137,7 @@ def shortest_difference(
                 spend()
                 if target in steps:
                     continue
-                steps[target] = _Step(node, event, mark)
+                steps[target] = _Origin(node, event, mark)
                 # tested where it is met, not where it goes on: the first one is shortest
                 for side in sides:
                     verdict = _differs(target, left, right, side)
@@ -197,7 +197,7 @@ def _outlasts(ours: TimeSpan | None, theirs: TimeSpan | None) -> bool:
     return ours is None or ours.axis != theirs.axis or ours.width > theirs.width
 
 
-def _difference(node: _Node, steps: dict[_Node, _Step], side: Side, *, late: bool) -> Difference:
+def _difference(node: _Node, steps: dict[_Node, _Origin], side: Side, *, late: bool) -> Difference:
     events: list[int] = []
     marks: list[Mark] = []
     step = steps[node]

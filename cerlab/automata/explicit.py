@@ -144,18 +144,18 @@ class Move(NamedTuple):
     accepts: bool
 
 
-Step: TypeAlias = tuple[Move, ...]
+StepMoves: TypeAlias = tuple[Move, ...]
 """The moves of a run on one event: by each mark that takes the event, then by `SKIP`."""
 
 
 class Mealy(NamedTuple):
     """A machine over the symbols ``0 .. n-1``, whole; states and idle states are numbers from 0."""
 
-    begin: tuple[tuple[Step, ...], ...]
+    begin: tuple[tuple[StepMoves, ...], ...]
     """By idle state and symbol."""
     wait: tuple[tuple[int, ...], ...]
     """By idle state and symbol; the initial idle state is 0."""
-    step: tuple[tuple[Step, ...], ...]
+    step: tuple[tuple[StepMoves, ...], ...]
     """By state and symbol."""
     number: dict[int, int]
     """The number of each state of the machine, except for states without a future."""
@@ -216,15 +216,15 @@ def mealy_of(
     )
 
 
-def _step(machine: Deterministic | LabelledMachine, moves: Moves | LabelledMoves) -> Step:
+def _step(machine: Deterministic | LabelledMachine, moves: Moves | LabelledMoves) -> StepMoves:
     skip = () if moves.skip is None else ((SKIP, moves.skip),)
     return tuple(Move(m, q, machine.final[q]) for m, q in (*sorted(moves.takes), *skip))
 
 
-def _classes(steps: dict[int, list[Step]]) -> dict[int, int]:
+def _classes(steps: dict[int, list[StepMoves]]) -> dict[int, int]:
     """The class of each state, from 0; DEAD for those from which nothing is accepted any more."""
     # a row of its own, so that states without a future fall into its class
-    rows: dict[int, Sequence[Step]] = {**steps}
+    rows: dict[int, Sequence[StepMoves]] = {**steps}
     rows[DEAD] = [()] * max(map(len, steps.values()), default=0)
     classes = coarsest(dict.fromkeys(rows, 0), lambda q, c: _row(rows[q], c))
     alive = dict.fromkeys(c for c in classes.values() if c != classes[DEAD])
@@ -232,7 +232,7 @@ def _classes(steps: dict[int, list[Step]]) -> dict[int, int]:
     return {q: number[c] for q, c in classes.items()}
 
 
-def _row(steps: Sequence[Step], number: Mapping[int, int]) -> tuple[Step, ...]:
+def _row(steps: Sequence[StepMoves], number: Mapping[int, int]) -> tuple[StepMoves, ...]:
     """Return steps with the numbers of states, without moves that lead to no answer."""
     dead = number[DEAD]
     return tuple(

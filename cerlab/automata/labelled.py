@@ -31,7 +31,7 @@ from cerlab.predicates.syntax import EVERYTHING, Predicate
 NO_LABELS: frozenset[str] = frozenset()
 
 
-class Step(NamedTuple):
+class GuardedTransition(NamedTuple):
     """``source -- guard | labels / writes --> target``: the guard is read before the write."""
 
     source: int
@@ -50,14 +50,14 @@ class Label(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledSrt(Automaton[Step]):
+class LabelledSrt(Automaton[GuardedTransition]):
     """``(Q, R, Delta, {q0}, F)``: a VCEA with registers.
 
     A run over ``[i, j]`` starts at any position i with empty registers and takes one transition per
     event. No transition enters q0 and q0 is not final, so no run is empty.
     """
 
-    step = Step
+    step = GuardedTransition
     skip = (pred.EVERYTHING, NO_LABELS, NONE)
     parts = ("R",)
     single = True
@@ -75,7 +75,9 @@ class LabelledSrt(Automaton[Step]):
 
 def of_vcea(A: Vcea) -> LabelledSrt:
     """The same runs, from a fresh state 0 with the transitions of all initial states."""
-    steps = [Step(t.source + 1, t.predicate, t.labels, NONE, t.target + 1) for t in A.Delta]
+    steps = [
+        GuardedTransition(t.source + 1, t.predicate, t.labels, NONE, t.target + 1) for t in A.Delta
+    ]
     begin = [t._replace(source=0) for t in steps if t.source - 1 in A.I]
     F = frozenset(q + 1 for q in A.F)
     return LabelledSrt(A.states + 1, distinct((*begin, *steps)), frozenset({0}), F)
@@ -189,7 +191,7 @@ def waited(A: LabelledSrt, length: TimeWindow | AttributeWindow, register: str) 
             Delta.append(t._replace(guard=guard, writes=writes, target=waiting))
     for op, target in ((pred.Operator.LT, waiting), (pred.Operator.EQ, end)):
         going_on = pred.RegisterComparison(op, PLACE, until)
-        Delta.append(Step(waiting, going_on, NO_LABELS, NONE, target))
+        Delta.append(GuardedTransition(waiting, going_on, NO_LABELS, NONE, target))
     R = A.R | {register}
     return replace(A, states=end + 1, Delta=distinct(Delta), F=frozenset({end}), R=R)
 

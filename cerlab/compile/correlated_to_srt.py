@@ -28,9 +28,9 @@ from cerlab.automata.automaton import Mark, Vcea
 from cerlab.automata.compose import both, in_any_order, quotient, remember, strict, unless
 from cerlab.automata.explore import reachable, successors_by, trim
 from cerlab.automata.labelled import (
+    GuardedTransition,
     Label,
     LabelledSrt,
-    Step,
     held,
     labels_later,
     labels_to_marks,
@@ -133,7 +133,7 @@ def restrict(A: LabelledSrt, condition: Correlation, name: Callable[[str], str])
     sides = _sides(condition, name)
     later = labels_later(A)
 
-    def follow(knowledge: Knowledge, t: Step) -> Iterator[tuple[Label, Knowledge]]:
+    def follow(knowledge: Knowledge, t: GuardedTransition) -> Iterator[tuple[Label, Knowledge]]:
         for when, writes, then in _read(*sides, knowledge, t.labels, later[t.target]):
             if when != pred.FALSE:
                 yield Label(pred.all_of((t.guard, when)), t.labels, t.writes | writes), then
@@ -280,7 +280,7 @@ def why_unbounded(A: LabelledSrt, condition: Correlation) -> str | None:
     return None
 
 
-def _repeats(A: LabelledSrt, t: Step) -> bool:
+def _repeats(A: LabelledSrt, t: GuardedTransition) -> bool:
     return t.source in reachable({t.target}, successors_by((s.source, s.target) for s in A.Delta))
 
 

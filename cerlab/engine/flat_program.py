@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cerlab.automata.deterministic import Deterministic
-from cerlab.automata.explicit import DEAD, SKIP, Mealy, Move, Step, mealy_of
+from cerlab.automata.explicit import DEAD, SKIP, Mealy, Move, StepMoves, mealy_of
 from cerlab.automata.explore import reachable, successors_by
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.computed import cached_property
@@ -139,9 +139,9 @@ class Program:
 class _Column(NamedTuple):
     """All that a symbol does."""
 
-    begin: tuple[Step, ...]  # by idle state
+    begin: tuple[StepMoves, ...]  # by idle state
     wait: tuple[int, ...]  # by idle state
-    step: tuple[Step, ...]  # by state
+    step: tuple[StepMoves, ...]  # by state
 
 
 class _Op(NamedTuple):
@@ -197,7 +197,7 @@ def _is_nothing(column: _Column) -> bool:
     )
 
 
-def _stays(q: int, step: Step) -> bool:
+def _stays(q: int, step: StepMoves) -> bool:
     """Return whether runs in a state that skip an event stay there without an answer."""
     return Move(SKIP, q, False) in step
 

@@ -15,7 +15,7 @@ from typing import Any
 from cerlab.budget import poll
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.conversion import (
-    Reading,
+    RowReading,
     conform_event,
     duplicate_column,
     no_type,
@@ -41,7 +41,7 @@ _ROWS = 1 << 16
 """Rows that are read at once."""
 
 
-def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[Event]:
+def table_events(table: Any, reading: RowReading, *, before: int = 0) -> Iterator[Event]:
     """The rows of a pyarrow Table as events; rows count from 1, after `before` others.
 
     Raises `BadData` for a missing type column, two columns of a name, and columns of nested types;
@@ -79,7 +79,7 @@ def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[E
                 reading.reject(_row_text(batch, row - first), error)
 
 
-def events_between(table: Any, reading: Reading, *, before: int = 0) -> Between:
+def events_between(table: Any, reading: RowReading, *, before: int = 0) -> Between:
     """Return a function that makes events of the rows between two places, as `table_events`."""
     return lambda start, stop: table_events(
         table.slice(start, stop - start), reading, before=before + start
@@ -104,7 +104,7 @@ def names_of(table: Any, type_name: str | None, file: str) -> list[str]:
 
 
 def _event(
-    event_type: Value, stream: Value, attributes: Mapping[str, Value], reading: Reading, row: int
+    event_type: Value, stream: Value, attributes: Mapping[str, Value], reading: RowReading, row: int
 ) -> Event:
     if not isinstance(event_type, str) or not event_type:
         raise BadData(

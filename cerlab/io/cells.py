@@ -8,9 +8,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData
-from cerlab.io.conversion import Place, Reading, convert, typed_event
+from cerlab.io.conversion import Place, RowReading, convert, typed_event
 from cerlab.io.declared import declared_types
-from cerlab.io.parts import Part, Quoted, Refused, Rows, TextRow, batched
+from cerlab.io.parts import Part, Quoted, Refused, RowPart, TextRow, batched
 from cerlab.model.columns import encode_text, is_text, values_of
 from cerlab.model.event import AttributeType, Event, Value
 
@@ -24,7 +24,7 @@ class CellReader(ABC):
     sparse: bool
     """Whether all rows have all columns, and those of other event types are empty."""
 
-    def __init__(self, reading: Reading, types: ColumnTypes) -> None:
+    def __init__(self, reading: RowReading, types: ColumnTypes) -> None:
         self._reading = reading
         self._types = types
         self._declared = None if reading.schema is None else declared_types(reading.schema)
@@ -87,7 +87,7 @@ class CellReader(ABC):
             columns["type"] = encode_text(text_array([row.type for row in rows]))
             if any(row.stream is not None for row in rows):
                 columns["stream"] = encode_text(text_array([row.stream for row in rows]))
-            yield Rows(columns, len(rows), *_shapes(rows))
+            yield RowPart(columns, len(rows), *_shapes(rows))
             return
 
     def with_types(self, columns: dict[str, Any], quoted: set[str]) -> dict[str, Any]:

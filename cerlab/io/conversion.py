@@ -42,7 +42,7 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RowReading:
     """The source of rows and the options of `cerlab.io.read`, which every reader of rows takes."""
 
     file: str
@@ -121,6 +121,16 @@ def too_large(noun: str, place: DataPlace) -> BadData:
         f"{noun} needs more than 64 bits",
         place=place,
         hint="read it as text: in quotes in NDJSON and CORE's text form, or by a schema",
+    )
+
+
+def types_differ(kind: object, before: object, place: DataPlace, where: str = "") -> BadData:
+    """Return the error of a column with values of two types; `where` is the file of the first."""
+    return BadData(
+        "CER0784",
+        f"some values are {before}{where and f' (in {where})'}, others {kind}",
+        place=place,
+        hint="write the column with one type",
     )
 
 
@@ -255,7 +265,7 @@ def declared_event(schema: Schema, name: str, stream: str | None, place: Place) 
     return declaration
 
 
-def conform_event(event: Event, reading: Reading, row: int) -> Event:
+def conform_event(event: Event, reading: RowReading, row: int) -> Event:
     """An event with typed values, checked against a schema if there is one."""
     if reading.schema is None:
         return event
@@ -267,7 +277,7 @@ def typed_event(
     stream: str | None,
     cells: Mapping[str, T],
     value_of: Callable[[T, AttributeType, Place], Value],
-    reading: Reading,
+    reading: RowReading,
     row: int,
     *,
     column: str | None = None,

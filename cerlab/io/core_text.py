@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from cerlab.errors import BadData, UsageError
 from cerlab.io.cells import CellReader
-from cerlab.io.conversion import Reading, twice
+from cerlab.io.conversion import RowReading, twice
 from cerlab.io.formats import Format, Head, register
-from cerlab.io.parts import Quoted, Refused, Rows, TextRow, line_ends, lone_returns, one_array
+from cerlab.io.parts import Quoted, Refused, RowPart, TextRow, line_ends, lone_returns, one_array
 from cerlab.io.written import cannot_hold, check_plain, checked_cells, place_of
 from cerlab.model.columns import array_from, array_of, encode_text, order_of
 from cerlab.model.event import Duration, Event, Timestamp, TypeColumn, Value
@@ -214,7 +214,7 @@ def heads(column: Any) -> tuple[list[str], list[str | None]]:
     return [m[2] for m in matches if m], [m[1] for m in matches if m]
 
 
-def text_rows(lines: Iterable[str], reading: Reading, *, before: int) -> Iterator[TextRow]:
+def text_rows(lines: Iterable[str], reading: RowReading, *, before: int) -> Iterator[TextRow]:
     """Yield the rows of some lines after `before` others; bad rows go to ``reading``.
 
     Raises `BadData` with file, row and attribute.
@@ -230,7 +230,7 @@ def text_rows(lines: Iterable[str], reading: Reading, *, before: int) -> Iterato
             reading.reject(line, error)
 
 
-def _text_row(text: str, line: str, reading: Reading, row: int) -> TextRow:
+def _text_row(text: str, line: str, reading: RowReading, row: int) -> TextRow:
     match = _LINE.fullmatch(text)
     if match is None:
         raise BadData(
@@ -248,7 +248,7 @@ def _text_row(text: str, line: str, reading: Reading, row: int) -> TextRow:
     return TextRow(row, line, event_type, stream, cells)
 
 
-def _pairs(inside: str, reading: Reading, row: int) -> dict[str, str | None]:
+def _pairs(inside: str, reading: RowReading, row: int) -> dict[str, str | None]:
     pairs: dict[str, str | None] = {}
     at, more = 0, bool(inside.strip())
     while more:
@@ -311,7 +311,7 @@ def _value(value: Value) -> str:
 class _CoreReader(CellReader):
     sparse = False
 
-    def __init__(self, reading: Reading, types: ColumnTypes) -> None:
+    def __init__(self, reading: RowReading, types: ColumnTypes) -> None:
         super().__init__(reading, types)
         if isinstance(reading.type_name, TypeColumn):
             message = "in CORE's text form types stand before the brackets, not in a column"
@@ -320,7 +320,7 @@ class _CoreReader(CellReader):
     def may_be_cut(self, data: bytes) -> bool:
         return True
 
-    def rows(self, data: bytes) -> Rows:
+    def rows(self, data: bytes) -> RowPart:
         from cerlab.io.column_types import text_array
 
         read = line_columns(data)
@@ -339,7 +339,7 @@ class _CoreReader(CellReader):
             columns["type"] = encode_text(text_array(types).take(head.indices))
             if any(streams):
                 columns["stream"] = encode_text(text_array(streams).take(head.indices))
-            return Rows(columns, len(head), names, read.shape)
+            return RowPart(columns, len(head), names, read.shape)
 
     def _text_rows(self, lines: Iterable[str], before: int, *, last: bool) -> Iterator[TextRow]:
         return text_rows(lines, self._reading, before=before)
@@ -372,7 +372,7 @@ def _write(stream: Stream, file: TextIO) -> None:
     file.writelines(format_event(event) + "\n" for event in events)
 
 
-def _open(head: Head, reading: Reading, types: ColumnTypes) -> tuple[_CoreReader, bytes, int]:
+def _open(head: Head, reading: RowReading, types: ColumnTypes) -> tuple[_CoreReader, bytes, int]:
     return _CoreReader(reading, types), head.data, head.before
 
 

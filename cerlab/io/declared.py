@@ -9,8 +9,8 @@ from typing import Any
 
 from cerlab.errors import BadData, DataPlace
 from cerlab.io import arrow
-from cerlab.io.conversion import Reading, convert
-from cerlab.io.parts import Refused, Rows
+from cerlab.io.conversion import RowReading, convert
+from cerlab.io.parts import Refused, RowPart
 from cerlab.model.columns import (
     Column,
     Columns,
@@ -38,21 +38,21 @@ def declared_types(schema: Schema) -> dict[str, AttributeType] | None:
     return types
 
 
-def table_columns(table: Any, reading: Reading) -> Mapping[str, Column] | None:
+def table_columns(table: Any, reading: RowReading) -> Mapping[str, Column] | None:
     """Return the columns of the events of a table; None where the reader of rows has to look."""
     columns = arrow.plain_columns(table, reading.type_name, reading.file)
     if columns is None or reading.schema is None:
         return columns
     names = tuple(name for name in columns if name not in ("type", "stream"))
     try:
-        rows = Rows(dict(columns), table.num_rows, (names,))
+        rows = RowPart(dict(columns), table.num_rows, (names,))
         declared = declared_rows(rows, reading.schema).columns
         return Columns(declared, declared.__getitem__, columns.source)
     except (BadData, Refused):
         return None
 
 
-def declared_rows(rows: Rows, schema: Schema, *, sparse: bool = False) -> Rows:
+def declared_rows(rows: RowPart, schema: Schema, *, sparse: bool = False) -> RowPart:
     """The rows with values of their declared types.
 
     If `sparse`, as in CSV, an attribute may be NULL where the event type has none of that name,
@@ -79,8 +79,8 @@ def declared_rows(rows: Rows, schema: Schema, *, sparse: bool = False) -> Rows:
     names_in_use = {"type", "stream"}.union(*names)
     columns = {name: column for name, column in columns.items() if name in names_in_use}
     if len(set(names)) == 1:
-        return Rows(columns, rows.count, (names[0],))
-    return Rows(
+        return RowPart(columns, rows.count, (names[0],))
+    return RowPart(
         columns, rows.count, tuple(names), _group_numbers([where() for *_, where in groups])
     )
 
@@ -142,7 +142,7 @@ Where = Callable[[], Any]
 
 
 def _groups(
-    rows: Rows, schema: Schema
+    rows: RowPart, schema: Schema
 ) -> Iterator[tuple[EventDeclaration, tuple[str, ...], Where]]:
     """For the events of one type, stream and shape: their declaration, their names, where."""
     import numpy as np

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from cerlab.errors import BadData
 from cerlab.io.cells import CellReader
 from cerlab.io.conversion import (
-    Reading,
+    RowReading,
     check_text,
     declared_event,
     duplicate_column,
@@ -34,7 +34,7 @@ from cerlab.io.formats import Format, Head, register
 from cerlab.io.options import empty
 from cerlab.io.parts import (
     Refused,
-    Rows,
+    RowPart,
     TextRow,
     has_plain_quotes,
     line_offset,
@@ -74,7 +74,7 @@ class Header(NamedTuple):
         return self.names[: len(self.names) - len(self.keys)]
 
 
-def read_header(lines: Iterable[str], reading: Reading, *, before: int = 0) -> Header:
+def read_header(lines: Iterable[str], reading: RowReading, *, before: int = 0) -> Header:
     """Return the header of a CSV text after some lines; raises `BadData` with its place."""
     file, schema, type_name = reading.file, reading.schema, reading.type_name
     type_column = type_name if isinstance(type_name, TypeColumn) else "type"
@@ -127,7 +127,7 @@ def _header_line(lines: Iterator[str], type_column: str, start: int) -> tuple[in
     return start, "", ","
 
 
-def _no_csv(error: csv.Error, reading: Reading, row: int) -> BadData:
+def _no_csv(error: csv.Error, reading: RowReading, row: int) -> BadData:
     return BadData(
         "CER0737",
         f"this is not CSV: {error}",
@@ -226,7 +226,7 @@ class Unfinished(Exception):
 
 
 def text_rows(
-    lines: Iterable[str], header: Header, reading: Reading, *, before: int, last: bool
+    lines: Iterable[str], header: Header, reading: RowReading, *, before: int, last: bool
 ) -> Iterator[TextRow]:
     """Yield the rows of some lines after `before` others; bad rows go to ``reading``.
 
@@ -242,7 +242,7 @@ def text_rows(
 
 
 def _rows(
-    lines: Iterable[str], delimiter: str, reading: Reading, *, before: int, last: bool
+    lines: Iterable[str], delimiter: str, reading: RowReading, *, before: int, last: bool
 ) -> Iterator[tuple[int, list[str], str]]:
     """Yield the lines where rows begin, their cells, and their text; bad rows go to ``reading``."""
     row_lines: list[str] = []
@@ -270,7 +270,9 @@ def _recording(lines: Iterable[str], record: list[str]) -> Iterator[str]:
         yield line
 
 
-def _text_row(cells: list[str], text: str, header: Header, reading: Reading, row: int) -> TextRow:
+def _text_row(
+    cells: list[str], text: str, header: Header, reading: RowReading, row: int
+) -> TextRow:
     if header.positional:
         return _row_by_position(cells, text, reading, row)
     _check_length(cells, header.written, reading, row)
@@ -287,7 +289,7 @@ def _text_row(cells: list[str], text: str, header: Header, reading: Reading, row
     return TextRow(row, text, event_type, values.pop("stream", None), values)
 
 
-def _row_by_position(cells: list[str], text: str, reading: Reading, row: int) -> TextRow:
+def _row_by_position(cells: list[str], text: str, reading: RowReading, row: int) -> TextRow:
     assert reading.schema is not None
     place = partial(reading.place, row)
     declaration = declared_event(reading.schema, cells[0].strip(), None, place)
@@ -298,7 +300,9 @@ def _row_by_position(cells: list[str], text: str, reading: Reading, row: int) ->
     return TextRow(row, text, declaration.name, None, {**values, **keys})
 
 
-def _check_length(cells: Sequence[str], names: Sequence[str], reading: Reading, row: int) -> None:
+def _check_length(
+    cells: Sequence[str], names: Sequence[str], reading: RowReading, row: int
+) -> None:
     if len(cells) < len(names):
         raise BadData(
             "CER0738",
@@ -318,14 +322,14 @@ def _check_length(cells: Sequence[str], names: Sequence[str], reading: Reading, 
 class _CsvReader(CellReader):
     sparse = True
 
-    def __init__(self, header: Header, reading: Reading, types: ColumnTypes) -> None:
+    def __init__(self, header: Header, reading: RowReading, types: ColumnTypes) -> None:
         super().__init__(reading, types)
         self._header = header
 
     def may_be_cut(self, data: bytes) -> bool:
         return b'"' not in data
 
-    def rows(self, data: bytes) -> Rows:
+    def rows(self, data: bytes) -> RowPart:
         columns = text_columns(data, self._header, self._known())
         count = len(next(iter(columns.values())))
         types = _event_types(columns.pop("type", None), type_of_all(self._reading.type_name), count)
@@ -335,7 +339,7 @@ class _CsvReader(CellReader):
             names = tuple(columns)
             if streams is not None:
                 columns["stream"] = encode_text(streams)
-            return Rows({**columns, "type": types}, count, (names,))
+            return RowPart({**columns, "type": types}, count, (names,))
 
     def _known(self) -> dict[str, Any]:
         """Return the types of columns that pyarrow may read as they are, or text as codes."""
@@ -360,7 +364,7 @@ def _event_types(texts: Any, type_name: str | None, count: int) -> Any:
     return encode_text(pc.coalesce(texts, decoded(constant_text(type_name, count))))
 
 
-def _open(head: Head, reading: Reading, types: ColumnTypes) -> tuple[_CsvReader, bytes, int]:
+def _open(head: Head, reading: RowReading, types: ColumnTypes) -> tuple[_CsvReader, bytes, int]:
     """Return the reader of a CSV, and the lines of its first blocks below the header."""
     data = head.data
     while True:

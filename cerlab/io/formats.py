@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 if TYPE_CHECKING:
     from cerlab.io.arrow import ColumnFile
     from cerlab.io.column_types import ColumnTypes
-    from cerlab.io.conversion import Reading
-    from cerlab.io.parts import Part, Rows
+    from cerlab.io.conversion import RowReading
+    from cerlab.io.parts import Part, RowPart
     from cerlab.model.stream import Stream
 
 COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
@@ -24,7 +24,7 @@ class TextReader(Protocol):
     sparse: bool
     """Whether all rows have all columns, and those of other event types are empty."""
 
-    def rows(self, data: bytes) -> Rows:
+    def rows(self, data: bytes) -> RowPart:
         """Return the events of a block by columns; raises `Refused` for one with odd lines."""
 
     def may_be_cut(self, data: bytes) -> bool:
@@ -56,7 +56,7 @@ class Format:
     """Whether a line is the first one of such a text; None for CSV, which other texts are."""
     has_cells: bool = False
     """Whether the values of a text have the types of their columns."""
-    reader: Callable[[Head, Reading, ColumnTypes], tuple[TextReader, bytes, int]] | None = None
+    reader: Callable[[Head, RowReading, ColumnTypes], tuple[TextReader, bytes, int]] | None = None
     """Returns a reader, the lines that are left to read, and the lines before them."""
     columns: type[ColumnFile] | None = None
     write: Callable[[Stream, TextIO], None] | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from cerlab.errors import BadData
 from cerlab.io.answers import row_text
 from cerlab.io.conversion import (
-    Reading,
+    RowReading,
     conform_event,
     duplicate_column,
     no_type_column,
@@ -19,7 +19,16 @@ from cerlab.io.conversion import (
     twice,
 )
 from cerlab.io.formats import Format, Head, register
-from cerlab.io.parts import Part, Refused, Rows, batched, is_utf_8, line_ends, one_array, with_keys
+from cerlab.io.parts import (
+    Part,
+    Refused,
+    RowPart,
+    batched,
+    is_utf_8,
+    line_ends,
+    one_array,
+    with_keys,
+)
 from cerlab.io.text_writer import ndjson_rows
 from cerlab.io.written import cannot_hold, check_names, place_of, type_of
 from cerlab.model.columns import (
@@ -51,13 +60,13 @@ if TYPE_CHECKING:
 class Reader:
     """Blocks of lines by pyarrow, which takes the texts of some columns for moments."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: RowReading) -> None:
         self._type_name = reading.type_name
         self._keys = reading.keys
         self._texts: set[str] = set()
         """The columns whose texts look like moments; they stay text."""
 
-    def rows(self, data: bytes) -> Rows:
+    def rows(self, data: bytes) -> RowPart:
         """Return the events of whole lines.
 
         Raises `Refused` where pyarrow would read something else than `read_lines`: an integer
@@ -92,7 +101,7 @@ class Reader:
         if stream is not None and not (_is_text(stream) or pa.types.is_null(stream.type)):
             raise Refused
         attributes = [name for name in columns if name not in ("type", "stream")]
-        return Rows(columns, lines, *_shapes(attributes, missing, lines))
+        return RowPart(columns, lines, *_shapes(attributes, missing, lines))
 
     def _table(self, data: bytes) -> Any:
         import pyarrow as pa
@@ -222,7 +231,7 @@ def _shapes(
     return tuple(tuple(n for n in names if n not in a) for a in absent), shape
 
 
-def read_lines(lines: Iterable[str], reading: Reading, *, before: int = 0) -> Iterator[Event]:
+def read_lines(lines: Iterable[str], reading: RowReading, *, before: int = 0) -> Iterator[Event]:
     """Yield the events of some lines after `before` others.
 
     Raises `BadData` with file, row and, if it is known, key.
@@ -242,7 +251,7 @@ def begins_array(line: str) -> bool:
     return line.lstrip("\ufeff \t").startswith("[")
 
 
-def read_array(text: str, reading: Reading) -> Iterator[Event]:
+def read_array(text: str, reading: RowReading) -> Iterator[Event]:
     """Yield the events of a JSON array of objects; rows count its elements.
 
     Raises `BadData` as `read_lines`, also for an array that is cut short.
@@ -270,7 +279,7 @@ def read_array(text: str, reading: Reading) -> Iterator[Event]:
         raise _no_array(f"more text after the array, at character {at + 1}", reading, row)
 
 
-def _no_array(reason: str, reading: Reading, row: int) -> BadData:
+def _no_array(reason: str, reading: RowReading, row: int) -> BadData:
     return BadData(
         "CER0733",
         f"this is not JSON: {reason}",
@@ -286,7 +295,7 @@ def _next(text: str, at: int) -> int:
     return at
 
 
-def _event(line: str, reading: Reading, row: int) -> Event:
+def _event(line: str, reading: RowReading, row: int) -> Event:
     type_name = reading.type_name
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -346,11 +355,11 @@ class _NdjsonReader:
 
     sparse = False
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: RowReading) -> None:
         self._reading = reading
         self._reader = Reader(reading)
 
-    def rows(self, data: bytes) -> Rows:
+    def rows(self, data: bytes) -> RowPart:
         return self._reader.rows(data)
 
     def may_be_cut(self, data: bytes) -> bool:
@@ -375,7 +384,7 @@ def _plain_table(stream: Stream, names: Sequence[str]) -> Any | None:
     import pyarrow.compute as pc
 
     columns, types = stream.columns, pa.types
-    if columns.source is None or stream.schema is not None:
+    if not columns.complete or stream.schema is not None:
         return None
     table = {}
     for name in ("type", *(name for name in columns if name == "stream"), *names):
@@ -406,7 +415,7 @@ def _line_of(event: Event, n: int, schema: Schema | None) -> str:
     return row_text({"type": event.type, **stream, **event.attributes})
 
 
-def _open(head: Head, reading: Reading, types: ColumnTypes) -> tuple[_NdjsonReader, bytes, int]:
+def _open(head: Head, reading: RowReading, types: ColumnTypes) -> tuple[_NdjsonReader, bytes, int]:
     return _NdjsonReader(reading), head.data, head.before
 
 

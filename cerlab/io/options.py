@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypedDict
 
 from cerlab.errors import BadData, DataPlace, UsageError
-from cerlab.io.conversion import OnBadRow, Reading
+from cerlab.io.conversion import OnBadRow, RowReading
 from cerlab.io.output import AnyPath, refuse_same, whole_text
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.event import Schema, TypeColumn
@@ -93,9 +93,9 @@ class TableOptions:
         """The time attribute; raises as `axis_of_options`."""
         return axis_of_options(self.time, self.unit)
 
-    def reading(self, source: str, on_bad_row: OnBadRow | None = None) -> Reading:
+    def reading(self, source: str, on_bad_row: OnBadRow | None = None) -> RowReading:
         """Options of readers of rows; `source` is named in errors."""
-        return Reading(source, as_schema(self.schema), on_bad_row, self.type)
+        return RowReading(source, as_schema(self.schema), on_bad_row, self.type)
 
 
 @dataclass(frozen=True, slots=True)

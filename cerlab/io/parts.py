@@ -123,7 +123,7 @@ T = TypeVar("T", Event, TextRow)
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowPart:
     """Events by columns: ``type``, perhaps ``stream``, and attributes."""
 
     columns: dict[str, Column]
@@ -132,6 +132,10 @@ class Rows:
     """The attributes that the events of each shape have, in order."""
     shape: Any = None
     """The shape of each event, integers; None where there is one."""
+
+    def has_all(self, attributes: Sequence[str]) -> bool:
+        """Return whether each event has these attributes, in this order, and no others."""
+        return self.shape is None and self.names == (tuple(attributes),)
 
     def events(self) -> Iterator[Event]:
         """Yield the events; raises `ResourceLimit` where a limit is reached."""
@@ -158,32 +162,32 @@ class Rows:
         """Yield the events from `start` on, before `stop`; raises as `events`."""
         return self.between(start, stop).events()
 
-    def between(self, start: int, stop: int) -> Rows:
+    def between(self, start: int, stop: int) -> RowPart:
         """Return the rows from `start` on, before `stop`, which are at most as many as these."""
         if start == 0 and stop == self.count:
             return self
         columns = {name: column[start:stop] for name, column in self.columns.items()}
         shape = None if self.shape is None else self.shape[start:stop]
-        return Rows(columns, stop - start, self.names, shape)
+        return RowPart(columns, stop - start, self.names, shape)
 
-    def slices(self, size: int) -> Iterator[Rows]:
+    def slices(self, size: int) -> Iterator[RowPart]:
         """Yield the same rows in parts of at most `size`."""
         for begin in range(0, max(self.count, 1), size):
             yield self.between(begin, min(begin + size, self.count))
 
 
-Part: TypeAlias = Rows | list[Event]
+Part: TypeAlias = RowPart | list[Event]
 """Some events, one after the other."""
 
 
 def length(part: Part) -> int:
     """Return how many events there are in a part."""
-    return part.count if isinstance(part, Rows) else len(part)
+    return part.count if isinstance(part, RowPart) else len(part)
 
 
 def events_of(part: Part) -> Iterable[Event]:
     """Return the events of a part."""
-    return part.events() if isinstance(part, Rows) else part
+    return part.events() if isinstance(part, RowPart) else part
 
 
 def batched(events: Iterator[T], size: int) -> Iterator[list[T]]:
@@ -231,7 +235,7 @@ def part_groups(parts: Iterable[Part], size: int) -> Iterator[list[Part]]:
 def in_sizes(parts: Iterable[Part], size: int) -> Iterator[Part]:
     """Yield the events of some parts in parts of at most `size`."""
     for part in parts:
-        if isinstance(part, Rows):
+        if isinstance(part, RowPart):
             yield from part.slices(size)
         else:
             yield from (part[n : n + size] for n in range(0, len(part), size))
@@ -257,19 +261,24 @@ def stream_of(
         for part in parts:
             first, last = max(start - before, 0), min(stop - before, length(part))
             if first < last:
-                rows = part.between(first, last) if isinstance(part, Rows) else part[first:last]
+                rows = part.between(first, last) if isinstance(part, RowPart) else part[first:last]
                 yield from events_of(rows)
             before += length(part)
 
     names = dict.fromkeys(name for part in parts for name in column_names(part))
-    columns = Columns(names, lambda name: concat_columns([column_of(p, name) for p in parts]))
+    attributes = [name for name in names if name not in ("type", "stream")]
+    columns = Columns(
+        names,
+        lambda name: concat_columns([column_of(p, name) for p in parts]),
+        complete=all(isinstance(p, RowPart) and p.has_all(attributes) for p in parts),
+    )
     count = sum(map(length, parts))
     return kind.from_columns(columns, count, load, time=axis, schema=schema, between=between)
 
 
 def column_names(part: Part) -> Iterable[str]:
     """Return the columns of a part: ``type``, perhaps ``stream``, and attributes."""
-    if isinstance(part, Rows):
+    if isinstance(part, RowPart):
         return part.columns
     names = dict.fromkeys(name for event in part for name in event.attributes)
     streams = ("stream",) if any(event.stream is not None for event in part) else ()

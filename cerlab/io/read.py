@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from cerlab.budget import poll
 from cerlab.errors import UsageError, keywords_by_name, needed, refuse_misspelt
 from cerlab.io import arrow
-from cerlab.io.conversion import Reading, conform_event, warn_of_column
+from cerlab.io.conversion import RowReading, conform_event, warn_of_column
 from cerlab.io.declared import table_columns
 from cerlab.io.named_columns import arrow_column
 from cerlab.io.names import Named, names_files
@@ -22,7 +22,7 @@ from cerlab.io.options import (
     TableOptions,
     type_option,
 )
-from cerlab.io.parts import POLLED, Part, Rows, stream_of, with_keys
+from cerlab.io.parts import POLLED, Part, RowPart, stream_of, with_keys
 from cerlab.io.readers import short_events, short_streams
 from cerlab.io.source import SIZE, Source, Watch, as_source
 from cerlab.logic.ceql.parser import as_schema
@@ -114,7 +114,7 @@ class Stream(Events):
         if len(own) < len(records):
             own = events_of_dicts(records, type)
             if schema is not None:
-                reading = Reading("the events", schema)
+                reading = RowReading("the events", schema)
                 own = tuple(conform_event(event, reading, n) for n, event in enumerate(own, 1))
         super().__init__(own, time=axis, schema=schema, until=until)
 
@@ -178,7 +178,7 @@ class Stream(Events):
         if schema is None:
             return stream
         schema = as_schema(schema)
-        reading = Reading("the events", schema)
+        reading = RowReading("the events", schema)
         valid_events = [conform_event(event, reading, n) for n, event in enumerate(stream, 1)]
         return cls(valid_events, time=stream.time, schema=schema)
 
@@ -325,7 +325,7 @@ def _order(stream: Events, axis: TimeAxis) -> NDArray[np.int64]:
     return order_of(np.array(times, object))
 
 
-def _table_stream(table: Any, reading: Reading, axis: TimeAxis | None) -> Stream:
+def _table_stream(table: Any, reading: RowReading, axis: TimeAxis | None) -> Stream:
     """Column by column where that is safe, else row by row."""
 
     load = partial(arrow.table_events, table, reading)
@@ -406,7 +406,7 @@ def _no_events(value: Any) -> UsageError:
     )
 
 
-def rows_of_dicts(dicts: Sequence[Any]) -> Rows | None:
+def rows_of_dicts(dicts: Sequence[Any]) -> RowPart | None:
     """The events of some dicts by columns of values, ``type`` and ``stream`` last.
 
     None where each has to be looked at: what is no dict, keys and values that are no text and no
@@ -442,4 +442,4 @@ def rows_of_dicts(dicts: Sequence[Any]) -> Rows | None:
     numbers = {shape: n for n, shape in enumerate(shapes)}
     attributes = tuple(tuple(n for n in shape if n not in ("type", "stream")) for shape in shapes)
     shape = array("B", map(numbers.__getitem__, map(tuple, dicts))) if len(shapes) > 1 else None
-    return Rows(columns, len(dicts), attributes, shape)
+    return RowPart(columns, len(dicts), attributes, shape)

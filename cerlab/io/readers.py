@@ -10,14 +10,14 @@ from typing import TypeVar, Unpack
 from cerlab.budget import poll
 from cerlab.errors import BadData, UsageError
 from cerlab.io import arrow
-from cerlab.io.conversion import Reading
+from cerlab.io.conversion import RowReading
 from cerlab.io.declared import table_columns
 from cerlab.io.file import File
 from cerlab.io.names import Named
 from cerlab.io.options import FileOptions, HowToReadFile, open_quarantine
 from cerlab.io.parts import (
     Part,
-    Rows,
+    RowPart,
     batched,
     in_sizes,
     part_groups,
@@ -78,7 +78,7 @@ def short_streams(
     source = as_source(sources, options.format)
     if source.is_pipe:
         for part in in_sizes(arriving_parts(source.files[0], options, before_reading), size):
-            some = [*part.events()] if isinstance(part, Rows) and part.count <= FEW else part
+            some = [*part.events()] if isinstance(part, RowPart) and part.count <= FEW else part
             yield stream_of([some], axis, schema, kind)
         return
     if source.holds_columns:
@@ -99,7 +99,7 @@ def short_streams(
 def _of_columns(
     kind: type[S],
     file: arrow.ColumnFile,
-    reading: Reading,
+    reading: RowReading,
     axis: TimeAxis | None,
     size: int,
     names: Collection[str] | None,

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from cerlab.computed import cached_property
 from cerlab.errors import BadData, DataPlace
 from cerlab.io import arrow
-from cerlab.io.conversion import Key, OnBadRow, Reading, twice
+from cerlab.io.conversion import Key, OnBadRow, RowReading, twice, types_differ
 from cerlab.io.declared import AS_WRITTEN, declared_types, table_columns
 from cerlab.io.file import File
 from cerlab.io.names import AnyPath, Named, files_of
 from cerlab.io.options import FileOptions, open_quarantine
 from cerlab.io.parts import (
     Part,
-    Rows,
+    RowPart,
     batched,
     column_names,
     column_of,
@@ -106,12 +106,8 @@ class Source:
                     continue
                 before, where = seen.setdefault(column.name, (kind, file.name))
                 if kind != before:
-                    raise BadData(
-                        "CER0784",
-                        f"the column holds {kind}, and {before} in {where}",
-                        place=DataPlace(file.name, None, column.name),
-                        hint="write the column with one type in all files",
-                    )
+                    place = DataPlace(file.name, None, column.name)
+                    raise types_differ(kind, before, place, where)
 
     @property
     def length(self) -> int | None:
@@ -208,7 +204,7 @@ class Source:
 
     def reading(
         self, file: File, options: FileOptions, on_bad_row: OnBadRow | None = None
-    ) -> Reading:
+    ) -> RowReading:
         """Return the options of readers for a file, with the keys of its folders.
 
         Under a schema a key is text where its attribute is written so.
@@ -346,10 +342,10 @@ def widened_part(part: Part, types: ColumnTypes) -> Part:
     """Return a part with the types that the columns of all texts have."""
     if isinstance(part, list):
         return [replace(e, attributes=types.widened_values(e.attributes)) for e in part]
-    return Rows(types.widened(part.columns), part.count, part.names, part.shape)
+    return RowPart(types.widened(part.columns), part.count, part.names, part.shape)
 
 
-def _table_parts(file: File, reading: Reading) -> Iterator[Part]:
+def _table_parts(file: File, reading: RowReading) -> Iterator[Part]:
     """Yield the rows of a file of columns: by columns where all can be, else row by row."""
     table = with_keys(file.columns.table(), reading.keys)
     columns = table_columns(table, reading)
@@ -361,7 +357,7 @@ def _table_parts(file: File, reading: Reading) -> Iterator[Part]:
         yield from batched(arrow.table_events(table, reading), SIZE)
         return
     names = tuple(name for name in arrays if name not in ("type", "stream"))
-    yield Rows(arrays, table.num_rows, (names,))
+    yield RowPart(arrays, table.num_rows, (names,))
 
 
 def time_of_schema(schema: Schema | None) -> TimeAxis | None:

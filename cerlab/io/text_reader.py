@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from cerlab.budget import poll
 from cerlab.errors import BadData, UsageError
 from cerlab.io import core_text, delimited, ndjson
-from cerlab.io.conversion import Reading, check_text, typed_cells
+from cerlab.io.conversion import RowReading, check_text, typed_cells
 from cerlab.io.declared import declared_rows
 from cerlab.io.formats import (
     FORMATS,
@@ -107,7 +107,7 @@ class Blocks:
 
 
 def text_parts(
-    blocks: Blocks, kind: str | None, reading: Reading, types: ColumnTypes
+    blocks: Blocks, kind: str | None, reading: RowReading, types: ColumnTypes
 ) -> Iterator[Part]:
     """Yield the events of a text of CSV, NDJSON or CORE's form, of a `kind` if it is known.
 
@@ -176,7 +176,7 @@ def text_parts(
         block = next_block()
 
 
-def _too_long(reading: Reading, row: int) -> BadData:
+def _too_long(reading: RowReading, row: int) -> BadData:
     return BadData(
         "CER0735",
         f"the line has more than {LONGEST >> 20} MiB",
@@ -185,7 +185,7 @@ def _too_long(reading: Reading, row: int) -> BadData:
     )
 
 
-def plain_events(data: bytes, kind: str, reading: Reading) -> list[Event]:
+def plain_events(data: bytes, kind: str, reading: RowReading) -> list[Event]:
     """Return the events of a short text as `text_parts`, without NumPy and Arrow.
 
     Moments lose their zone. Raises `BadData` for a row that cannot be read, or for no lines.
@@ -212,7 +212,7 @@ def plain_events(data: bytes, kind: str, reading: Reading) -> list[Event]:
 
 
 def _parts(
-    format: TextReader, reading: Reading, data: bytes, before: int, *, last: bool
+    format: TextReader, reading: RowReading, data: bytes, before: int, *, last: bool
 ) -> Iterator[Part]:
     """Yield the events of whole lines after `before` others."""
     poll(2 * len(data))
@@ -237,7 +237,7 @@ def _parts(
     yield from format.lines(lines, before, last=last, size=LINES)
 
 
-def _lines(data: bytes, before: int, reading: Reading) -> Iterator[str]:
+def _lines(data: bytes, before: int, reading: RowReading) -> Iterator[str]:
     """Yield the lines after the first `before`; raises `BadData` for bytes that are not text.
 
     Where bad rows are set aside, that is left to the readers, who know which lines are a row.

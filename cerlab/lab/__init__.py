@@ -20,7 +20,7 @@ from cerlab.api.questions import as_row_pattern
 from cerlab.api.timelines import STAGES, stage
 from cerlab.compile.pattern import Pattern, SremoPattern, any_pattern
 from cerlab.errors import BadData, CerlabError, SourcePlace, Unsupported, UsageError
-from cerlab.io.conversion import Reading
+from cerlab.io.conversion import RowReading
 from cerlab.io.text_reader import plain_events
 from cerlab.model.answer import by_end
 from cerlab.model.stream import name_and_unit
@@ -131,7 +131,7 @@ def stream_of(text: str, time: str = "") -> cerlab.Stream:
     try:
         import pyarrow  # noqa: F401  # the readers of files need it
     except ImportError:
-        events = plain_events(text.encode(), form, Reading("events"))
+        events = plain_events(text.encode(), form, RowReading("events"))
         return cerlab.Stream(events, time=name, unit=unit)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"events.{form}"

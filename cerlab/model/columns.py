@@ -473,7 +473,8 @@ def _in_one_unit(chunks: Sequence[Any], kinds: Collection[Any]) -> Any | None:
 class Columns(Mapping[str, Column]):
     """Columns by name; each is made at its first use, and kept.
 
-    `source` is the schema of the Arrow table that they were read from, None of other events.
+    `source` is the schema of the Arrow table that they were read from, None of other events. If the
+    columns are `complete`, each event has each attribute, perhaps as NULL.
     """
 
     def __init__(
@@ -482,6 +483,8 @@ class Columns(Mapping[str, Column]):
         make_column: Callable[[str], Column],
         source: Any = None,
         uncoded: Callable[[str], Column] | None = None,
+        *,
+        complete: bool = False,
     ) -> None:
         """`uncoded` makes a column whose text need not be coded; without, there is no other."""
         self._names = dict.fromkeys(names)
@@ -489,6 +492,7 @@ class Columns(Mapping[str, Column]):
         self._make_uncoded = uncoded
         self._columns: dict[str, Column] = {}
         self.source = source
+        self.complete = complete or source is not None
 
     def as_read(self, name: str, column: Any, *, decode: bool = True) -> Any:
         """Return values of a column with the Arrow type that it was read with.

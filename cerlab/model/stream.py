@@ -411,9 +411,13 @@ class Stream:
         Without `between`, a look at one event makes those before it, too.
         """
         stream = cls((), time=time, schema=schema)
-        source = getattr(columns, "source", None)
+        source, complete = getattr(columns, "source", None), getattr(columns, "complete", False)
         made_of = Columns(
-            columns, lambda name: as_arrow(columns[name]), source, columns.__getitem__
+            columns,
+            lambda name: as_arrow(columns[name]),
+            source,
+            columns.__getitem__,
+            complete=complete,
         )
         stream._events, stream._columns, stream._length = None, made_of, length
         stream._load, stream._between = load, between or _Loaded(load).between

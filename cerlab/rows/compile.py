@@ -297,12 +297,12 @@ def _result_rows(
     """Rows of the partition and measures; rows before `matched_end` are in earlier matches."""
     rows, s = M.query.rows, result.s
     if result.labels is None:
-        if rows is rp.Rows.WITH_UNMATCHED and s >= matched_end:
+        if rows is rp.RowsPerMatch.WITH_UNMATCHED and s >= matched_end:
             yield s, (None,) * len(M.measures)
-    elif rows is rp.Rows.ONE:
+    elif rows is rp.RowsPerMatch.ONE:
         yield 0, tuple(measure(mapping) for measure in M.measures)
     elif not result.labels:
-        if rows is not rp.Rows.OMIT_EMPTY:
+        if rows is not rp.RowsPerMatch.OMIT_EMPTY:
             yield s, tuple(measure(mapping) for measure in M.measures)
     else:
         for j, is_excluded in enumerate(result.is_excluded):

@@ -28,7 +28,7 @@ from cerlab.rows.machine import (
     Accept,
     Letter,
     LiveSets,
-    Step,
+    ReadRow,
     StepTable,
     too_long,
 )
@@ -146,7 +146,7 @@ class FlatSteps(NamedTuple):
 def flat_steps(table: StepTable, variables: Sequence[str]) -> FlatSteps:
     """Return the steps of a table."""
 
-    def columns(step: Step | Accept) -> tuple[int, int, bool]:
+    def columns(step: ReadRow | Accept) -> tuple[int, int, bool]:
         if isinstance(step, Accept):
             return k.ACCEPTS, k.ACCEPTS, False
         return variables.index(step.variable), step.target, step.excluded
@@ -240,7 +240,7 @@ class RegisterSearch:
         read = read if registers is None else registers
         probe = np.zeros(2 + len(read), np.int64)
         failures = k.Failures(int(is_used), _free(1 << 10, read), probe, read)
-        self._search = k.Search(in_rows, programs, mapping, path, failures)
+        self._search = k.SearchArrays(in_rows, programs, mapping, path, failures)
         self._budget = MAX_STEPS + STEPS_PER_ROW * longest
         self.attempts = 0
         """Count of tried steps, for tests of cost."""

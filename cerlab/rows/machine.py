@@ -18,7 +18,7 @@ from cerlab.errors import ResourceLimit
 State = TypeVar("State", bound=Hashable)
 
 
-class Step(NamedTuple):
+class ReadRow(NamedTuple):
     """Read a row as a variable, and go on in `target`; `excluded` rows are not shown."""
 
     variable: str
@@ -32,7 +32,7 @@ class Accept(NamedTuple):
 
 ACCEPT: Final = Accept()
 
-Steps: TypeAlias = tuple[Step | Accept, ...]
+Steps: TypeAlias = tuple[ReadRow | Accept, ...]
 """Steps, the most preferred first; none follows `ACCEPT`, which never fails."""
 
 
@@ -77,7 +77,7 @@ class PrioritisedAutomaton(Generic[State]):
             self._steps[key] = tuple(
                 ACCEPT
                 if isinstance(step, Accept)
-                else Step(step.variable, step.excluded, self._number(step.target))
+                else ReadRow(step.variable, step.excluded, self._number(step.target))
                 for step in open_steps
             )
         return self._steps[key]
@@ -156,7 +156,7 @@ class LiveSets:
         """Return whether a state is in a set."""
         return bool(self.sets[number] >> q & 1)
 
-    def step(self, q: int, letter: Letter, following: int) -> Step | None:
+    def step(self, q: int, letter: Letter, following: int) -> ReadRow | None:
         """Return the first step of a live state that leads on, None to accept."""
         for step in self.table.steps[q]:
             if isinstance(step, Accept):
@@ -171,7 +171,7 @@ def live_before(steps: Sequence[Steps], following: States, letter: Letter) -> St
     return sum(1 << q for q, choices in enumerate(steps) if leads(choices, following, letter))
 
 
-def leads(steps: Iterable[Step | Accept], following: States, letter: Letter) -> bool:
+def leads(steps: Iterable[ReadRow | Accept], following: States, letter: Letter) -> bool:
     """Return whether some step accepts, or leads to a live state."""
     return any(
         isinstance(step, Accept) or (step.variable in letter and following >> step.target & 1)

@@ -127,7 +127,7 @@ class Clauses:
     spans: dict[int, Span] = field(default_factory=dict)
     nodes: list[object] = field(default_factory=list)
     subsets: list[rp.Subset] = field(default_factory=list)
-    rows: rp.Rows | None = None
+    rows: rp.RowsPerMatch | None = None
     skip: rp.Skip | None = None
     within: int | float | TimeWindow | None = None
     places: list[tuple[object, SourcePlace]] = field(default_factory=list)
@@ -152,7 +152,7 @@ def _row_pattern(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.
         clauses.pattern,
         **parts,
         subsets=tuple(clauses.subsets),
-        rows=clauses.rows or rp.Rows.ONE,
+        rows=clauses.rows or rp.RowsPerMatch.ONE,
         skip=clauses.skip or rp.PastLastRow(),
         within=clauses.within,
         select=select,
@@ -242,17 +242,17 @@ def _define(cursor: Cursor, clauses: Clauses) -> None:
 
 
 def _one_row(cursor: Cursor, clauses: Clauses) -> None:
-    clauses.rows = rp.Rows.ONE
+    clauses.rows = rp.RowsPerMatch.ONE
 
 
 def _all_rows(cursor: Cursor, clauses: Clauses) -> None:
-    clauses.rows = rp.Rows.ALL
+    clauses.rows = rp.RowsPerMatch.ALL
     if cursor.take_words("OMIT"):
         cursor.need_words("EMPTY", "MATCHES")
-        clauses.rows = rp.Rows.OMIT_EMPTY
+        clauses.rows = rp.RowsPerMatch.OMIT_EMPTY
     elif cursor.take_words("WITH"):
         cursor.need_words("UNMATCHED", "ROWS")
-        clauses.rows = rp.Rows.WITH_UNMATCHED
+        clauses.rows = rp.RowsPerMatch.WITH_UNMATCHED
     elif cursor.take_words("SHOW"):
         cursor.need_words("EMPTY", "MATCHES")
 

@@ -208,18 +208,18 @@ def scan_options(query: rp.RowPattern) -> ScanOptions:
     return ScanOptions(
         kinds.get(type(skip), TO_LAST),
         np.array([v in targets for v in variables], np.uint8),
-        int(query.rows is rp.Rows.WITH_UNMATCHED),
+        int(query.rows is rp.RowsPerMatch.WITH_UNMATCHED),
     )
 
 
 def result_rows_of(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRows:
     """Return the rows of the result that a batch of matches has."""
     count = len(M.start)
-    if query.rows is rp.Rows.ONE:
+    if query.rows is rp.RowsPerMatch.ONE:
         # Of the table it has the keys alone, which are those of any row of the partition.
         first = begins[M.start] if count else M.start
         return ResultRows(np.arange(count), first, M.length)
-    empties = int(query.rows is not rp.Rows.OMIT_EMPTY)
+    empties = int(query.rows is not rp.RowsPerMatch.OMIT_EMPTY)
     alone = (M.length < 0) | ((M.length == 0) & bool(empties))
     width = np.where(M.length > 0, M.length, alone)
     match = np.repeat(np.arange(count), width)

@@ -202,7 +202,7 @@ class Failures(NamedTuple):
     register: Int32s  # (registers, 3): a row or label of a name, and offset; SIZE and name; OWN
 
 
-class Search(NamedTuple):
+class SearchArrays(NamedTuple):
     """The automaton on the rows, its conditions, and what the search for a match writes."""
 
     table: SearchTable
@@ -213,7 +213,7 @@ class Search(NamedTuple):
 
 
 @kernel
-def search(S: Search, O: ScanOptions, B: MatchBuffers, cursor: Int64s, budget: int) -> int:
+def search(S: SearchArrays, O: ScanOptions, B: MatchBuffers, cursor: Int64s, budget: int) -> int:
     """Scan from the cursor on, with so many steps for a match at most.
 
     It can go on after FULL, NEED_ARENA and AT_PAUSE.
@@ -264,7 +264,7 @@ def search(S: Search, O: ScanOptions, B: MatchBuffers, cursor: Int64s, budget: i
 
 
 @kernel
-def _match(S: Search, cursor: Int64s) -> int:
+def _match(S: SearchArrays, cursor: Int64s) -> int:
     """Search on for the match at the cursor's row: MATCH, NO_MATCH, or why it stops for now."""
     T, P, M, path, F = S.table, S.programs, S.mapping, S.path, S.failures
     s, depth, number = cursor[ROW], cursor[DEPTH], cursor[NUMBER] + 1

@@ -144,14 +144,14 @@ def output_rows(S: Scan, outcome: ScanResult, covered_rows: set[int]) -> list[Re
     s, m = outcome.s, outcome.match
     rows = S.query.rows
     if m is None:
-        if rows is not rp.Rows.WITH_UNMATCHED or s in covered_rows:
+        if rows is not rp.RowsPerMatch.WITH_UNMATCHED or s in covered_rows:
             return []
         return [ResultRow(S.positions[s], (None,) * len(S.query.measures))]
-    if rows is rp.Rows.ONE:
+    if rows is rp.RowsPerMatch.ONE:
         return [ResultRow(S.positions[0], _measures(S, outcome, len(m)))]
     if not m:
         empty = ResultRow(S.positions[s], _measures(S, outcome, 0))
-        return [] if rows is rp.Rows.OMIT_EMPTY else [empty]
+        return [] if rows is rp.RowsPerMatch.OMIT_EMPTY else [empty]
     return [
         ResultRow(S.positions[s + j], _measures(S, outcome, j + 1))
         for j, row in enumerate(m)

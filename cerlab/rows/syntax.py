@@ -135,7 +135,7 @@ class OrderItem:
     nulls_first: bool = False
 
 
-class Rows(Enum):
+class RowsPerMatch(Enum):
     """Which rows the result has; the value is how it is written."""
 
     ONE = "ONE ROW PER MATCH"
@@ -204,7 +204,7 @@ class RowPattern:
     partition_by: tuple[Column, ...] = ()
     order_by: tuple[OrderItem, ...] = ()
     subsets: tuple[Subset, ...] = ()
-    rows: Rows = Rows.ONE
+    rows: RowsPerMatch = RowsPerMatch.ONE
     skip: Skip = PastLastRow()
     within: int | float | TimeWindow | None = None
     select: Select | None = None
@@ -387,11 +387,11 @@ def _check_nesting(query: RowPattern, call: object, body: ex.Expression | ex.All
 def _check_output(query: RowPattern) -> None:
     """Columns of the result and what marks its rows."""
     has_exclusion = any(isinstance(p, Exclusion) for p in subpatterns(query.pattern))
-    if has_exclusion and query.rows is Rows.WITH_UNMATCHED:
+    if has_exclusion and query.rows is RowsPerMatch.WITH_UNMATCHED:
         message = "excluded rows and unmatched rows cannot be told apart"
         hint = "leave {- -} or WITH UNMATCHED ROWS out"
         raise ill_formed("exclusion-unmatched", message, _anywhere(query), hint)
-    if query.rows is Rows.ONE and not query.partition_by and not query.measures:
+    if query.rows is RowsPerMatch.ONE and not query.partition_by and not query.measures:
         message = "the result has no column"
         hint = "add MEASURES, PARTITION BY or ALL ROWS PER MATCH"
         raise ill_formed("no-columns", message, _anywhere(query), hint)
@@ -404,7 +404,7 @@ def _check_output(query: RowPattern) -> None:
 
 def _keys(query: RowPattern) -> Iterator[ex.Column]:
     yield from query.partition_by
-    if query.rows is not Rows.ONE:
+    if query.rows is not RowsPerMatch.ONE:
         yield from (item.column for item in query.order_by)
 
 

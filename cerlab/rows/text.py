@@ -218,7 +218,7 @@ def row_pattern_text(query: rp.RowPattern) -> str:
             "MEASURES",
             (f"{expression_text(m.expression)} AS {column_text(m.name)}" for m in query.measures),
         ),
-        *([] if query.rows is rp.Rows.ONE else [query.rows.value]),
+        *([] if query.rows is rp.RowsPerMatch.ONE else [query.rows.value]),
         *([f"AFTER MATCH SKIP {skip_text(query.skip)}"] if skips else []),
         f"PATTERN ({pattern_text(query.pattern)}){within}",
         *_clause("SUBSET", map(_subset_text, query.subsets)),

@@ -120,10 +120,10 @@ def _output(
 ) -> tuple[OutputColumn, ...]:
     """Keys, measures, and under ALL ROWS the remaining columns of the table."""
     keys = [column.name for column in query.partition_by]
-    if query.rows is not rp.Rows.ONE:
+    if query.rows is not rp.RowsPerMatch.ONE:
         keys += [item.column.name for item in query.order_by]
     first = list(dict.fromkeys(names[key] for key in keys))
-    remaining = [] if query.rows is rp.Rows.ONE else [c for c in columns if c not in first]
+    remaining = [] if query.rows is rp.RowsPerMatch.ONE else [c for c in columns if c not in first]
     output: list[OutputColumn] = [InputColumn(name, name) for name in first]
     for i, (measure, kind) in enumerate(zip(query.measures, types, strict=True)):
         output.append(MeasureColumn(measure.name, i, kind))

@@ -16,7 +16,7 @@ from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.compile import Machine, machine, partitions, prioritised_automaton, search_of
 from cerlab.rows.expression_semantics import Context, Partition, value
-from cerlab.rows.machine import Accept, PrioritisedAutomaton, Step
+from cerlab.rows.machine import Accept, PrioritisedAutomaton, ReadRow
 from cerlab.rows.recognise import as_table, bound, value_columns
 from cerlab.rows.syntax import RowPattern
 from cerlab.rows.text import expression_text, name_text, skip_text
@@ -331,7 +331,7 @@ class Reader:
             hint="ask on a part of the table, or about a part of the pattern",
         )
 
-    def _steps(self, q: int, labels: list[str]) -> Iterator[Step | Accept]:
+    def _steps(self, q: int, labels: list[str]) -> Iterator[ReadRow | Accept]:
         """Return the steps of a state; where anchors leave no step, record a dead end."""
         poll()
         row = self.s + len(labels)

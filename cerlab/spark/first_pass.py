@@ -32,7 +32,15 @@ from cerlab.spark.ranges import (
 )
 from cerlab.spark.relevant_events import RelevantEvents, relevant_events
 from cerlab.spark.request import Request, keys_of
-from cerlab.spark.runs import SURVEY, Run, in_order, quantiles, runs_in, runs_of, runs_of_survey
+from cerlab.spark.runs import (
+    SURVEY,
+    SortedRun,
+    in_order,
+    quantiles,
+    runs_in,
+    runs_of,
+    runs_of_survey,
+)
 from cerlab.spark.tasks import packets_of_files, runs_of_files, sample_of_files
 
 if TYPE_CHECKING:
@@ -47,7 +55,7 @@ SAMPLE = 16
 """Rows of the sample for each run."""
 
 
-def runs_in_files(request: Request) -> tuple[tuple[Run, ...], bool]:
+def runs_in_files(request: Request) -> tuple[tuple[SortedRun, ...], bool]:
     """The runs of a DataFrame that is some rows of Parquet files; Spark reads no row.
 
     With whether no two row groups overlap, so that few rows have to be sorted.
@@ -72,7 +80,7 @@ def runs_in_files(request: Request) -> tuple[tuple[Run, ...], bool]:
     return runs, all(len(cluster) == 1 for cluster in ranges.clusters)
 
 
-def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[Run, ...]:
+def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[SortedRun, ...]:
     """The runs between quantiles of a sample of the files.
 
     Spark moves what orders the rows in packets that tasks make of files. Raises `BadData` for rows
@@ -86,7 +94,7 @@ def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[Run, ..
     )
 
 
-def lying_runs(request: Request) -> tuple[Run, ...] | None:
+def lying_runs(request: Request) -> tuple[SortedRun, ...] | None:
     """Return the runs that the rows lie in; None if rows need a sort or are no stream."""
     from pyspark.sql import functions as fn
 
@@ -100,7 +108,7 @@ def lying_runs(request: Request) -> tuple[Run, ...] | None:
     return None if runs is None else in_order(runs, positions=positions, moments=moments)
 
 
-def surveyed_runs(request: Request) -> tuple[Run, ...]:
+def surveyed_runs(request: Request) -> tuple[SortedRun, ...]:
     """Return the runs between quantiles; raises `BadData` for rows that break the order."""
     rows = request.source.frame.select(*_columns(request))
     send = partial(packets_of_cuts, cuts=_cuts(request), parts=request.parts)
@@ -109,7 +117,7 @@ def surveyed_runs(request: Request) -> tuple[Run, ...]:
 
 def _runs_of_packets(
     request: Request, packets: DataFrame, fields: BitFields | None = None
-) -> tuple[Run, ...]:
+) -> tuple[SortedRun, ...]:
     """Return the runs of these packets; raises `BadData` for rows that break the order."""
     positions = request.position is not None
     survey = partial(survey_packets, labels=request.labels, positions=positions, fields=fields)
@@ -212,7 +220,7 @@ def first_pass(request: Request) -> FirstPass:
     return RowRanges(*_spread(request, lying), events)
 
 
-def _spread(request: Request, runs: Sequence[Run]) -> tuple[Mode, RangeAssignment]:
+def _spread(request: Request, runs: Sequence[SortedRun]) -> tuple[Mode, RangeAssignment]:
     """Assign the runs by range, or by key if asked for or if windows are wide for the stream."""
     runs = coarser(runs, sum(run.rows for run in runs) // (RUNS_OF_A_PART * request.parts))
     mode = request.choice.mode
@@ -227,5 +235,5 @@ def _spread(request: Request, runs: Sequence[Run]) -> tuple[Mode, RangeAssignmen
     return mode, _assignment(request, runs, mode)
 
 
-def _assignment(request: Request, runs: Sequence[Run], mode: Mode) -> RangeAssignment:
+def _assignment(request: Request, runs: Sequence[SortedRun], mode: Mode) -> RangeAssignment:
     return assign_ranges(runs, request.plan, request.time, mode, request.parts, MICROSECOND)

@@ -14,9 +14,10 @@ from warnings import warn
 
 from cerlab.errors import BadData, CerlabWarning, DataPlace, UsageError, stacklevel_of_caller
 from cerlab.io.arrow import unreadable
+from cerlab.io.conversion import types_differ
 from cerlab.io.names import NamedFile, files_of, is_hidden, keys_in
 from cerlab.io.options import empty
-from cerlab.spark.runs import Run, in_order
+from cerlab.spark.runs import SortedRun, in_order
 
 LONGEST = 1 << 23
 """Maximal rows of a cluster: a task sorts as many in its memory."""
@@ -67,7 +68,7 @@ class Layout:
     """The clusters of a stream in its order, each with its row groups."""
 
     clusters: tuple[tuple[RowGroup, ...], ...]
-    runs: tuple[Run, ...]
+    runs: tuple[SortedRun, ...]
     unit: int
     """That of `RowGroups`."""
 
@@ -252,10 +253,10 @@ def _is_too_long(cluster: Sequence[RowGroup]) -> bool:
     return len(cluster) > 1 and sum(group.rows for group in cluster) > LONGEST
 
 
-def _run(cluster: Sequence[RowGroup]) -> Run:
+def _run(cluster: Sequence[RowGroup]) -> SortedRun:
     """A cluster as a run of the stream, with the ends that its footers state."""
     rows = sum(group.rows for group in cluster)
-    return Run(
+    return SortedRun(
         first=tuple(map(min, zip(*(group.first for group in cluster), strict=True))),
         last=tuple(map(max, zip(*(group.last for group in cluster), strict=True))),
         rows=rows,
@@ -349,12 +350,7 @@ def check_columns(paths: Sequence[str], names: Sequence[str]) -> None:
             kind = _plain_type(schema.field(name).type)
             before, place = first.setdefault(name, (kind, path))
             if kind != before:
-                raise BadData(
-                    "CER0784",
-                    f"the column is {kind} here and {before} in {place}",
-                    place=DataPlace(path, None, name),
-                    hint="write the files again with one type",
-                )
+                raise types_differ(kind, before, DataPlace(path, None, name), place)
     for name in first.keys() & lacking.keys():
         where = lacking[name]
         which = f"{where[0]} lacks it" if len(where) == 1 else f"{where[0]} and others lack it"

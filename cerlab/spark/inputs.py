@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from cerlab.computed import cached_property
 from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, nearest
 from cerlab.io.column_types import typed_keys
-from cerlab.io.conversion import Key, duplicate_column, twice
+from cerlab.io.conversion import Key, duplicate_column, twice, types_differ
 from cerlab.io.file import format_of_text
 from cerlab.io.formats import COMPRESSED, FORMATS, format_by_magic, format_by_suffix
 from cerlab.io.names import Named
@@ -391,12 +391,7 @@ def _joined(before: Any, field: Any, place: str) -> Any:
     try:
         return pa.unify_schemas([*both], promote_options="permissive").field(0).type
     except pa.ArrowException:
-        raise BadData(
-            "CER0784",
-            f"some values are {before}, others {kind}",
-            place=DataPlace(place, None, field.name),
-            hint="write the column with one type in all files",
-        ) from None
+        raise types_differ(kind, before, DataPlace(place, None, field.name)) from None
 
 
 def _spark_type(kind: Any, name: str) -> Any:

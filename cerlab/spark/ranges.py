@@ -18,7 +18,7 @@ from cerlab.model.columns import array_from, numbers_of
 from cerlab.model.stream import TimeAxis
 from cerlab.spark.footers import Columns, Layout, RowGroup
 from cerlab.spark.plan import Mode, window_width
-from cerlab.spark.runs import Run, is_whole
+from cerlab.spark.runs import SortedRun, is_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class RangeAssignment:
 
 
 def range_assignment(
-    runs: Sequence[Run], part: Sequence[int], begins: Sequence[int]
+    runs: Sequence[SortedRun], part: Sequence[int], begins: Sequence[int]
 ) -> RangeAssignment:
     """The runs by `part`, where range ``p`` reads from run ``begins[p]`` on."""
     rows = tuple(run.rows for run in runs)
@@ -74,7 +74,12 @@ def range_assignment(
 
 
 def assign_ranges(
-    runs: Sequence[Run], plan: Plan, time: TimeAxis | None, mode: Mode, parts: int, moment: int
+    runs: Sequence[SortedRun],
+    plan: Plan,
+    time: TimeAxis | None,
+    mode: Mode,
+    parts: int,
+    moment: int,
 ) -> RangeAssignment:
     """The runs in at most so many ranges, each with one window before it; or all in one.
 
@@ -89,13 +94,13 @@ def assign_ranges(
     return range_assignment(runs, part, begins)
 
 
-def coarser(runs: Sequence[Run], rows: int) -> list[Run]:
+def coarser(runs: Sequence[SortedRun], rows: int) -> list[SortedRun]:
     """The runs, those next to each other taken together until they have so many rows.
 
     >>> [run.rows for run in coarser([Run((n,), (n,), 2, 2) for n in range(5)], 4)]
     [4, 4, 2]
     """
-    result: list[Run] = []
+    result: list[SortedRun] = []
     for run in runs:
         if result and result[-1].rows < rows:
             result[-1] = _together(result[-1], run)
@@ -104,14 +109,14 @@ def coarser(runs: Sequence[Run], rows: int) -> list[Run]:
     return result
 
 
-def _together(run: Run, after: Run) -> Run:
+def _together(run: SortedRun, after: SortedRun) -> SortedRun:
     first_time = after.first_time if run.first_time is None else run.first_time
     last_time = run.last_time if after.last_time is None else after.last_time
     rows, in_from = run.rows + after.rows, run.rows_in_from + after.rows_in_from
-    return Run(run.first, after.last, rows, in_from, first_time, last_time)
+    return SortedRun(run.first, after.last, rows, in_from, first_time, last_time)
 
 
-def parts_of(runs: Sequence[Run], parts: int) -> list[int]:
+def parts_of(runs: Sequence[SortedRun], parts: int) -> list[int]:
     """The part of each run: at most so many parts, of about equally many rows, none without runs.
 
     >>> parts_of([Run((n,), (n,), 1, 1) for n in range(6)], 3)
@@ -129,7 +134,7 @@ def starts_of(part: Sequence[int]) -> list[int]:
     return [bisect_left(part, number) for number in range(part[-1] + 1)] if part else []
 
 
-def begins_in_time(runs: Sequence[Run], starts: Sequence[int], width: Fraction) -> list[int]:
+def begins_in_time(runs: Sequence[SortedRun], starts: Sequence[int], width: Fraction) -> list[int]:
     """The first run that each range reads, for a window of that width in the unit of the times.
 
     That is the first run with an event in the window of the first event of the part.
@@ -149,7 +154,7 @@ def begins_in_time(runs: Sequence[Run], starts: Sequence[int], width: Fraction) 
     return begins
 
 
-def begins_in_events(runs: Sequence[Run], starts: Sequence[int], width: int) -> list[int]:
+def begins_in_events(runs: Sequence[SortedRun], starts: Sequence[int], width: int) -> list[int]:
     """The same for ``WITHIN width EVENTS``: so many events at least are before the part."""
     begins = []
     for start in starts:

@@ -115,12 +115,12 @@ def _order_table(rows: Any, *, positions: bool) -> Any:
 
 def runs_of_survey(
     rows: Iterable[dict[str, Any]], labels: ColumnNames, *, positions: bool
-) -> tuple[Run, ...]:
+) -> tuple[SortedRun, ...]:
     """The runs that rows of `survey_run` describe, in order.
 
     Raises `BadData` for the first event that is not where a stream can have it.
     """
-    runs: list[Run] = []
+    runs: list[SortedRun] = []
     before, last_time = 0, None
     for row in sorted(rows, key=lambda row: row["unit"]):
         run, start = run_in(row, len(labels.keys)), 0 if positions else before
@@ -201,7 +201,7 @@ MOST_SHORT_RUNS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SortedRun:
     """A stretch of the stream: the keys of its ends, its rows, and the times of those in FROM."""
 
     first: tuple[Any, ...]
@@ -237,21 +237,21 @@ def runs_of(
         yield batch
 
 
-def runs_in(rows: Iterable[dict[str, Any]], keys: int) -> list[Run] | None:
+def runs_in(rows: Iterable[dict[str, Any]], keys: int) -> list[SortedRun] | None:
     """The runs that rows of `runs_of` describe; None if a task gave up."""
     every = list(rows)
     return None if any(row["rows"] is None for row in every) else [run_in(r, keys) for r in every]
 
 
-def run_in(row: dict[str, Any], keys: int) -> Run:
+def run_in(row: dict[str, Any], keys: int) -> SortedRun:
     """The run that one row describes."""
     first, last = (tuple(row[f"{end}{n}"] for n in range(keys)) for end in "fl")
-    return Run(first, last, row["rows"], row["kept"], row["first_time"], row["last_time"])
+    return SortedRun(first, last, row["rows"], row["kept"], row["first_time"], row["last_time"])
 
 
 def in_order(
-    runs: Iterable[Run], *, positions: bool, moments: bool = False
-) -> tuple[Run, ...] | None:
+    runs: Iterable[SortedRun], *, positions: bool, moments: bool = False
+) -> tuple[SortedRun, ...] | None:
     """Return the runs in the order of the stream.
 
     None if two overlap, a position or time goes back, or a time is a moment far away (`moments`).
@@ -266,7 +266,7 @@ def in_order(
     return sorted_runs if all(time <= after for time, after in pairwise(times)) else None
 
 
-def _follows(run: Run, after: Run, *, positions: bool) -> bool:
+def _follows(run: SortedRun, after: SortedRun, *, positions: bool) -> bool:
     return run.last < after.first and (not positions or run.last[-1] < after.first[-1])
 
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.arrow import unreadable
-from cerlab.io.conversion import Key, Reading
+from cerlab.io.conversion import Key, RowReading, types_differ
 from cerlab.io.delimited import read_header
 from cerlab.io.formats import FORMATS
 from cerlab.io.names import keys_in
@@ -112,12 +112,7 @@ def _join(before: str, kind: str, format: str, place: DataPlace) -> str:
             return pair[1]
     if FORMATS[format].has_cells:
         return "string"
-    raise BadData(
-        "CER0784",
-        f"some values are {before}, others {kind}",
-        place=place,
-        hint="an attribute has one type in Spark",
-    )
+    raise types_differ(kind, before, place)
 
 
 def _schema(kinds: dict[str, str], *, has_rows: bool) -> StructType:
@@ -229,8 +224,8 @@ def _parts(source: _Source, kinds: dict[str, Any] | None = None) -> Iterator[Par
                 raise
 
 
-def _reading(file: EventFile) -> Reading:
-    return Reading(file.place, type_name=_NO_TYPE, keys=file.keys)
+def _reading(file: EventFile) -> RowReading:
+    return RowReading(file.place, type_name=_NO_TYPE, keys=file.keys)
 
 
 def _kinds(batches: Iterable[Any], sources: _Sources, *, untyped: bool) -> Iterator[Any]:

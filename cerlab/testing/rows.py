@@ -44,9 +44,9 @@ def random_row_pattern(
     With `temporal`, half of the numbers are made durations or moments: ``x * 1 SECOND``.
     """
     assert reach in get_args(Reach)
-    rows = rng.choice(tuple(rp.Rows))
+    rows = rng.choice(tuple(rp.RowsPerMatch))
     if pattern is None:
-        excluding = rows is not rp.Rows.WITH_UNMATCHED
+        excluding = rows is not rp.RowsPerMatch.WITH_UNMATCHED
         pattern = random_row_regex(rng, depth, excluding=excluding)
     V = rp.variables(pattern)
     if not V:

@@ -42,7 +42,7 @@ class Configuration(NamedTuple):
     registers: Registers
 
 
-class Run(NamedTuple):
+class MarkedConfiguration(NamedTuple):
     """A configuration, with the positions that were marked on the way to it."""
 
     at: Configuration
@@ -86,10 +86,12 @@ def outcomes(T: Transducer, S: Sequence[Event], v: Registers = EMPTY) -> frozens
 
     Raises `ResourceLimit` above `MAX_CONFIGURATIONS` at once.
     """
-    current = {Run(Configuration(0, T.q0, v), ())}
+    current = {MarkedConfiguration(Configuration(0, T.q0, v), ())}
     for j in range(len(S)):
         current = {
-            Run(follow(t, S, run.at), (*run.marks, j) if t.mark is Mark.TAKE else run.marks)
+            MarkedConfiguration(
+                follow(t, S, run.at), (*run.marks, j) if t.mark is Mark.TAKE else run.marks
+            )
             for run in silently(T, current)
             for t in enabled_transitions(T, S, run.at)
         }
@@ -103,7 +105,7 @@ def outcomes(T: Transducer, S: Sequence[Event], v: Registers = EMPTY) -> frozens
     return frozenset(Outcome(run.marks, run.at.registers) for run in final_runs)
 
 
-def silently(T: Transducer, runs: Iterable[Run]) -> set[Run]:
+def silently(T: Transducer, runs: Iterable[MarkedConfiguration]) -> set[MarkedConfiguration]:
     """Return the runs and their extensions by empty moves."""
     closure = set(runs)
     pending = list(closure)

@@ -281,7 +281,7 @@ def accepts(cea: IntervalCea, events: Sequence[Event], marks: Positions) -> bool
     return any(runs.answers(0))
 
 
-class Run(NamedTuple):
+class PartialAnswer(NamedTuple):
     """A run: where it began, what it has taken, and whether that is more than the marked ones."""
 
     start: int
@@ -300,9 +300,9 @@ def larger_answer(
     goal = frozenset(marks)
     first = min(marks, default=len(events) - 1)
     # Runs in one state can go on alike: of those that took more one is kept, and of the others.
-    runs: dict[tuple[int, bool], Run] = {}
+    runs: dict[tuple[int, bool], PartialAnswer] = {}
     for i, t in enumerate(events):
-        step: dict[tuple[int, bool], Run] = {}
+        step: dict[tuple[int, bool], PartialAnswer] = {}
         for q, run in _to_continue(cea, runs, i, first):
             for move in cea.Delta:
                 takes = move.mark is Mark.TAKE
@@ -314,7 +314,7 @@ def larger_answer(
                 if satisfies(t, move.predicate):
                     positions = (i, run.positions) if takes else run.positions
                     more = run.more or (takes and i not in goal)
-                    step.setdefault((move.target, more), Run(run.start, positions, more))
+                    step.setdefault((move.target, more), PartialAnswer(run.start, positions, more))
         runs = step
     for (q, more), run in runs.items():
         if q in cea.F and more:
@@ -323,12 +323,12 @@ def larger_answer(
 
 
 def _to_continue(
-    cea: IntervalCea, runs: dict[tuple[int, bool], Run], i: int, first: int
-) -> Iterator[tuple[int, Run]]:
+    cea: IntervalCea, runs: dict[tuple[int, bool], PartialAnswer], i: int, first: int
+) -> Iterator[tuple[int, PartialAnswer]]:
     """The runs so far, by their state, and one that begins here if none of the marked is behind."""
     yield from ((q, run) for (q, _), run in runs.items())
     if i <= first:
-        yield cea.q0, Run(i, None, False)
+        yield cea.q0, PartialAnswer(i, None, False)
 
 
 def _as_tuple(positions: PositionList) -> Positions:

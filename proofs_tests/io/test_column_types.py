@@ -19,7 +19,7 @@ import pytest
 import cerlab
 from cerlab import Stream
 from cerlab.io import batches
-from cerlab.io.conversion import Reading
+from cerlab.io.conversion import RowReading
 from cerlab.io.text_reader import plain_events
 from proofs_tests.io.test_text import EVERY
 from proofs_tests.suite import Suite
@@ -233,7 +233,7 @@ def test_a_short_text_is_read_in_python_as_by_pyarrow(
 
     def check(cells: list[str]) -> None:
         path.write_text("\n".join(FORMATS[kind](cells)) + "\n")
-        events = plain_events(path.read_bytes(), kind, Reading(str(path)))
+        events = plain_events(path.read_bytes(), kind, RowReading(str(path)))
         assert repr(events) == repr([*Stream.read(path).events]), cells
 
     def case(rng: Random) -> bool:

@@ -15,8 +15,8 @@ import cerlab
 from cerlab import Schema, Stream
 from cerlab.io import batches, declared, text_reader
 from cerlab.io.arrow import table_events
-from cerlab.io.conversion import Reading
-from cerlab.io.parts import Rows
+from cerlab.io.conversion import RowReading
+from cerlab.io.parts import RowPart
 from cerlab.model.event import (
     AttributeDeclaration,
     AttributeType,
@@ -132,7 +132,7 @@ def test_text_under_a_schema(
 ) -> None:
     by_columns = []
 
-    def count_rows(*rows: Any, **how: Any) -> Rows:
+    def count_rows(*rows: Any, **how: Any) -> RowPart:
         columns = declared.declared_rows(*rows, **how)
         by_columns.append(columns.count)
         return columns
@@ -215,7 +215,7 @@ def test_tables_under_a_schema(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         schema = schema_of(rng)
         table = table_of(rng, schema)
-        row_by_row = Reading("the table", schema)
+        row_by_row = RowReading("the table", schema)
         by_columns.append(declared.table_columns(table, row_by_row) is not None)
         try:
             expected = list(table_events(table, row_by_row))

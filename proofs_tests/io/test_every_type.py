@@ -250,18 +250,56 @@ def of_arrow(value: Any) -> Any:
     return float(plain) if isinstance(plain, np.floating) else plain
 
 
+def text_of(stream: cerlab.Stream, form: str) -> str:
+    """Return the lines of a stream, or the error."""
+    with captured() as (out, _):
+        try:
+            with open_sink(None, form) as sink:
+                sink.events(stream)
+        except cerlab.CerlabError as error:
+            return str(error)
+    return out.getvalue()
+
+
+@pytest.mark.filterwarnings("ignore:CER09")
+def test_columns_of_text_become_the_text_of_their_events(suite: Suite, tmp_path: Path) -> None:
+    """Events of NDJSON may lack attributes, which stay away; all events of a CSV have all."""
+
+    def case(rng: Random) -> bool:
+        rows, streams = [], rng.choice([["S"], ["S", None]])
+        for _ in range(rng.randrange(1, 12)):
+            row = {"type": rng.choice("AB"), "stream": rng.choice(streams)}
+            row |= {name: rng.choice(values) for name, values in CELLS.items()}
+            lacks = rng.random() < 0.1 and rng.choice([*CELLS])
+            rows.append({name: value for name, value in row.items() if name != lacks})
+        names = ("type", "stream", *CELLS)
+        lines = [names, *(["" if row.get(n) is None else row[n] for n in names] for row in rows)]
+        texts = {
+            "csv": "".join(",".join(map(str, line)) + "\n" for line in lines),
+            "ndjson": "".join(json.dumps(row) + "\n" for row in rows),
+        }
+        for kind, text in texts.items():
+            (tmp_path / f"e.{kind}").write_text(text)
+            stream = cerlab.Stream.read(tmp_path / f"e.{kind}")
+            for form in texts:
+                assert text_of(stream, form) == text_of(cerlab.Stream([*stream]), form), text
+        return True
+
+    suite.run(case, deep_count=1_000)
+
+
+CELLS: dict[str, list[Any]] = {
+    "n": [0, 7, -1],
+    "d": [0.5, 1e300, None],
+    "b": [True, False],
+    "s": ["x", "y z", "é"],
+}
+"""The values of each attribute."""
+
+
 @pytest.mark.filterwarnings("ignore:CER09")
 def test_columns_become_the_text_of_their_events(suite: Suite) -> None:
     """The same lines, or the same error, from the columns of a table as from single events."""
-
-    def text_of(stream: cerlab.Stream, form: str) -> str:
-        with captured() as (out, _):
-            try:
-                with open_sink(None, form) as sink:
-                    sink.events(stream)
-            except cerlab.CerlabError as error:
-                return str(error)
-        return out.getvalue()
 
     def case(rng: Random) -> bool | None:
         table = table_of(rng)

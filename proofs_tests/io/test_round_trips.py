@@ -35,7 +35,7 @@ from cerlab.engine.answers import batched_answers
 from cerlab.evaluate.labelled import event_texts
 from cerlab.io import arrow_table, core_text
 from cerlab.io.answers import table_of_batches
-from cerlab.io.conversion import Reading
+from cerlab.io.conversion import RowReading
 from cerlab.io.sink import open_sink
 from cerlab.io.source import text_events
 from cerlab.io.text_writer import ndjson_rows
@@ -97,7 +97,7 @@ def test_ndjson(events: list[Event]) -> None:
 
     usable = [e for e in events if not {"type", "stream"} & set(e.attributes)]
     lines = [json.dumps({"type": e.type, "stream": e.stream, **e.attributes}) for e in usable]
-    assert list(ndjson.read_lines(lines, Reading("-"))) == usable
+    assert list(ndjson.read_lines(lines, RowReading("-"))) == usable
 
 
 ROWS = [

@@ -26,7 +26,7 @@ from cerlab.automata.automaton import (
 from cerlab.automata.compose import iteration, sequence, union
 from cerlab.automata.epsilon import streaming
 from cerlab.automata.explore import trim
-from cerlab.automata.labelled import LabelledSrt, LabelledStates, Step
+from cerlab.automata.labelled import GuardedTransition, LabelledSrt, LabelledStates
 from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt
 from cerlab.predicates.syntax import EVERYTHING
 from proofs_tests.suite import Suite
@@ -41,7 +41,7 @@ STEPS: dict[Any, tuple[Any, ...]] = {
     LabelTransition: (EVERYTHING, NONE),
     Transition: (EVERYTHING, Mark.TAKE),
     RegisterTransition: (EVERYTHING, Mark.TAKE, NONE),
-    Step: (EVERYTHING, NONE, NONE),
+    GuardedTransition: (EVERYTHING, NONE, NONE),
 }
 
 REFUSALS: dict[str, set[Any]] = {

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cerlab import Event
-from cerlab.automata.explicit import SKIP, Step
+from cerlab.automata.explicit import SKIP, StepMoves
 from cerlab.automata.labelled import LabelledMoves, LabelledStates
 from cerlab.engine import array_totals, flat_program, totals, windows
 from cerlab.engine import labels as registers
@@ -117,7 +117,7 @@ def no_reset(self: RunTotals[Any]) -> None:
     """Continue runs that CONSUME BY ends."""
 
 
-def always_stays(q: int, step: Step) -> bool:
+def always_stays(q: int, step: StepMoves) -> bool:
     """Lose runs that skip an event in an accepting state."""
     return any(move.mark == SKIP and move.target == q for move in step)
 

@@ -27,7 +27,7 @@ from cerlab.model.clauses import Consume
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import Operator
 from cerlab.spark import ranges
-from cerlab.spark.runs import Run
+from cerlab.spark.runs import SortedRun
 from proofs_tests.mutants.driver import kills, mutant, on_rows
 
 _RESUME, _BEGINS = WindowStarts.resume, ranges.begins_in_events
@@ -40,7 +40,9 @@ def no_last_instant(self: WindowStarts, state: Any, read: int) -> None:
         self.clock.last = None
 
 
-def rows_of_other_streams_count(runs: Sequence[Run], starts: Sequence[int], width: int) -> Any:
+def rows_of_other_streams_count(
+    runs: Sequence[SortedRun], starts: Sequence[int], width: int
+) -> Any:
     """Rows that FROM drops are events of the window."""
     return _BEGINS([replace(run, rows_in_from=run.rows) for run in runs], list(starts), width)
 
@@ -75,8 +77,8 @@ def is_counted(row: tuple[str, bool]) -> bool:
 def begins(row: tuple[int, list[int]]) -> bool:
     """Runs of two rows; the third has no rows of FROM."""
     width, expected = row
-    runs = [Run((n,), (n,), 2, 2, 2 * n, 2 * n + 1) for n in range(6)]
-    runs[2] = Run((2,), (2,), 2, 0)
+    runs = [SortedRun((n,), (n,), 2, 2, 2 * n, 2 * n + 1) for n in range(6)]
+    runs[2] = SortedRun((2,), (2,), 2, 0)
     return ranges.begins_in_events(runs, [0, 2, 4], width) == expected
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cerlab.automata import explicit as mealy_module
-from cerlab.automata.explicit import DEAD, Step
+from cerlab.automata.explicit import DEAD, StepMoves
 from cerlab.engine import flat_program as program
 from cerlab.engine import tecs_run, window_scan
 from cerlab.engine.flat_program import Program
@@ -33,7 +33,7 @@ def in_order_anyhow(ops: Any) -> bool:
     return True
 
 
-def classes_by_marks(steps: dict[int, list[Step]]) -> dict[int, int]:
+def classes_by_marks(steps: dict[int, list[StepMoves]]) -> dict[int, int]:
     """States that accept alike at once are one, whatever comes later."""
     signatures: dict[Any, int] = {}
     classes = {DEAD: DEAD}

@@ -51,8 +51,8 @@ def skip_to_is_to_the_first(cursor: Any, read_clauses: Any) -> None:
 
 def all_rows_omit_empty_matches(cursor: Any, read_clauses: Any) -> None:
     READERS["ALL ROWS PER MATCH"][1](cursor, read_clauses)
-    if read_clauses.rows is rp.Rows.ALL:
-        read_clauses.rows = rp.Rows.OMIT_EMPTY
+    if read_clauses.rows is rp.RowsPerMatch.ALL:
+        read_clauses.rows = rp.RowsPerMatch.OMIT_EMPTY
 
 
 def at_most_is_exactly(*arguments: Any) -> Any:

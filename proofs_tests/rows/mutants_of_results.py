@@ -59,8 +59,8 @@ def empty_matches_hidden(S: Any, scan: Any, covered_rows: set[int]) -> Any:
 
 
 def empty_matches_shown(S: Any, scan: Any, covered_rows: set[int]) -> Any:
-    if S.query.rows is rp.Rows.OMIT_EMPTY:
-        S = replace(S, query=replace(S.query, rows=rp.Rows.ALL))
+    if S.query.rows is rp.RowsPerMatch.OMIT_EMPTY:
+        S = replace(S, query=replace(S.query, rows=rp.RowsPerMatch.ALL))
     return OUTPUT_ROWS(S, scan, covered_rows)
 
 
@@ -74,7 +74,7 @@ def unmatched_rows_of_matches_shown(S: Any, scan: Any, covered_rows: set[int]) -
 
 def unmatched_rows_measured(S: Any, scan: Any, covered_rows: set[int]) -> Any:
     """Constants and COUNT as of an empty match (decision 19)."""
-    has_no_match = scan.match is None and S.query.rows is rp.Rows.WITH_UNMATCHED
+    has_no_match = scan.match is None and S.query.rows is rp.RowsPerMatch.WITH_UNMATCHED
     if has_no_match and scan.s not in covered_rows:
         return OUTPUT_ROWS(S, scan._replace(match=()), covered_rows)
     return OUTPUT_ROWS(S, scan, covered_rows)

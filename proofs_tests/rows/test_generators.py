@@ -79,10 +79,10 @@ def test_all_pairs_of_features_come() -> None:
         features = {*parts, *calls, type(query.skip), query.rows}
         counts.update(product(features, features))
     patterns = {*rp.Pattern.__args__, *ex.Navigation.__args__, ex.Aggregate, ex.Classifier}
-    modes = {*rp.Skip.__args__, *rp.Rows}
+    modes = {*rp.Skip.__args__, *rp.RowsPerMatch}
     missing = {
         pair
-        for pair in (*product(patterns, modes), *product(rp.Skip.__args__, rp.Rows))
+        for pair in (*product(patterns, modes), *product(rp.Skip.__args__, rp.RowsPerMatch))
         if not counts[pair]
     }
-    assert missing == {(rp.Exclusion, rp.Rows.WITH_UNMATCHED)}  # an error of its own
+    assert missing == {(rp.Exclusion, rp.RowsPerMatch.WITH_UNMATCHED)}  # an error of its own

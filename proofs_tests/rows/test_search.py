@@ -14,7 +14,7 @@ from cerlab.rows import interpreter as row_expressions
 from cerlab.rows import machine as row_search
 from cerlab.rows import syntax as rp
 from cerlab.rows.compile import Loop, Stack, Todo, machine, prioritised_automaton
-from cerlab.rows.machine import ACCEPT, GrowingMapping, Memory, Search, Step
+from cerlab.rows.machine import ACCEPT, GrowingMapping, Memory, ReadRow, Search
 from cerlab.rows.recognise import RowEvaluator, as_table, column_kinds, value_columns
 from cerlab.rows.types import bind
 from cerlab.testing import random_row_pattern, random_row_table
@@ -194,8 +194,8 @@ def test_an_automaton_has_its_steps_in_order_of_preference() -> None:
     A, B = rp.Variable("A"), rp.Variable("B")
     automaton = prioritised_automaton(rp.Concat((rp.Repetition(A, 0, None, True), B)))
     b, a = automaton.steps(0, True, False)
-    assert isinstance(b, Step)
-    assert isinstance(a, Step)
+    assert isinstance(b, ReadRow)
+    assert isinstance(a, ReadRow)
     assert (b.variable, a.variable) == ("B", "A")
     assert automaton.steps(b.target, False, True) == (ACCEPT,)
     assert automaton.steps(a.target, False, False) == (b, a._replace(target=a.target))

@@ -154,7 +154,7 @@ def test_a_whole_query() -> None:
     query = parse_rows(FULL)
     assert str(query) == CANONICAL_FULL
     assert parse_rows(CANONICAL_FULL) == query
-    assert query.rows is rp.Rows.WITH_UNMATCHED
+    assert query.rows is rp.RowsPerMatch.WITH_UNMATCHED
     assert query.skip == rp.ToFirst("U")
     assert [union.name for union in query.subsets] == ["U"]
     assert [item.descending for item in query.order_by] == [True, False]

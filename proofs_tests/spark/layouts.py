@@ -35,7 +35,7 @@ from cerlab.spark.plan import (
 from cerlab.spark.ranges import BitFields, RangeAssignment, bit_fields
 from cerlab.spark.relevant_events import PlanOverBits, plan_over_bits
 from cerlab.spark.runs import (
-    Run,
+    SortedRun,
     in_order,
     quantiles,
     run_in,
@@ -109,7 +109,9 @@ def keys_of(case: SparkCase, rng: Random) -> dict[str, Any]:
     return {"k0": coarse.cast(kind), "k1": last}
 
 
-def first_pass(case: SparkCase, keys: dict[str, Any], lie: Layout, rng: Random) -> tuple[Run, ...]:
+def first_pass(
+    case: SparkCase, keys: dict[str, Any], lie: Layout, rng: Random
+) -> tuple[SortedRun, ...]:
     """The runs as they lie, else those of the survey."""
     plan, positions = case.query.plan, case.positions is not None
     types = case.table.column("type").to_pylist()
@@ -128,7 +130,9 @@ def first_pass(case: SparkCase, keys: dict[str, Any], lie: Layout, rng: Random) 
     return survey(case, table, len(keys), lie, rng) if runs is None else runs
 
 
-def survey(case: SparkCase, table: Any, keys: int, lie: Layout, rng: Random) -> tuple[Run, ...]:
+def survey(
+    case: SparkCase, table: Any, keys: int, lie: Layout, rng: Random
+) -> tuple[SortedRun, ...]:
     """The runs of rows in any order, between quantiles of a sample."""
     places = list(zip(*(table.column(f"k{n}").to_pylist() for n in range(keys)), strict=True))
     sample = sorted(rng.sample(places, rng.randrange(len(places) + 1)))
@@ -167,13 +171,15 @@ def by_part(units_of_parts: list[Any], rng: Random) -> Iterator[Iterator[Any]]:
         yield in_batches(packets.sort_by([("run", "ascending")]), rng)
 
 
-def assign(case: SparkCase, mode: Mode, runs: tuple[Run, ...], lie: Layout) -> RangeAssignment:
+def assign(
+    case: SparkCase, mode: Mode, runs: tuple[SortedRun, ...], lie: Layout
+) -> RangeAssignment:
     """Who reads which run."""
     coarse_runs = plans.coarser(runs, lie.longest)
     return plans.assign_ranges(coarse_runs, case.query.plan, TIME, mode, lie.parts, 1)
 
 
-def begins_of(case: SparkCase, mode: Mode, runs: list[Run], starts: list[int]) -> list[int]:
+def begins_of(case: SparkCase, mode: Mode, runs: list[SortedRun], starts: list[int]) -> list[int]:
     """The first run that each part reads."""
     plan = case.query.plan
     if mode is not Mode.RANGES or plan.window is None:

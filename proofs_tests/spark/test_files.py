@@ -32,7 +32,7 @@ from cerlab.spark.packets import Placing, survey_packets
 from cerlab.spark.plan import Mode, attributes_of_job, time_attribute
 from cerlab.spark.ranges import UnorderedFiles, ranges_in_files
 from cerlab.spark.relevant_events import relevant_tests, why_all_events
-from cerlab.spark.runs import Run, in_order, quantiles, runs_in, runs_of_survey
+from cerlab.spark.runs import SortedRun, in_order, quantiles, runs_in, runs_of_survey
 from cerlab.spark.task_outputs import GroupRows, RowNames
 from cerlab.spark.tasks import (
     GroupedRows,
@@ -153,7 +153,7 @@ def test_limit_is_per_end(suite: Suite, tmp_path: Path) -> None:
 
 def runs_of_clusters(
     case: SparkCase, footers: RowGroups, columns: Columns, rng: Random
-) -> tuple[Run, ...]:
+) -> tuple[SortedRun, ...]:
     """The runs as tasks tell of row groups that hardly overlap; raises as `layout`."""
     plan, labels = case.query.plan, ColumnNames(columns.keys, time_attribute(case.query.plan, TIME))
     lie = layout(footers, columns)
@@ -169,7 +169,7 @@ def runs_of_clusters(
 
 def runs_of_unordered(
     case: SparkCase, footers: RowGroups, columns: Columns, rng: Random, *, positions: bool = True
-) -> tuple[Run, ...]:
+) -> tuple[SortedRun, ...]:
     """The runs of row groups that may lie in any order, by a survey of what tasks read of them."""
     files, tasks, parts = UnorderedFiles(footers.groups, columns), rng.choice((1, 2, 3)), 2
     cuts = quantiles(sample_of_files(files, 20), rng.choice((1, 3, 10))) if footers.groups else []

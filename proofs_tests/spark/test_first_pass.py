@@ -11,7 +11,7 @@ import pytest
 import cerlab
 from cerlab.engine.row_order import ColumnNames, increase, is_stream
 from cerlab.spark.packets import packets_of_cuts, survey_packets
-from cerlab.spark.runs import Run, in_order, quantiles, runs_in, runs_of, runs_of_survey
+from cerlab.spark.runs import SortedRun, in_order, quantiles, runs_in, runs_of, runs_of_survey
 
 
 def survey(
@@ -21,7 +21,7 @@ def survey(
     positions: bool = False,
     size: int = 2,
     moments: bool = False,
-) -> tuple[Run, ...]:
+) -> tuple[SortedRun, ...]:
     """The runs between some cuts of rows that tasks read two at a time."""
     table = pa.table(columns)
     places = [(cut,) for cut in cuts]
@@ -63,11 +63,11 @@ def test_a_survey_by_hand() -> None:
     """Rows in no order; no run for a stretch without rows."""
     columns = base([9, 0, 4, 2, 7], time=[9, 1, 7, 2, None], kept=[True, True, True, True, False])
     assert survey(columns, [3, 5, 6]) == (
-        Run((0,), (2,), 2, 2, 1, 2),
-        Run((4,), (4,), 1, 1, 7, 7),
-        Run((7,), (9,), 2, 1, 9, 9),
+        SortedRun((0,), (2,), 2, 2, 1, 2),
+        SortedRun((4,), (4,), 1, 1, 7, 7),
+        SortedRun((7,), (9,), 2, 1, 9, 9),
     )
-    assert survey(columns, []) == (Run((0,), (9,), 5, 4, 1, 9),)
+    assert survey(columns, []) == (SortedRun((0,), (9,), 5, 4, 1, 9),)
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,12 @@ from cerlab.spark.ranges import (
     range_assignment,
     starts_of,
 )
-from cerlab.spark.runs import Run, descents, in_order, runs_in, runs_of
+from cerlab.spark.runs import SortedRun, descents, in_order, runs_in, runs_of
 
 
 def lying(
     keys: dict[str, Any], *, longest: int = 100, positions: bool = False, **more: Any
-) -> list[Run] | None:
+) -> list[SortedRun] | None:
     """The runs of one task, which reads rows in batches of two, all of them at once."""
     count = len(next(iter(keys.values())))
     table = pa.table({**keys, "named": [True] * count, **more})
@@ -54,8 +54,8 @@ def test_kept_rows_and_their_times_by_hand() -> None:
     mask = [False, True, True, False, False]
     runs = lying({"k0": ["a", "b", "c", "a", "b"]}, kept=mask, time=[None, 5, 7, 0, None])
     assert runs == [
-        Run(("a",), ("c",), 3, 2, 5, 7),
-        Run(("a",), ("b",), 2, 0, None, None),
+        SortedRun(("a",), ("c",), 3, 2, 5, 7),
+        SortedRun(("a",), ("b",), 2, 0, None, None),
     ]
 
 
@@ -111,8 +111,8 @@ def test_a_task_that_reads_much_has_few_runs() -> None:
     assert len(runs) < 2_000  # 16,384 runs of 128 rows
 
 
-def three(**more: Any) -> list[Run]:
-    return [Run((n,), (n + 8,), 9, 9, n, n + 8, **more) for n in (20, 0, 10)]
+def three(**more: Any) -> list[SortedRun]:
+    return [SortedRun((n,), (n + 8,), 9, 9, n, n + 8, **more) for n in (20, 0, 10)]
 
 
 def test_runs_that_do_not_overlap_are_sorted() -> None:
@@ -125,32 +125,36 @@ def test_runs_that_do_not_overlap_are_sorted() -> None:
 @pytest.mark.parametrize(
     ("run", "positions"),
     [
-        (Run((18,), (19,), 2, 2, 18, 19), False),  # its first is the last of another
-        (Run((12,), (13,), 2, 2, 12, 13), False),  # inside another
-        (Run((9,), (9,), 1, 1, 7, 7), False),  # a time that goes back, to the run before
-        (Run((9,), (9,), 1, 1, 11, 11), False),  # and one to which the next goes back
+        (SortedRun((18,), (19,), 2, 2, 18, 19), False),  # its first is the last of another
+        (SortedRun((12,), (13,), 2, 2, 12, 13), False),  # inside another
+        (SortedRun((9,), (9,), 1, 1, 7, 7), False),  # a time that goes back, to the run before
+        (SortedRun((9,), (9,), 1, 1, 11, 11), False),  # and one to which the next goes back
     ],
 )
-def test_runs_that_overlap_or_go_back_are_refused(run: Run, positions: bool) -> None:
+def test_runs_that_overlap_or_go_back_are_refused(run: SortedRun, positions: bool) -> None:
     assert in_order([*three(), run], positions=positions) is None
-    assert in_order([*three(), Run((9,), (9,), 1, 1, 8, 9)], positions=positions) is not None
+    assert in_order([*three(), SortedRun((9,), (9,), 1, 1, 8, 9)], positions=positions) is not None
 
 
 def test_a_time_goes_back_past_runs_without_one() -> None:
-    runs = [Run((0,), (0,), 1, 1, 5, 5), Run((1,), (1,), 1, 0), Run((2,), (2,), 1, 1, 4, 4)]
+    runs = [
+        SortedRun((0,), (0,), 1, 1, 5, 5),
+        SortedRun((1,), (1,), 1, 0),
+        SortedRun((2,), (2,), 1, 1, 4, 4),
+    ]
     assert in_order(runs, positions=False) is None
 
 
 def test_positions_increase_along_other_keys() -> None:
-    runs = [Run((0, 7), (1, 8), 2, 2), Run((2, 8), (2, 9), 2, 2)]
+    runs = [SortedRun((0, 7), (1, 8), 2, 2), SortedRun((2, 8), (2, 9), 2, 2)]
     assert in_order(runs, positions=True) is None
     assert in_order(runs, positions=False) is not None
 
 
 def test_who_reads_what_by_hand() -> None:
     """Runs of two rows at times 0 1, 2 3, ..; the third has no rows of FROM."""
-    runs = [Run((n,), (n,), 2, 2, 2 * n, 2 * n + 1) for n in range(6)]
-    runs[2] = Run((2,), (2,), 2, 0)
+    runs = [SortedRun((n,), (n,), 2, 2, 2 * n, 2 * n + 1) for n in range(6)]
+    runs[2] = SortedRun((2,), (2,), 2, 0)
     part = parts_of(runs, 3)
     assert part == [0, 0, 1, 1, 2, 2]
     starts = starts_of(part)
@@ -168,24 +172,24 @@ def test_who_reads_what_by_hand() -> None:
 
 
 def test_parts_without_runs_are_left_out() -> None:
-    runs = [Run((0,), (0,), 100, 100), Run((1,), (1,), 1, 1)]
+    runs = [SortedRun((0,), (0,), 100, 100), SortedRun((1,), (1,), 1, 1)]
     assert parts_of(runs, 10) == [0, 1]
     assert parts_of([], 10) == []
     assert range_assignment([], [], []).parts == 0
 
 
 def test_runs_next_to_each_other_are_taken_together() -> None:
-    runs = [Run((n,), (n,), 3, n % 2, n or None, n or None) for n in range(5)]
+    runs = [SortedRun((n,), (n,), 3, n % 2, n or None, n or None) for n in range(5)]
     assert coarser(runs, 6) == [
-        Run((0,), (1,), 6, 1, 1, 1),
-        Run((2,), (3,), 6, 1, 2, 3),
-        Run((4,), (4,), 3, 0, 4, 4),
+        SortedRun((0,), (1,), 6, 1, 1, 1),
+        SortedRun((2,), (3,), 6, 1, 2, 3),
+        SortedRun((4,), (4,), 3, 0, 4, 4),
     ]
     assert coarser(runs, 0) == runs
 
 
 def test_rows_that_were_not_there_before_are_seen() -> None:
-    runs = [Run((0,), (4,), 3, 3), Run((10,), (14,), 3, 3)]
+    runs = [SortedRun((0,), (4,), 3, 3), SortedRun((10,), (14,), 3, 3)]
     assignment = range_assignment(runs, [0, 0], [0])
     plan = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 2 [t]").plan
     job = Job(plan_to_bytes(plan), None, ("type", "t"))
@@ -218,7 +222,7 @@ def test_gaps_of_infinite_keys_warn_of_nothing() -> None:
 )
 def test_keys_of_other_types_have_an_order_too(values: list[Any]) -> None:
     assert lying({"k0": values}) == [
-        Run((values[0],), (values[-1],), len(values), len(values), 0, 0)
+        SortedRun((values[0],), (values[-1],), len(values), len(values), 0, 0)
     ]
     runs = lying({"k0": values[::-1]})
     assert runs is not None
@@ -226,5 +230,9 @@ def test_keys_of_other_types_have_an_order_too(values: list[Any]) -> None:
 
 
 def test_a_part_without_events_in_from_reads_from_its_own_start() -> None:
-    runs = [Run((0,), (0,), 1, 1, 5, 5), Run((1,), (1,), 1, 0), Run((2,), (2,), 1, 0)]
+    runs = [
+        SortedRun((0,), (0,), 1, 1, 5, 5),
+        SortedRun((1,), (1,), 1, 0),
+        SortedRun((2,), (2,), 1, 0),
+    ]
     assert begins_in_time(runs, [0, 1, 2], Fraction(3)) == [0, 1, 2]

@@ -13,7 +13,7 @@ from cerlab import Event, Sremo
 from cerlab.conformance import cases
 from cerlab.logic.sremo import Derivation, semantics
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.semantics import EMPTY_REGISTERS, NONE, Derivations, Reading
+from cerlab.logic.sremo.semantics import EMPTY_REGISTERS, NONE, BoundedEvents, Derivations
 from cerlab.logic.sremo.syntax import EPSILON, SKIP, rewritten, sequence
 from cerlab.model.answer import Registers
 from cerlab.predicates import truth
@@ -27,7 +27,7 @@ from proofs_tests.mutants.driver import (
     on_cases,
 )
 
-Rule = Callable[[Any, Reading, int, Registers], Derivations]
+Rule = Callable[[Any, BoundedEvents, int, Registers], Derivations]
 _RULE = semantics._rule
 _HOLDS = truth.satisfies
 
@@ -37,36 +37,38 @@ def rule(kind: type, wrong: Rule) -> Rule:
     return lambda e, S, i, v: wrong(e, S, i, v) if isinstance(e, kind) else _RULE(e, S, i, v)
 
 
-def below(e: Sremo, S: Reading, i: int, v: Registers) -> Derivations:
+def below(e: Sremo, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     """The rules as they are now, replaced arms included."""
     return semantics._rule(e, S, i, v)
 
 
-def epsilon_takes_any_event(e: Any, S: Reading, i: int, v: Registers) -> Derivations:
+def epsilon_takes_any_event(e: Any, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return frozenset(Derivation(j, NONE, v) for j in (i, i + 1) if j <= len(S.events))
 
 
-def empty_is_epsilon(e: Any, S: Reading, i: int, v: Registers) -> Derivations:
+def empty_is_epsilon(e: Any, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return _RULE(EPSILON, S, i, v)
 
 
-def writes_before_the_guard(e: sre.Terminal, S: Reading, i: int, v: Registers) -> Derivations:
+def writes_before_the_guard(e: sre.Terminal, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return _RULE(e, S, i, v.written(e.writes, S.events[i])) if i < len(S.events) else frozenset()
 
 
-def stores_marked_events_only(e: sre.Terminal, S: Reading, i: int, v: Registers) -> Derivations:
+def stores_marked_events_only(
+    e: sre.Terminal, S: BoundedEvents, i: int, v: Registers
+) -> Derivations:
     return _RULE(e if e.marked else sre.Terminal(e.guard, False), S, i, v)
 
 
-def writes_one_register(e: sre.Terminal, S: Reading, i: int, v: Registers) -> Derivations:
+def writes_one_register(e: sre.Terminal, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return _RULE(sre.Terminal(e.guard, e.marked, frozenset(sorted(e.writes)[:1])), S, i, v)
 
 
-def the_first_write_wins(e: sre.Terminal, S: Reading, i: int, v: Registers) -> Derivations:
+def the_first_write_wins(e: sre.Terminal, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return _RULE(sre.Terminal(e.guard, e.marked, e.writes - v.keys()), S, i, v)
 
 
-def concat_with_a_gap(e: sre.Concat, S: Reading, i: int, v: Registers) -> Derivations:
+def concat_with_a_gap(e: sre.Concat, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return frozenset(
         Derivation(d2.end, d1.marks | d2.marks, d2.registers)
         for d1 in below(e.left, S, i, v)
@@ -76,7 +78,7 @@ def concat_with_a_gap(e: sre.Concat, S: Reading, i: int, v: Registers) -> Deriva
     )
 
 
-def concat_forgets_registers(e: sre.Concat, S: Reading, i: int, v: Registers) -> Derivations:
+def concat_forgets_registers(e: sre.Concat, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return frozenset(
         Derivation(d2.end, d1.marks | d2.marks, d2.registers)
         for d1 in below(e.left, S, i, v)
@@ -84,16 +86,18 @@ def concat_forgets_registers(e: sre.Concat, S: Reading, i: int, v: Registers) ->
     )
 
 
-def alternation_prefers_left(e: sre.Alternation, S: Reading, i: int, v: Registers) -> Derivations:
+def alternation_prefers_left(
+    e: sre.Alternation, S: BoundedEvents, i: int, v: Registers
+) -> Derivations:
     return below(e.left, S, i, v) or below(e.right, S, i, v)
 
 
-def star_needs_one(e: sre.Star, S: Reading, i: int, v: Registers) -> Derivations:
+def star_needs_one(e: sre.Star, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     rounds = _RULE(e, S, i, v)
     return rounds if e == SKIP else rounds - {Derivation(i, NONE, v)}
 
 
-def star_resets_registers(e: sre.Star, S: Reading, i: int, v: Registers) -> Derivations:
+def star_resets_registers(e: sre.Star, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     """Iteration as the closure of transducers has it (SRT Def. 30)."""
     D = frozenset({Derivation(i, NONE, v)})
     while True:
@@ -107,27 +111,29 @@ def star_resets_registers(e: sre.Star, S: Reading, i: int, v: Registers) -> Deri
         D = step
 
 
-def star_at_most_twice(e: sre.Star, S: Reading, i: int, v: Registers) -> Derivations:
+def star_at_most_twice(e: sre.Star, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     if e == SKIP:
         return _RULE(e, S, i, v)
     once = sre.Option(e.body)
     return below(sre.Concat(once, once), S, i, v)
 
 
-def span_without_the_first(e: sre.SpanWindow, S: Reading, i: int, v: Registers) -> Derivations:
+def span_without_the_first(
+    e: sre.SpanWindow, S: BoundedEvents, i: int, v: Registers
+) -> Derivations:
     """``max(M) - min(M) <= w``."""
     return _RULE(sre.SpanWindow(e.body, e.width + 1), S, i, v)
 
 
-def span_is_length(e: sre.SpanWindow, S: Reading, i: int, v: Registers) -> Derivations:
+def span_is_length(e: sre.SpanWindow, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return _RULE(sre.LengthWindow(e.body, e.width), S, i, v)
 
 
-def length_is_span(e: sre.LengthWindow, S: Reading, i: int, v: Registers) -> Derivations:
+def length_is_span(e: sre.LengthWindow, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return _RULE(sre.SpanWindow(e.body, e.width), S, i, v)
 
 
-def within_is_strict(e: sre.Within, S: Reading, i: int, v: Registers) -> Derivations:
+def within_is_strict(e: sre.Within, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return frozenset(
         d
         for d in below(e.body, S, i, v)
@@ -135,7 +141,7 @@ def within_is_strict(e: sre.Within, S: Reading, i: int, v: Registers) -> Derivat
     )
 
 
-def within_of_the_slice(e: sre.Within, S: Reading, i: int, v: Registers) -> Derivations:
+def within_of_the_slice(e: sre.Within, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return frozenset(
         d
         for d in below(e.body, S, i, v)
@@ -143,19 +149,23 @@ def within_of_the_slice(e: sre.Within, S: Reading, i: int, v: Registers) -> Deri
     )
 
 
-def intersection_of_languages(e: sre.Intersection, S: Reading, i: int, v: Registers) -> Derivations:
+def intersection_of_languages(
+    e: sre.Intersection, S: BoundedEvents, i: int, v: Registers
+) -> Derivations:
     """Marks of the left side, the language of both (erratum SRT-E11)."""
     ends = {d.end for d in below(e.right, S, i, v)}
     return frozenset(d for d in below(e.left, S, i, v) if d.end in ends)
 
 
-def intersection_of_registers(e: sre.Intersection, S: Reading, i: int, v: Registers) -> Derivations:
+def intersection_of_registers(
+    e: sre.Intersection, S: BoundedEvents, i: int, v: Registers
+) -> Derivations:
     """Both sides must agree on the registers too."""
     return below(e.left, S, i, v) & below(e.right, S, i, v)
 
 
 def intersection_keeps_no_context(
-    e: sre.Intersection, S: Reading, i: int, v: Registers
+    e: sre.Intersection, S: BoundedEvents, i: int, v: Registers
 ) -> Derivations:
     return frozenset(
         Derivation(
@@ -165,12 +175,12 @@ def intersection_keeps_no_context(
     )
 
 
-def negation_is_absence(e: sre.Negation, S: Reading, i: int, v: Registers) -> Derivations:
+def negation_is_absence(e: sre.Negation, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return _RULE(sre.Negation(sequence([SKIP, e.body, SKIP])), S, i, v)
 
 
 def negation_of_unmarked_instances(
-    e: sre.Negation, S: Reading, i: int, v: Registers
+    e: sre.Negation, S: BoundedEvents, i: int, v: Registers
 ) -> Derivations:
     """Only the match without marks is taken away."""
     instances = {d.end for d in below(e.body, S, i, v) if not d.marks}
@@ -179,15 +189,17 @@ def negation_of_unmarked_instances(
     )
 
 
-def negation_needs_an_event(e: sre.Negation, S: Reading, i: int, v: Registers) -> Derivations:
+def negation_needs_an_event(e: sre.Negation, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return frozenset(d for d in _RULE(e, S, i, v) if d.end > i)
 
 
-def negation_marks(e: sre.Negation, S: Reading, i: int, v: Registers) -> Derivations:
+def negation_marks(e: sre.Negation, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     return frozenset(d._replace(marks=frozenset(range(i, d.end))) for d in _RULE(e, S, i, v))
 
 
-def negation_forgets_registers(e: sre.Negation, S: Reading, i: int, v: Registers) -> Derivations:
+def negation_forgets_registers(
+    e: sre.Negation, S: BoundedEvents, i: int, v: Registers
+) -> Derivations:
     return _RULE(e, S, i, EMPTY_REGISTERS)
 
 

@@ -18,7 +18,7 @@ from cerlab.model.event import Value
 from cerlab.predicates.syntax import Guard
 from cerlab.testing import REGISTERS, TYPES, Shape, random_sremo, random_sremo_events
 from cerlab.theorems import srt as runs
-from cerlab.theorems.srt import Configuration, Run, silently
+from cerlab.theorems.srt import Configuration, MarkedConfiguration, silently
 from proofs_tests.clauses.tables import word
 
 Matches = frozenset[Positions]
@@ -152,7 +152,9 @@ def with_word(
 def _walk(rng: Random, T: Transducer, most: int) -> tuple[list[Event], bool]:
     leaving, S, v, q = outgoing(T), list[Event](), Registers(), T.q0
     while True:
-        here = sorted(run.at.state for run in silently(T, [Run(Configuration(0, q, v), ())]))
+        here = sorted(
+            run.at.state for run in silently(T, [MarkedConfiguration(Configuration(0, q, v), ())])
+        )
         final = not T.F.isdisjoint(here)
         choices = [t for p in here for t in leaving[p]]
         if not choices or len(S) == most or (final and rng.random() < 0.4):

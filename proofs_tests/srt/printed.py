@@ -13,7 +13,7 @@ from cerlab.automata.explore import explore
 from cerlab.automata.plan import RegisterPlan
 from cerlab.automata.registers import NONE, Label, RegisterTransition, Srt, Transducer, apart
 from cerlab.automata.unrolled import determinise
-from cerlab.engine.reference.registers import Run, Runs
+from cerlab.engine.reference.registers import RegisterRun, Runs
 from cerlab.model.answer import Positions, Registers
 from cerlab.predicates.syntax import Guard, conjunction
 
@@ -89,7 +89,7 @@ class KilledRuns(Runs):
 
 def runs_reported(plan: RegisterPlan, S: Sequence[Event]) -> list[Positions]:
     """Return the reports if runs are reported, not matches (SRT Alg. 1)."""
-    T, current, reports = plan.srt, [Run(plan.srt.q0, Registers(), ())], list[Positions]()
+    T, current, reports = plan.srt, [RegisterRun(plan.srt.q0, Registers(), ())], list[Positions]()
     for k, event in enumerate(S):
         current = [
             _after(run, t, event, k) for run in current for t in T.Delta if _can(run, t, event)
@@ -98,13 +98,13 @@ def runs_reported(plan: RegisterPlan, S: Sequence[Event]) -> list[Positions]:
     return reports
 
 
-def _can(run: Run, t: RegisterTransition, event: Event) -> bool:
+def _can(run: RegisterRun, t: RegisterTransition, event: Event) -> bool:
     return t.source == run.state and satisfies(event, t.guard, run.registers)
 
 
-def _after(run: Run, t: RegisterTransition, event: Event, k: int) -> Run:
+def _after(run: RegisterRun, t: RegisterTransition, event: Event, k: int) -> RegisterRun:
     marks = (*run.marks, k) if t.mark is Mark.TAKE else run.marks
-    return Run(t.target, run.registers.written(t.writes, event), marks)
+    return RegisterRun(t.target, run.registers.written(t.writes, event), marks)
 
 
 def overlapping(T: Srt, event: Event, v: Registers, *, as_printed: bool) -> bool:

@@ -73,7 +73,7 @@ def truths_of(query: rp.RowPattern, rows: list[Row]) -> list[Row]:
     conditions = {each.variable: each for each in query.define}
     for v in rp.variables(query.pattern):
         define = (conditions[v],) if v in conditions else ()
-        alone = rp.RowPattern(rp.Variable(v), define, rows=rp.Rows.ALL)
+        alone = rp.RowPattern(rp.Variable(v), define, rows=rp.RowsPerMatch.ALL)
         rows_of_v = match_recognize(alone, arrow(rows)).column("t").to_pylist()
         for row, truth in zip(rows, truths, strict=True):
             truth[v] = int(row["t"] in rows_of_v)
@@ -94,7 +94,7 @@ def of_the_standard(query: rp.RowPattern, truths: list[Row]) -> set[MatchRows]:
         rp.Measure(ex.Column("row"), "at"),
     )
     define = tuple(rp.Definition(v, condition) for v, condition in is_one.items())
-    plain = rp.RowPattern(query.pattern, define, labels, rows=rp.Rows.ALL, skip=query.skip)
+    plain = rp.RowPattern(query.pattern, define, labels, rows=rp.RowsPerMatch.ALL, skip=query.skip)
     matches: dict[int, set[tuple[str, int]]] = {}
     table = [{**truth, "row": i} for i, truth in enumerate(truths)]
     for row in match_recognize(plain, table, evaluator="reference").to_pylist():

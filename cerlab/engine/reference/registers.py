@@ -131,7 +131,7 @@ MAX_RUNS = 500_000
 """The maximum number of active runs."""
 
 
-class Run(NamedTuple):
+class RegisterRun(NamedTuple):
     """An active run: where it is, what its registers hold, what it marked."""
 
     state: int
@@ -151,7 +151,7 @@ class Runs:
         self._leaving = outgoing(plan.srt)
         self._F = plan.srt.F
         self._horizon = Horizon(plan.windows)
-        self._runs = [Run(plan.srt.q0, Registers(), ())]
+        self._runs = [RegisterRun(plan.srt.q0, Registers(), ())]
         self.counts = OperationCounts()
 
     @property
@@ -180,12 +180,12 @@ class Runs:
             run.marks for run in runs if run.state in self._F and run.marks[-1:] == (position,)
         )
 
-    def _successors(self, run: Run, event: Event, position: int) -> list[Run]:
+    def _successors(self, run: RegisterRun, event: Event, position: int) -> list[RegisterRun]:
         transitions = self._leaving[run.state]
         moves = [t for t in transitions if satisfies(event, t.guard, run.registers)]
         self.counts.leave(len(transitions), len(moves))
         return [
-            Run(
+            RegisterRun(
                 t.target,
                 run.registers.written(t.writes, event) if t.writes else run.registers,
                 (*run.marks, position) if t.mark is Mark.TAKE else run.marks,
@@ -193,7 +193,7 @@ class Runs:
             for t in moves
         ]
 
-    def _is_expired(self, run: Run) -> bool:
+    def _is_expired(self, run: RegisterRun) -> bool:
         return bool(run.marks) and run.marks[0] < self._horizon.oldest
 
 

@@ -28,7 +28,7 @@ MAX_RUNS = 500_000
 """The maximum number of runs in progress."""
 
 
-class Run(NamedTuple):
+class CeaRun(NamedTuple):
     """A run of a CEA in progress: where it is, where it started, what it took."""
 
     state: int
@@ -46,17 +46,17 @@ class CeaRuns:
         self._cea = cea
         self._strategy = strategy
         self._places: dict[int, int] = {}
-        self._runs: frozenset[Run] = frozenset()
+        self._runs: frozenset[CeaRun] = frozenset()
         self._position = -1
 
     def advance(self, event: Event, position: int) -> None:
         """Extend every run, and the run that starts here."""
         self._places[position] = len(self._places)
-        current = self._runs | {Run(self._cea.q0, position, ())}
+        current = self._runs | {CeaRun(self._cea.q0, position, ())}
         moves = [t for t in self._cea.Delta if satisfies(event, t.predicate)]
         self._runs = _affordable(
             frozenset(
-                Run(
+                CeaRun(
                     t.target,
                     run.start,
                     (*run.positions, position) if t.mark is Mark.TAKE else run.positions,
@@ -207,7 +207,7 @@ def _local(positions: Positions, places: dict[int, int]) -> Positions:
     return tuple(places[p] for p in positions)
 
 
-R = TypeVar("R", Run, LabelledRun)
+R = TypeVar("R", CeaRun, LabelledRun)
 
 
 def _affordable(runs: frozenset[R]) -> frozenset[R]:

@@ -60,7 +60,7 @@ class ActiveState:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StateMove:
     """The move of the runs of a macro-state at the event.
 
     The one that `source` None begins is the run that starts at the event.
@@ -93,7 +93,7 @@ class TecsSnapshot(Drawable):
     key: tuple[object, ...] = ()
     is_read: bool = True
     events: tuple[tuple[int, Event], ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[StateMove, ...] = ()
     symbol: int = 0
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ class _NumberedEvaluation(TecsEvaluation):
         self._nodes: list[tuple[Node, int]] = []
         self._events: dict[int, Event] = {}
         self._next = 0
-        self._steps: tuple[Step, ...] = ()
+        self._steps: tuple[StateMove, ...] = ()
         self._symbol = 0
 
     def advance(self, event: Event, position: int) -> None:
@@ -121,7 +121,7 @@ class _NumberedEvaluation(TecsEvaluation):
         super().advance(event, position)
         self._symbol = symbol
         self._steps = tuple(
-            Step(source, *(None if q is None else self._name_of(q) for q in goes))
+            StateMove(source, *(None if q is None else self._name_of(q) for q in goes))
             for source, goes in moves
         )
 

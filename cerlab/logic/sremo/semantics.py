@@ -52,7 +52,7 @@ Derivations: TypeAlias = frozenset[Derivation]
 
 
 @dataclass(slots=True)
-class Reading:
+class BoundedEvents:
     """The events of a question, and the number of steps that its budget still allows."""
 
     events: Sequence[Event]
@@ -73,7 +73,7 @@ def derivations(
     [(0, set()), (1, {0}), (2, {0, 1})]
     """
     _check(e, S)
-    return _rule(e, Reading(S, MAX_STEPS), i, v)
+    return _rule(e, BoundedEvents(S, MAX_STEPS), i, v)
 
 
 def matches(e: sre.Sremo, S: Sequence[Event]) -> frozenset[Positions]:
@@ -99,13 +99,13 @@ def detections(e: sre.Sremo, S: Sequence[Event]) -> frozenset[ComplexEvent]:
     [(0,), (1,)]
     """
     _check(e, S)
-    every = _rule(streaming(e), Reading(S, MAX_STEPS), 0, EMPTY_REGISTERS)
+    every = _rule(streaming(e), BoundedEvents(S, MAX_STEPS), 0, EMPTY_REGISTERS)
     return frozenset(
         ComplexEvent(min(M), max(M), _positions(M)) for end, M, _ in every if end - 1 in M
     )
 
 
-def _rule(e: sre.Sremo, S: Reading, i: int, v: Registers) -> Derivations:
+def _rule(e: sre.Sremo, S: BoundedEvents, i: int, v: Registers) -> Derivations:
     _spend(S, 1)
     match e:
         case sre.Epsilon():
@@ -152,14 +152,14 @@ def _rule(e: sre.Sremo, S: Reading, i: int, v: Registers) -> Derivations:
             assert_never(e)
 
 
-def _then(d1: Derivation, e: sre.Sremo, S: Reading) -> Iterator[Derivation]:
+def _then(d1: Derivation, e: sre.Sremo, S: BoundedEvents) -> Iterator[Derivation]:
     """Yield each continuation of a derivation by e, from its end and with its registers."""
     for d2 in _rule(e, S, d1.end, d1.registers):
         _spend(S, 1)
         yield Derivation(d2.end, d1.marks | d2.marks, d2.registers)
 
 
-def _iterate(e: sre.Sremo, S: Reading, start: Derivation) -> Derivations:
+def _iterate(e: sre.Sremo, S: BoundedEvents, start: Derivation) -> Derivations:
     """Return the least set that has `start` and all continuations by e of its members.
 
     Iterations that consume nothing can neither mark nor write, so they add nothing.
@@ -172,7 +172,7 @@ def _iterate(e: sre.Sremo, S: Reading, start: Derivation) -> Derivations:
     return frozenset(D)
 
 
-def _spend(S: Reading, steps: int) -> None:
+def _spend(S: BoundedEvents, steps: int) -> None:
     poll()
     S.steps -= steps
     if S.steps < 0:

@@ -211,7 +211,7 @@ def choices_of(group: tuple[Atom, ...], of: tuple[tuple[str, Domain], ...]) -> t
     for values in _likely_values(group, of):
         start.verify(values)
     if len(start.values) < 2 ** len(group):
-        Search(encode(group, of), start).run()
+        VectorSearch(encode(group, of), start).run()
     return tuple(Choice(vector, start.values[vector]) for vector in sorted(start.values))
 
 
@@ -248,7 +248,7 @@ def _likely_values(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> I
     return (tuple(map(rng.choice, lists)) for _ in range(MAX_TRIALS))
 
 
-class Search:
+class VectorSearch:
     """Lists the truth vectors that are not yet found."""
 
     def __init__(self, E: Encoding, vectors: Vectors) -> None:
