@@ -104,6 +104,13 @@ class HoldWithin:
     of_last: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class LookBack:
+    """``LOOKBACK d``: an answer begins with the first event that is not more than d before it."""
+
+    length: TimeWindow | AttributeWindow
+
+
 @rich_display
 @dataclass(frozen=True, slots=True, repr=False)
 class CorrelatedPlan(PlanClauses):
@@ -130,7 +137,7 @@ class ExceptIf:
     of_last: bool = False
 
 
-WaitStep: TypeAlias = Delay | HoldWithin | ExceptIf
+WaitStep: TypeAlias = Delay | HoldWithin | ExceptIf | LookBack
 
 
 class WaitBranch(NamedTuple):
@@ -143,6 +150,11 @@ class WaitBranch(NamedTuple):
     def waits(self) -> bool:
         """Whether its answers go on to a later event."""
         return any(isinstance(step, Delay) for step in self.steps)
+
+    @property
+    def back(self) -> tuple[TimeWindow | AttributeWindow, ...]:
+        """The lengths of its look-backs, the innermost first."""
+        return tuple(step.length for step in self.steps if isinstance(step, LookBack))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -159,14 +171,25 @@ class WaitPlan(PlanClauses):
 
     @property
     def repeats(self) -> bool:
-        """Whether an answer may come twice: of two branches, or of two ends of a body that waits.
+        """Whether an answer may come twice: of two branches, two ends or two beginnings of a body.
 
-        A body whose last event is always marked has answers that tell where they ended.
+        A body whose last event is always marked has answers that tell where they ended, and so for
+        the first event where it looks back.
         """
-        bodies = [self.plans[branch.body] for branch in self.branches if branch.waits]
-        machines = [each.cea if isinstance(each, Plan) else each.srt for each in bodies]
-        ends = [t.mark for A in machines for t in A.Delta if t.target in A.F]
-        return len(self.branches) > 1 or Mark.SKIP in ends
+        waiting = [self._machine(branch) for branch in self.branches if branch.waits]
+        looking = [self._machine(branch) for branch in self.branches if branch.back]
+        marks = [t.mark for A in waiting for t in A.Delta if t.target in A.F]
+        marks += [t.mark for A in looking for t in A.Delta if t.source == A.q0]
+        return len(self.branches) > 1 or Mark.SKIP in marks
+
+    def takes_one_event(self, branch: WaitBranch) -> bool:
+        """Whether every answer of the body of a branch is one event long."""
+        A = self._machine(branch)
+        return all(t.source == A.q0 and t.target in A.F for t in A.Delta)
+
+    def _machine(self, branch: WaitBranch) -> IntervalCea | Srt:
+        body = self.plans[branch.body]
+        return body.cea if isinstance(body, Plan) else body.srt
 
     @property
     def selects(self) -> bool:
@@ -197,11 +220,17 @@ class WaitPlan(PlanClauses):
 
     @property
     def windows(self) -> tuple[Window, ...]:
-        """The windows of all steps, and the lengths of waits, each once."""
+        """The windows of all steps, and the lengths of waits and look-backs, each once."""
         held = [step.window for step in self._steps() if isinstance(step, HoldWithin)]
         if self.window is not None:
             held.append(self.window)
-        return tuple(dict.fromkeys((*held, *self.waits)))
+        return tuple(dict.fromkeys((*held, *self.waits, *self.look_backs)))
+
+    @property
+    def look_backs(self) -> tuple[TimeWindow | AttributeWindow, ...]:
+        """The lengths of look-backs, each once."""
+        lengths = (step.length for step in self._steps() if isinstance(step, LookBack))
+        return tuple(dict.fromkeys(lengths))
 
     @property
     def waits(self) -> tuple[TimeWindow | AttributeWindow, ...]:

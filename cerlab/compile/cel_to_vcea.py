@@ -163,6 +163,12 @@ def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicat
 NO_LABELS: frozenset[str] = frozenset()
 REFERENCE = 'cerlab.evaluate with evaluator="reference" takes it, on small streams'
 
+AT_THE_BEGINNING = (
+    "at the beginning of a formula, or left of its outermost UNLESS, cerlab.evaluate and "
+    'cerlab run take it; elsewhere evaluator="reference" does, on small streams'
+)
+"""The hint for a look-back."""
+
 TIMED = "cerlab.evaluate and cerlab run take it"
 
 
@@ -194,7 +200,7 @@ def construct(phi: cel.Formula) -> Vcea:
             return unless(construct(left), construct(right))
         case cel.Select(Strategy.STRICT, body):
             return strict(construct(body))
-        case cel.Select() | cel.Wait():
+        case cel.Select() | cel.Wait() | cel.Lookback():
             _refuse(phi)
         case _:
             assert_never(phi)
@@ -259,6 +265,8 @@ def _refuse(construct: cel.Formula | Correlation | Application) -> NoReturn:
         name, hint = f"a window in time inside a formula, as {node_text(construct)}", TIMED
     elif isinstance(construct, cel.Wait):
         name, hint = node_text(construct), TIMED
+    elif isinstance(construct, cel.Lookback):
+        name, hint = node_text(construct), AT_THE_BEGINNING
     else:
         name = node_text(construct)
     raise Unsupported("CER0403", f"there is no automaton for {name}", hint=hint)

@@ -40,7 +40,14 @@ from cerlab.automata.labelled import (
 from cerlab.automata.plan import CorrelatedPlan
 from cerlab.automata.registers import NONE, Srt, coalesce
 from cerlab.budget import step_budget
-from cerlab.compile.cel_to_vcea import REFERENCE, Composition, cel_to_vcea, compose, demand_of_label
+from cerlab.compile.cel_to_vcea import (
+    AT_THE_BEGINNING,
+    REFERENCE,
+    Composition,
+    cel_to_vcea,
+    compose,
+    demand_of_label,
+)
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
@@ -375,6 +382,10 @@ def _construct(phi: cel.Formula, fresh: Fresh) -> LabelledSrt:
             return held(part(body), window, fresh("start"))
         case cel.Wait(body, length):
             return waited(part(body), length, fresh("wait"))
+        case cel.Lookback():
+            inside = f"{node_text(phi)} inside a formula"
+            message = f"there is no transducer for {inside}"
+            raise Unsupported("CER0492", message, hint=AT_THE_BEGINNING)
         case cel.And(left, right):
             return both(part(left), part(right))
         case cel.All(left, right):

@@ -10,6 +10,9 @@ says what each goes through. What may stand around a wait, and the law that move
 * ``f ; (g WAIT d)`` is ``(f ; g) WAIT d``, and so for ``:``. A bound on g is one on the last event
   of ``f ; g`` if g is one event.
 
+``f LOOKBACK d`` moves the start of an answer back; bounds around it are on the moved start. As
+``(f LOOKBACK d) ; g`` is ``(f ; g) LOOKBACK d``, it may also stand at the beginning of a sequence.
+
 Where other steps follow, as in ``(A ; B WITHIN 30 SECONDS) ; C``, f is a transducer, as where
 filters compare labels.
 """
@@ -18,7 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, NoReturn
+from itertools import product
+from typing import Any, NamedTuple, NoReturn, TypeAlias, assert_never
 
 from cerlab.automata.automaton import Vcea
 from cerlab.automata.labelled import LabelledSrt
@@ -27,6 +31,7 @@ from cerlab.automata.plan import (
     Delay,
     ExceptIf,
     HoldWithin,
+    LookBack,
     Plan,
     WaitBranch,
     WaitPlan,
@@ -50,12 +55,15 @@ class _Branch(NamedTuple):
     """A formula with an automaton, and steps whose rivals are formulas."""
 
     body: cel.Formula
-    steps: tuple[Delay | HoldWithin | _Rival, ...] = ()
+    steps: tuple[_Step, ...] = ()
 
 
 class _Rival(NamedTuple):
     formula: cel.Formula
     of_last: bool = False
+
+
+_Step: TypeAlias = Delay | HoldWithin | LookBack | _Rival
 
 
 def wait_plan(query: CeqlQuery, *, on_registers: bool = False) -> WaitPlan:
@@ -79,7 +87,7 @@ def wait_plan(query: CeqlQuery, *, on_registers: bool = False) -> WaitPlan:
             plans[phi, registers] = len(machines) - 1
         return plans[phi, registers]
 
-    def step(each: Delay | HoldWithin | _Rival) -> WaitStep:
+    def step(each: _Step) -> WaitStep:
         if not isinstance(each, _Rival):
             return each
         return ExceptIf(number(each.formula, registers=False), each.of_last)
@@ -115,6 +123,8 @@ def _selecting_plan(formula: cel.Formula, clauses: Mapping[str, Any]) -> WaitPla
     strategy, limit = clauses["strategy"], clauses["limit"]
     if cel.waits(formula) and (strategy is not None or limit is not None):
         _refuse(f"{'LIMIT' if strategy is None else strategy.value} over answers that wait")
+    if cel.look_backs(formula):
+        _refuse("a strategy, LIMIT or CONSUME BY over answers that look back")
     body = replace(_on_registers(formula), **clauses)
     return WaitPlan(plans=(body,), branches=(WaitBranch(0, ()),), **clauses)
 
@@ -176,17 +186,21 @@ def _branches(phi: cel.Formula) -> Iterator[_Branch]:
             yield from _branches(right)
         case cel.Wait(body, length):
             yield from _then(body, Delay(length))
+        case cel.Lookback(body, length):
+            yield from _then(body, LookBack(length))
         case cel.Within(body, window):
             yield from _then(body, HoldWithin(window))
         case cel.Unless(left, right) if not needs_registers(right):
             yield from _then(left, _Rival(right))
-        case cel.Seq(left, right) | cel.Concat(left, right) if cel.is_timed(right):
-            branches = [*_branches(right)]
-            if all(map(_may_be_last, branches)):
-                for body, steps in branches:
-                    yield _Branch(replace(phi, right=body), tuple(map(_of_last, steps)))
-            else:
-                yield _Branch(phi)
+        case cel.Seq(left, right) | cel.Concat(left, right):
+            begins, ends = [*_branches(left)], [*_branches(right)]
+            if not all(map(_may_be_first, begins)):
+                begins = [_Branch(left)]
+            if not all(map(_may_be_last, ends)):
+                ends = [_Branch(right)]
+            for begin, end in product(begins, ends):
+                body = replace(phi, left=begin.body, right=end.body)
+                yield _Branch(body, (*begin.steps, *map(_of_last, end.steps)))
         case (
             cel.As(body)
             | cel.Filter(body)
@@ -202,7 +216,7 @@ def _branches(phi: cel.Formula) -> Iterator[_Branch]:
             yield _Branch(phi)
 
 
-def _then(phi: cel.Formula, step: Delay | HoldWithin | _Rival) -> Iterator[_Branch]:
+def _then(phi: cel.Formula, step: _Step) -> Iterator[_Branch]:
     for branch in _branches(phi):
         yield branch._replace(steps=(*branch.steps, step))
 
@@ -212,17 +226,29 @@ def _may_be_last(branch: _Branch) -> bool:
 
     A bound on the start of the right side has to be one on the last event.
     """
-    bounds = (step for step in branch.steps if not isinstance(step, Delay) and not step.of_last)
+    steps = [step for step in branch.steps if not isinstance(step, Delay)]
+    if any(isinstance(step, LookBack) for step in steps):
+        return False  # the sequence has to end before the look-back begins
+    bounds = (step for step in steps if not isinstance(step, LookBack) and not step.of_last)
     return _is_one_event(branch.body) or not any(bounds)
 
 
-def _of_last(step: Delay | HoldWithin | _Rival) -> Delay | HoldWithin | _Rival:
+def _may_be_first(branch: _Branch) -> bool:
+    """Whether the steps of the left side of a sequence are steps of the sequence."""
+    return all(isinstance(step, LookBack) for step in branch.steps)
+
+
+def _of_last(step: _Step) -> _Step:
     """The step of the right side of a sequence, as one of the sequence."""
-    if isinstance(step, Delay):
-        return step
-    return (
-        replace(step, of_last=True) if isinstance(step, HoldWithin) else step._replace(of_last=True)
-    )
+    match step:
+        case HoldWithin():
+            return replace(step, of_last=True)
+        case _Rival():
+            return step._replace(of_last=True)
+        case Delay() | LookBack():
+            return step
+        case _:
+            assert_never(step)
 
 
 def _is_one_event(phi: cel.Formula) -> bool:

@@ -20,6 +20,7 @@ from cerlab.automata.plan import (
     Delay,
     ExceptIf,
     HoldWithin,
+    LookBack,
     Plan,
     RegisterPlan,
     WaitPlan,
@@ -257,6 +258,8 @@ def explain_waits(
             case HoldWithin(window, of_last):
                 begin = "its last event" if of_last else "its start"
                 return f"WITHIN {window_text(window)}: from {begin} to there"
+            case LookBack(length):
+                return f"LOOKBACK {window_text(length)}: from the first event not before that"
             case ExceptIf(rival, of_last):
                 begin = "its last event" if of_last else "its start"
                 return f"UNLESS: no answer of automaton {rival + 1} from {begin} to there"

@@ -127,14 +127,16 @@ def _labels_of_waits(
         time = axis_of_windows(plan.windows, stream)
         stream = WholeStream(plan, waiting.tables, stream, time).placed(timed)
     label = waiting.label_machine.label(plan, stream, labels)
-    ends_with_marks = plan.is_carried and of_answers is waiting.labels_of_body
+    ends_with_marks = (plan.is_carried or plan.look_backs) and of_answers is waiting.labels_of_body
     for batch in batches:
         if not ends_with_marks:
             yield label(batch)
             continue
         ended = replace(batch, end=batch.positions[batch.offsets[1:] - 1])
+        if plan.look_backs:
+            ended = replace(ended, start=batch.positions[batch.offsets[:-1]])
         rows = label(ended)
-        yield rows._replace(end=batch.end[rows.answer])
+        yield rows._replace(start=batch.start[rows.answer], end=batch.end[rows.answer])
 
 
 def _reference_ways(pattern: Pattern, stream: Stream) -> Callable[[ComplexEvent], Iterable[Marks]]:

@@ -324,7 +324,7 @@ def requirements_of(pattern: AnyPattern, time: TimeAxis | None = None) -> Requir
                 needs.streams[psi.stream] = None
         elif isinstance(psi, cel.Within):
             lengths.append(psi.window)
-        elif isinstance(psi, cel.Wait):
+        elif isinstance(psi, cel.Wait | cel.Lookback):
             lengths.append(psi.length)
         elif isinstance(psi, cel.Filter):
             for condition in atomics(psi.condition):

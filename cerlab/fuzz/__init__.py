@@ -60,7 +60,7 @@ FAMILY = ("AND", "ALL", "UNLESS", "STRICT()", "NEXT()", "LAST()", "MAX()", "x.v=
 """Operators of the rest of the family; the last two compare labels, plainly and with arithmetic."""
 
 
-TIMED = ("WITHIN", "WAIT")
+TIMED = ("WITHIN", "WAIT", "LOOKBACK")
 """Windows inside a formula, and waits."""
 
 
@@ -122,7 +122,7 @@ def _operators(phi: Formula) -> Iterable[str]:
             return (f"{strategy.value}()",)
         case cel.Or() | cel.And() | cel.All() | cel.Unless() | cel.As() | cel.Not():
             return (type(phi).__name__.upper(),)
-        case cel.Project() | cel.Rename() | cel.Within() | cel.Wait():
+        case cel.Project() | cel.Rename() | cel.Within() | cel.Wait() | cel.Lookback():
             return (type(phi).__name__.upper(),)
         case _:
             assert_never(phi)
@@ -157,8 +157,6 @@ def _clauses(query: CeqlQuery) -> Iterator[str]:
             assert_never(query.window)
     if query.consume is not Consume.NONE:
         yield "CONSUME BY"
-    if query.throttle is not None:
-        yield "THROTTLE"
 
 
 Progress = Callable[[int], None]

@@ -135,7 +135,7 @@ _WITH_GAPS = tuple(kind for kind in _KINDS if kind not in ("concat", "star"))
 _FAMILY = ("and", "all", "unless", "select", "correlation")
 
 
-_TIMED = ("within", "within", "wait")
+_TIMED = ("within", "within", "wait", "lookback")
 
 
 @keywords_by_name
@@ -173,6 +173,10 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
             waiting = cel.Wait(random_formula(rng, smaller), rng.choice(_lengths(rng)))
             # Absence is what most waits are for.
             return cel.Unless(waiting, _leaf(rng, shape)) if likely(rng, 0.4) else waiting
+        case "lookback":
+            looking = cel.Lookback(random_formula(rng, smaller), rng.choice(_lengths(rng)))
+            # Absence before is what most look-backs are for.
+            return cel.Unless(looking, _leaf(rng, shape)) if likely(rng, 0.4) else looking
         case "rename":
             body = random_formula(rng, smaller)
             old = rng.choice(sorted(cel.defined_labels(body)) or ["A"])
@@ -231,7 +235,7 @@ def on_one_axis(query: CeqlQuery, *, times: bool) -> CeqlQuery:
         match psi:
             case cel.Within(_, w):
                 return replace(psi, window=window(w))
-            case cel.Wait(_, length):
+            case cel.Wait(_, length) | cel.Lookback(_, length):
                 return replace(psi, length=window(length))
             case _:
                 return psi
@@ -543,7 +547,7 @@ def _word(rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str]) -> 
             return [_noise(rng, shape, columns)]
         case cel.As(body) | cel.Project(_, body) | cel.Rename(_, _, body) | cel.Select(_, body):
             return _word(rng, body, shape, columns)
-        case cel.Within(body) | cel.Wait(body):
+        case cel.Within(body) | cel.Wait(body) | cel.Lookback(body):
             return _word(rng, body, shape, columns)
         case cel.Filter(body, condition):
             return [_meet(rng, event, condition) for event in _word(rng, body, shape, columns)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TypeAlias, assert_never
 
+from cerlab.logic.cel.syntax import look_backs
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import Sremo, reads
 from cerlab.model.clauses import AttributeWindow, Strategy, TimeWindow
@@ -80,7 +81,9 @@ def regions(question: AnyQuestion) -> Iterator[Region]:
     if isinstance(question, Question):
         opens, closes = unmarked_ends(question.formula, question.context)
         opens, closes = opens and question.start is None, closes and question.end is None
-        outside, from_the_first = _out_of_window(question), compares_with_all(question.formula)
+        outside = _out_of_window(question)
+        # a region that cuts a look-back short would give other answers
+        from_the_first = compares_with_all(question.formula) or bool(look_backs(question.formula))
     else:
         opens, closes = _may_begin_unmarked(question.e), False
         outside, from_the_first = _never_outside, False

@@ -83,6 +83,9 @@ def _clause(part: Part) -> Iterator[CelDerivation]:
         case cel.Wait() as phi:
             for d in of():
                 yield from _waited(part, phi, d)
+        case cel.Lookback() as phi:
+            for d in of():
+                yield from _looked_back(part, phi, d)
         case _:
             assert_never(part.syntax)
 
@@ -363,6 +366,19 @@ def _waited(part: Part, phi: cel.Wait, d: CelDerivation) -> Iterator[CelDerivati
     if last > V.end and part.may_fail:
         early = part.above(d, (part.fails(fail.GOES_ON, V.end, last, **facts),))
         yield replace(early, until=until)
+
+
+def _looked_back(part: Part, phi: cel.Lookback, d: CelDerivation) -> Iterator[CelDerivation]:
+    """Yield a derivation from the first event that its look-back reaches."""
+    goal, V = part.goal, d.valuation
+    if V is None:
+        yield part.above(d)
+        return
+    first = _meter(goal, phi.length).first_since(V.start)
+    own: tuple[Failure, ...] = ()
+    if not part.context.loose:
+        own = goal.leftover(goal.between(first - 1, V.start))
+    yield part.above(d, own, Valuation(first, V.end, V.labels))
 
 
 def _waiting_then(goal: Goal, d: CelDerivation, W: Valuation) -> str:

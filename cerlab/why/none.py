@@ -296,7 +296,7 @@ def _here(phi: Formula) -> Iterator[tuple[str, Formula]]:
             for weaker in (any_number,) if gaps else (cel.with_gaps(phi), any_number):
                 words = f"'{node_text(weaker)}' for '{node_text(phi)}'"
                 yield f"{words} after {formula_text(body)}", weaker
-        case cel.Within(body) | cel.Wait(body):
+        case cel.Within(body) | cel.Wait(body) | cel.Lookback(body):
             yield f"leave out {node_text(phi)} after {formula_text(body)}", body
         case cel.Select(strategy, body):
             yield f"leave out {strategy.value}(..)", body

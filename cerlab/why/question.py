@@ -402,6 +402,8 @@ def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
             return (replace(above, leading=False, trailing=False),)
         case cel.Wait():  # it goes on to an event after those of its body
             return (replace(above, trailing=False),)
+        case cel.Lookback():
+            return (replace(above, leading=False),)
         case cel.Not() | cel.Within():
             return (above,)
         case _:
@@ -426,6 +428,9 @@ def unmarked_ends(phi: Formula, context: Context) -> tuple[bool, bool]:
             return unmarked_ends(left, before)[0], unmarked_ends(right, after)[1]
         case cel.Unless(left, _):
             return unmarked_ends(left, context)
+        case cel.Lookback(body):
+            (below,) = contexts(phi, context)
+            return True, unmarked_ends(body, below)[1]
         case cel.Or(left, right) | cel.And(left, right) | cel.All(left, right):
             first, second = (
                 unmarked_ends(side, below)
@@ -471,6 +476,11 @@ class Meter:
         """The last event of the substream that is not after the wait of the i-th."""
         n = len(self._substream.events)
         return bisect_right(range(n), self.over(i), lo=i, key=self.instant) - 1
+
+    def first_since(self, i: int) -> int:
+        """The first event of the substream inside the look-back of the i-th."""
+        assert self.window is not None
+        return bisect_left(range(i), self.instant(i) - _width(self.window), key=self.instant)
 
     def text(self, instant: Instant, like: int) -> str:
         """A time as the events have it: a moment, or a number in the unit of the axis."""

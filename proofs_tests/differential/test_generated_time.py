@@ -46,12 +46,14 @@ def test_every_evaluator_that_takes_it_agrees(suite: Suite) -> None:
             warnings.simplefilter("ignore", CerlabWarning)
             expected = list(cerlab.evaluate(text, stream, evaluator="reference", until=until))
             for evaluator in ("automaton", "tecs", "registers", "compiled", "lists"):
-                asked[evaluator] += 1
+                # look-backs inside a formula are the reference's alone
+                counted = not cel.look_backs(query.formula)
+                asked[evaluator] += counted
                 try:
                     found = list(cerlab.evaluate(text, stream, evaluator=evaluator, until=until))
                 except Unsupported:
                     continue
-                taken[evaluator] += 1
+                taken[evaluator] += counted
                 assert found == expected, (evaluator, text, list(stream), until)
             promised = stream.up_to(until)
             meant = cerlab.valuations(text, promised, evaluator="reference")
@@ -71,7 +73,7 @@ def labelled_by_a_machine(text: str, stream: Stream) -> set[cerlab.Valuation] | 
         return None
 
 
-def test_both_operators_are_drawn_often() -> None:
+def test_the_operators_are_drawn_often() -> None:
     drawn = Counter(
         type(phi)
         for seed in range(300)
@@ -79,11 +81,12 @@ def test_both_operators_are_drawn_often() -> None:
     )
     assert drawn[cel.Within] > 80
     assert drawn[cel.Wait] > 40
+    assert drawn[cel.Lookback] > 40
     plain = [random_query(Random(seed), Shape()) for seed in range(300)]
     assert not any(map(is_timed, plain)), "on request only"
 
 
-DRAWS = 400
+DRAWS = 1_000
 
 
 def drawn_with(query: CeqlQuery) -> list[str]:

@@ -266,7 +266,7 @@ def test_columns_of_text_become_the_text_of_their_events(suite: Suite, tmp_path:
     """Events of NDJSON may lack attributes, which stay away; all events of a CSV have all."""
 
     def case(rng: Random) -> bool:
-        rows, streams = [], rng.choice([["S"], ["S", None]])
+        rows, streams = [], ["S", None][: rng.randrange(1, 3)]
         for _ in range(rng.randrange(1, 12)):
             row = {"type": rng.choice("AB"), "stream": rng.choice(streams)}
             row |= {name: rng.choice(values) for name, values in CELLS.items()}

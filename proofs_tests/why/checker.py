@@ -144,6 +144,11 @@ def _follows(phi: cel.Formula, V: Valuation, below: list[Valuation], S: Substrea
             last = max(k for k in range(len(S.events)) if S.time(k, length) <= until)
             is_over = S.is_over(W.end, length)
             return is_over and Valuation(W.start, last, W.labels) == V
+        case cel.Lookback(_, length):
+            (W,) = below
+            since = S.time(W.start, length) - width_of(length)
+            first = min(k for k in range(len(S.events)) if S.time(k, length) >= since)
+            return Valuation(first, W.end, W.labels) == V
         case _:
             assert_never(phi)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from cerlab.automata.labelled import PLACE, first_place, last_place
-from cerlab.automata.plan import CorrelatedPlan, Delay, ExceptIf, HoldWithin, WaitPlan
+from cerlab.automata.plan import CorrelatedPlan, Delay, ExceptIf, HoldWithin, LookBack, WaitPlan
 from cerlab.automata.strategy import Machine
 from cerlab.budget import poll
 from cerlab.engine.reference.driver import Reader, run
@@ -60,6 +60,20 @@ class Line:
         """The last event that is not after a wait from event n."""
         times = self.times[length]
         return bisect_right(times, times[n] + width_of(length)) - 1
+
+    def look_back(self, back: Sequence[TimeWindow | AttributeWindow], n: int) -> int:
+        """The event that answers begin with which began with event n, after some look-backs."""
+        for length in back:
+            times = self.times[length]
+            n = bisect_left(times, times[n] - width_of(length))
+        return n
+
+    def moved_bound(
+        self, back: Sequence[TimeWindow | AttributeWindow], step: HoldWithin | ExceptIf, n: int
+    ) -> int:
+        """The first event whose look-back a step lets answers begin with, as `bound`."""
+        first, every = self.bound(step, n), range(len(self.positions))
+        return next((i for i in every if self.look_back(back, i) >= first), len(every))
 
     def find_rivals(self, number: int, machine: Machine, events: Sequence[Event]) -> None:
         """Find the latest starts of the answers of a rival, in the tECS of its machine."""
@@ -117,10 +131,11 @@ def _ended(
     stream: Stream,
     time: TimeAxis | None,
     reader: Callable[[AnyMachine], R],
-) -> Iterator[tuple[R, int, int]]:
+) -> Iterator[tuple[R, int, int, Callable[[int], int]]]:
     """Yield the readers of bodies at each end that gives answers, after the event is read.
 
-    With the least start that survives, and the position that the end is carried to.
+    With the least start that survives, the position that the end is carried to, and what maps each
+    start to the position that answers begin with.
     """
     events = placed(plan, stream, time) if plan.compares else stream.events
     lines, is_over = _lines(plan, stream, time)
@@ -129,23 +144,28 @@ def _ended(
             machine = machines[number]
             assert not isinstance(machine, CorrelatedPlan), "rivals compare no labels"
             line.find_rivals(number, machine, events)
-        for body, steps in plan.branches:
-            running = reader(machines[body])
+        for branch in plan.branches:
+            running, back = reader(machines[branch.body]), branch.back
+            begin = {
+                p: line.positions[line.look_back(back, n)] for n, p in enumerate(line.positions)
+            }
             for n, position in enumerate(line.positions):
-                to, first, given = n, 0, True
-                for step in steps:
-                    if isinstance(step, Delay):
+                to, first, given, looked = n, 0, True, 0
+                for step in branch.steps:
+                    if isinstance(step, LookBack):
+                        looked += 1
+                    elif isinstance(step, Delay):
                         given &= is_over(step.length, line.times[step.length][to])
                         to = line.end(step.length, to)
                     elif step.of_last:
                         given &= line.bound(step, to) <= n
                     else:
-                        first = max(first, line.bound(step, to))
+                        first = max(first, line.moved_bound(back[:looked], step, to))
                 running.advance(events[position], position)
                 lowest = line.positions[min(first, n)]
                 running.forget(lowest)
                 if given and first <= n:
-                    yield running, lowest, line.positions[to]
+                    yield running, lowest, line.positions[to], begin.__getitem__
 
 
 def _reader(machine: AnyMachine) -> TecsEvaluation | IntervalRuns:
@@ -167,8 +187,8 @@ def waited_answers(
     if plan.selects:
         return [*selected_answers(plan, placed(plan, stream, time), time)]
     answers = {
-        ComplexEvent(answer.start, end, answer.positions)
-        for running, lowest, end in _ended(plan, machines, stream, time, _reader)
+        ComplexEvent(begin(answer.start), end, answer.positions)
+        for running, lowest, end, begin in _ended(plan, machines, stream, time, _reader)
         for answer in running.answers(lowest)
     }
     return sorted(answers, key=by_end)
@@ -190,7 +210,7 @@ def waited_count(
     if plan.repeats or plan.compares:
         return len(waited_answers(plan, machines, stream, time))
     ended = _ended(plan, machines, stream, time, _counter)
-    return sum(sum(running.totals_of_end(lowest).values()) for running, lowest, _ in ended)
+    return sum(sum(running.totals_of_end(lowest).values()) for running, lowest, _, _ in ended)
 
 
 def placed(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> list[Event]:

@@ -24,7 +24,8 @@ from cerlab.engine.state import check_nodes, heads, with_names, with_numbers
 from cerlab.engine.state_checks import expect, is_inside, is_whole
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import FEW, Tecs
-from cerlab.engine.waits.stage import Ends, Source
+from cerlab.engine.waits.look_back import Source
+from cerlab.engine.waits.stage import Ends
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
 from cerlab.model.columns import order_of

@@ -23,8 +23,9 @@ from cerlab.engine.state import number_keys
 from cerlab.engine.state_checks import check_times, expect, is_whole
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.waits.bounds import EventWindowBound, RivalBound
+from cerlab.engine.waits.look_back import Length, LookBacks, Moved, Source, sources_of
 from cerlab.engine.waits.relevance import AutomatonTests, TransducerTests
-from cerlab.engine.waits.stage import Arrivals, Source
+from cerlab.engine.waits.stage import Arrivals
 from cerlab.engine.windows import WindowStarts
 from cerlab.model.clauses import EventWindow
 from cerlab.model.event import Event, is_of_streams
@@ -48,6 +49,22 @@ class EventReader:
         """`tables` are those of the automata of a plan; raises `UsageError` without a time axis."""
         self.plan = plan
         self._time = time
+        sources = [
+            [each for each in sources_of(n, branch) if each is not None]
+            for n, branch in enumerate(plan.branches)
+        ]
+        self.look_backs = [
+            LookBacks(
+                branch.back,
+                [each for each in of_branch if isinstance(each, Moved)],
+                of_one_event=not branch.waits and plan.takes_one_event(branch),
+            )
+            if branch.back
+            else None
+            for branch, of_branch in zip(plan.branches, sources, strict=True)
+        ]
+        """The look-backs of each branch, None for a branch without."""
+        self._looking = [looks for looks in self.look_backs if looks is not None]
         steps = [step for branch in plan.branches for step in branch.steps]
         rivals = dict.fromkeys(step.rival for step in steps if isinstance(step, ExceptIf))
         steps += [step for branch in plan.branches for step in plan.timed_of(branch.body)]
@@ -58,9 +75,11 @@ class EventReader:
             for w in plan.windows
             if w in held and not isinstance(w, EventWindow)
         }
+        self._back_clocks = {x: TimeColumn(x, time) for x in plan.look_backs}
         self._every_clock = [
             *(starts.clock for starts in self._windows.values() if starts.clock is not None),
             *self._clocks.values(),
+            *self._back_clocks.values(),
         ]
         self._counted = {w: EventWindowBound(w) for w in plan.windows if isinstance(w, EventWindow)}
         self._rivals = {
@@ -68,7 +87,8 @@ class EventReader:
             for n in rivals
             if isinstance(rival := plan.plans[n], Plan)  # rivals compare no labels
         }
-        self.sources: list[Source] = [*self._windows, *self._counted, *self._rivals]
+        moved = [bound for looks in self._looking for bound in looks.bounds]
+        self.sources: list[Source] = [*self._windows, *self._counted, *self._rivals, *moved]
         self.tests = [
             TransducerTests(body)
             if isinstance(body := plan.plans[branch.body], CorrelatedPlan)
@@ -113,7 +133,8 @@ class EventReader:
             window: starts.take(next(its_times), positions)
             for window, starts in self._windows.items()
         }
-        times = dict(zip(self._clocks, its_times, strict=True))
+        times = {length: next(its_times) for length in self._clocks}
+        back = {length: list_of(next(its_times)) for length in self._back_clocks}
         if count:
             self.now = [list_of(some[-1:])[0] for some in times.values()]
         self.position += length
@@ -124,8 +145,29 @@ class EventReader:
             bounds[window] = counted.read(positions, keys, whole=whole)
         for n, rival in self._rivals.items():
             bounds[n] = rival.read(columns, positions, keys, whole=whole)
+        self._look_back(positions, keys, back, bounds)
         ends = [tests.ends(columns, keys) for tests in self.tests]
         return Arrivals(positions, keys, times, bounds, ends)
+
+    def _look_back(
+        self,
+        positions: Int64s,
+        keys: Int64s,
+        times: Mapping[Length, Sequence[Instant]],
+        bounds: dict[Source, Int64s],
+    ) -> None:
+        """Read a batch for the look-backs, and add the bounds on moved starts."""
+        for looks in self._looking:
+            wanted = [bounds[bound.by].tolist() for bound in looks.bounds]
+            columns = [times[length] for length in looks.lengths]
+            least = np.zeros((len(looks.bounds), len(keys)), np.int64)
+            for n, (key, position) in enumerate(
+                zip(keys.tolist(), positions.tolist(), strict=True)
+            ):
+                if key != NONE:
+                    now, its = [column[n] for column in columns], [each[n] for each in wanted]
+                    least[:, n] = looks.read(key, position, now, its)
+            bounds |= zip(looks.bounds, least, strict=True)
 
     def read_event(self, event: Event) -> Arrival | None:
         """Read an event; return None for one of another stream. Raises as `read`."""
@@ -148,6 +190,8 @@ class EventReader:
                 starts.take_event(next(its_times), position) for starts in self._windows.values()
             ]
             times = times[len(bounds) :]
+        back = dict(zip(self._back_clocks, times[len(self._clocks) :], strict=True))
+        times = times[: len(self._clocks)]
         self.position += 1
         key = 0 if self._codes is None else self._codes.code(event)
         self.now = times
@@ -158,6 +202,11 @@ class EventReader:
             bounds.append(counted.read_one(key, position))
         for rival in self._rivals.values():
             bounds.append(rival.read_event(event, key, position))
+        if self._looking:
+            of = dict(zip(self.sources, bounds, strict=False))
+            for looks in self._looking:
+                now = [back[length] for length in looks.lengths]
+                bounds += looks.read(key, position, now, [of[bound.by] for bound in looks.bounds])
         return Arrival(position, key, times, bounds, [tests.end(event) for tests in self.tests])
 
     def _instants(
@@ -217,17 +266,21 @@ class EventReader:
             [starts.state() for starts in self._windows.values()],
             [each.state() for each in self._counted.values()],
             [each.state() for each in self._rivals.values()],
+            [clock.last for clock in self._back_clocks.values()],
+            [each.state() for each in self._looking],
         )
 
     def resume(self, state: Any) -> None:
         """Restore a `state`; raises `BadData` and others for other values."""
-        self.position, last, now, keys, insides, counted, rivals = state
+        self.position, last, now, keys, insides, counted, rivals, since, looking = state
         expect(is_whole(self.position), "how many events were read")
         expect(len(now) in (0, len(self._clocks)), "the clock")
-        for time in (*last, *now):
+        for time in (*last, *since, *now):
             if time is not None:
                 check_times((time,))
         for clock, then in zip(self._clocks.values(), last, strict=True):
+            clock.last = then
+        for clock, then in zip(self._back_clocks.values(), since, strict=True):
             clock.last = then
         self.now, self._promised = [*now], [*now]
         number_keys(self._codes, keys)
@@ -237,6 +290,8 @@ class EventReader:
             part.resume(of_part, self.keys, self.position)
         for rival, of_rival in zip(self._rivals.values(), rivals, strict=True):
             rival.resume(of_rival, self.keys, self.position)
+        for looks, of_looks in zip(self._looking, looking, strict=True):
+            looks.resume(of_looks, self.keys, self.position)
 
 
 class Arrival(NamedTuple):

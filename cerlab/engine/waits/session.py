@@ -26,8 +26,9 @@ from cerlab.engine.state_checks import expect, is_whole
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import FEW
 from cerlab.engine.waits.bodies import AutomatonBody, TransducerBody
+from cerlab.engine.waits.look_back import Source
 from cerlab.engine.waits.reading import Arrival, EventReader
-from cerlab.engine.waits.stage import NO_PLACES, SOME, Arrivals, Source, Stage
+from cerlab.engine.waits.stage import NO_PLACES, SOME, Arrivals, Stage
 from cerlab.errors import BadData
 from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.model.event import Event
@@ -147,8 +148,10 @@ class WaitRun:
             if symbol != NONE:
                 lowest, given = self._stage.fate(n, position, bounds)
                 body = self._bodies[n]
+                looks = self._reader.look_backs[n]
                 for some in body.read_one(position, key, symbol, position, lowest, given):
-                    answers += some
+                    answers += some if looks is None else looks.move(some)
+        self._forget_look_backs()
         return self._fresh(answers)
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[list[ComplexEvent]]:
@@ -182,11 +185,18 @@ class WaitRun:
         known = self._stage.read(arrivals, None if self.is_over else self._reader.now)
         self._due = self._stage.due()
         answers = list[ComplexEvent]()
-        for body, ends in zip(self._bodies, known, strict=True):
+        every = zip(self._bodies, known, self._reader.look_backs, strict=True)
+        for body, ends, looks in every:
             if len(ends.of):
                 for some in body.read(ends, self._reader.keys):
-                    answers += some
+                    answers += some if looks is None else looks.move(some)
+        self._forget_look_backs()
         return self._fresh(answers)
+
+    def _forget_look_backs(self) -> None:
+        for looks in self._reader.look_backs:
+            if looks is not None:
+                looks.forget()
 
     def _fresh(self, answers: list[ComplexEvent]) -> list[ComplexEvent]:
         """The answers that were not given before."""

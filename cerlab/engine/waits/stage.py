@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from cerlab.automata.plan import (
     Delay,
-    ExceptIf,
-    HoldWithin,
+    LookBack,
     WaitBranch,
 )
 from cerlab.engine.instants import (
@@ -37,7 +36,7 @@ from cerlab.engine.instants import (
 from cerlab.engine.kernels import waits as on_arrays
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.state_checks import check_times, expect, is_whole
-from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
+from cerlab.engine.waits.look_back import Length, Source, sources_of
 from cerlab.model.columns import order_of
 from cerlab.model.stream import (
     Instant,
@@ -47,16 +46,8 @@ from cerlab.model.stream import (
 SOME = 1 << 12
 """Answers in a batch where they are merged one by one, and events that a session holds back."""
 
-Length: TypeAlias = TimeWindow | AttributeWindow
 Now: TypeAlias = Sequence[Instant] | None
 """The clock on the axis of each wait of a plan; None where no event will come any more."""
-Source: TypeAlias = Window | int
-"""What bounds starts: a window, or the number of a rival."""
-
-
-def source_of(step: HoldWithin | ExceptIf) -> Source:
-    """Return what a step takes its bound from."""
-    return step.window if isinstance(step, HoldWithin) else step.rival
 
 
 class Ends(NamedTuple):
@@ -162,7 +153,8 @@ class Queue:
         for n, key in enumerate(keys):
             expect(is_whole(to[n], 0, last[key] + 1), "where an end was carried to")
             expect(is_whole(of[n], 0, to[n] + 1), "an end that waits")
-            expect(is_whole(lowest[n], 0, last[key] + 1), "the least start of an answer")
+            # that after the last event where no start survives
+            expect(is_whole(lowest[n], 0, last[key] + 2), "the least start of an answer")
         expect(all(type(each) is bool for each in given), "an end that waits")
         symbols = [*map(symbol_of, vectors)]
         whole = [np.array(column, np.int64) for column in (of, keys, symbols, to, lowest)]
@@ -183,14 +175,14 @@ def _join(parts: Sequence[tuple[int, Instants, Ends]]) -> tuple[Instants, Ends]:
 class Stage:
     """Carries the ends of the bodies of some branches, each through the steps of its branch.
 
-    LOOKBACK will be one more step: its bound is the least start whose look-back survives, and the
-    look-back of a start is what a window that ends there begins with (`Arrivals.bounds`).
+    A look-back moves starts and no ends, so it only changes the bounds after it (`look_back`).
     """
 
     def __init__(self, branches: Sequence[WaitBranch], waits: Sequence[Length]) -> None:
         """`waits` are the lengths that clocks are of, in their order."""
         self._clocks = len(waits)
         self._steps = [branch.steps for branch in branches]
+        self._sources = [sources_of(n, branch) for n, branch in enumerate(branches)]
         self._queues = [
             {
                 n: Queue(step.length, waits.index(step.length))
@@ -220,9 +212,12 @@ class Stage:
         The end is the event at a position, and the branch has no wait. `bounds` are those there.
         """
         lowest, given = 0, True
-        for step in self._steps[branch]:
+        for step, source in zip(self._steps[branch], self._sources[branch], strict=True):
             assert not isinstance(step, Delay), "the branch does not wait"
-            bound = bounds[source_of(step)]
+            if isinstance(step, LookBack):
+                continue
+            assert source is not None, "a bound"
+            bound = bounds[source]
             if step.of_last:
                 given = given and bound <= position
             else:
@@ -240,7 +235,9 @@ class Stage:
         """
         waits = any(self._queues)
         if waits:
-            self._make_room(events)
+            for source in events.bounds:
+                self._bounds.setdefault(source, np.zeros(len(self._positions), np.int64))
+            self._make_room(int(events.keys.max(initial=0)) + 1)
         known = [
             self._carry(n, events, now)
             if len(events.ends[n][0]) or any(queue.is_over(now) for queue in queues.values())
@@ -268,7 +265,10 @@ class Stage:
                 at = self._last_before(after, events.keys, ends.keys)
                 ends = ends._replace(to=self._at(at, events.positions, self._positions, ends))
                 continue
-            source = source_of(step)
+            if isinstance(step, LookBack):
+                continue
+            source = self._sources[branch][n]
+            assert source is not None, "a bound"
             bound = self._at(at, events.bounds[source], self._bounds.get(source), ends)
             if step.of_last:
                 ends = ends._replace(given=ends.given & (bound <= ends.of))
@@ -306,11 +306,9 @@ class Stage:
             [before[key] if n == NONE else values[n] for n, key in pairs], width_of(length)
         )
 
-    def _make_room(self, events: Arrivals) -> None:
+    def _make_room(self, need: int) -> None:
         """Make room for new substreams, and for the bounds of each."""
-        need, have = int(events.keys.max(initial=0)) + 1, len(self._positions)
-        for source in events.bounds:
-            self._bounds.setdefault(source, np.zeros(have, np.int64))
+        have = len(self._positions)
         if need > have:
             more = np.zeros(2 * need - have, np.int64)
             self._positions = np.concatenate((self._positions, more + NONE))
@@ -339,6 +337,7 @@ class Stage:
 
         `vectors` are the truth vectors of the symbols of each branch.
         """
+        self._make_room(keys)  # where nothing waits there is none yet
         return (
             [
                 [queue.state(of_branch) for queue in queues.values()]

@@ -64,6 +64,7 @@ class WholeStream:
         reader = EventReader(plan, tables, time)
         self.events = reader.read(stream.columns, len(stream), whole=True)
         self.keys = max(1, reader.keys)
+        self.look_backs = reader.look_backs
         if stream.until not in (None, "end") and plan.waits:
             reader.promise(stream.until)
         self.now: Now = None if stream.until == "end" else reader.now
@@ -225,6 +226,10 @@ def waited_answers(
             if isinstance(body := plan.plans[branch.body], CorrelatedPlan)
             else whole.answers(body, tables[branch.body], ends)
             for branch, ends in zip(plan.branches, whole.ends(plan.branches), strict=True)
+        ]
+        parts = [
+            part if looks is None else map(looks.move, part)
+            for part, looks in zip(parts, whole.look_backs, strict=True)
         ]
     except NotTaken as refusal:
         warn_of_python(refusal, len(stream))

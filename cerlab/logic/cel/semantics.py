@@ -186,6 +186,8 @@ def _clause(
             return frozenset(V for V in of(psi) if extent(V) <= width)
         case cel.Wait(psi, length):
             return _waited(of(psi), length, S, axis, clocks)
+        case cel.Lookback(psi, length):
+            return _looked_back(of(psi), length, S, axis)
         case _:
             assert_never(phi)
 
@@ -224,6 +226,23 @@ def _waited(
         for V in begun
         for until in [times[V.end] + width]
         if now is None or now > until
+    )
+
+
+def _looked_back(
+    begun: Valuations,
+    length: TimeWindow | AttributeWindow,
+    S: Sequence[Event],
+    axis: TimeAxis | None,
+) -> Valuations:
+    """Each valuation from the first event that is not more than d before its start."""
+    read = clock_for(length, axis)
+    times = [read(t, i) for i, t in enumerate(S)]
+    width = length.nanoseconds if isinstance(length, TimeWindow) else Fraction(length.width)
+    return frozenset(
+        Valuation(min(k for k, t in enumerate(times) if t >= since), V.end, V.labels)
+        for V in begun
+        for since in [times[V.start] - width]
     )
 
 

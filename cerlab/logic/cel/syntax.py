@@ -188,9 +188,32 @@ class Wait:
     length: TimeWindow | AttributeWindow
 
 
+@drawable
+@dataclass(frozen=True, slots=True)
+class Lookback:
+    """``body LOOKBACK d``: the valuations of the body, each from the first event not d before it.
+
+    `length` is d: a duration, or ``n [attr]``.
+    """
+
+    body: Formula
+    length: TimeWindow | AttributeWindow
+
+
 Binary: TypeAlias = Or | And | All | Unless | Seq | Concat
 Unary: TypeAlias = (
-    Not | As | Filter | Plus | ConcatPlus | Count | Project | Rename | Select | Within | Wait
+    Not
+    | As
+    | Filter
+    | Plus
+    | ConcatPlus
+    | Count
+    | Project
+    | Rename
+    | Select
+    | Within
+    | Wait
+    | Lookback
 )
 Formula: TypeAlias = Atom | Unary | Binary
 
@@ -253,9 +276,9 @@ def subformulas(phi: Formula) -> Iterator[Formula]:
 
 
 def windows(phi: Formula) -> tuple[Window, ...]:
-    """Return the windows and the lengths of waits inside a formula, each once."""
+    """Return the windows and the lengths of waits and look-backs inside a formula, each once."""
     inside = (psi.window for psi in subformulas(phi) if isinstance(psi, Within))
-    return tuple(dict.fromkeys((*inside, *waits(phi))))
+    return tuple(dict.fromkeys((*inside, *waits(phi), *look_backs(phi))))
 
 
 def waits(phi: Formula) -> tuple[TimeWindow | AttributeWindow, ...]:
@@ -264,10 +287,16 @@ def waits(phi: Formula) -> tuple[TimeWindow | AttributeWindow, ...]:
     return tuple(dict.fromkeys(inside))
 
 
+def look_backs(phi: Formula) -> tuple[TimeWindow | AttributeWindow, ...]:
+    """Return the lengths of the look-backs inside a formula, each once."""
+    inside = (psi.length for psi in subformulas(phi) if isinstance(psi, Lookback))
+    return tuple(dict.fromkeys(inside))
+
+
 def is_timed(phi: Formula) -> bool:
-    """Whether a formula has a wait, or a window that no automaton counts."""
+    """Whether a formula has a wait, a look-back, or a window that no automaton counts."""
     return any(
-        isinstance(psi, Wait)
+        isinstance(psi, Wait | Lookback)
         or (isinstance(psi, Within) and not isinstance(psi.window, EventWindow))
         for psi in subformulas(phi)
     )

@@ -37,11 +37,10 @@ def formula_text(phi: cel.Formula, level: int = _UNLESS, *, leftmost: bool = Tru
         case cel.Filter(body):
             text = f"{formula_text(body)} FILTER {predicate_text(phi.condition, 1)}"
             return text if leftmost else f"({text})"
-        case (
-            cel.As(body) | cel.Plus(body) | cel.ConcatPlus(body) | cel.Count(body) | cel.Wait(body)
-        ):
-            space = " " * isinstance(phi, cel.As | cel.Wait)
-            return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}{space}{node_text(phi)}"
+        case cel.As(body) | cel.Wait(body) | cel.Lookback(body):
+            return f"{formula_text(body, _POSTFIX, leftmost=leftmost)} {node_text(phi)}"
+        case cel.Plus(body) | cel.ConcatPlus(body) | cel.Count(body):
+            return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}{node_text(phi)}"
         case cel.Not() | cel.Project() | cel.Rename() | cel.Select():
             return f"{node_text(phi)}{_in_parentheses(phi.body)}"
         case cel.Within(body):
@@ -110,6 +109,8 @@ def node_text(phi: cel.Formula) -> str:
             return f"WITHIN {window_text(window)}"
         case cel.Wait(_, length):
             return f"WAIT {window_text(length)}"
+        case cel.Lookback(_, length):
+            return f"LOOKBACK {window_text(length)}"
         case _:
             assert_never(phi)
 

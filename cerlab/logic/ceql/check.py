@@ -215,16 +215,25 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
                     source.place(psi),
                 )
             case cel.Within(body, window):
-                for length in cel.waits(body):
-                    yield from _narrow(length, window, source.place(psi))
+                yield from _narrow_window(body, window, source.place(psi))
             case cel.Wait(body, length):
                 if query.window is not None:
-                    yield from _narrow(length, query.window, source.place(psi))
+                    yield from _narrow("WAIT", length, query.window, source.place(psi))
                 if isinstance(body, cel.Wait):
                     yield Remark(
                         "CER0917",
                         "the second WAIT counts from the last event inside the first one, not from "
                         "its end; one WAIT of the sum waits longer",
+                        source.place(psi),
+                    )
+            case cel.Lookback(body, length):
+                if query.window is not None:
+                    yield from _narrow("LOOKBACK", length, query.window, source.place(psi))
+                if isinstance(body, cel.Lookback):
+                    yield Remark(
+                        "CER0923",
+                        "the second LOOKBACK counts from the first event inside the first one, not "
+                        "from its beginning; one LOOKBACK of the sum looks back further",
                         source.place(psi),
                     )
             case _:
@@ -246,15 +255,31 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
             )
 
 
-def _narrow(
-    length: TimeWindow | AttributeWindow, window: Window, place: SourcePlace | None
+def _narrow_window(
+    body: cel.Formula, window: Window, place: SourcePlace | None
 ) -> Iterator[Remark]:
-    """A window that is narrower than a wait inside it."""
+    """The remarks on a window around a formula."""
+    for length in cel.waits(body):
+        yield from _narrow("WAIT", length, window, place)
+    for length in cel.look_backs(body):
+        yield from _narrow("LOOKBACK", length, window, place)
+
+
+def _narrow(
+    word: str,
+    length: TimeWindow | AttributeWindow,
+    window: Window,
+    place: SourcePlace | None,
+) -> Iterator[Remark]:
+    """A window that is narrower than a wait or a look-back inside it."""
     if _width(length) > _width(window) and _axis_of(length) == _axis_of(window):
+        code, inside = "CER0917", "waits that end with an earlier event"
+        if word == "LOOKBACK":
+            code, inside = "CER0923", "look-backs that begin with a later event"
         yield Remark(
-            "CER0917",
-            f"WITHIN {window_text(window)} is narrower than WAIT {window_text(length)}: only "
-            "waits that end with an earlier event are inside",
+            code,
+            f"WITHIN {window_text(window)} is narrower than {word} {window_text(length)}: only "
+            f"{inside} are inside",
             place,
         )
 

@@ -21,7 +21,7 @@ _NAMES = re.compile(r"\w+(?:\s*,\s*\w+)*")
 
 _FORMULA = re.compile(
     r"(?i)\(*\s*(?:not\s+)?\w+(?:\s+\w+)?\s*"
-    r"(?:$|[;:+{\[)?,!]|\*\s*$|->|(?:or|and|as|filter|wait|within|unless|followed|for)\b)"
+    r"(?:$|[;:+{\[)?,!]|\*\s*$|->|(?:or|and|as|filter|wait|lookback|within|unless|followed|for)\b)"
 )
 """The beginning of a formula that stands alone, in CEQL and in languages of other engines."""
 _SET = r"\{[^{}]*\}"

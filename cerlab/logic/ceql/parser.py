@@ -99,6 +99,14 @@ class Builder(ConditionBuilder):
             raise IllFormed("CER0213", message, place=self.place(meta), hint=hint)
         return self._record(meta, cel.Wait(body, length))
 
+    def lookback(self, meta: Meta, children: list[Any]) -> Formula:
+        body, length = children
+        if isinstance(length, EventWindow):
+            message = "a look-back is in time: LOOKBACK counts no events"
+            hint = "for n events before write PROJECT[](A OR NOT(A)):{n} : A"
+            raise IllFormed("CER0217", message, place=self.place(meta), hint=hint)
+        return self._record(meta, cel.Lookback(body, length))
+
     # -- queries -----------------------------------------------------------------------------
 
     no_strategy = value(lambda: None)

@@ -1,0 +1,179 @@
+"""Look-backs of events in their substreams, for answers that begin with them, and for bounds.
+
+`f LOOKBACK d` moves the start of an answer to an earlier event, and leaves all else as it is. Time
+does not go back, so the look-backs of a substream do not decrease. So a bound on moved starts is
+one on the starts of the body: the least start whose look-back is not below the bound.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from operator import le
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from cerlab.automata.plan import ExceptIf, HoldWithin, LookBack, WaitBranch
+from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.state_checks import check_times, expect, is_whole
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
+from cerlab.model.stream import Instant, width_of
+
+Length: TypeAlias = TimeWindow | AttributeWindow
+
+
+class Moved(NamedTuple):
+    """A bound on starts that some look-backs of a branch have moved."""
+
+    branch: int
+    many: int
+    """The number of look-backs before the bound."""
+    by: Window | int
+    """A window, or the number of a rival."""
+
+
+Source: TypeAlias = Window | int | Moved
+"""What bounds starts: a window, the number of a rival, or one of these on moved starts."""
+
+
+def sources_of(number: int, branch: WaitBranch) -> list[Source | None]:
+    """Return for each step of a branch what it takes its bound from; None for other steps."""
+    sources: list[Source | None] = []
+    many = 0
+    for step in branch.steps:
+        many += isinstance(step, LookBack)
+        if not isinstance(step, HoldWithin | ExceptIf):
+            sources.append(None)
+            continue
+        by = step.window if isinstance(step, HoldWithin) else step.rival
+        # a bound on the last event of the body is none on its start
+        is_moved = many > 0 and not step.of_last
+        sources.append(Moved(number, many, by) if is_moved else by)
+    return sources
+
+
+class _Line:
+    """The events of a substream from number `first` on, and their look-backs."""
+
+    def __init__(self, many: int) -> None:
+        self.first = 0
+        self.positions: list[int] = []
+        self.times: list[list[Instant]] = [[] for _ in range(many)]
+        self.inside: list[list[int]] = [[] for _ in range(many)]
+        """For each length the number of the first event inside, at each event."""
+        self.starts: list[list[int]] = [[] for _ in range(many)]
+        """After each of the look-backs in turn, the position that the start has moved to."""
+        self.least = 0
+        """The least start that all bounds leave, at the last event."""
+
+    def columns(self) -> list[list[Any]]:
+        """Return the columns with an element for each event."""
+        return [self.positions, *self.times, *self.inside, *self.starts]
+
+
+class LookBacks:
+    """The look-backs of the events of a branch, in each substream."""
+
+    def __init__(
+        self, back: Sequence[Length], bounds: Sequence[Moved], *, of_one_event: bool
+    ) -> None:
+        """With `of_one_event` answers of the body begin with the last event that was read."""
+        self.lengths = back
+        self.bounds = bounds
+        """The bounds on moved starts."""
+        self._widths = [width_of(length) for length in back]
+        self._of_one_event = of_one_event
+        self._lines: dict[int, _Line] = {}
+        self._of: dict[int, int] = {}
+        """The event that a start moves to, by the position of the start."""
+
+    def read(
+        self, key: int, position: int, times: Sequence[Instant], bounds: Sequence[int]
+    ) -> list[int]:
+        """Read an event; return the least start that each bound on moved starts leaves there.
+
+        `times` are on the axis of each length.
+        """
+        if (line := self._lines.get(key)) is None:
+            line = self._lines[key] = _Line(len(self.lengths))
+        at = len(line.positions)
+        line.positions.append(position)
+        start = at
+        for n, (now, width) in enumerate(zip(times, self._widths, strict=True)):
+            line.times[n].append(now)
+            first = line.inside[n][-1] - line.first if at else 0
+            while line.times[n][first] < now - width:
+                first += 1
+            line.inside[n].append(first + line.first)
+            start = line.inside[n][start] - line.first
+            line.starts[n].append(line.positions[start])
+        self._of[position] = line.starts[-1][-1]
+        least = [
+            self._least(line, bound.many, b) for bound, b in zip(self.bounds, bounds, strict=True)
+        ]
+        line.least = max((position if self._of_one_event else 0, *least))
+        return least
+
+    @staticmethod
+    def _least(line: _Line, many: int, bound: int) -> int:
+        """Return the least start whose look-back is not below a bound."""
+        n = bisect_left(line.starts[many - 1], bound)
+        return line.positions[n] if n < len(line.positions) else line.positions[-1] + 1
+
+    def move(self, answers: Any) -> Any:
+        """Return complex events, or a batch of them, from the look-backs of their starts."""
+        of = self._of
+        if isinstance(answers, AnswerBatch):
+            start = np.array([of[start] for start in answers.start.tolist()], np.int64)
+            return replace(answers, start=start)
+        return [ComplexEvent(of[a.start], a.end, a.positions) for a in answers]
+
+    def forget(self) -> None:
+        """Drop events that no answer to come begins with, where they are half of those kept."""
+        if len(self.lengths) > 1:  # what one looks back to, another may look back from
+            return
+        for line in self._lines.values():
+            many = bisect_left(line.positions, line.least)
+            many = min(many, line.inside[0][-1] - line.first)
+            if many > 64 and 2 * many > len(line.positions):
+                for position in line.positions[:many]:
+                    del self._of[position]
+                for column in line.columns():
+                    del column[:many]
+                line.first += many
+
+    def state(self) -> Any:
+        """Return nested tuples of values for `resume`."""
+        return [(key, line.first, line.least, *line.columns()) for key, line in self._lines.items()]
+
+    def resume(self, state: Any, keys: int, read: int) -> None:
+        """Restore a `state` after `read` events; raises `BadData` and others for other values."""
+        many = len(self.lengths)
+        for key, first, least, *columns in state:
+            expect(
+                is_whole(key, 0, keys) and key not in self._lines, "the substream of a look-back"
+            )
+            expect(is_whole(first, 0, read + 1) and is_whole(least, 0, read + 1), "a look-back")
+            expect(len(columns) == 1 + 3 * many, "the columns of a look-back")
+            line = self._lines[key] = _Line(many)
+            line.first, line.least = first, least
+            for column, stored in zip(line.columns(), columns, strict=True):
+                expect(len(stored) == len(columns[0]) > 0, "the events of a look-back")
+                column += stored
+            for column in line.times:
+                check_times(column)
+            for column in (line.positions, *line.starts):
+                expect(all(is_whole(p, 0, read) for p in column), "a place of a look-back")
+            expect(all(a < b for a, b in pairwise(line.positions)), "the places of a look-back")
+            for column in (*line.inside, *line.starts):
+                expect(all(a <= b for a, b in pairwise(column)), "the order of look-backs")
+            for column in line.inside:
+                inside = (is_whole(n, 0, first + at + 1) for at, n in enumerate(column))
+                expect(all(inside) and column[-1] >= first, "the first event of a look-back")
+            for column in line.starts:
+                expect(all(map(le, column, line.positions)), "the start of a look-back")
+            self._of |= zip(line.positions, line.starts[-1], strict=True)
