@@ -137,11 +137,12 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             size: int,
             names: Sequence[str] | None,
             texts: Sequence[str] | None,
+            part: Any = None,
             read_of_kind: Any = read_of_kind,
         ) -> Iterator[Any]:
             if size:  # without, the rows are counted
                 names_read.extend(self.fields.names if names is None else names)
-            yield from read_of_kind(self, size, names, texts)
+            yield from read_of_kind(self, size, names, texts, part)
 
         monkeypatch.setattr(kind, "_batches", batches)
     return names_read
@@ -266,9 +267,9 @@ def test_the_columns_of_a_wide_file_are_not_read_one_by_one(
     passes: list[int] = []
     of_columns = ParquetColumns._batches
 
-    def batches(self: Any, size: int, names: Any, texts: Any) -> Iterator[Any]:
+    def batches(self: Any, size: int, names: Any, texts: Any, part: Any) -> Iterator[Any]:
         passes.append(len(names))
-        return of_columns(self, size, names, texts)
+        return of_columns(self, size, names, texts, part)
 
     monkeypatch.setattr(ParquetColumns, "_batches", batches)
     path = tmp_path / "wide.parquet"
