@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from itertools import pairwise, product
 from typing import Any, NamedTuple
@@ -164,6 +164,9 @@ class ArrayTotals:
             raise TooLarge("there are too many starts in the window, partitions and groups")
         size += (height - 2) * self._cells_of_stacks(most, layout.states)
         poll(8 * size)
+        # `mark` needs the columns as they are
+        others: list[Any] = [*cells[1:]]
+        cells = b.Cells(cells.pool, *(column.copy() for column in others))
         pool, epoch = np.zeros(size, np.int64), self._counters[b.EPOCH]
         self._counters[b.END] = b.move_cells(cells, self._stacks, before, pool, layout, epoch)
         self._cells, self._layout = cells._replace(pool=pool), layout
@@ -179,12 +182,35 @@ class ArrayTotals:
         cells = most * (int(self._layout.at[-1]) + self._layout.least)
         return tree_cells + (2 * (most + states + 1) if cells > FEW_CELLS else 0)
 
-    def copy(self) -> ArrayTotals:
-        """Return another one that goes on from here."""
-        other = copy(self)
-        other._cells = join_arrays(self._cells, _empty(0))
-        other._counters = self._counters.copy()
-        return other
+    def mark(self, partitions: Int64s) -> Callable[[], None]:
+        """Return a function that undoes what is read after this, of events of these partitions.
+
+        It costs what these partitions hold, whatever number of others there is.
+        """
+        before, cells, counters = copy(self), self._cells, self._counters.copy()
+        known = partitions[partitions < len(cells.base)]
+        columns: list[Any] = [*cells[1:]]
+        rows = [column[known] for column in columns]
+        height = 2 + self._layout.states * self._layout.groups * self._columns
+        length = height * cells.size[known]
+        ends = np.cumsum(length)
+        at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(
+            cells.base[known] - (ends - length), length
+        )
+        block = cells.pool[at]
+
+        def undo() -> None:
+            for column, row in zip(columns, rows, strict=True):
+                column[known] = row
+            cells.pool[at] = block
+            vars(self).update(vars(before), _counters=counters)
+
+        return undo
+
+    @property
+    def _columns(self) -> int:
+        """The number of columns of a group of a state."""
+        return int(self._layout.at[-1]) + self._layout.least
 
     def begin(self, runs: OpenRuns, idle: Sequence[int], states: int, groups: int) -> None:
         """Begin with some runs, of partitions with these idle states; raises `TooLarge`."""

@@ -17,7 +17,7 @@ from cerlab.automata.labelled import LabelledMachine
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch, events_of_streams, join_answers
 from cerlab.engine.array_totals import ArrayTotals, OpenRuns
-from cerlab.engine.flat_program import Program
+from cerlab.engine.flat_program import Program, TooLarge
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.measures import (
@@ -131,7 +131,7 @@ class Batches:
         other arrays represent; then nothing is read.
         """
         plan, machine, stage = self._driver.plan, self._query.machine, self._query.stage
-        numbering, places, totals = copy(self._numbering), self._places.copy(), self._totals.copy()
+        numbering, places, totals = copy(self._numbering), self._places.copy(), self._totals
         inputs = numbering.inputs(stream, doubles)
         columns, inside = events_of_streams(plan.streams, stream.columns, len(stream))
         symbols, program = stage.symbols(columns, len(inside)), self._program
@@ -141,10 +141,14 @@ class Batches:
         read = read_of(events, machine.marks, inputs, events["positions"] - first)
         partitions, groups = places.partitions, numbering.groups
         room = {"partitions": partitions, "groups": groups}
-        ends = totals.read(program.moves, read, **room, more=True)
-        # From here on nothing is refused.
-        self._numbering, self._places, self._totals = numbering, places, totals
-        self._program = program
+        undo = totals.mark(np.unique(events["codes"]))
+        try:
+            ends = totals.read(program.moves, read, **room, more=True)
+        except TooLarge:
+            undo()
+            raise
+        # From here on nothing is refused. Other errors than the one above end the session.
+        self._numbering, self._places, self._program = numbering, places, program
         return self._endings(ends._replace(end=read.positions[ends.end]), read.codes[ends.end])
 
     def takes(self, *, large: bool) -> bool:

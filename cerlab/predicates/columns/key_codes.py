@@ -78,9 +78,10 @@ class KeyCodes:
         )
         return [*zip(*columns, strict=True)] if self.attributes else [()] * self.count
 
-    def _numbers(self) -> list[NDArray[np.int64]]:
-        """For each attribute the number of the value of each substream."""
-        rest = self._order[: self.count].astype(np.int64)
+    def _numbers(self, ids: Sequence[int] | None = None) -> list[NDArray[np.int64]]:
+        """For each attribute the number of the value of each substream, or of those with `ids`."""
+        of_ids = self._order[: self.count] if ids is None else self._order[ids]
+        rest = of_ids.astype(np.int64)
         columns = []
         for pairs in reversed(self._pairs):
             words = pairs.words()[0][rest]
@@ -92,8 +93,8 @@ class KeyCodes:
         """The substreams with these ids, which become 0, 1, .. in this order."""
         result = KeyCodes(self.attributes)
         parts = []
-        for n, numbers in enumerate(self._numbers()):
-            result._values[n], part = self._values[n].only(numbers[ids])
+        for n, numbers in enumerate(self._numbers(ids)):
+            result._values[n], part = self._values[n].only(numbers)
             parts.append(part)
         result._codes(parts, len(ids))
         return result
@@ -186,6 +187,10 @@ class _HashTable:
     def __init__(self) -> None:
         self._cells = np.zeros((_LEAST_CELLS, 2), np.int64)
         self._count = np.zeros(1, np.int64)
+        self._words, self._kinds = np.zeros(0, np.int64), np.zeros(0, np.uint8)
+        """The word and the kind of each number, once somebody has asked for them."""
+        self._inverted = 0
+        """The largest number that these have."""
 
     @property
     def count(self) -> int:
@@ -195,15 +200,29 @@ class _HashTable:
     def number(self, words: NDArray[np.int64], kinds: NDArray[np.uint8]) -> NDArray[np.uint32]:
         """The numbers, 0 where the kind is 0."""
         out: NDArray[np.uint32] = allocate(words.size, np.uint32)
-        done = 0
+        done, before = 0, self.count
         with np.errstate(over="ignore"):  # where kernels are not compiled, products warn
             while True:
                 done = _kernels().number_words(
                     words, kinds, self._cells, self._most, self._count, done, out
                 )
                 if done == words.size:
-                    return out
+                    break
                 self._grow()
+        if before < self.count and 0 < before == self._inverted:
+            new = np.flatnonzero(out > before)
+            self._note(words[new], kinds[new], out[new])
+        return out
+
+    def _note(self, words: Any, kinds: Any, numbers: Any) -> None:
+        """Note the words and the kinds of all numbers that were not noted yet."""
+        if (least := self.count + 1) > len(self._words):
+            poll(18 * least)
+            more = 2 * least - len(self._words)
+            self._words = np.concatenate((self._words, np.zeros(more, np.int64)))
+            self._kinds = np.concatenate((self._kinds, np.zeros(more, np.uint8)))
+        self._words[numbers], self._kinds[numbers] = words, kinds
+        self._inverted = self.count
 
     def number_one(self, word: int, kind: int) -> int:
         """Return the number of one value, as `number`."""
@@ -269,11 +288,11 @@ class _HashTable:
         self._cells = larger
 
     def words(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """The word and the kind of each number, and of 0, which has none."""
-        cells = self._cells[self._cells[:, 1] != 0]
-        words, kinds = np.zeros(self.count + 1, np.int64), np.zeros(self.count + 1, np.uint8)
-        words[cells[:, 1] >> 8], kinds[cells[:, 1] >> 8] = cells[:, 0], cells[:, 1] & 255
-        return words, kinds
+        """Return the word and the kind of each number, and of 0, which has none: views."""
+        if self._inverted < self.count or not len(self._words):
+            cells = self._cells[self._cells[:, 1] != 0]
+            self._note(cells[:, 0], cells[:, 1] & 255, cells[:, 1] >> 8)
+        return self._words[: self.count + 1], self._kinds[: self.count + 1]
 
 
 class _Texts:
