@@ -97,7 +97,7 @@ def assign_ranges(
 def coarser(runs: Sequence[SortedRun], rows: int) -> list[SortedRun]:
     """The runs, those next to each other taken together until they have so many rows.
 
-    >>> [run.rows for run in coarser([Run((n,), (n,), 2, 2) for n in range(5)], 4)]
+    >>> [run.rows for run in coarser([SortedRun((n,), (n,), 2, 2) for n in range(5)], 4)]
     [4, 4, 2]
     """
     result: list[SortedRun] = []
@@ -119,7 +119,7 @@ def _together(run: SortedRun, after: SortedRun) -> SortedRun:
 def parts_of(runs: Sequence[SortedRun], parts: int) -> list[int]:
     """The part of each run: at most so many parts, of about equally many rows, none without runs.
 
-    >>> parts_of([Run((n,), (n,), 1, 1) for n in range(6)], 3)
+    >>> parts_of([SortedRun((n,), (n,), 1, 1) for n in range(6)], 3)
     [0, 0, 1, 1, 2, 2]
     """
     total = sum(run.rows for run in runs)
