@@ -324,7 +324,7 @@ def _unless(
     intervals = {(R.start, R.end) for R in rivals if inside((R,), V)}
     alter = (fail.Alter(goal.at[W.start]),) if intervals == {(W.start, W.start)} else ()
     rival = moved_answer(complex_event(W), goal.at)
-    ends = f"[{rival.start}, {rival.end}]{_waiting_then(goal, d, W)}"
+    ends = f"[{rival.start}, {rival.end}]{_waiting_then(goal, d, W)}{_looking_back(goal, d, W)}"
     yield part.fails(
         fail.UNLESS, rival=rival, more=alter, into=phi.left, right=phi.right, ends=ends
     )
@@ -379,6 +379,20 @@ def _looked_back(part: Part, phi: cel.Lookback, d: CelDerivation) -> Iterator[Ce
     if not part.context.loose:
         own = goal.leftover(goal.between(first - 1, V.start))
     yield part.above(d, own, Valuation(first, V.end, V.labels))
+
+
+def _looking_back(goal: Goal, d: CelDerivation, W: Valuation) -> str:
+    """``; LOOKBACK 2 MINUTES of 9 begins at 10:02, 7 is at 10:03``, where W is in the look-back."""
+    for node in d:
+        V = node.children[0].valuation if isinstance(node.part, cel.Lookback) else None
+        if isinstance(node.part, cel.Lookback) and V is not None and W.start < V.start:
+            meter, p, q = _meter(goal, node.part.length), goal.at[V.start], goal.at[W.start]
+            since, then = (
+                meter.text(instant, W.start)
+                for instant in (meter.since(V.start), meter.instant(W.start))
+            )
+            return f"; {node_text(node.part)} of {p} begins at {since}, {q} is at {then}"
+    return ""
 
 
 def _waiting_then(goal: Goal, d: CelDerivation, W: Valuation) -> str:

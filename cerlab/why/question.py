@@ -479,8 +479,12 @@ class Meter:
 
     def first_since(self, i: int) -> int:
         """The first event of the substream inside the look-back of the i-th."""
+        return bisect_left(range(i), self.since(i), key=self.instant)
+
+    def since(self, i: int) -> Instant:
+        """The time at which a look-back of this length from an event of the substream begins."""
         assert self.window is not None
-        return bisect_left(range(i), self.instant(i) - _width(self.window), key=self.instant)
+        return self.instant(i) - _width(self.window)
 
     def text(self, instant: Instant, like: int) -> str:
         """A time as the events have it: a moment, or a number in the unit of the axis."""

@@ -29,13 +29,14 @@ from cerlab.engine.codec import Layout
 from cerlab.engine.registers.evaluation import REGISTERS
 from cerlab.engine.state import ENGINE
 from cerlab.engine.tecs_run import GeneralEvaluation
+from cerlab.engine.throttle import THROTTLE
 from cerlab.engine.waits.session import WAITS
 from cerlab.evaluate.recent import ROWS
 from cerlab.evaluate.running import TOTALS
 from cerlab.model.stream import Stream
 from proofs_tests.hostile.mutators import mutated_bytes
 
-LAYOUTS = {each.format: each for each in (ENGINE, REGISTERS, WAITS, ROWS, TOTALS)}
+LAYOUTS = {each.format: each for each in (ENGINE, REGISTERS, WAITS, ROWS, TOTALS, THROTTLE)}
 
 TEXTS = (
     "SELECT * WHERE A ; B+ ; C WITHIN 6 EVENTS LIMIT 20",
@@ -216,6 +217,13 @@ SESSIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         {"time": "t", "unit": "s"},
     ),
     ("open", "SELECT * WHERE (A+ AS a ; B AS b FILTER a.t < b.t WITHIN 6 [t]) WAIT 3 [t]", {}),
+    ("open", "SELECT * WHERE A ; B+ PARTITION BY [k] LIMIT 9 THROTTLE 3 [t]", {}),
+    (
+        "open",
+        "SELECT * WHERE ((A ; B) LOOKBACK 4 [t]) UNLESS C PARTITION BY [k] THROTTLE 2 EVENTS",
+        {},
+    ),
+    ("open", "SELECT * WHERE ((A LOOKBACK 2 [t]) LOOKBACK 2 [t]) WAIT 2 [t] WITHIN 9 [t]", {}),
     (
         "tabulating",
         "SELECT * WHERE A AS a ; B+ AS b PARTITION BY [k] WITHIN 9 [t] LIMIT 20",

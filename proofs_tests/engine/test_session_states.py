@@ -142,6 +142,36 @@ def other_documents(value: Any) -> Iterator[Any]:
             yield from ([*value[:n], part, *value[n + 1 :]] for part in other_documents(each))
 
 
+def throttled(
+    text: str = "SELECT * WHERE A ; B PARTITION BY [k] THROTTLE 3 SECONDS", **more: Any
+) -> Any:
+    return cerlab.parse_query(text).open(**more)
+
+
+def looking(
+    text: str = "SELECT * WHERE ((A ; B) LOOKBACK 5 SECONDS) UNLESS C PARTITION BY [k]", **more: Any
+) -> Any:
+    return cerlab.parse_query(text).open(**more)
+
+
+@pytest.mark.parametrize("resume", [throttled, looking])
+def test_a_state_of_another_shape_is_refused_or_goes_on(resume: Resume) -> None:
+    session = resume(**TIME)
+    session.push(EVENTS[:7])
+    _, header, arrays = parts_of(session.state())
+    refusals = 0
+    body = {name: value for name, value in header["values"].items() if name != "time"}
+    for values in islice(other_documents([*body.values()]), 5, None):
+        changed = header["values"] | dict(zip(body, values, strict=True))
+        try:
+            again = resume(state=with_digest({**header, "values": changed}, arrays))
+            again.push(EVENTS[7:])
+            again.state()
+        except cerlab.BadData:
+            refusals += 1
+    assert refusals > 50
+
+
 @pytest.mark.parametrize("resume", [totals, rows])
 def test_a_body_of_another_shape_is_refused_or_read(resume: Resume) -> None:
     session = resume(**TIME)

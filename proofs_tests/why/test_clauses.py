@@ -42,6 +42,27 @@ def test_nothing_else_stands_in_the_way(case: Case) -> None:
     assert len(explanation.failures) == 1
 
 
+def test_a_look_back_says_when_it_begins() -> None:
+    events = [{"type": kind, "t": t} for kind, t in (("A", 0), ("B", 12), ("A", 20))]
+    explanation = why("(A LOOKBACK 10 [t]) UNLESS B", events, (2,))
+    text = (
+        "UNLESS: B matches inside, at {1} in [1, 1]; LOOKBACK 10 [t] of 2 begins at 10, 1 is at 12"
+    )
+    assert str(explanation.failure) == text
+    match = why("(A LOOKBACK 5 [t]) UNLESS B", events, (2,))
+    assert match.holds
+    assert (match.derivation.valuation.start, match.derivation.valuation.end) == (2, 2)  # type: ignore[union-attr]
+
+
+def test_a_throttle_names_the_answer_before() -> None:
+    query, events = "SELECT * WHERE A THROTTLE 10 [t]", [{"type": "A", "t": t} for t in (0, 6, 12)]
+    explanation = why(query, events, (1,))
+    text = "it is an answer, but THROTTLE 10 [t] leaves it out: the answer {0} was given before it"
+    assert str(explanation.failure) == text
+    assert explanation.repairs == (Without("throttle"),)
+    assert why(query, events, (2,)).holds
+
+
 def test_an_interval_that_is_not_the_answers_own() -> None:
     assert why("A ; B", word("ABC"), (0, 1), end=2).repairs == (Reach(0, 1),)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from cerlab.automata.plan import ExceptIf, HoldWithin, LookBack, WaitBranch
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.state_checks import check_times, expect, is_whole
+from cerlab.engine.state_checks import bad_state, check_times, expect, is_whole
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.stream import Instant, width_of
@@ -127,10 +127,13 @@ class LookBacks:
     def move(self, answers: Any) -> Any:
         """Return complex events, or a batch of them, from the look-backs of their starts."""
         of = self._of
-        if isinstance(answers, AnswerBatch):
-            start = np.array([of[start] for start in answers.start.tolist()], np.int64)
-            return replace(answers, start=start)
-        return [ComplexEvent(of[a.start], a.end, a.positions) for a in answers]
+        try:
+            if isinstance(answers, AnswerBatch):
+                start = np.array([of[start] for start in answers.start.tolist()], np.int64)
+                return replace(answers, start=start)
+            return [ComplexEvent(of[a.start], a.end, a.positions) for a in answers]
+        except KeyError:  # a state that no session has written
+            raise bad_state("the events that answers look back from") from None
 
     def forget(self) -> None:
         """Drop events that no answer to come begins with, where they are half of those kept."""
