@@ -153,12 +153,29 @@ class Without:
 
 
 @dataclass(frozen=True, slots=True)
+class Inside:
+    """Let a strategy compare inside the window."""
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """Let no event come after those of the stream: ``until="end"``."""
 
 
 Repair: TypeAlias = (
-    Retype | Alter | Insert | Remove | Give | Drop | Reach | Relax | Remark | Widen | Without | End
+    Retype
+    | Alter
+    | Insert
+    | Remove
+    | Give
+    | Drop
+    | Reach
+    | Relax
+    | Remark
+    | Widen
+    | Without
+    | Inside
+    | End
 )
 
 

@@ -15,7 +15,8 @@ from cerlab.evaluate.missing_names import Absent, requirements_of
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, children, waits
 from cerlab.logic.cel.text import formula_text, node_text, window_text
-from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.ceql.inner_window import compared_inside
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.stream import Stream
@@ -24,7 +25,7 @@ from cerlab.predicates.condition import Condition, On
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import name_text, positions_text, predicate_text
 from cerlab.why.clauses import answers
-from cerlab.why.failure import End, Path, Relax, Widen, Without
+from cerlab.why.failure import End, Inside, Path, Relax, Widen, Without
 from cerlab.why.repairs import repaired
 
 _MILLISECOND = 10**6
@@ -39,7 +40,7 @@ class Change:
     """A change of the query that is enough for an answer, with the first such answer."""
 
     words: str
-    repair: Relax | Widen | Without | End
+    repair: Relax | Widen | Without | End | Inside
     answer: ComplexEvent
 
 
@@ -94,7 +95,7 @@ def why_none(query: QueryInput, events: Any, **how: Unpack[io.HowToRead]) -> Why
     return WhyNone(len(stream), None, absent, tuple(changes), tuple(untried))
 
 
-Weaker: TypeAlias = tuple[str, Relax | Without]
+Weaker: TypeAlias = tuple[str, Relax | Without | Inside]
 """A repair that makes a query weaker, in words and as data."""
 
 
@@ -250,6 +251,10 @@ def _weaker_queries(
 
 
 def _clauses(query: CeqlQuery) -> Iterator[Weaker]:
+    if (inside := compared_inside(query)) is not None:
+        compares, other = inside
+        text = " ".join(query_text(other).splitlines())
+        yield f"{compares.value} inside the window: {text}", Inside()
     names = ", ".join(map(name_text, query.streams))
     strategy = "" if query.strategy is None else query.strategy.value
     for clause, words in (

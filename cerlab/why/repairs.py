@@ -13,6 +13,7 @@ from typing import Any, assert_never, cast
 
 from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.inner_window import compared_inside
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.clauses import AttributeWindow
@@ -107,7 +108,7 @@ def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
             question, SremoQuestion
         ):
             yield replace(question, e=sre.with_part(question.e, path, cast(sre.Sremo, into)))
-        case mend.Relax() | mend.Remark() | mend.Widen() | mend.Without():
+        case mend.Relax() | mend.Remark() | mend.Widen() | mend.Without() | mend.Inside():
             assert isinstance(question, Question)
             yield replace(question, ast=repaired(question.ast, repair))
         case mend.End():
@@ -132,7 +133,8 @@ def _with_events(question: AnyQuestion, p: int, n: int, *events: Event) -> AnyQu
 
 
 def repaired(
-    query: CeqlQuery, repair: mend.Relax | mend.Remark | mend.Widen | mend.Without
+    query: CeqlQuery,
+    repair: mend.Relax | mend.Remark | mend.Widen | mend.Without | mend.Inside,
 ) -> CeqlQuery:
     """Return the query that a repair of a query makes."""
     match repair:
@@ -141,6 +143,10 @@ def repaired(
             return replace(query, formula=formula)
         case mend.Widen(window):
             return replace(query, window=window)
+        case mend.Inside():
+            inside = compared_inside(query)
+            assert inside is not None, "a strategy compares before the window"
+            return inside[1]
         case mend.Without(clause):
             name = "streams" if clause == "from" else clause
             return replace(query, **{name: getattr(CeqlQuery(query.formula), name)})

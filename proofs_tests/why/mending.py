@@ -12,7 +12,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import children
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.answer import Positions
-from cerlab.model.clauses import Consume
+from cerlab.model.clauses import Consume, Window
 from cerlab.model.event import Value
 from cerlab.testing import TYPES
 from cerlab.why import Repair
@@ -22,6 +22,7 @@ from cerlab.why.failure import (
     End,
     Give,
     Insert,
+    Inside,
     Path,
     Reach,
     Relax,
@@ -62,6 +63,10 @@ def mend(q: Question, repair: Repair) -> Iterator[Question]:
             yield replace(q, ast=replace(q.ast, formula=formula))
         case Widen(window):
             yield replace(q, ast=replace(q.ast, window=window))
+        case Inside():
+            outside = q.ast.window
+            assert outside is not None
+            yield replace(q, ast=replace(_inside(q.ast, outside), window=None))
         case End():
             yield replace(q, stream=q.stream.up_to("end"))
         case Remark():
@@ -70,6 +75,17 @@ def mend(q: Question, repair: Repair) -> Iterator[Question]:
             yield replace(q, ast=_without(q, clause))
         case _:
             assert_never(repair)
+
+
+def _inside(ast: CeqlQuery, window: Window) -> CeqlQuery:
+    """The query whose strategy compares inside a window."""
+    if ast.strategy is not None:
+        return replace(ast, formula=cel.Within(ast.formula, window))
+    path: list[int] = []
+    while isinstance(cel.part_at(ast.formula, path), cel.Filter):
+        path.append(0)
+    inside = cel.Within(cel.part_at(ast.formula, [*path, 0]), window)
+    return replace(ast, formula=cel.with_part(ast.formula, [*path, 0], inside))
 
 
 def _without(q: Question, clause: str) -> CeqlQuery:

@@ -12,8 +12,9 @@ from typing import assert_never
 from cerlab.errors import SourcePlace, TypeMismatch, nearest
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import label_text, window_text
+from cerlab.logic.ceql.inner_window import compared_inside
 from cerlab.logic.ceql.parser import Source
-from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes
+from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.event import AttributeType, EventDeclaration, Schema
 from cerlab.predicates import condition as cond
@@ -243,6 +244,13 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
         if item.label not in labels:
             text = label_text(item.stream, item.label)
             yield _unset_label(f"SELECT {text}", item.label, query.formula, source.place(item))
+    if query.window is not None and (compares := compared_inside(query)) is not None:
+        strategy, with_inner = compares
+        yield Remark(
+            "CER0924",
+            f"{strategy.value} compares answers before WITHIN removes long ones; to compare inside "
+            f"the window write {' '.join(query_text(with_inner).splitlines())}",
+        )
     if query.throttle == EventWindow(1):
         message = "THROTTLE 1 EVENTS leaves out no answer: the next end is one event later, or more"
         yield Remark("CER0922", message, source.place(query.throttle))
