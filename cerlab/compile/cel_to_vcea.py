@@ -47,6 +47,7 @@ from cerlab.predicates.condition import (
     On,
     alternatives,
 )
+from cerlab.predicates.text import expression_text
 
 HINT = "move OR into the brackets of one label where that is what you mean"
 M = TypeVar("M", bound=Automaton[Any])
@@ -255,7 +256,9 @@ def _demand(A: Vcea, condition: Atomic) -> Vcea:
 
 def _refuse(construct: cel.Formula | Correlation | Application) -> NoReturn:
     hint = REFERENCE
-    if isinstance(construct, Correlation):
+    if isinstance(construct, Correlation) and construct.of_group is not None:
+        name = f"{expression_text(construct.of_group)} in a filter"
+    elif isinstance(construct, Correlation):
         name, hint = "comparisons between labels", f'evaluator="registers" may take it; {REFERENCE}'
     elif isinstance(construct, Application):
         name = f"'{construct.predicate.name}', a predicate over sets of events"

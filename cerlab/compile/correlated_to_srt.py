@@ -57,7 +57,7 @@ from cerlab.model.clauses import AttributeWindow, Strategy, TimeWindow
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Application, Atomic, Correlation, On, atomics
 from cerlab.predicates.separation import separated
-from cerlab.predicates.text import predicate_text
+from cerlab.predicates.text import expression_text, predicate_text
 
 Summary: TypeAlias = int
 """The state of a label in a run: the number of registers with its events, or `INCOMPARABLE`."""
@@ -407,6 +407,12 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
     match condition:
         case On():
             return demand_of_label(A, condition)
+        case Correlation() if (operand := condition.of_group) is not None:
+            raise Unsupported(
+                "CER0492",
+                f"there is no transducer for {expression_text(operand)} in a filter",
+                hint=REFERENCE,
+            )
         case Correlation():
             return restrict(A, condition, fresh)
         case Application(P, _):

@@ -37,7 +37,7 @@ __all__ = [
 FOLDER = Path(__file__).parent / "cases"
 """One file for each group of clauses."""
 
-VERSION = "0.2"
+VERSION = "0.3"
 """The version of the suite. `CHANGES.md` has an entry for each version."""
 
 KINDS = (

@@ -17,12 +17,13 @@ from cerlab.conformance import Case
 from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import Reply, reply_of
 from cerlab.fuzz import FEATURES as OF_QUERIES
+from cerlab.fuzz import GROUPS
 from cerlab.fuzz.engines import Failure, OtherProcess
 
 ON_DEMAND = ("warnings", "verdict", "why")
 """Kinds of replies that only an engine is asked that says so."""
 
-FEATURES = (*OF_QUERIES, "LIMIT", "THROTTLE", "moments", *ON_DEMAND)
+FEATURES = (*OF_QUERIES, *GROUPS, "LIMIT", "THROTTLE", "moments", *ON_DEMAND)
 """What an engine may lack: features of queries, values of time in events, kinds of replies."""
 
 REPLIES = {

@@ -58,7 +58,8 @@ def relabelled(phi: Formula, name: Callable[[str], str]) -> Formula:
 
 def _relabelled(condition: Atomic, name: Callable[[str], str]) -> Atomic:
     def leaf(x: pred.Leaf) -> pred.Leaf:
-        return replace(x, label=name(x.label)) if isinstance(x, pred.LabelAttribute) else x
+        own = pred.LabelAttribute | pred.OfGroup | pred.Previous
+        return replace(x, label=name(x.label)) if isinstance(x, own) else x
 
     match condition:
         case On(label, _):

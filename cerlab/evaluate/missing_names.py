@@ -25,6 +25,7 @@ from cerlab.model.event import Event, Value, readable
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, On, atomics
+from cerlab.predicates.groups import kind_of_group
 from cerlab.predicates.syntax import attributes_of, operands
 from cerlab.predicates.text import literal_hint, predicate_text
 from cerlab.predicates.truth import kind_of, kind_of_result
@@ -406,7 +407,7 @@ def _names_in(atom: pred.Atom) -> tuple[str, ...]:
         for leaf in leaves
         if not isinstance(leaf, pred.Constant)
     )
-    return tuple(dict.fromkeys(name for name in names if name not in _OWN))
+    return tuple(dict.fromkeys(name for name in names if name is not None and name not in _OWN))
 
 
 def _comparable(atom: pred.Atom, kinds: Mapping[str, set[str]]) -> bool:
@@ -422,8 +423,16 @@ def _kinds_of(side: pred.Expression, kinds: Mapping[str, set[str]]) -> set[str]:
     match side:
         case pred.Constant(value):
             return {kind} if (kind := kind_of(value)) else set()
-        case pred.Attribute(name) | pred.LabelAttribute(_, name) | pred.RegisterAttribute(_, name):
+        case (
+            pred.Attribute(name)
+            | pred.LabelAttribute(_, name)
+            | pred.RegisterAttribute(_, name)
+            | pred.Previous(_, name)
+        ):
             return {"text"} if name in _OWN else kinds.get(name, set())
+        case pred.OfGroup(function, _, attribute):
+            of_one = kinds if attribute is None else _kinds_of(pred.Attribute(attribute), kinds)
+            return {kind for one in (*of_one, None) if (kind := kind_of_group(function, one))}
         case pred.Computed(op, left, right):
             pairs = product(_kinds_of(left, kinds), _kinds_of(right, kinds))
             return {k for one, other in pairs if (k := kind_of_result(op, one, other))}

@@ -28,6 +28,7 @@ from cerlab.model.event import Event
 from cerlab.model.stream import Stream, time_axis
 from cerlab.predicates.condition import Condition, Correlation, atomics
 from cerlab.predicates.syntax import LabelAttribute
+from cerlab.predicates.text import expression_text
 from cerlab.testing import SMALL, Shape, as_dict, random_events, random_query
 from cerlab.testing.choices import smallest
 from cerlab.why import why, why_text
@@ -58,6 +59,13 @@ CEL = (
 
 FAMILY = ("AND", "ALL", "UNLESS", "STRICT()", "NEXT()", "LAST()", "MAX()", "x.v=y.v", "x.v+y.v")
 """Operators of the rest of the family; the last two compare labels, plainly and with arithmetic."""
+
+
+GROUPS = (
+    *("COUNT(x)", "SUM(x)", "AVG(x)", "MIN(x)", "MAX(x)"),
+    *("FIRST(x)", "LAST(x)", "PREV(x)"),
+)
+"""Operands of several events of a label; COUNT(DISTINCT x.attr) is of COUNT(x)."""
 
 
 TIMED = ("WITHIN", "WAIT", "LOOKBACK")
@@ -130,7 +138,11 @@ def _operators(phi: Formula) -> Iterable[str]:
 
 def _of_correlations(condition: Condition) -> Iterator[str]:
     for each in atomics(condition):
-        if isinstance(each, Correlation):
+        if isinstance(each, Correlation) and each.of_group is not None:
+            read = (x for x in each.operands if not isinstance(x, LabelAttribute))
+            words = (expression_text(x).split("(")[0] for x in read)
+            yield from (f"{word}(x)" for word in words)
+        elif isinstance(each, Correlation):
             plain = all(isinstance(side, LabelAttribute) for side in (each.left, each.right))
             yield "x.v=y.v" if plain else "x.v+y.v"
 

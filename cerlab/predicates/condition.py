@@ -15,14 +15,21 @@ from typing import Any, TypeAlias, TypeVar, overload
 from cerlab.budget import spend
 from cerlab.errors import UsageError, keywords_by_name
 from cerlab.model.event import Event, Value, value_of
+from cerlab.predicates.groups import group_value
 from cerlab.predicates.syntax import (
     And,
+    Constant,
     Expression,
     LabelAttribute,
+    LabelLeaf,
+    Leaf,
+    OfGroup,
     Operator,
     Or,
     Predicate,
+    Previous,
     leaves_of,
+    with_leaves,
 )
 from cerlab.predicates.truth import compare, evaluate
 
@@ -153,32 +160,94 @@ class On:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """``x.attr op 2 * y.attr2``: of all events of two different labels, or of more."""
+    """``x.attr op 2 * y.attr2``, ``COUNT(x) > 2``, ``x.attr > PREV(x.attr)``: of whole labels."""
 
     operator: Operator
     left: Expression
     right: Expression
 
     @property
-    def attributes(self) -> tuple[LabelAttribute, ...]:
-        """The attributes of labels in it, each once, from left to right."""
+    def operands(self) -> tuple[LabelLeaf, ...]:
+        """The operands that have a label, each once, from left to right."""
         leaves = (leaf for side in (self.left, self.right) for leaf in leaves_of(side))
-        return tuple(dict.fromkeys(x for x in leaves if isinstance(x, LabelAttribute)))
+        own = LabelAttribute | Previous | OfGroup
+        return tuple(dict.fromkeys(x for x in leaves if isinstance(x, own)))
+
+    @property
+    def attributes(self) -> tuple[LabelAttribute, ...]:
+        """The attributes of labels that it reads, each once, from left to right."""
+        read = (LabelAttribute(x.label, x.attribute) for x in self.operands if x.attribute)
+        return tuple(dict.fromkeys(read))
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels in it, each once, from left to right."""
-        return tuple(dict.fromkeys(each.label for each in self.attributes))
+        return tuple(dict.fromkeys(each.label for each in self.operands))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The labels whose events are compared one by one, from left to right."""
+        one_by_one = (x.label for x in self.operands if not isinstance(x, OfGroup))
+        return tuple(dict.fromkeys(one_by_one))
+
+    @property
+    def of_group(self) -> OfGroup | Previous | None:
+        """The first operand that reads several events of a label; None without one."""
+        return next((x for x in self.operands if not isinstance(x, LabelAttribute)), None)
 
     def holds(self, events: Callable[[str], Sequence[Event]]) -> bool:
-        """Whether it holds of all combinations of the events of its labels."""
-        choices = product(*map(events, self.labels))
-        return all(self.holds_of(dict(zip(self.labels, each, strict=True))) for each in choices)
+        """Whether it holds of all combinations of the events of its variables."""
+        if self.of_group is None:
+            choices = product(*map(events, self.labels))
+            return all(self.holds_of(dict(zip(self.labels, each, strict=True))) for each in choices)
+        one = self.with_group_values(events)
+        return all(
+            one.with_previous(events, each).holds_of({x: events(x)[n] for x, n in each.items()})
+            for each in self.choices(lambda label: len(events(label)))
+        )
 
     def holds_of(self, event: Mapping[str, Event]) -> bool:
         """Whether it holds of one event of each label; no algebra before it is computed."""
         left, right = (evaluate(None, side, event) for side in (self.left, self.right))
         return compare(self.operator, left, right)
+
+    def choices(self, count: Callable[[str], int]) -> Iterator[dict[str, int]]:
+        """Yield the combinations of events to compare, as the number of an event of each variable.
+
+        `count` returns the number of events of a label. The first event of a label under PREV has
+        none before it, and is in no combination.
+        """
+        with_previous = {x.label for x in self.operands if isinstance(x, Previous)}
+        numbers = [range(int(x in with_previous), count(x)) for x in self.variables]
+        for each in product(*numbers):
+            yield dict(zip(self.variables, each, strict=True))
+
+    def with_group_values(self, events: Callable[[str], Sequence[Event]]) -> Correlation:
+        """Return the comparison with the value of each COUNT, SUM, .. in its place."""
+
+        def known(x: Leaf) -> Leaf:
+            if not isinstance(x, OfGroup):
+                return x
+            return Constant(group_value(x, events(x.label)))
+
+        return self.with_operands(known)
+
+    def with_previous(
+        self, events: Callable[[str], Sequence[Event]], numbers: Mapping[str, int]
+    ) -> Correlation:
+        """Return the comparison with the value of each PREV in its place, for one combination."""
+
+        def known(x: Leaf) -> Leaf:
+            if not isinstance(x, Previous):
+                return x
+            return Constant(value_of(events(x.label)[numbers[x.label] - 1], x.attribute))
+
+        return self.with_operands(known)
+
+    def with_operands(self, change: Callable[[Leaf], Leaf]) -> Correlation:
+        """Return the comparison with another leaf in the place of each leaf."""
+        left, right = (with_leaves(side, change) for side in (self.left, self.right))
+        return Correlation(self.operator, left, right)
 
 
 @dataclass(frozen=True, slots=True)

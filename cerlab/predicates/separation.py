@@ -21,6 +21,8 @@ from cerlab.predicates.syntax import (
     Expression,
     LabelAttribute,
     Negated,
+    OfGroup,
+    Previous,
     RegisterAttribute,
     leaves_of,
 )
@@ -41,7 +43,9 @@ def separated(C: Correlation) -> Correlation | None:
     >>> predicate_text(separated(phi.condition))
     'b.v <= a.v + 5'
     """
-    if len(C.labels) != 2 or all(len(_labels(side)) < 2 for side in (C.left, C.right)):
+    if C.of_group is not None or len(C.labels) != 2:
+        return None
+    if all(len(_labels(side)) < 2 for side in (C.left, C.right)):
         return None
     terms = [*_terms(C.left, True), *_terms(C.right, False)]
     if any(len(_labels(term)) > 1 for _, term in terms):
@@ -132,7 +136,7 @@ def _range(expression: Expression, ranges: Mapping[str, Range]) -> Range:
             a, b = (_range(side, ranges) for side in (left, right))
             kind = kind_of_result(operator, a.kind, b.kind)
             return _within(kind, _bounds(operator, a.bounds, b.bounds))
-        case Attribute() | RegisterAttribute():
+        case Attribute() | RegisterAttribute() | OfGroup() | Previous():
             raise AssertionError(f"{expression} is not of a label")
         case _:
             assert_never(expression)

@@ -110,7 +110,40 @@ class RegisterAttribute:
     attribute: str
 
 
-Leaf: TypeAlias = Constant | Attribute | LabelAttribute | RegisterAttribute
+class Group(Enum):
+    """The functions of all events of a label; the value is their text up to the label."""
+
+    COUNT = "COUNT("
+    DISTINCT = "COUNT(DISTINCT "
+    SUM = "SUM("
+    AVG = "AVG("
+    MIN = "MIN("
+    MAX = "MAX("
+    FIRST = "FIRST("
+    LAST = "LAST("
+
+
+@dataclass(frozen=True, slots=True)
+class OfGroup:
+    """``SUM(x.price)``: one value of all events of label x; ``COUNT(x)`` has no attribute."""
+
+    function: Group
+    label: str
+    attribute: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Previous:
+    """``PREV(x.price)``: the value in the event of label x before the one that is compared."""
+
+    label: str
+    attribute: str
+
+
+LabelLeaf: TypeAlias = LabelAttribute | Previous | OfGroup
+"""An operand of a comparison in FILTER that has a label."""
+
+Leaf: TypeAlias = Constant | Attribute | RegisterAttribute | LabelLeaf
 Expression: TypeAlias = Leaf | Computed | Negated
 """A value; that of a predicate is over the event being read, and has no attribute of another."""
 
@@ -350,7 +383,14 @@ def constants(group: Iterable[Atom]) -> tuple[Value, ...]:
 def leaves_of(expression: Expression) -> Iterator[Leaf]:
     """The attributes and constants of an expression, from left to right."""
     match expression:
-        case Constant() | Attribute() | LabelAttribute() | RegisterAttribute():
+        case (
+            Constant()
+            | Attribute()
+            | LabelAttribute()
+            | RegisterAttribute()
+            | OfGroup()
+            | Previous()
+        ):
             yield expression
         case Computed(_, left, right):
             yield from leaves_of(left)

@@ -136,12 +136,20 @@ def expression_text(expression: pred.Expression, level: int = 0) -> str:
             return name_text(name)
         case pred.LabelAttribute(name, attribute) | pred.RegisterAttribute(name, attribute):
             return f"{name_text(name)}.{name_text(attribute)}"
+        case pred.Previous(name, attribute):
+            return f"PREV({name_text(name)}.{name_text(attribute)})"
+        case pred.OfGroup(function, name, attribute):
+            of = name_text(name) + ("" if attribute is None else f".{name_text(attribute)}")
+            return f"{function.value}{of})"
         case pred.Computed(op, left, right):
             own = _LEVEL[op]
             text = f"{expression_text(left, own)} {op.value} {expression_text(right, own + 1)}"
             return f"({text})" if own < level else text
         case pred.Negated(operand):
-            return f"-({expression_text(operand)})"
+            text = expression_text(operand)
+            # in parentheses a call alone is a user predicate
+            is_call = isinstance(operand, pred.OfGroup | pred.Previous)
+            return f"-{text}" if is_call else f"-({text})"
         case _:
             assert_never(expression)
 

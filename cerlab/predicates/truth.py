@@ -139,6 +139,8 @@ def evaluate(
             return compute(op, evaluate(event, left, named), evaluate(event, right, named))
         case pred.Negated(operand):
             return negate(evaluate(event, operand, named))
+        case pred.OfGroup() | pred.Previous():
+            raise AssertionError(f"{expression} has no value by single events")
         case _:
             assert_never(expression)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from typing import NamedTuple, TypeAlias, assert_never
 
 from cerlab.logic.cel.semantics import holds
@@ -13,8 +13,16 @@ from cerlab.model.event import Event, value_of
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Atomic, Condition, alternatives, labels_of
+from cerlab.predicates.groups import group_value
 from cerlab.predicates.syntax import Predicate, atoms, attributes_of, leaves_of, registers_of
-from cerlab.predicates.text import expression_text, name_text, predicate_text, value_text
+from cerlab.predicates.text import (
+    SOME,
+    expression_text,
+    name_text,
+    predicate_text,
+    value_in_words,
+    value_text,
+)
 from cerlab.predicates.truth import evaluate, kind_of, satisfies
 from cerlab.why.deduction import Contents
 from cerlab.why.failure import Alter, Repair, Retype
@@ -69,6 +77,8 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
                 return f"{name_text(X)} at {where} {verb} {predicate_text(P)}: {values}"
 
             return WhyFalse(words, frozenset(failing), _only(failing))
+        case cond.Correlation() if condition.of_group is not None:
+            return _of_group(condition, V, S, at)
         case cond.Correlation():
             choices = product(*(V.labels.get(X, ()) for X in condition.labels))
             places = [dict(zip(condition.labels, each, strict=True)) for each in choices]
@@ -92,6 +102,49 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
             return WhyFalse(words, frozenset(events), frozenset())
         case _:
             assert_never(condition)
+
+
+def _of_group(
+    comparison: cond.Correlation, V: Valuation, S: Sequence[Event], at: Sequence[int]
+) -> WhyFalse:
+    """Explain a comparison with COUNT, SUM, .., or PREV that does not hold."""
+    places = {X: V.labels.get(X, ()) for X in comparison.labels}
+
+    def events(X: str) -> list[Event]:
+        return [S[i] for i in places[X]]
+
+    one = comparison.with_group_values(events)
+
+    def fails(each: Mapping[str, int]) -> bool:
+        compared = {X: S[places[X][n]] for X, n in each.items()}
+        return not one.with_previous(events, each).holds_of(compared)
+
+    wrong = filter(fails, comparison.choices(lambda X: len(places[X])))
+
+    def read(x: pred.LabelLeaf, each: Mapping[str, int]) -> str:
+        if isinstance(x, pred.OfGroup):
+            return group_words(x, events(x.label))
+        p = places[x.label][each[x.label] - isinstance(x, pred.Previous)]
+        return f"{expression_text(x)} {value_words(S[p], x.attribute)} at {at[p]}"
+
+    def words() -> str:
+        some = islice(wrong, MOST_EXAMPLES)
+        texts = [", ".join(read(x, each) for x in comparison.operands) for each in some]
+        return f"{predicate_text(comparison)} is false: {'; '.join(texts)}"
+
+    positions = frozenset(i for each in places.values() for i in each)
+    return WhyFalse(words, positions, frozenset())
+
+
+def group_words(operand: pred.OfGroup, events: Sequence[Event]) -> str:
+    """``COUNT(DISTINCT a.user) is 2: ana, bob``: the value, and those that it is made of."""
+    value, name = group_value(operand, events), operand.attribute
+    text = f"{expression_text(operand)} is {'nothing' if value is None else value_in_words(value)}"
+    if name is None or not events:
+        return text
+    values = list(dict.fromkeys(value_of(t, name) for t in events))
+    shown = ", ".join("nothing" if v is None else value_in_words(v) for v in values[:SOME])
+    return f"{text}: {shown}" + ", .." * (len(values) > SOME)
 
 
 def _only(failing: Collection[int]) -> frozenset[int]:

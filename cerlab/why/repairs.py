@@ -20,7 +20,14 @@ from cerlab.model.clauses import AttributeWindow
 from cerlab.model.event import Event, Value, with_values
 from cerlab.model.stream import Stream
 from cerlab.predicates.condition import SetOf
-from cerlab.predicates.syntax import Attribute, Constant, LabelAttribute, RegisterAttribute
+from cerlab.predicates.syntax import (
+    Attribute,
+    Constant,
+    LabelAttribute,
+    OfGroup,
+    Previous,
+    RegisterAttribute,
+)
 from cerlab.why import failure as mend
 from cerlab.why.clauses import match
 from cerlab.why.failure import Failure, Kind, Path, Repair, single_repairs
@@ -205,7 +212,7 @@ def _alternatives(
     others = (other.type for other in question.stream if other.type not in types)
     streams: list[str | None] = [None]
     names = {node.name for node in nodes if isinstance(node, Attribute)}
-    readers = LabelAttribute | RegisterAttribute | SetOf
+    readers = LabelAttribute | OfGroup | Previous | RegisterAttribute | SetOf
     names |= {node.attribute or "" for node in nodes if isinstance(node, readers)}
     if isinstance(question, Question):
         streams += [*question.ast.streams, *(a.stream for a in nodes if isinstance(a, cel.Atom))]

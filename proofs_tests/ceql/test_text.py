@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from random import Random
 
@@ -26,11 +28,17 @@ from cerlab.model.event import AttributeType
 from cerlab.predicates.condition import Correlation, On
 from cerlab.predicates.syntax import (
     And,
+    Arithmetic,
     Attribute,
+    Computed,
     Constant,
+    Group,
     LabelAttribute,
+    Negated,
+    OfGroup,
     Operator,
     Or,
+    Previous,
     atoms,
     operands,
 )
@@ -40,6 +48,15 @@ from proofs_tests.suite import Suite
 
 A, B, C, D = map(cel.Atom, "ABCD")
 CORRELATION = Correlation(Operator.LT, LabelAttribute("x", "v"), LabelAttribute("y", "w"))
+OF_GROUPS = [
+    Correlation(
+        Operator.LT,
+        Computed(Arithmetic.SUB, LabelAttribute("x", "v"), Negated(OfGroup(function, "y", name))),
+        Computed(Arithmetic.ADD, Previous("max", "count"), Negated(Previous("x", "v"))),
+    )
+    for function in Group
+    for name in [None if function is Group.COUNT else "v"]
+]
 
 
 def test_an_atom_of_a_stream_has_it_in_its_text() -> None:
@@ -57,7 +74,7 @@ def test_parse_after_print_is_the_identity_on_queries(suite: Suite) -> None:
 
 
 def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> None:
-    wrap = (
+    wrap: tuple[Callable[[cel.Formula], cel.Formula], ...] = (
         lambda phi: cel.And(phi, A),
         lambda phi: cel.All(B, phi),
         lambda phi: cel.Unless(cel.Unless(A, phi), phi),
@@ -75,6 +92,7 @@ def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> No
         lambda phi: cel.Count(phi, 1, None),
         lambda phi: cel.Count(phi, 2, 11, gaps=False),
         lambda phi: cel.Filter(phi, CORRELATION),
+        *(partial(cel.Filter, condition=each) for each in OF_GROUPS),
     )
 
     def case(rng: Random) -> bool:

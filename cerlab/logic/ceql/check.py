@@ -21,6 +21,7 @@ from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Atomic, Condition, Correlation, SetOf, labels_of
 from cerlab.predicates.domains import KIND_OF_TYPE
+from cerlab.predicates.groups import kind_of_group
 from cerlab.predicates.syntax import Like, atoms, split_stream
 from cerlab.predicates.text import expression_text, literal_hint, predicate_text
 from cerlab.predicates.truth import kind_of, kind_of_result
@@ -88,6 +89,8 @@ def check_correlation(
 
     Raises `TypeMismatch` where its sides are of different kinds for every choice of types.
     """
+    for operand in comparison.operands:
+        _check_sum(operand, comparison, events, source)
     ways = [dict(zip(events, way, strict=True)) for way in product(*events.values())]
     sides = (comparison.left, comparison.right)
     ours, theirs = ({kind for way in ways if (kind := _kind(x, None, way))} for x in sides)
@@ -100,6 +103,27 @@ def check_correlation(
             f" with {' or '.join(sorted(theirs))}",
             place=source.place(comparison),
             hint=literal_hint(ours | theirs, values) or _SAME_KIND,
+        )
+
+
+def _check_sum(
+    operand: pred.LabelLeaf,
+    comparison: Correlation,
+    events: Mapping[str, Sequence[EventDeclaration]],
+    source: Source,
+) -> None:
+    """Raise `TypeMismatch` for a sum or mean of what no event declares as a number or duration."""
+    if not isinstance(operand, pred.OfGroup) or operand.attribute is None:
+        return
+    of_one = pred.Attribute(operand.attribute)
+    kinds = {kind for event in events[operand.label] if (kind := _kind(of_one, event))}
+    if kinds and not any(kind_of_group(operand.function, kind) for kind in kinds):
+        text = expression_text(operand)
+        raise TypeMismatch(
+            "CER0303",
+            f"{text} has no value: {operand.attribute} is {' or '.join(sorted(kinds))}",
+            place=source.place(operand) or source.place(comparison),
+            hint="SUM and AVG take numbers and durations; COUNT(DISTINCT ..) takes all values",
         )
 
 
@@ -142,8 +166,15 @@ def _kind(
         case pred.Attribute(name):
             declaration = None if event is None else event.attribute(name)
             return KIND_OF_TYPE[declaration.type] if declaration else None
-        case pred.LabelAttribute(label, name) | pred.RegisterAttribute(label, name):
+        case (
+            pred.LabelAttribute(label, name)
+            | pred.RegisterAttribute(label, name)
+            | pred.Previous(label, name)
+        ):
             return _kind(pred.Attribute(name), of_labels.get(label))
+        case pred.OfGroup(function, label, name):
+            of_one = None if name is None else _kind(pred.Attribute(name), of_labels.get(label))
+            return kind_of_group(function, of_one)
         case pred.Computed(op, left, right):
             sides = (_kind(side, event, of_labels) for side in (left, right))
             return kind_of_result(op, *sides)
@@ -187,7 +218,7 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
                 for label in sorted(labels_of(condition) - labels):
                     yield Remark(
                         "CER0901",
-                        f"nothing sets label '{label}', so this filter always holds; "
+                        f"nothing sets label '{label}', so {_effect_of_unset(label, condition)}; "
                         + _nearest_label(label, body),
                         source.place(condition),
                     )
@@ -261,6 +292,30 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
                 f"PARTITION BY [{', '.join(bracket)}] is a key of {len(bracket)} attributes; "
                 "some engines read one bracket as alternatives",
             )
+
+
+def _effect_of_unset(label: str, condition: Condition) -> str:
+    """Return what a filter says where nothing sets one of its labels."""
+    compared = [x for x in cond.atomics(condition) if label in labels_of(x)]
+    operands = [
+        operand
+        for each in compared
+        if isinstance(each, Correlation) and label not in each.variables
+        for operand in each.operands
+        if operand.label == label
+    ]
+    if not operands:
+        return "this filter always holds"
+    values = {
+        f"{expression_text(x)} is {0 if x.function in _COUNTS else 'nothing'}"
+        for x in operands
+        if isinstance(x, pred.OfGroup)
+    }
+    is_empty = any(isinstance(x, pred.OfGroup) and x.function not in _COUNTS for x in operands)
+    return " and ".join(sorted(values)) + ", with which nothing compares" * is_empty
+
+
+_COUNTS = (pred.Group.COUNT, pred.Group.DISTINCT)
 
 
 def _narrow_window(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from lark import Token, v_args
 from lark.tree import Meta
@@ -19,17 +19,68 @@ from cerlab.errors import (
     Span,
     nearest,
 )
+from cerlab.logic.ceql.hints_from_other_languages import call_hint
 from cerlab.logic.parsing import Rule, place_at, value
 from cerlab.model.event import UNITS, Duration, Timestamp, is_in_calendar, moment_of_text
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import SetOf, user_predicates
+from cerlab.predicates.text import name_text
 from cerlab.predicates.truth import kind_of, search
 
 MAX_DEPTH = 200
 """The deepest tree of operators that is read; a chain of n operators is n deep."""
 
 T = TypeVar("T")
+
+GROUP_WORDS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST", "PREV")
+"""The functions of the events of a label that a comparison takes, in any case of letters."""
+
+
+class Call(NamedTuple):
+    """``name(argument, ..)`` in a filter; `form` is ``DISTINCT `` or ``*``, or the empty text."""
+
+    name: str
+    arguments: tuple[Any, ...]
+    form: str = ""
+
+    def operand(self) -> pred.OfGroup | pred.Previous | None:
+        """Return the operand of a comparison that it is, if it is one."""
+        word = self.name.upper()
+        match self.arguments:
+            case (SetOf(label, None),) if word == "COUNT" and not self.form:
+                return pred.OfGroup(pred.Group.COUNT, label)
+            case (SetOf(label, str() as attribute),) if word == "COUNT" and self.form:
+                return pred.OfGroup(pred.Group.DISTINCT, label, attribute)
+            case (SetOf(label, str() as attribute),) if word == "PREV" and not self.form:
+                return pred.Previous(label, attribute)
+            case (SetOf(label, str() as attribute),) if word in GROUP_WORDS[1:] and not self.form:
+                return pred.OfGroup(pred.Group[word], label, attribute)
+        return None
+
+    def why_no_operand(self) -> tuple[str, str]:
+        """Return the message and the hint for a call that is no operand."""
+        if self.name.upper() not in GROUP_WORDS:
+            message = f"{self.name}(..) is no value to compare"
+            return message, call_hint(self.name) or f"known: {', '.join(GROUP_WORDS)}"
+        if self.name.upper() == "COUNT":
+            message = "COUNT takes a label, or DISTINCT and an attribute of a label"
+        else:
+            message = f"{self.name.upper()} takes an attribute of a label"
+        return message, f"write {self.example()}"
+
+    def example(self) -> str:
+        """Return what was meant by a call of one of the functions, with its label if it has one."""
+        word = self.name.upper()
+        argument = next((x for x in self.arguments if isinstance(x, SetOf)), SetOf("x"))
+        label, attribute = name_text(argument.label), name_text(argument.attribute or "price")
+        of_attribute = f"{label}.{attribute}"
+        if word != "COUNT":
+            return f"{word}({of_attribute})"
+        if argument.attribute is None and not self.form.strip("*"):
+            return f"COUNT({label})"
+        distinct = f"COUNT(DISTINCT {of_attribute})"
+        return distinct if self.form else f"COUNT({label}), or {distinct}"
 
 
 def constant(of_rule: object) -> Rule:
@@ -268,6 +319,18 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
 
     label_attribute = node(pred.LabelAttribute)
 
+    call = value(lambda name, *arguments: Call(name, arguments))
+    distinct_call = value(lambda name, argument: Call(name, (argument,), "DISTINCT "))
+    star_call = value(lambda name: Call(name, (), "*"))
+
+    def group_operand(self, meta: Meta, children: list[Call]) -> pred.OfGroup | pred.Previous:
+        call = children[0]
+        operand = call.operand()
+        if operand is None:
+            message, hint = call.why_no_operand()
+            raise IllFormed("CER0244", message, place=self.place(meta), hint=hint)
+        return self._record(meta, operand)
+
     def compare_labels(self, meta: Meta, children: list[Any]) -> cond.Condition:
         left, op, right = children
         whole = cond.Correlation(op, left, right)
@@ -276,9 +339,10 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
                 "CER0243",
                 "a comparison of a filter without a label",
                 place=self.place(meta),
-                hint="write label.attribute on one side, as in FILTER b.price > 1.05 * a.price",
+                hint="write label.attribute on one side, as in FILTER b.price > 1.05 * a.price, "
+                "or COUNT(a) >= 3",
             )
-        if len(whole.labels) > 1:
+        if len(whole.labels) > 1 or whole.of_group is not None:
             return self._record(meta, whole, left, right)
 
         def own(leaf: pred.Leaf) -> pred.Expression:
@@ -292,9 +356,16 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
 
     set_of_events = set_of_values = value(SetOf)
 
-    def application(self, meta: Meta, children: list[Any]) -> cond.Application:
-        name, *arguments = children
+    def application(self, meta: Meta, children: list[Call]) -> cond.Application:
+        name, arguments, form = children[0]
         predicates = user_predicates()
+        if form or (name not in predicates and name.upper() in GROUP_WORDS):
+            raise IllFormed(
+                "CER0244",
+                f"{name}(..) is a value, and a filter compares it",
+                place=self.place(meta),
+                hint=f"write {children[0].example()} >= 3",
+            )
         if name not in predicates:
             raise IllFormed(
                 "CER0240",

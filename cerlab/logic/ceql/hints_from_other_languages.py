@@ -114,7 +114,8 @@ def _of_sql(text: str, before: str, rest: str) -> str:
         return f"write {_word(before)} IN {{{ends[1]}..{ends[2]}}}"
     if re.search(r"(?i)\d\s*%(?:\s+(?:and|or))?$", before):
         return "% is the remainder of a division; for 5 % more write 1.05 * a.price"
-    if re.search(r"(?i)\b(?:count|sum|avg|min|max)\s*\(\s*\w*$", before):
+    is_selected = not re.search(r"(?i)\bfilter\b", before)
+    if is_selected and re.search(r"(?i)\b(?:count|sum|avg|min|max)\s*\(\s*\w*$", before):
         return "write COUNT(*), or SUM(b.price), AVG, MIN, MAX of an attribute of a label"
     inside = re.match(r"[(\[]([^()\[\]]*)[)\]]", rest)
     if inside is None:
@@ -153,15 +154,15 @@ def _of_labels(text: str, before: str, rest: str) -> str:
         return "conditions stand after FILTER, as in A AS a ; B AS b FILTER b.price > a.price"
     if not re.search(r"(?i)\bfilter\b", before):
         return ""
-    if re.search(r"(?i)\b\w*diff\s*\([^()]*\)$", before):
-        return "times are compared: write b.ts < a.ts + 30 MINUTES"
-    if call := re.search(
-        r"(?i)\b(abs|avg|count|first|last|max|min|prev|sum)(?:\s*\(\s*[\w.]*)?$", before
-    ):
-        if call[1].lower() == "abs":
-            return "write b.price - a.price > 5 OR a.price - b.price > 5"
-        if rest[:1] == "(":
-            return "filters compare events; SELECT has COUNT, SUM, AVG, MIN and MAX of answers"
+    if call := re.search(r"(?i)\b(\w+)(?:\s*\(\s*[\w.]*)?$", before):
+        if hint := call_hint(call[1]):
+            return hint
+        word = call[1].upper()
+        if rest[:1] == "(" and word in _OF_GROUPS:
+            if before.count("[") > before.count("]"):
+                text = "COUNT(a) > 3" if word == "COUNT" else f"{word}(a.price) > 3"
+                return f"brackets are for one event: write FILTER {text}"
+            return "functions do not nest: write a comparison for each, with AND between them"
     label, _, attribute = _word(before).rpartition(".")
     if ends := re.match(rf"(?i)between\s+({_SIDE})\s+and\s+({_SIDE})", rest):
         value = _word(before)
@@ -177,6 +178,15 @@ def _of_labels(text: str, before: str, rest: str) -> str:
     if denied and compared and compared[2] in _CONTRARY:
         contrary = f"{denied[1].strip() or compared[1]} {_CONTRARY[compared[2]]} {compared[3]}"
         return f"NOT stands before tests in brackets: write {contrary}"
+    return ""
+
+
+def call_hint(name: str) -> str:
+    """Return the hint for a function that other languages have, else the empty text."""
+    if name.lower() == "abs":
+        return "write b.price - a.price > 5 OR a.price - b.price > 5"
+    if name.lower().endswith("diff"):
+        return "times are compared: write b.ts < a.ts + 30 MINUTES"
     return ""
 
 
@@ -308,6 +318,9 @@ def _small_unit(rest: str, number: str) -> str:
     digits = 6 if any(unit.groups()) else 3
     return f"write {Decimal(number).scaleb(-digits).normalize():f} MILLISECONDS"
 
+
+_OF_GROUPS = ("AVG", "COUNT", "FIRST", "LAST", "MAX", "MIN", "PREV", "SUM")
+"""The functions of the events of a label."""
 
 _UNITS = {
     "ms|milli|millis|msecs?": "MILLISECONDS",

@@ -16,7 +16,13 @@ from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.cel.text import node_text
-from cerlab.logic.ceql.condition_builder import MAX_DEPTH, ConditionBuilder, constant, node
+from cerlab.logic.ceql.condition_builder import (
+    GROUP_WORDS,
+    MAX_DEPTH,
+    ConditionBuilder,
+    constant,
+    node,
+)
 from cerlab.logic.ceql.hints_from_other_languages import habit_hint, two_names_hint
 from cerlab.logic.ceql.syntax import Aggregate, CeqlQuery, SelectItem
 from cerlab.logic.parsing import Language, Rule, build, place_at, read, value
@@ -38,7 +44,8 @@ from cerlab.model.event import (
     StreamDeclaration,
 )
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.text import PREFIXES, WORDS, name_text
+from cerlab.predicates.condition import Correlation, atomics
+from cerlab.predicates.text import PREFIXES, WORDS, expression_text, name_text
 
 _STRATEGIES = {
     "strict": Strategy.STRICT,
@@ -56,7 +63,6 @@ class Builder(ConditionBuilder):
 
     type_atom = node(cel.Atom)
     stream_atom = node(lambda stream, event_type: cel.Atom(event_type, stream))
-    not_ = node(cel.Not)
     as_ = node(cel.As)
     filter_ = node(cel.Filter)
     or_ = node(cel.Or)
@@ -72,6 +78,17 @@ class Builder(ConditionBuilder):
     project = node(lambda labels, body: cel.projection(labels or (), body))
     rename = node(cel.Rename)
     window_inside = node(cel.Within)
+
+    def not_(self, meta: Meta, children: list[Formula]) -> Formula:
+        body = children[0]
+        for psi in cel.subformulas(body):
+            for each in atomics(psi.condition) if isinstance(psi, cel.Filter) else ():
+                if isinstance(each, Correlation) and each.of_group is not None:
+                    text = expression_text(each.of_group)
+                    message = f"{text} is of several events, and NOT(..) is one event"
+                    hint = "write the condition on one event, as in NOT(A FILTER A[price > 3])"
+                    raise IllFormed("CER0244", message, place=self.place(meta), hint=hint)
+        return self._record(meta, cel.Not(body), body)
 
     def count(self, meta: Meta, children: list[Any], *, gaps: bool = True) -> Formula:
         body, times = children
@@ -397,7 +414,8 @@ _AMOUNT = rf"(?:\.?\d|{_MOMENT})"
 def _before_amount() -> str:
     """Return the terminal of + where it adds: signs and a number, moment, ``name.`` or ( follow."""
     gap = f"(?:{_BLANK})*"
-    ahead = rf"\+(?=(?:{_SIGN}|{_BLANK})*(?:{_AMOUNT}|\(|{_NAME}{gap}\.))"
+    call = rf"(?:{'|'.join(GROUP_WORDS)}){gap}\("
+    ahead = rf"\+(?=(?:{_SIGN}|{_BLANK})*(?:{_AMOUNT}|\(|{_NAME}{gap}\.|{call}))"
     return f"_PLUS.2: /{_escaped(ahead)}/i"
 
 
@@ -409,12 +427,12 @@ def _before_filter(word: str) -> str:
     """Return the terminal of AND or OR before a filter, maybe in parentheses.
 
     A filter begins with ``name[``, ``name>name[``, ``name.``, ``name(`` or arithmetic; and no
-    formula does but with one of `PREFIXES`.
+    formula does but with one of `PREFIXES`. ``MAX(name.`` begins none either.
     """
     apart = {sign: rf"(?!(?:{'|'.join(words)})\b){_NAME}" for sign, words in PREFIXES.items()}
     gap = f"(?:{_BLANK})*"
     bracket = rf"{apart['[']}{gap}(?:[\[.]|>{gap}{_NAME}{gap}\[)"
-    call = rf"{apart['(']}{gap}\("
+    call = rf"(?:{apart['(']}{gap}\(|{_NAME}{gap}\({gap}{_NAME}{gap}\.)"
     ahead = rf"{word}(?!\w)(?=(?:\(|{_BLANK})*(?:{bracket}|{call}|{_SIGN}|{_AMOUNT}))"
     return f"_{word}_FILTER.2: /{_escaped(ahead)}/i"
 
@@ -423,6 +441,12 @@ def _before_text(word: str) -> str:
     """Return the terminal of a word that is one only before a text."""
     ahead = rf"{word}(?=(?:{_BLANK})*['\"])".replace("/", r"\/")
     return f"_{word}.2: /{ahead}/i"
+
+
+def _before_name(word: str) -> str:
+    """Return the terminal of a word that is one only before a name."""
+    ahead = rf"{word}(?!\w)(?=(?:{_BLANK})*{_NAME})"
+    return f"_{word}.2: /{_escaped(ahead)}/i"
 
 
 MOMENTS = tuple(map(_before_text, ("TIMESTAMP", "DATE")))
@@ -441,8 +465,14 @@ _CEQL = Language(
         "_AND_FILTER": "AND",
         "_OR_FILTER": "OR",
         "_PLUS": "'+'",
+        "_DISTINCT": "DISTINCT",
         "NULLABLE": "'?'",
         **TIME_WORDS,
     },
-    terminals=(*map(_before_filter, ("AND", "OR")), _before_amount(), *MOMENTS),
+    terminals=(
+        *map(_before_filter, ("AND", "OR")),
+        _before_amount(),
+        _before_name("DISTINCT"),
+        *MOMENTS,
+    ),
 )

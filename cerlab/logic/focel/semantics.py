@@ -22,6 +22,7 @@ from cerlab.model.event import Event
 from cerlab.model.stream import TimeAxis
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Application, Condition, Correlation, On, holds_of, labels_of
+from cerlab.predicates.text import expression_text
 from cerlab.predicates.truth import satisfies
 
 
@@ -58,6 +59,10 @@ def _core_formula(phi: cel.Formula, fresh: Iterator[str]) -> cel.Formula:
 def _nest_filters(phi: cel.Formula, condition: Condition) -> cel.Formula:
     """``FILTER p AND q`` is two filters, ``FILTER p OR q`` the OR of two copies (FOUND Sec. 3)."""
     match condition:
+        case Correlation() if (operand := condition.of_group) is not None:
+            raise Unsupported(
+                "CER0406", f"FO-CEL has no {expression_text(operand)}", hint='use logic="so"'
+            )
         case pred.And(left, right):
             return _nest_filters(_nest_filters(phi, left), right)
         case pred.Or(left, right):

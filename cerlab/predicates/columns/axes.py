@@ -474,7 +474,7 @@ def _numbers(expression: Expression, columns: Mapping[str, Column], length: int)
         case pred.Computed(op, left, right):
             one, other = (_numbers(side, columns, length) for side in (left, right))
             return None if one is None or other is None else _compute(op, one, other)
-        case pred.LabelAttribute() | pred.RegisterAttribute():
+        case pred.LabelAttribute() | pred.RegisterAttribute() | pred.OfGroup() | pred.Previous():
             raise AssertionError("an attribute of another event")
         case _:
             assert_never(expression)
