@@ -37,6 +37,7 @@ from cerlab.model.documents import (
     value_at,
     value_to_json,
 )
+from cerlab.predicates.condition import Condition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -138,6 +139,32 @@ class ExceptIf:
 
 
 WaitStep: TypeAlias = Delay | HoldWithin | ExceptIf | LookBack
+
+
+@dataclass(frozen=True, slots=True)
+class TestPlan:
+    """What listed valuations go through, in the order of the fields.
+
+    `rivals` is the strategy of the formula below the filters, where consumption decides which
+    valuations compete; else the machine that lists them has it. `labels` None keeps all labels.
+    """
+
+    rivals: Strategy | None
+    condition: Condition
+    labels: frozenset[str] | None
+    of_streams: frozenset[tuple[str, str]]
+    strategy: Strategy | None
+    window: Window | None
+    consume: Consume
+    partition: tuple[str, ...]
+    streams: tuple[str, ...]
+
+    @property
+    def counts(self) -> bool:
+        """Whether a position is compared by its number in the substream."""
+        counts = isinstance(self.window, EventWindow)
+        counts = counts or Strategy.STRICT in (self.rivals, self.strategy)
+        return counts and bool(self.partition or self.streams)
 
 
 class WaitBranch(NamedTuple):

@@ -21,6 +21,7 @@ from cerlab.io.output import whole_text
 from cerlab.logic.cel.syntax import defined_labels, size
 from cerlab.logic.focel.rewrite import describe_fo
 from cerlab.predicates.minterms import minterms
+from cerlab.predicates.text import predicate_text
 
 if TYPE_CHECKING:
     from cerlab.rows.syntax import RowPattern
@@ -43,6 +44,9 @@ def check(arguments: argparse.Namespace) -> int:
         ]
     except Unsupported as error:
         lines += [("automaton", error.message), ("transducer", _transducer(query))]
+    if query.machine_kind == "listed" and query.tested is not None:
+        condition = predicate_text(query.tested.plan.condition)
+        lines.append(("tested", f"on listed answers, with their labels: {condition}"))
     lines.append(("evaluators", ", ".join(names_that_take(query))))
     if (reason := why_in_python(query)) is not None:
         lines.append(("in Python", f"event by event, on streams of any length: {reason}"))

@@ -12,13 +12,14 @@ from cerlab.automata.automaton import AnchoredCea, IntervalCea, Vcea
 from cerlab.automata.compose import relabel
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.labelled import LabelledSrt
-from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan
+from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan, TestPlan
 from cerlab.automata.strategy import Machine, machine_of
 from cerlab.budget import poll, step_budget
 from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
 from cerlab.compile.correlated_to_srt import correlated_plan, correlated_to_labelled_srt
 from cerlab.compile.foundations import anchored_query
 from cerlab.compile.sremo_to_srt import register_plan
+from cerlab.compile.tested import listed_queries
 from cerlab.compile.waiting import Labels, labels_of_body, labels_of_whole, wait_plan
 from cerlab.computed import cached_property
 from cerlab.display import Drawable
@@ -67,8 +68,9 @@ if TYPE_CHECKING:
 Logic: TypeAlias = Literal["so", "fo"]
 """The reading of the variables of a formula: sets of events (so), or one event each (fo)."""
 
-MachineKind: TypeAlias = Literal["automaton", "registers", "waits"]
-"""What gives the answers: an automaton, a transducer, or stages that wait for those of some."""
+MachineKind: TypeAlias = Literal["automaton", "registers", "waits", "listed"]
+"""What gives the answers: an automaton, a transducer, stages that wait for those of some, or tests
+of what one of these lists."""
 
 LabelledMachine = TypeVar("LabelledMachine", Vcea, LabelledSrt)
 
@@ -278,7 +280,22 @@ class Pattern(Drawable, Immutable):
             pass
         if _is_there(lambda: self.waits):
             return "waits"
-        return "registers" if _is_there(lambda: self.registers) else None
+        if _is_there(lambda: self.registers):
+            return "registers"
+        return None if self.tested is None else "listed"
+
+    @cached_property
+    def tested(self) -> Tested | None:
+        """The query that lists valuations for the outermost filters, and what these go through.
+
+        It is asked for where no machine takes the filters; None where none lists valuations.
+        """
+        if self.logic == "so":
+            for ast, plan in listed_queries(self.ast):
+                listed = Pattern(ast, schema=self.schema, source=self.source)
+                if listed.machine_kind in ("automaton", "registers", "waits"):
+                    return Tested(listed, plan)
+        return None
 
     @cached_property
     def waits(self) -> WaitStages | None:
@@ -377,6 +394,13 @@ class Pattern(Drawable, Immutable):
 
     def __repr__(self) -> str:
         return self.text
+
+
+class Tested(NamedTuple):
+    """A query whose valuations are listed, and the plan of what they go through."""
+
+    query: Pattern
+    plan: TestPlan
 
 
 class Separated(NamedTuple):

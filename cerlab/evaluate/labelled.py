@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cerlab.automata.labelled import repeated_labels
 from cerlab.compile.pattern import AnyPattern, Pattern, WaitStages
 from cerlab.compile.waiting import Labels
+from cerlab.engine.reference import driver
 from cerlab.engine.reference.registers import Marks
+from cerlab.engine.reference.runs import VceaRuns
+from cerlab.engine.tested import holds, projected
+from cerlab.errors import Unsupported
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.evaluate.separation import fast_form
 from cerlab.io.named_columns import (
@@ -41,6 +46,7 @@ from cerlab.logic.ceql.syntax import SelectItem, partition_attributes, selected_
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event, valuation_latest_first
 from cerlab.model.columns import array_from, values_of
 from cerlab.model.stream import Stream, axis_of_windows
+from cerlab.predicates.text import predicate_text
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
@@ -91,6 +97,8 @@ def labelled_answers(
     """
     if pattern.machine_kind in ("automaton", "registers"):
         yield from map(label_of(pattern, stream, labels), batches)
+    elif pattern.machine_kind == "listed":
+        yield from _labels_of_tested(pattern, stream, batches, labels)
     elif (labelled := _labelled_waits(pattern)) is not None:
         yield from _labels_of_waits(*labelled, stream, batches, labels)
     else:
@@ -137,6 +145,46 @@ def _labels_of_waits(
             ended = replace(ended, start=batch.positions[batch.offsets[:-1]])
         rows = label(ended)
         yield rows._replace(start=batch.start[rows.answer], end=batch.end[rows.answer])
+
+
+def _labels_of_tested(
+    pattern: Pattern,
+    stream: Stream,
+    batches: Iterable[AnswerBatch],
+    labels: Collection[str] | None,
+) -> Iterator[LabelledAnswers]:
+    """Return the rows of answers that are tested when they are listed, of the ways that pass.
+
+    Where SELECT leaves labels out an automaton lists them again, in Python. Raises `Unsupported`
+    where SELECT does and there is no automaton.
+    """
+    from cerlab.engine.labels import rows_of_ways, valuations_of_rows  # Numba loads here
+
+    assert pattern.tested is not None, "answers are listed"
+    listed, plan = pattern.tested
+    if plan.labels is not None and listed.machine_kind != "automaton":
+        raise Unsupported(
+            "CER0408",
+            f"{predicate_text(plan.condition)} is tested before SELECT leaves labels out",
+            hint="write SELECT *, and name the columns",
+        )
+    event = stream.events.__getitem__
+    for batch in batches:
+        ways: dict[ComplexEvent, dict[Marks, None]] = {answer: {} for answer in batch}
+        if plan.labels is None:
+            rows = labelled_answers(listed, stream, [batch])
+            valuations: Iterator[Valuation] = chain.from_iterable(map(valuations_of_rows, rows))
+        else:
+            runs = partial(VceaRuns, listed.labelled, listed.plan.strategy)
+            valuations = driver.run(listed.plan, runs, stream, stream.time)
+        for V in valuations:
+            if not holds(plan.condition, V.labels, event):
+                continue
+            kept = projected(plan, V, event)
+            answer = complex_event(kept)
+            if answer in ways:
+                ways[answer][tuple(_labels_at(kept, p) for p in answer.positions)] = None
+        yield rows_of_ways(batch, ways.__getitem__, labels)
 
 
 def _reference_ways(pattern: Pattern, stream: Stream) -> Callable[[ComplexEvent], Iterable[Marks]]:
@@ -322,6 +370,8 @@ def repeatable_labels(pattern: Pattern) -> frozenset[str]:
         return repeated_labels(pattern.labelled)
     if pattern.machine_kind == "registers":
         return repeated_labels(pattern.labelled_registers)
+    if pattern.machine_kind == "listed" and pattern.tested is not None:
+        return repeatable_labels(pattern.tested.query)
     if (labelled := _labelled_waits(pattern)) is not None:
         _, labels = labelled
         return repeated_labels(labels.machine)

@@ -32,10 +32,12 @@ from cerlab.evaluate.labelled import has_labels, labelled_valuations
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.evaluate.runs import Growing, Replay
 from cerlab.evaluate.separation import warn_of_pairs
+from cerlab.evaluate.tested import CompiledTests, TestedAnswers
 from cerlab.evaluate.throttled import throttled
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.stream import Stream, TimeAxis
+from cerlab.predicates.text import predicate_text
 
 EvaluatorName: TypeAlias = Literal[
     "auto", "reference", "automaton", "tecs", "lists", "compiled", "registers"
@@ -67,10 +69,31 @@ def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
     if evaluator not in WAYS:
         hint = nearest(evaluator, (*EVALUATORS, AUTO))
         raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
-    way = WAYS[evaluator](pattern)
+    is_tested = evaluator != "reference" and pattern.machine_kind == "listed"
+    if is_tested and isinstance(pattern, Pattern):
+        way = _tested(pattern, evaluator)
+    else:
+        way = WAYS[evaluator](pattern)
     throttle = pattern.ast.throttle if isinstance(pattern, Pattern) else None
     # the reference has the clause in its meaning
     return way if throttle is None or isinstance(way, Reference) else throttled(way, throttle)
+
+
+def _tested(pattern: Pattern, evaluator: str) -> Evaluator:
+    """Return tests of what an evaluator lists; raises `Unsupported` where it gives no labels."""
+    assert pattern.tested is not None, "a machine lists valuations"
+    listed = pattern.tested.query
+    if evaluator in ("tecs", "lists"):
+        condition = predicate_text(pattern.tested.plan.condition)
+        raise Unsupported(
+            "CER0403",
+            f'{condition} is tested on listed answers with labels, which "{evaluator}" has not',
+            hint='use "auto", "compiled", or "automaton"',
+        )
+    listing = choose(listed, evaluator)
+    if isinstance(listing, Compiled):
+        return CompiledTests(pattern, listing)
+    return TestedAnswers(pattern, listing)
 
 
 def compiled(pattern: AnyPattern) -> Compiled:
@@ -223,6 +246,10 @@ def why_in_python(pattern: AnyPattern) -> str | None:
         case "waits":
             assert pattern.waits is not None
             plans = [p for p in pattern.waits.plan.plans if isinstance(p, CorrelatedPlan)]
+        case "listed":
+            assert isinstance(pattern, Pattern)
+            assert pattern.tested is not None
+            return why_in_python(pattern.tested.query)
         case None:
             return _refusal(pattern)
     from cerlab.engine.registers.evaluation import why_not  # Numba loads here
@@ -253,7 +280,7 @@ def _auto(pattern: AnyPattern) -> Evaluator:
         case "registers":
             runs = _registers(pattern)
             return _Auto(runs, runs, CompiledRuns(pattern))
-        case None:
+        case "listed" | None:
             reference = Reference(pattern)
             return _Auto(reference, reference)
 

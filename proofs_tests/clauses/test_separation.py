@@ -232,7 +232,9 @@ def test_a_warning_and_hints_name_the_fast_form(
         cerlab.parse_query(QUERY).open()
     assert refused.value.hint == "write b.v <= a.v + 1"
     with pytest.raises(cerlab.Unsupported, match="CER0491") as refused:
-        cerlab.evaluate("A:+ AS a : B AS b FILTER b.v - a.v > 2", table, evaluator="registers")
+        cerlab.evaluate(
+            "(A:+ AS a : B AS b FILTER b.v - a.v > 2) ; C", table, evaluator="registers"
+        )
     monkeypatch.setattr(thresholds, "SHORT", 20)
     lines = "".join(json.dumps(row) + "\n" for row in table.to_pylist())
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))

@@ -295,7 +295,7 @@ def test_fmt_is_idempotent(capsys: pytest.CaptureFixture[str]) -> None:
         ["run"],
         ["run", "A ;", EVENTS],
         ["run", "A", EVENTS, "--evaluator", "guess"],
-        ["run", "(A AS a)+ ; B FILTER a.v != B.v", EVENTS, "--evaluator", "registers"],
+        ["run", "((A AS a)+ ; B FILTER a.v != B.v) ; B", EVENTS, "--evaluator", "registers"],
         ["run", "A", EVENTS, "--evaluator", "tecs", "--labels"],
         ["run", "MAX(A) ; B", EVENTS, "--evaluator", "tecs"],
         ["run", "A", EVENTS, "--events", "--format", "table"],

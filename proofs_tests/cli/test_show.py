@@ -193,7 +193,8 @@ def test_the_page_of_the_syntax_tree_has_each_node() -> None:
         *(cel.Seq, *get_args(cel.Formula)),
         *(condition.On, condition.Correlation, condition.Application, condition.SetOf),
         *(pred.Everything, *get_args(pred.Atom), pred.And, pred.Or, pred.Not),
-        *(pred.Constant, pred.Attribute, pred.LabelAttribute, pred.Computed, pred.Negated),
+        *(pred.Constant, pred.Attribute, pred.LabelAttribute, pred.OfGroup),
+        *(pred.Previous, pred.Computed, pred.Negated),
         *(
             ceql.CeqlQuery,
             ceql.SelectItem,

@@ -1,0 +1,89 @@
+"""Queries without their outermost filters, for machines that list what these filters test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+
+from cerlab.automata.plan import TestPlan
+from cerlab.logic.cel.syntax import Filter, Formula, Project, Select, waits
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
+from cerlab.model.clauses import Consume, Strategy
+from cerlab.predicates.condition import Application, Atomic, Condition, Correlation, On, atomics
+from cerlab.predicates.syntax import And
+
+
+def listed_queries(query: CeqlQuery) -> Iterator[tuple[CeqlQuery, TestPlan]]:
+    """Yield queries that list valuations for the outermost filters, the most selective one first.
+
+    With each comes the plan of what the valuations go through. None for a query without such a
+    filter, for one with a predicate from Python, and where a clause or a strategy would act on
+    answers that wait.
+
+    >>> from cerlab.logic.ceql.parser import parse_ceql
+    >>> query, _, _ = parse_ceql("SELECT * WHERE A+ AS a FILTER a[v > 1] AND COUNT(a) = 2 LIMIT 1")
+    >>> [listed.formula for listed, _ in listed_queries(query)][0]
+    A+ AS a FILTER a[v > 1]
+    """
+    body, every = query.formula, list[Condition]()
+    while isinstance(body, Filter):
+        every, body = [*_conjuncts(body.condition), *every], body.body
+    consumes = query.consume is not Consume.NONE
+    acts = query.strategy is not None or consumes or query.limit is not None
+    if waits(body) and (acts or isinstance(body, Select)):
+        return
+    if not every or any(isinstance(x, Application) for each in every for x in atomics(each)):
+        return
+    rivals = None
+    kept = [[x for x in every if all(map(takes, atomics(x)))] for takes in (_is_pair, _is_on)]
+    if isinstance(body, Select):  # filters above a strategy test what it selects
+        kept = [[]]
+        if consumes:  # which changes the answers that compete
+            rivals, body = body.strategy, body.body
+    for some in kept:
+        rest = [condition for condition in every if condition not in some]
+        if not rest:
+            continue
+        plan = _plan(query, reduce(And, rest), rivals)
+        yield _listed(query, reduce(Filter, some, body), plan), plan
+
+
+def _listed(query: CeqlQuery, formula: Formula, plan: TestPlan) -> CeqlQuery:
+    window = query.window if plan.window is None else None
+    return CeqlQuery(formula, streams=query.streams, partition=query.partition, window=window)
+
+
+def _plan(query: CeqlQuery, condition: Condition, rivals: Strategy | None) -> TestPlan:
+    selected = selected_formula(query)
+    labels, of_streams = None, frozenset[tuple[str, str]]()
+    if query.items is not None and isinstance(selected, Project):
+        labels, of_streams = selected.labels, selected.of_streams
+    return TestPlan(
+        rivals=rivals,
+        condition=condition,
+        labels=labels,
+        of_streams=of_streams,
+        strategy=query.strategy,
+        # a window removes answers that compete only after they did
+        window=None if query.strategy is None and rivals is None else query.window,
+        consume=query.consume,
+        partition=partition_attributes(query),
+        streams=query.streams,
+    )
+
+
+def _conjuncts(condition: Condition) -> list[Condition]:
+    if isinstance(condition, And):
+        return [*_conjuncts(condition.left), *_conjuncts(condition.right)]
+    return [condition]
+
+
+def _is_on(condition: Atomic) -> bool:
+    return isinstance(condition, On)
+
+
+def _is_pair(condition: Atomic) -> bool:
+    """Return whether registers may take a condition: one event, or two labels compared."""
+    if isinstance(condition, Correlation):
+        return condition.of_group is None and len(condition.labels) == 2
+    return isinstance(condition, On)

@@ -1,0 +1,197 @@
+"""Answers of queries whose outermost filters are tested on listed valuations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from cerlab.compile.pattern import Pattern, Tested
+from cerlab.display import Explanation
+from cerlab.engine import codec
+from cerlab.engine.codec import Layout
+from cerlab.engine.run import Around, OpenRun, Run
+from cerlab.engine.state_checks import reading_state
+from cerlab.engine.tested import Tests, ends_that_pass
+from cerlab.errors import BadData, Unsupported
+from cerlab.evaluate.evaluators import Compiled
+from cerlab.evaluate.labelled import has_labels, labelled_answers
+from cerlab.evaluate.protocol import Evaluator
+from cerlab.evaluate.recent import WithEvents
+from cerlab.evaluate.runs import pattern_digest
+from cerlab.model.answer import (
+    ComplexEvent,
+    Valuation,
+    complex_event,
+    latest_first,
+    valuation_latest_first,
+)
+from cerlab.model.clauses import EventWindow
+from cerlab.model.stream import Stream, TimeAxis, Until, axis_for
+from cerlab.predicates.text import predicate_text
+from cerlab.predicates.truth import Key
+
+if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
+
+
+class TestedAnswers(Evaluator):
+    """The valuations that another evaluator lists, tested end by end."""
+
+    def __init__(self, pattern: Pattern, listing: Evaluator) -> None:
+        """`listing` evaluates the query of ``pattern.tested``."""
+        assert pattern.tested is not None, "no machine takes the outermost filters"
+        self.pattern: Pattern = pattern
+        self.name, self._listing = listing.name, listing
+        self._tested: Tested = pattern.tested
+        self._condition = predicate_text(self._tested.plan.condition)
+
+    def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
+        """The answers on a stream, by end."""
+        limit = self.pattern.ast.limit
+        for ending in self._ends(stream):
+            answers = list(dict.fromkeys(map(complex_event, ending)))
+            yield from sorted(answers, key=latest_first)[: limit.per_end] if limit else answers
+
+    def valuations(self, stream: Stream) -> Iterator[Valuation]:
+        """The valuations, by end."""
+        limit = self.pattern.ast.limit
+        for ending in self._ends(stream):
+            order = valuation_latest_first
+            yield from sorted(ending, key=order)[: limit.per_end] if limit else ending
+
+    def _ends(self, stream: Stream) -> Iterator[list[Valuation]]:
+        plan = self._tested.plan
+        tests = Tests(plan, axis_for(plan.window, stream, stream.time))
+        for position, event in enumerate(stream):
+            tests.read(event, position)
+        return ends_that_pass(tests, self._listing.valuations(stream), stream)
+
+
+class CompiledTests(TestedAnswers, Compiled):
+    """The tests of what the compiled engine lists, also of events that arrive."""
+
+    def __init__(self, pattern: Pattern, listing: Compiled) -> None:
+        """`listing` evaluates the query of ``pattern.tested``."""
+        TestedAnswers.__init__(self, pattern, listing)
+        self._engine, self.plan = listing, listing.plan
+
+    def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
+        """Return the run of events that arrive; raises as that of the listing engine."""
+        return TestedRun(self.pattern, self._tested, self._engine.run, time, state)
+
+    def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
+        """None: a stream is read as a whole."""
+        return None
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether the listing engine reads events batch by batch."""
+        return self._engine.takes_batches
+
+    def explain(self, stream: Stream | None = None) -> Explanation:
+        """Describe the listing engine, and what its answers are tested for."""
+        inner = self._engine.explain(stream)
+        last = f"tested on listed answers, with their labels: {self._condition}"
+        return Explanation((*inner.lines, last))
+
+
+LISTED = Layout("cerlab-tested", 1, {"consumed": tuple}, {"run": "|u1 bytes"})
+
+
+class TestedRun(Around):
+    """Tests of what a run of the compiled engine lists of events that arrive."""
+
+    def __init__(
+        self,
+        pattern: Pattern,
+        tested: Tested,
+        opened: Callable[[TimeAxis | None, bytes | None], OpenRun],
+        time: TimeAxis | None,
+        state: bytes | None,
+    ) -> None:
+        """Open a run with `opened`; raises `Unsupported` where labels come later, and as it."""
+        if not has_labels(tested.query, live=True):
+            raise Unsupported(
+                "CER0403",
+                "no session tests answers whose labels later events decide",
+                hint="cerlab.evaluate takes the query, on streams that are read as a whole",
+            )
+        if tested.plan.counts or not isinstance(tested.plan.window, EventWindow | None):
+            raise Unsupported(
+                "CER0403",
+                "no session compares positions or times of a substream after testing answers",
+                hint="cerlab.evaluate takes the query, on streams that are read as a whole",
+            )
+        self._pattern, self._tested = pattern, tested
+        self._tests, inner = Tests(tested.plan, time), None
+        if state is not None:
+            values, arrays = codec.read(LISTED, pattern_digest(pattern), state)
+            with reading_state():
+                self._tests.consumed = {_key(key): int(end) for key, end in values["consumed"]}
+            inner = arrays["run"].tobytes()
+        self._run = WithEvents(tested.query, opened, time, inner)
+
+    def push(self, events: Stream) -> Iterator[list[ComplexEvent]]:
+        """Read more events: the answers that pass, of what these complete."""
+        batches: list[AnswerBatch] = []
+        error = None
+        try:
+            for batch in self._run.push(events):
+                batches.append(batch)
+        except BadData as bad:
+            error = bad
+        yield self._passing(batches)
+        if error is not None:
+            raise error
+
+    def advance(self, until: Until) -> Iterator[list[ComplexEvent]]:
+        """Promise that all events before a time have come; raises as the run."""
+        yield self._passing(list(self._run.advance(until)))
+
+    def _passing(self, batches: list[AnswerBatch]) -> list[ComplexEvent]:
+        from cerlab.engine.answers import join_answers
+        from cerlab.engine.labels import valuations_of_rows  # Numba loads here
+
+        answers, limit = list[ComplexEvent](), self._pattern.ast.limit
+        listed = join_answers(batches)
+        if len(listed):
+            recent = self._run.recent
+            part, offset = recent.part_of(self._tested.query, listed)
+            near = [listed.shift_positions(-offset)]
+            rows = (
+                each._replace(
+                    start=each.start + offset,
+                    end=each.end + offset,
+                    positions=each.positions + offset,
+                )
+                for each in labelled_answers(self._tested.query, part, near)
+            )
+            found = chain.from_iterable(map(valuations_of_rows, rows))
+            for ending in ends_that_pass(self._tests, found, part, offset):
+                some = list(dict.fromkeys(map(complex_event, ending)))
+                answers += sorted(some, key=latest_first)[: limit.per_end] if limit else some
+        self._run.forget()
+        return answers
+
+    def finish(self) -> Iterator[list[ComplexEvent]]:
+        """Give nothing: what waits does so for a promise."""
+        return iter(())
+
+    def waiting(self) -> int:
+        """The number of listed answers that wait for the clock."""
+        waiting: int = self._run.waiting()
+        return waiting
+
+    def state(self) -> bytes:
+        """Return all that has to be known to go on, as bytes."""
+        from numpy import frombuffer, uint8  # NumPy loads here
+
+        consumed = [(key, end) for key, end in self._tests.consumed.items()]
+        arrays = {"run": frombuffer(self._run.state(), uint8)}
+        return codec.write(LISTED, pattern_digest(self._pattern), {"consumed": consumed}, arrays)
+
+
+def _key(key: Any) -> Key | None:
+    """Return the key of a substream as a state has it."""
+    return None if key is None else tuple((str(kind), value) for kind, value in key)
