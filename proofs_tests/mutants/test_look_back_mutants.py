@@ -218,7 +218,7 @@ MUTANTS: list[Mutant] = [
     mutant(LOOKED_BACK_IN_STEPS, as_written.Line, "look_back", one_event_at_most),
     mutant(LOOKED_BACK_IN_STEPS, as_written.Line, "moved_bound", bound_of_the_body),
     mutant(
-        LOOKED_BACK_BY_COLUMNS,
+        LOOKED_BACK_SESSIONS,
         look_back.LookBacks,
         "_least",
         staticmethod(least_of_the_body),

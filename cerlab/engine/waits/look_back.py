@@ -18,9 +18,12 @@ import numpy as np
 
 from cerlab.automata.plan import ExceptIf, HoldWithin, LookBack, WaitBranch
 from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.instants import Instants, first_in_group, take_instants
+from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.state_checks import bad_state, check_times, expect, is_whole
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
+from cerlab.model.columns import order_of
 from cerlab.model.stream import Instant, width_of
 
 Length: TypeAlias = TimeWindow | AttributeWindow
@@ -90,6 +93,43 @@ class LookBacks:
         self._lines: dict[int, _Line] = {}
         self._of: dict[int, int] = {}
         """The event that a start moves to, by the position of the start."""
+        self._whole: tuple[Int64s, Int64s] | None = None
+        """The events of a whole stream, and those that they move to as starts."""
+
+    def read_whole(
+        self,
+        positions: Int64s,
+        keys: Int64s,
+        times: Sequence[Instants],
+        bounds: Sequence[Int64s],
+    ) -> list[Int64s]:
+        """Read a whole stream; return as `read`, shape (events,) each.
+
+        A least start may be a later event than the one asked about: then none survives there.
+        """
+        order = order_of(keys)
+        order = order[np.count_nonzero(keys == NONE) :]
+        groups, places = keys[order], positions[order]
+        begins, at = [places], np.arange(len(order))
+        for its_times, width in zip(times, self._widths, strict=True):
+            first, _ = first_in_group(groups, take_instants(its_times, order), width)
+            at = first[at]
+            begins.append(places[at])
+        moved = np.zeros(len(keys), np.int64)
+        moved[order] = begins[-1]
+        self._whole = positions, moved
+        # a bound of one group is never met by an event of another one
+        span = int(positions[-1]) + 2 if len(positions) else 1
+        ends = np.searchsorted(groups, groups, "right")
+        every = []
+        for bound, wanted in zip(self.bounds, bounds, strict=True):
+            keyed = groups * span + begins[bound.many]
+            n = np.searchsorted(keyed, groups * span + np.minimum(wanted[order], span - 1))
+            least = np.zeros(len(keys), np.int64)
+            inside = places[np.minimum(n, len(places) - 1)] if len(places) else n
+            least[order] = np.where(n < ends, inside, span)
+            every.append(least)
+        return every
 
     def read(
         self, key: int, position: int, times: Sequence[Instant], bounds: Sequence[int]
@@ -126,6 +166,9 @@ class LookBacks:
 
     def move(self, answers: Any) -> Any:
         """Return complex events, or a batch of them, from the look-backs of their starts."""
+        if self._whole is not None:
+            positions, moved = self._whole
+            return replace(answers, start=moved[np.searchsorted(positions, answers.start)])
         of = self._of
         try:
             if isinstance(answers, AnswerBatch):

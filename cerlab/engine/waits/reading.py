@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +18,20 @@ from cerlab.automata.plan import (
 from cerlab.engine.answers import (
     events_of_streams,
 )
-from cerlab.engine.instants import TimeColumn, Times, instants_of, list_of, read_clocks
+from cerlab.engine.instants import (
+    Instants,
+    TimeColumn,
+    Times,
+    instants_of,
+    list_of,
+    read_clocks,
+)
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.state import number_keys
 from cerlab.engine.state_checks import check_times, expect, is_whole
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.waits.bounds import EventWindowBound, RivalBound
-from cerlab.engine.waits.look_back import Length, LookBacks, Moved, Source, sources_of
+from cerlab.engine.waits.look_back import LookBacks, Moved, Source, sources_of
 from cerlab.engine.waits.relevance import AutomatonTests, TransducerTests
 from cerlab.engine.waits.stage import Arrivals
 from cerlab.engine.windows import WindowStarts
@@ -134,7 +142,7 @@ class EventReader:
             for window, starts in self._windows.items()
         }
         times = {length: next(its_times) for length in self._clocks}
-        back = {length: list_of(next(its_times)) for length in self._back_clocks}
+        back = {length: next(its_times) for length in self._back_clocks}
         if count:
             self.now = [list_of(some[-1:])[0] for some in times.values()]
         self.position += length
@@ -145,29 +153,12 @@ class EventReader:
             bounds[window] = counted.read(positions, keys, whole=whole)
         for n, rival in self._rivals.items():
             bounds[n] = rival.read(columns, positions, keys, whole=whole)
-        self._look_back(positions, keys, back, bounds)
+        for looks in self._looking:
+            read = looks.read_whole if whole else partial(_look_back, looks)
+            its, wanted = [back[x] for x in looks.lengths], [bounds[b.by] for b in looks.bounds]
+            bounds |= zip(looks.bounds, read(positions, keys, its, wanted), strict=True)
         ends = [tests.ends(columns, keys) for tests in self.tests]
         return Arrivals(positions, keys, times, bounds, ends)
-
-    def _look_back(
-        self,
-        positions: Int64s,
-        keys: Int64s,
-        times: Mapping[Length, Sequence[Instant]],
-        bounds: dict[Source, Int64s],
-    ) -> None:
-        """Read a batch for the look-backs, and add the bounds on moved starts."""
-        for looks in self._looking:
-            wanted = [bounds[bound.by].tolist() for bound in looks.bounds]
-            columns = [times[length] for length in looks.lengths]
-            least = np.zeros((len(looks.bounds), len(keys)), np.int64)
-            for n, (key, position) in enumerate(
-                zip(keys.tolist(), positions.tolist(), strict=True)
-            ):
-                if key != NONE:
-                    now, its = [column[n] for column in columns], [each[n] for each in wanted]
-                    least[:, n] = looks.read(key, position, now, its)
-            bounds |= zip(looks.bounds, least, strict=True)
 
     def read_event(self, event: Event) -> Arrival | None:
         """Read an event; return None for one of another stream. Raises as `read`."""
@@ -292,6 +283,24 @@ class EventReader:
             rival.resume(of_rival, self.keys, self.position)
         for looks, of_looks in zip(self._looking, looking, strict=True):
             looks.resume(of_looks, self.keys, self.position)
+
+
+def _look_back(
+    looks: LookBacks,
+    positions: Int64s,
+    keys: Int64s,
+    times: Sequence[Instants],
+    bounds: Sequence[Int64s],
+) -> Sequence[Int64s]:
+    """Read a batch, event by event; return the least start that each bound leaves at each event."""
+    least = np.zeros((len(bounds), len(keys)), np.int64)
+    columns, wanted = [*map(list_of, times)], [each.tolist() for each in bounds]
+    rows = zip(keys.tolist(), positions.tolist(), strict=True)
+    for n, (key, position) in enumerate(rows):
+        if key != NONE:
+            now, its_bounds = [each[n] for each in columns], [each[n] for each in wanted]
+            least[:, n] = looks.read(key, position, now, its_bounds)
+    return [*least]
 
 
 class Arrival(NamedTuple):
