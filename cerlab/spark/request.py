@@ -401,7 +401,7 @@ def refuse_correlated(pattern: Pattern, why: str = "they run by key, in batches"
         return
     no_plan = "filters that compare labels have no automaton"
     if pattern.machine_kind != "registers":
-        no_plan = "THROTTLE is not part of an automaton"
+        no_plan = "queries with THROTTLE have to see earlier answers of a key"
     raise Unsupported(
         "CER0496",
         f"{no_plan}; on Spark {why}",

@@ -1,4 +1,4 @@
-"""Queries that compare labels, by key: groups in any batches have the answers of the whole."""
+"""Queries that compare labels or have THROTTLE: groups of keys have the answers of the whole."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def random_query(rng: Random) -> tuple[Pattern, Any]:
     while True:
         formula = random_correlated_formula(rng, SHAPE)
         window = rng.choice((None, EventWindow(4), AttributeWindow(6, "t")))
-        text = query_text(CeqlQuery(formula, partition=(("k",),), window=window))
+        throttle = rng.choice((None, AttributeWindow(3, "t"), EventWindow(4)))
+        ast = CeqlQuery(formula, partition=(("k",),), window=window, throttle=throttle)
+        text = query_text(ast)
         query = as_pattern(text)
         if query.machine_kind == "registers":
             return query, random_table(rng, formula)
