@@ -146,9 +146,12 @@ class ThrottledEngine(Throttled, Compiled):
         return self._around(run, time, values)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
-        """Return the run of a file; None where the inner evaluator has none."""
-        run = self._engine.run_of_file(time)
-        return None if run is None else self._around(run, time)
+        """Return the run of a file; None where the inner evaluator has none.
+
+        It is `run`: one that holds answers back gives them after the batch of their end, of which
+        the filter knows nothing any more.
+        """
+        return None if self._engine.run_of_file(time) is None else self.run(time)
 
     @property
     def takes_batches(self) -> bool:

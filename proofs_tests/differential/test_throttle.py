@@ -7,6 +7,7 @@ from random import Random
 
 from cerlab import Query, Stream
 from cerlab.evaluate import choose, names_that_take
+from cerlab.evaluate.physical import compiled
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.logic.ceql.syntax import query_text
@@ -58,6 +59,26 @@ def test_sessions_go_on_from_states(suite: Suite) -> None:
         answers = session_answers(sample, rng)
         assert sorted(answers, key=by_end) == expected, sample.describe()
         assert [A.end for A in answers] == [A.end for A in expected], sample.describe()
+        return bool(expected)
+
+    suite.run(case, deep_count=4_000)
+
+
+def test_files_in_batches(suite: Suite) -> None:
+    """The run of a file may hold answers back; those of the ends that are given come all the same."""
+
+    def case(rng: Random) -> bool:
+        sample = throttled_case(rng, Shape(depth=2, events=30))
+        expected = query_answers(sample.ast, sample.stream)
+        way = compiled(sample.query)
+        run = way.run_of_file(sample.stream.time)
+        assert run is not None
+        whole, size = sample.stream, rng.choice((1, 3, 10))
+        answers = []
+        for n in range(0, len(whole), size):
+            answers += [answer for part in run.push(whole[n : n + size]) for answer in part]
+        answers += [answer for part in run.finish() for answer in part]
+        assert sorted(answers, key=by_end) == expected, sample.describe()
         return bool(expected)
 
     suite.run(case, deep_count=4_000)
