@@ -127,7 +127,7 @@ def _with_clauses(
     events: Iterable[Row], pool: Pool, queries: Sequence[Pattern], rng: Random
 ) -> list[Row]:
     """The events with what queries as a whole read of them: streams, keys and times."""
-    every = (w for q in queries for w in (q.ast.window, *windows(q.formula)))
+    every = (w for q in queries for w in (q.ast.window, q.ast.throttle, *windows(q.formula)))
     timed = [w for w in every if isinstance(w, AttributeWindow | TimeWindow)]
     keys = dict.fromkeys(a for q in queries for bracket in q.ast.partition for a in bracket)
     moment = (pool.schema and timestamp_of(pool.schema)) or "time"

@@ -53,7 +53,7 @@ from cerlab.compile.pattern import as_pattern
 from cerlab.errors import CerlabError, CerlabWarning, UsageError, keywords_by_name, nearest
 from cerlab.evaluate import answers_of
 from cerlab.io.synthetic import STOCK_SCHEMA, stock_batches, stocks
-from cerlab.logic.cel.syntax import Atom, Formula, waits, windows
+from cerlab.logic.cel.syntax import Atom, Formula, windows
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent, by_end
@@ -231,7 +231,7 @@ def _case(rng: Choices, shape: Shape, *, times: bool) -> Case:
     events = _stream(rng, whole.formula, shape, columns, columns_of(query))
     rows = [as_dict(event) for event in events]
     # a stream has one axis of time, so windows are not partly by t and partly in seconds
-    lengths = (query.window, *windows(query.formula), *waits(query.formula))
+    lengths = (query.window, query.throttle, *windows(query.formula))
     if any(isinstance(each, TimeWindow) for each in lengths):
         query = on_one_axis(query, times=True)
         rows = [{**row, "t": _EPOCH + timedelta(seconds=row["t"])} for row in rows]

@@ -240,8 +240,8 @@ def on_one_axis(query: CeqlQuery, *, times: bool) -> CeqlQuery:
             case _:
                 return psi
 
-    outside = None if query.window is None else window(query.window)
-    return replace(query, formula=formula(query.formula), window=outside)
+    outside, throttle = (w and window(w) for w in (query.window, query.throttle))
+    return replace(query, formula=formula(query.formula), window=outside, throttle=throttle)
 
 
 def random_sides(
@@ -424,7 +424,7 @@ def columns_of(query: CeqlQuery) -> frozenset[str]:
         *(side.attribute for side in sides),
         *partition_attributes(query),
     }
-    lengths = (query.window, *cel.windows(query.formula), *cel.waits(query.formula))
+    lengths = (query.window, query.throttle, *cel.windows(query.formula))
     if any(isinstance(each, AttributeWindow | TimeWindow) for each in lengths):
         names.add("t")
     if query.streams or any(isinstance(phi, cel.Atom) and phi.stream for phi in formulas):

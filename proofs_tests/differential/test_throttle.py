@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+import cerlab
 from cerlab import Query, Stream
 from cerlab.evaluate import choose, names_that_take
 from cerlab.evaluate.physical import compiled
@@ -65,7 +66,7 @@ def test_sessions_go_on_from_states(suite: Suite) -> None:
 
 
 def test_files_in_batches(suite: Suite) -> None:
-    """The run of a file may hold answers back; those of the ends that are given come all the same."""
+    """The run of a file may hold answers back, also those of ends that are given."""
 
     def case(rng: Random) -> bool:
         sample = throttled_case(rng, Shape(depth=2, events=30))
@@ -150,6 +151,16 @@ def test_sessions_of_answers_that_wait(suite: Suite) -> None:
         return bool(given)
 
     suite.run(lambda rng: case(rng) or case(rng), deep_count=10_000)
+
+
+def test_deciders_are_exact_or_refuse() -> None:
+    text = "SELECT * WHERE A PARTITION BY [k] THROTTLE 9 [t]"
+    assert cerlab.satisfiable(text).holds
+    assert cerlab.equivalent(text, text).holds
+    assert not cerlab.equivalent(text, "SELECT * WHERE A PARTITION BY [k]").holds
+    undecided = cerlab.contained(text, "SELECT * WHERE A PARTITION BY [k]")
+    assert undecided.holds is None
+    assert "THROTTLE" in str(undecided)
 
 
 def test_laws(suite: Suite) -> None:
