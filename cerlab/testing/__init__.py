@@ -87,6 +87,7 @@ from cerlab.testing.choices import (
     smallest,
     strategy,
 )
+from cerlab.testing.groups import random_group_condition
 from cerlab.testing.rows import random_row_pattern, random_row_table
 from cerlab.testing.sremo import (
     REGISTERS,
@@ -124,6 +125,7 @@ __all__ = [
     "random_events",
     "random_fo_formula",
     "random_formula",
+    "random_group_condition",
     "random_predicate",
     "random_query",
     "random_row_pattern",

@@ -15,9 +15,8 @@ from cerlab.model.answer import by_end
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
-from cerlab.testing import Shape
+from cerlab.testing import Shape, random_group_condition
 from cerlab.testing.choices import likely
-from cerlab.testing.groups import random_group_condition
 from proofs_tests.differential.test_evaluators import require
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
