@@ -19,19 +19,16 @@ from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, query_text
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import Strategy, TimeWindow
-from cerlab.model.stream import Until
 from cerlab.predicates.condition import On
 from proofs_tests.differential.test_waits import (
     AXIS,
     Body,
     _predicate,
     compared,
-    later,
+    follow,
     length,
     many,
-    next_promise,
     plain,
-    prefix,
     promise,
     rival,
     timed_events,
@@ -143,27 +140,7 @@ def test_sessions_give_what_is_certain_when_it_is(suite: Suite, body: Body) -> N
 
     def case(rng: Random) -> bool:
         pattern = looking_query(rng, body, live=True)
-        query, events = pattern.ast, timed_events(rng, many(rng, body))
-        has_waits = bool(cel.waits(query.formula))
-        session = pattern.open(time="t", unit="s")
-        given, read = set[ComplexEvent](), 0
-        until: Until | None = None
-        while read < len(events) or (has_waits and until != "end"):
-            if rng.random() < 0.3:
-                session = pattern.open(state=session.state())
-            is_push = not has_waits or (read < len(events) and (not read or rng.random() < 0.6))
-            promised = None if is_push else next_promise(rng, events, read, query)
-            if promised is None:
-                after = rng.randint(read, len(events))
-                got, read = session.push(Stream(events[read:after])), after
-            else:
-                got, until = session.advance(promised), later(until, promised)
-            expected = set(query_answers(query, prefix(events[:read], until, query)))
-            about = (str(pattern), events, read, until)
-            assert given <= expected, about
-            assert sorted(got, key=by_end) == sorted(expected - given, key=by_end), about
-            given |= expected
-        return bool(given)
+        return follow(rng, pattern, timed_events(rng, many(rng, body)), in_order=False)
 
     suite.run(lambda rng: case(rng) or case(rng), deep_count=20_000)
 

@@ -14,15 +14,12 @@ from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, Limit, TimeWindow, Window
-from cerlab.model.stream import Until
 from cerlab.testing import Shape
 from proofs_tests.differential.test_evaluators import agree, session_answers
 from proofs_tests.differential.test_waits import (
     AXIS,
-    later,
-    next_promise,
+    follow,
     plain,
-    prefix,
     promise,
     taken_query,
     timed_events,
@@ -129,26 +126,7 @@ def test_sessions_of_answers_that_wait(suite: Suite) -> None:
 
     def case(rng: Random) -> bool:
         pattern = throttled_wait(rng, live=True)
-        query, events = pattern.ast, timed_events(rng, rng.randint(4, 11))
-        session = pattern.open(time="t", unit="s")
-        given, read = set(query_answers(query, Stream((), time=AXIS))), 0
-        until: Until | None = None
-        while until != "end":
-            if rng.random() < 0.3:
-                session = pattern.open(state=session.state())
-            is_push = read < len(events) and (not read or rng.random() < 0.6)
-            promised = None if is_push else next_promise(rng, events, read, query)
-            if promised is None:
-                after = rng.randint(read, len(events))
-                got, read = session.push(Stream(events[read:after])), after
-            else:
-                got, until = session.advance(promised), later(until, promised)
-            expected = set(query_answers(query, prefix(events[:read], until, query)))
-            about = (str(pattern), events, read, until)
-            assert given <= expected, about
-            assert sorted(got, key=by_end) == sorted(expected - given, key=by_end), about
-            given |= expected
-        return bool(given)
+        return follow(rng, pattern, timed_events(rng, rng.randint(4, 11)), in_order=False)
 
     suite.run(lambda rng: case(rng) or case(rng), deep_count=10_000)
 
