@@ -146,7 +146,13 @@ def test_sessions_give_what_is_certain_when_it_is(suite: Suite, body: Body) -> N
 
 
 @pytest.mark.parametrize(
-    "formula", ["(A ; B WITHIN 5 [t])", "(A ; B WITHIN 5 [t]) OR C", "(A LOOKBACK 5 [t]) UNLESS B"]
+    "formula",
+    [
+        "(A ; B WITHIN 5 [t])",
+        "(A ; B WITHIN 5 [t]) OR C",
+        "(A LOOKBACK 5 [t]) UNLESS B",
+        "((A LOOKBACK 5 [t]) UNLESS C UNLESS C) WAIT 0 [t]",
+    ],
 )
 def test_states_hold_all_keys_where_nothing_waits(formula: str) -> None:
     """The stage keeps nothing of substreams then, which the state has to say for each of them."""

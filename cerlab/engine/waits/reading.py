@@ -64,7 +64,7 @@ class EventReader:
         self.look_backs = [
             LookBacks(
                 branch.back,
-                [each for each in of_branch if isinstance(each, Moved)],
+                [each for each in dict.fromkeys(of_branch) if isinstance(each, Moved)],
                 of_one_event=not branch.waits and plan.takes_one_event(branch),
             )
             if branch.back
