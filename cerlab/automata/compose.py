@@ -280,11 +280,13 @@ def remember(
     kind: type[M],
     *,
     R: frozenset[str] = frozenset(),
+    accepts: Callable[[Memory], bool] = lambda _: True,
 ) -> M:
     """Build a machine whose states pair a state of A with a memory of the run so far.
 
     `follow` gives the labels that a transition of A becomes where something is remembered, and what
-    is remembered after each. If A has several initial states, a fresh one stands for them.
+    is remembered after each. If A has several initial states, a fresh one stands for them. A final
+    state is one of A with a memory that `accepts` takes.
     """
     leaving = outgoing(A)
 
@@ -296,7 +298,11 @@ def remember(
 
     # Several initial states become one fresh state, so that the memory begins once.
     q0 = A.q0 if A.single else START
-    return explore((q0, start), moves, lambda state: state[0] in A.F, kind, R=R)
+
+    def is_final(state: tuple[int, Memory]) -> bool:
+        return state[0] in A.F and accepts(state[1])
+
+    return explore((q0, start), moves, is_final, kind, R=R)
 
 
 def both(A: M, B: M) -> M:

@@ -142,7 +142,7 @@ WaitStep: TypeAlias = Delay | HoldWithin | ExceptIf | LookBack
 
 
 @dataclass(frozen=True, slots=True)
-class TestPlan:
+class FilterPlan:
     """What listed valuations go through, in the order of the fields.
 
     `rivals` is the strategy of the formula below the filters, where consumption decides which

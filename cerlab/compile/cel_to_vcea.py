@@ -34,6 +34,7 @@ from cerlab.automata.compose import (
 )
 from cerlab.automata.explore import trim
 from cerlab.budget import step_budget
+from cerlab.compile.groups import count_test, counted
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
@@ -249,6 +250,8 @@ def _on_own_label(R: str, condition: Condition) -> pred.Predicate:
 
 
 def _demand(A: Vcea, condition: Atomic) -> Vcea:
+    if isinstance(condition, Correlation) and (test := count_test(condition)) is not None:
+        return counted(A, test)
     if not isinstance(condition, On):
         _refuse(condition)
     return demand_of_label(A, condition)

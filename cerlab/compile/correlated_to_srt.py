@@ -48,6 +48,7 @@ from cerlab.compile.cel_to_vcea import (
     compose,
     demand_of_label,
 )
+from cerlab.compile.groups import count_test, counted, step_label, stepped
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
@@ -407,6 +408,10 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
     match condition:
         case On():
             return demand_of_label(A, condition)
+        case Correlation() if (test := count_test(condition)) is not None:
+            return counted(A, test)
+        case Correlation() if (label := step_label(condition)) is not None:
+            return stepped(A, condition, label, fresh(label))
         case Correlation() if (operand := condition.of_group) is not None:
             raise Unsupported(
                 "CER0492",

@@ -12,7 +12,7 @@ from cerlab.automata.automaton import AnchoredCea, IntervalCea, Vcea
 from cerlab.automata.compose import relabel
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.labelled import LabelledSrt
-from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan, TestPlan
+from cerlab.automata.plan import CorrelatedPlan, FilterPlan, Plan, RegisterPlan
 from cerlab.automata.strategy import Machine, machine_of
 from cerlab.budget import poll, step_budget
 from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
@@ -285,7 +285,7 @@ class Pattern(Drawable, Immutable):
         return None if self.tested is None else "listed"
 
     @cached_property
-    def tested(self) -> Tested | None:
+    def tested(self) -> Filtered | None:
         """The query that lists valuations for the outermost filters, and what these go through.
 
         It is asked for where no machine takes the filters; None where none lists valuations.
@@ -294,7 +294,7 @@ class Pattern(Drawable, Immutable):
             for ast, plan in listed_queries(self.ast):
                 listed = Pattern(ast, schema=self.schema, source=self.source)
                 if listed.machine_kind in ("automaton", "registers", "waits"):
-                    return Tested(listed, plan)
+                    return Filtered(listed, plan)
         return None
 
     @cached_property
@@ -396,11 +396,11 @@ class Pattern(Drawable, Immutable):
         return self.text
 
 
-class Tested(NamedTuple):
+class Filtered(NamedTuple):
     """A query whose valuations are listed, and the plan of what they go through."""
 
     query: Pattern
-    plan: TestPlan
+    plan: FilterPlan
 
 
 class Separated(NamedTuple):

@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 
-from cerlab.automata.plan import TestPlan
-from cerlab.logic.cel.syntax import Filter, Formula, Project, Select, waits
+from cerlab.automata.plan import FilterPlan
+from cerlab.logic.cel.syntax import Filter, Formula, Project, Select, look_backs, waits
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
 from cerlab.model.clauses import Consume, Strategy
 from cerlab.predicates.condition import Application, Atomic, Condition, Correlation, On, atomics
 from cerlab.predicates.syntax import And
 
 
-def listed_queries(query: CeqlQuery) -> Iterator[tuple[CeqlQuery, TestPlan]]:
+def listed_queries(query: CeqlQuery) -> Iterator[tuple[CeqlQuery, FilterPlan]]:
     """Yield queries that list valuations for the outermost filters, the most selective one first.
 
     With each comes the plan of what the valuations go through. None for a query without such a
     filter, for one with a predicate from Python, and where a clause or a strategy would act on
-    answers that wait.
+    answers that wait, or CONSUME BY on answers that look back.
 
     >>> from cerlab.logic.ceql.parser import parse_ceql
-    >>> query, _, _ = parse_ceql("SELECT * WHERE A+ AS a FILTER a[v > 1] AND COUNT(a) = 2 LIMIT 1")
-    >>> [listed.formula for listed, _ in listed_queries(query)][0]
-    A+ AS a FILTER a[v > 1]
+    >>> from cerlab.logic.cel.text import formula_text
+    >>> query, _, _ = parse_ceql("SELECT * WHERE A+ AS a FILTER a[v > 1] AND SUM(a.v) = 2")
+    >>> formula_text([listed.formula for listed, _ in listed_queries(query)][0])
+    'A+ AS a FILTER a[v > 1]'
     """
     body, every = query.formula, list[Condition]()
     while isinstance(body, Filter):
@@ -31,6 +32,8 @@ def listed_queries(query: CeqlQuery) -> Iterator[tuple[CeqlQuery, TestPlan]]:
     consumes = query.consume is not Consume.NONE
     acts = query.strategy is not None or consumes or query.limit is not None
     if waits(body) and (acts or isinstance(body, Select)):
+        return
+    if look_backs(body) and consumes:  # which cuts off what an answer looks back to
         return
     if not every or any(isinstance(x, Application) for each in every for x in atomics(each)):
         return
@@ -48,17 +51,17 @@ def listed_queries(query: CeqlQuery) -> Iterator[tuple[CeqlQuery, TestPlan]]:
         yield _listed(query, reduce(Filter, some, body), plan), plan
 
 
-def _listed(query: CeqlQuery, formula: Formula, plan: TestPlan) -> CeqlQuery:
+def _listed(query: CeqlQuery, formula: Formula, plan: FilterPlan) -> CeqlQuery:
     window = query.window if plan.window is None else None
     return CeqlQuery(formula, streams=query.streams, partition=query.partition, window=window)
 
 
-def _plan(query: CeqlQuery, condition: Condition, rivals: Strategy | None) -> TestPlan:
+def _plan(query: CeqlQuery, condition: Condition, rivals: Strategy | None) -> FilterPlan:
     selected = selected_formula(query)
     labels, of_streams = None, frozenset[tuple[str, str]]()
     if query.items is not None and isinstance(selected, Project):
         labels, of_streams = selected.labels, selected.of_streams
-    return TestPlan(
+    return FilterPlan(
         rivals=rivals,
         condition=condition,
         labels=labels,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import assert_never
 
-from cerlab.automata.plan import TestPlan
+from cerlab.automata.plan import FilterPlan
 from cerlab.model.answer import Positions, Valuation, complex_event
 from cerlab.model.clauses import Consume, EventWindow, Strategy, TimeWindow, Window
 from cerlab.model.event import Event, is_of_stream
@@ -20,10 +20,10 @@ from cerlab.predicates.syntax import And, Or
 from cerlab.predicates.truth import Key, partition_key, satisfies
 
 
-class Tests:
+class Filtering:
     """The tests of one stream, whose events are read one by one before what they end is tested."""
 
-    def __init__(self, plan: TestPlan, time: TimeAxis | None) -> None:
+    def __init__(self, plan: FilterPlan, time: TimeAxis | None) -> None:
         """Raises `UsageError` for a window in time without `time`."""
         self.plan = plan
         window = plan.window
@@ -106,7 +106,7 @@ class Tests:
 
 
 def ends_that_pass(
-    tests: Tests, listed: Iterable[Valuation], stream: Stream, offset: int = 0
+    tests: Filtering, listed: Iterable[Valuation], stream: Stream, offset: int = 0
 ) -> Iterator[list[Valuation]]:
     """Yield what passes of each end of some valuations, which come by end.
 
@@ -117,7 +117,7 @@ def ends_that_pass(
         yield tests.at_end(ending, lambda position: events[position - offset])
 
 
-def projected(plan: TestPlan, V: Valuation, event: Callable[[int], Event]) -> Valuation:
+def projected(plan: FilterPlan, V: Valuation, event: Callable[[int], Event]) -> Valuation:
     """Return a valuation with the labels of SELECT alone."""
     labels, of_streams = plan.labels, plan.of_streams
     if labels is None:

@@ -32,7 +32,7 @@ from cerlab.evaluate.labelled import has_labels, labelled_valuations
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.evaluate.runs import Growing, Replay
 from cerlab.evaluate.separation import warn_of_pairs
-from cerlab.evaluate.tested import CompiledTests, TestedAnswers
+from cerlab.evaluate.tested import CompiledFilters, FilteredAnswers
 from cerlab.evaluate.throttled import throttled
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.answer import ComplexEvent, Valuation
@@ -92,8 +92,8 @@ def _tested(pattern: Pattern, evaluator: str) -> Evaluator:
         )
     listing = choose(listed, evaluator)
     if isinstance(listing, Compiled):
-        return CompiledTests(pattern, listing)
-    return TestedAnswers(pattern, listing)
+        return CompiledFilters(pattern, listing)
+    return FilteredAnswers(pattern, listing)
 
 
 def compiled(pattern: AnyPattern) -> Compiled:

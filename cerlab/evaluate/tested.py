@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from cerlab.compile.pattern import Pattern, Tested
+from cerlab.compile.pattern import Filtered, Pattern
 from cerlab.display import Explanation
 from cerlab.engine import codec
 from cerlab.engine.codec import Layout
 from cerlab.engine.run import Around, OpenRun, Run
 from cerlab.engine.state_checks import reading_state
-from cerlab.engine.tested import Tests, ends_that_pass
+from cerlab.engine.tested import Filtering, ends_that_pass
 from cerlab.errors import BadData, Unsupported
 from cerlab.evaluate.evaluators import Compiled
 from cerlab.evaluate.labelled import has_labels, labelled_answers
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
 
 
-class TestedAnswers(Evaluator):
+class FilteredAnswers(Evaluator):
     """The valuations that another evaluator lists, tested end by end."""
 
     def __init__(self, pattern: Pattern, listing: Evaluator) -> None:
@@ -43,7 +43,7 @@ class TestedAnswers(Evaluator):
         assert pattern.tested is not None, "no machine takes the outermost filters"
         self.pattern: Pattern = pattern
         self.name, self._listing = listing.name, listing
-        self._tested: Tested = pattern.tested
+        self._tested: Filtered = pattern.tested
         self._condition = predicate_text(self._tested.plan.condition)
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
@@ -62,23 +62,23 @@ class TestedAnswers(Evaluator):
 
     def _ends(self, stream: Stream) -> Iterator[list[Valuation]]:
         plan = self._tested.plan
-        tests = Tests(plan, axis_for(plan.window, stream, stream.time))
+        tests = Filtering(plan, axis_for(plan.window, stream, stream.time))
         for position, event in enumerate(stream):
             tests.read(event, position)
         return ends_that_pass(tests, self._listing.valuations(stream), stream)
 
 
-class CompiledTests(TestedAnswers, Compiled):
+class CompiledFilters(FilteredAnswers, Compiled):
     """The tests of what the compiled engine lists, also of events that arrive."""
 
     def __init__(self, pattern: Pattern, listing: Compiled) -> None:
         """`listing` evaluates the query of ``pattern.tested``."""
-        TestedAnswers.__init__(self, pattern, listing)
+        FilteredAnswers.__init__(self, pattern, listing)
         self._engine, self.plan = listing, listing.plan
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
         """Return the run of events that arrive; raises as that of the listing engine."""
-        return TestedRun(self.pattern, self._tested, self._engine.run, time, state)
+        return FilteredRun(self.pattern, self._tested, self._engine.run, time, state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
         """None: a stream is read as a whole."""
@@ -99,13 +99,13 @@ class CompiledTests(TestedAnswers, Compiled):
 LISTED = Layout("cerlab-tested", 1, {"consumed": tuple}, {"run": "|u1 bytes"})
 
 
-class TestedRun(Around):
+class FilteredRun(Around):
     """Tests of what a run of the compiled engine lists of events that arrive."""
 
     def __init__(
         self,
         pattern: Pattern,
-        tested: Tested,
+        tested: Filtered,
         opened: Callable[[TimeAxis | None, bytes | None], OpenRun],
         time: TimeAxis | None,
         state: bytes | None,
@@ -124,7 +124,7 @@ class TestedRun(Around):
                 hint="cerlab.evaluate takes the query, on streams that are read as a whole",
             )
         self._pattern, self._tested = pattern, tested
-        self._tests, inner = Tests(tested.plan, time), None
+        self._tests, inner = Filtering(tested.plan, time), None
         if state is not None:
             values, arrays = codec.read(LISTED, pattern_digest(pattern), state)
             with reading_state():

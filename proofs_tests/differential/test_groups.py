@@ -78,6 +78,8 @@ def agree(rng: Random) -> bool | None:
         require(len(answers) == len(set(answers)), f"{name} repeats", case)
         require(sorted(answers, key=by_end) == expected, name, case)
         require([A.end for A in answers] == [A.end for A in expected], f"order of {name}", case)
+        if name in ("tecs", "lists"):  # which give no labels
+            continue
         labels = list(valuations_of(case.query, case.stream, name))
         require(len(labels) == len(set(labels)), f"{name} repeats labels", case)
         require(set(labels) == valuations, f"labels of {name}", case)
