@@ -166,7 +166,7 @@ def taken_query(rng: Random, body: Body, *, live: bool = False) -> cerlab.Query:
     """A query that has stages that wait, on registers where its body is; for sessions if `live`."""
     while True:
         pattern = cerlab.Query(waiting_query(rng, body))
-        if "compiled" not in names_that_take(pattern):
+        if pattern.machine_kind != "waits":
             continue
         assert pattern.waits is not None
         if pattern.waits.is_live or not live:
