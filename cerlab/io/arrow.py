@@ -452,17 +452,17 @@ class FileTable:
         with self._lock:
             self._looks += name not in self._columns
             alone = self._file.reads_by_column and self._looks <= _LOOKS
-            self._read([name] if alone else self.column_names)
+            self._load([name] if alone else self.column_names)
             return self._columns[name]
 
-    def _read(self, names: Sequence[str]) -> None:
+    def _load(self, names: Sequence[str]) -> None:
         """Read those of some columns that were not read yet."""
         import pyarrow as pa
 
         if not (missing := [name for name in names if name not in self._columns]):
             return
         self._file.check_unchanged()
-        table = self._file.table(missing, coded=self._coded, lazily=True)
+        table = self._file.table(missing, coded=self._coded)
         self._file.check_unchanged()
         if table.num_rows != self.num_rows:
             error = pa.ArrowInvalid(f"it has {table.num_rows:,} of {self.num_rows:,} rows")
@@ -477,11 +477,11 @@ class FileTable:
         with self._lock:
             if self._whole is None:
                 if len(set(names)) == len(names):
-                    self._read(names)
+                    self._load(names)
                     columns = [self._columns[name] for name in names]
                 else:
                     self._file.check_unchanged()
-                    columns = self._file.table(coded=self._coded, lazily=True).columns
+                    columns = self._file.table(coded=self._coded).columns
                     columns += [self._columns[name] for name in names[len(columns) :]]
                 whole = pa.Table.from_arrays(columns, names)
                 self._whole = whole.replace_schema_metadata(self.schema.metadata)
@@ -559,13 +559,11 @@ class ColumnFile(ABC):
                 for start in range(0, batch.num_rows, size):
                     yield batch.slice(start, size)
 
-    def table(
-        self, names: Sequence[str] | None = None, *, coded: bool = True, lazily: bool = False
-    ) -> Any:
+    def table(self, names: Sequence[str] | None = None, *, coded: bool = True) -> Any:
         """Return all rows, or the columns `names` of them; text of Parquet `coded`.
 
-        With `lazily`, text that hardly repeats is left as it is: whoever uses it codes it. Raises
-        `ResourceLimit` where a limit is reached.
+        Text that hardly repeats is left as it is: whoever uses it codes it. Raises `ResourceLimit`
+        where a limit is reached.
         """
         import pyarrow as pa
 
@@ -580,7 +578,7 @@ class ColumnFile(ABC):
             texts = [
                 name
                 for name in (self._texts if coded else ())
-                if (names is None or name in names) and not (lazily and self._differs(name))
+                if (names is None or name in names) and not self._differs(name)
             ]
             batches = [batch for of in in_threads(read, self._parts) for batch in of]
             table = pa.Table.from_batches(batches, None if batches else self._schema)

@@ -245,11 +245,11 @@ def read(
     if not how.keys() <= HowToReadFile.__optional_keys__:
         refuse_misspelt(how, HowToReadFile.__optional_keys__)
     options = FileOptions(**how)
-    stream = _read(as_source(path, options.format), options, watch, lazily)
+    stream = _stream_of_files(as_source(path, options.format), options, watch, lazily)
     return (sorted_by_time(stream) if options.sort else stream).up_to(options.until)
 
 
-def _read(source: Source, options: FileOptions, watch: Watch, lazily: bool) -> Stream:
+def _stream_of_files(source: Source, options: FileOptions, watch: Watch, lazily: bool) -> Stream:
     axis, schema = options.axis, as_schema(options.schema)
     parts: Iterable[Part] | None = None
     if len(source.files) == 1 and options.quarantine is None and not source.is_pipe:

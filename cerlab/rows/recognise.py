@@ -203,7 +203,7 @@ def as_table(rows: Any, *, lazily: bool = False) -> Any:
     column of values that do not compare, and `UsageError`.
     """
     if isinstance(rows, Source) or names_files(rows):
-        return _read(as_source(rows), lazily)
+        return _table_of_files(as_source(rows), lazily)
     table = arrow.as_table(rows)
     if table is not None:
         return _distinct(table)
@@ -279,7 +279,7 @@ def _exact_float(value: Value, name: str) -> Value:
     return number
 
 
-def _read(source: Source, lazily: bool) -> Any:
+def _table_of_files(source: Source, lazily: bool) -> Any:
     """Return the table of files of any format, or of standard input."""
     if source.holds_columns:
         tables = [*map(_distinct, source.tables())]

@@ -30,7 +30,7 @@ def test_different_texts_are_codes_once_they_are_used(tmp_path: Path) -> None:
     path = tmp_path / "e.parquet"
     parquet.write_table(TABLE, path, row_group_size=3_000)
     (file,) = as_source(path).files
-    kinds = [field.type for field in file.columns.table(lazily=True).schema]
+    kinds = [field.type for field in file.columns.table().schema]
     assert pa.types.is_dictionary(kinds[0])
     assert kinds[1:] == [pa.string(), pa.large_string()]
     stream = cerlab.Stream.read(path)
