@@ -392,7 +392,7 @@ _WINDOWS = {
         AttributeWindow, (Codec(value_to_json, lambda node, _: _width(node)), TEXT)
     ),
 }
-_LIMIT = Codec(lambda limit: limit.per_end, lambda node, _: Limit(_at_least(1, node)))
+_LIMIT = Codec(lambda limit: limit.per_end, lambda node, _: Limit(_at_least(0, node)))
 _BODY: dict[str, Codec] = {
     "vcea": Codec(machine_to_value, lambda node, _: _machine(node, Vcea)),
     "cea": Codec(machine_to_value, lambda node, _: _machine(node, IntervalCea)),

@@ -212,7 +212,7 @@ def without(key: str) -> Callable[[], dict[str, Any]]:
         (without("limit"), "CER0752", "$"),
         (edit(("more",), 1), "CER0752", "$"),
         (edit(("limit",), 3), "CER0758", "$.digest"),
-        (edit(("limit",), 0), "CER0755", "$.limit"),
+        (edit(("limit",), -1), "CER0755", "$.limit"),
         (edit(("limit",), 2.0), "CER0751", "$.limit"),
         (edit(("strategy",), "FIRST"), "CER0753", "$.strategy"),
         (edit(("consume",), None), "CER0751", "$.consume"),

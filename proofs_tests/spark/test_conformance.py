@@ -39,7 +39,8 @@ def has_frame(case: Case) -> bool:
 
 
 def modes_of(query: cerlab.Query) -> list[Mode]:
-    if query.machine_kind != "automaton":
+    # THROTTLE runs by key, with positions, and has its own tests
+    if query.machine_kind != "automaton" or query.ast.throttle is not None:
         return []
     return [mode for mode in Mode if why_not(query.plan, mode) is None][:2]
 
