@@ -189,7 +189,7 @@ class Matches(Drawable, Immutable):
 
     @cached_property
     def _count(self) -> int:
-        with using(self._threads, len(self.stream)):
+        with using(self._threads):
             return self._way.count(self.stream)
 
     @keywords_by_name
@@ -309,7 +309,7 @@ class Matches(Drawable, Immutable):
         True
         """
         request = request_of(self.query, **aggregates)
-        with using(self._threads, len(self.stream)):
+        with using(self._threads):
             totals = group_totals(self.query, self.stream, request)
         self._warn(None if totals.some else 0, as_list=False)
         return totals.table()

@@ -110,7 +110,7 @@ class Query(Pattern):
         """The answers on a stream, evaluated while they are iterated; `how` as `cerlab.evaluate`.
 
         Counts and aggregates of a long stream use `threads` threads, by default those in
-        ``CERLAB_THREADS`` or all cores. Listing uses several only if they are asked for, and where
+        ``CERLAB_THREADS`` or one. Listing uses several only where
         answers depend on one window; the answers of one end may then come in another order.
         Raises `UsageError` for numbers that are not positive.
         """

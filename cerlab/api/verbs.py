@@ -54,7 +54,7 @@ def evaluate(
     pattern = any_pattern(what, language, logic=logic)
     stream = io.as_stream(events, **how)
     way = choose(pattern) if evaluator == AUTO else None
-    with using(threads, len(stream)):
+    with using(threads):
         every = answers_of(pattern, stream, way or evaluator, any_order=True)
         answers = in_order(every, None if limit is None else min(limit, sys.maxsize))
     warn_about_answers(pattern, stream, None if limit == 0 else len(answers), way=way)
@@ -91,15 +91,14 @@ def count(
 ) -> int:
     """Exactly ``len(evaluate(query, events))``, without listing; options as `evaluate`.
 
-    Long streams are counted by `threads` threads, by default those in ``CERLAB_THREADS`` or all
-    cores.
+    Long streams are counted by `threads` threads, by default those in ``CERLAB_THREADS`` or one.
 
     >>> count("A+", [{"type": "A"}] * 100) == 2**100 - 1
     True
     """
     pattern, stream = any_pattern(query), io.as_stream(events, **how)
     way = choose(pattern)
-    with using(threads, len(stream)):
+    with using(threads):
         total = way.count(stream)
     warn_about_answers(pattern, stream, total, as_list=False, way=way)
     return total

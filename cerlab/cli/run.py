@@ -350,7 +350,7 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
             _feed_pipe(query, arguments, run, to, warnings)
         return
     stream = whole_stream(query, arguments)
-    with using(arguments.threads, len(stream)):
+    with using(arguments.threads):
         warnings.read(stream)
         totals = group_totals(query, stream, request)
     with open_sink(arguments.output, arguments.format) as out:

@@ -81,7 +81,7 @@ def match_recognize(
 
     `table` is a pyarrow Table, a pandas or polars data frame, a list of dicts, a `Stream`, or the
     path of a file of events of any format, whose rows need no event type. A long Parquet file is
-    read by `threads` threads, by default those in ``CERLAB_THREADS`` or all cores. Raises as
+    read by `threads` threads, by default those in ``CERLAB_THREADS`` or one. Raises as
     `parse_rows`, and `IllFormed`, `TypeMismatch` for columns that the table does not have so,
     `BadData` where the skip clause cannot go on, `ResourceLimit` where the search is too long.
 
@@ -103,7 +103,7 @@ def match_recognize(
         hint = nearest(evaluator, get_args(RowEvaluator))
         raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
     is_compiled = None if evaluator == "auto" else evaluator == "compiled"
-    with using(threads, rows.num_rows):
+    with using(threads):
         return recognise(pattern, rows, compiled=is_compiled)
 
 

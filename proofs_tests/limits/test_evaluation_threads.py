@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from random import Random
 
@@ -32,40 +31,19 @@ def test_a_number_in_the_environment_is_positive(
         cerlab.parse_query("SELECT * WHERE A").run([{"type": "A"}])
 
 
-def test_the_parameter_comes_before_the_environment_and_both_before_the_length(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def number(given: int | None, events: int) -> int:
-        with threads.using(given, events):
+def test_the_parameter_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    def number(given: int | None) -> int:
+        with threads.using(given):
             return threads.count()
 
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
     monkeypatch.delenv(threads.VARIABLE, raising=False)
-    monkeypatch.setattr(threads, "cores", lambda: 5)
-    assert threads.count() == 1
-    assert number(None, threads.MANY_EVENTS - 1) == 1
-    assert number(None, threads.MANY_EVENTS) == 5
+    assert [threads.count(), number(None), number(2)] == [1, 1, 2]
     monkeypatch.setenv(threads.VARIABLE, "3")
-    assert [number(None, 0), number(None, threads.MANY_EVENTS), number(2, 0)] == [3, 3, 2]
-    monkeypatch.delenv(threads.VARIABLE)
-    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw0")
-    assert number(None, threads.MANY_EVENTS) == 1
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_has_one_thread_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
-    monkeypatch.delenv(threads.VARIABLE, raising=False)
-    child = os.fork()
-    if child == 0:
-        with threads.using(None, threads.MANY_EVENTS):
-            os._exit(threads.count())
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 1
+    assert [threads.count(), number(None), number(2)] == [1, 3, 2]
 
 
 def test_results_are_in_the_order_of_the_items_and_items_start_no_threads() -> None:
-    with threads.using(3, 0):
+    with threads.using(3):
         found = threads.in_threads(lambda n: (n, threads.count()), range(20))
     assert found == [(n, 1) for n in range(20)]
 
@@ -76,7 +54,7 @@ def test_the_error_of_the_first_item_is_raised() -> None:
             raise ValueError(n)
 
     for _ in range(20):
-        with threads.using(4, 0), pytest.raises(ValueError, match="5"):
+        with threads.using(4), pytest.raises(ValueError, match="5"):
             threads.in_threads(fail, range(20))
 
 
@@ -93,14 +71,14 @@ def test_an_error_ends_the_others_at_their_next_poll() -> None:
                 ended.append(n)
                 raise
 
-    with threads.using(3, 0), pytest.raises(ValueError, match="first"):
+    with threads.using(3), pytest.raises(ValueError, match="first"):
         threads.in_threads(work, range(3))
     assert set(ended) <= {1, 2}
     poll()  # the limit that ended them is over
 
 
 def test_threads_see_the_limits_around_them() -> None:
-    with cerlab.limits(seconds=100) as limit, threads.using(2, 0):
+    with cerlab.limits(seconds=100) as limit, threads.using(2):
         limit.end()
         with pytest.raises(cerlab.ResourceLimit) as error:
             threads.in_threads(lambda _: poll(), range(2))
@@ -116,7 +94,7 @@ def test_row_groups_are_read_by_threads_in_their_order(suite: Suite, tmp_path: P
         pq.write_table(table, path, row_group_size=rng.choice((1, 4, 100)))
         read = []
         for number in (1, 2, 7):
-            with threads.using(number, rows):
+            with threads.using(number):
                 stream = cerlab.Stream.read(path)
                 read.append([stream.columns[name].to_pylist() for name in ("type", "v")])
         assert read == [[kinds, [*range(rows)]]] * 3
