@@ -91,7 +91,7 @@ def count(
 ) -> int:
     """Exactly ``len(evaluate(query, events))``, without listing; options as `evaluate`.
 
-    Long streams are counted by `threads` threads, by default those in ``CERLAB_THREADS`` or one.
+    `threads` threads count, by default the number in ``CERLAB_THREADS`` or one.
 
     >>> count("A+", [{"type": "A"}] * 100) == 2**100 - 1
     True

@@ -27,8 +27,8 @@ class Filtering:
         """Raises `UsageError` for a window in time without `time`."""
         self.plan = plan
         window = plan.window
-        is_timed = window is not None and not isinstance(window, EventWindow)
-        self._clock = clock_for(window, time) if is_timed else None  # type: ignore[arg-type]
+        timed = None if isinstance(window, EventWindow) else window
+        self._clock = None if timed is None else clock_for(timed, time)
         self._times: dict[int, Instant] = {}
         self._last: Instant | None = None
         self._numbers: dict[int, int] = {}

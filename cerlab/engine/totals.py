@@ -369,8 +369,11 @@ def counts(
 
 
 SHARE = 1 << 18
-"""Events of whole partitions that are read together: their totals fit the processor's cache, so
-8.5 million events of 100,000 partitions take a fifth of the time (2026-11-28)."""
+"""The number of events, of whole partitions, that the kernel reads together.
+
+Their totals fit the processor's cache: 8.5 million events of 100,000 partitions take a fifth of its
+time (2026-11-28).
+"""
 
 
 def _by_share(

@@ -206,7 +206,7 @@ def compiled_answers(
 ) -> Iterator[AnswerBatch]:
     """The answers of a plan on a stream, in batches, by end.
 
-    With several `threads` by as many threads, for queries whose ranges do not depend on each other
+    Several `threads` evaluate ranges of the stream, for queries whose ranges are independent
     (`windowed.ranges`); others are evaluated by one.
     """
     if threads > 1 and len(stream) > 1 and why_not_by_ranges(plan) is None:

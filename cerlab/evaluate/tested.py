@@ -47,14 +47,14 @@ class FilteredAnswers(Evaluator):
         self._condition = predicate_text(self._tested.plan.condition)
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """The answers on a stream, by end."""
+        """Yield the answers on a stream, by end."""
         limit = self.pattern.ast.limit
         for ending in self._ends(stream):
             answers = list(dict.fromkeys(map(complex_event, ending)))
             yield from sorted(answers, key=latest_first)[: limit.per_end] if limit else answers
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """The valuations, by end."""
+        """Yield the valuations, by end."""
         limit = self.pattern.ast.limit
         for ending in self._ends(stream):
             order = valuation_latest_first
@@ -81,12 +81,12 @@ class CompiledFilters(FilteredAnswers, Compiled):
         return FilteredRun(self.pattern, self._tested, self._engine.run, time, state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
-        """None: a stream is read as a whole."""
+        """Return None: a stream is read as a whole."""
         return None
 
     @property
     def takes_batches(self) -> bool:
-        """Whether the listing engine reads events batch by batch."""
+        """Return whether the listing engine reads events batch by batch."""
         return self._engine.takes_batches
 
     def explain(self, stream: Stream | None = None) -> Explanation:
@@ -179,7 +179,7 @@ class FilteredRun(Around):
         return iter(())
 
     def waiting(self) -> int:
-        """The number of listed answers that wait for the clock."""
+        """Return the number of listed answers that wait for the clock."""
         waiting: int = self._run.waiting()
         return waiting
 
