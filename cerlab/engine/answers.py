@@ -17,15 +17,12 @@ from cerlab.engine.kernels.arrays import Answers, Int64s, Offsets
 from cerlab.errors import BadData
 from cerlab.model.answer import ComplexEvent, by_end, complex_events, without_collection
 from cerlab.model.columns import (
-    Column,
-    Columns,
     allocate,
     array_of,
     is_arrow,
     numbers_of,
     order_of,
     take_columns,
-    uncoded_of,
     values_of,
 )
 from cerlab.model.stream import Stream
@@ -96,23 +93,6 @@ def _is_in(column: Any, streams: Sequence[str]) -> NDArray[np.bool_]:
     return numbers_of(whole.cast(pa.uint8())).view(np.bool_)
 
 
-def slice_rows(column: Column, start: int, size: int) -> Column:
-    """`size` values from `start` on."""
-    if hasattr(column, "slice"):
-        return column.slice(start, size)
-    return column[start : start + size]
-
-
-def slice_columns(columns: Mapping[str, Any], start: int, size: int) -> Columns:
-    """`size` events from `start` on; a column is made when it is used."""
-    uncoded = uncoded_of(columns)
-    return Columns(
-        columns,
-        lambda name: slice_rows(columns[name], start, size),
-        uncoded=lambda name: slice_rows(uncoded(name), start, size),
-    )
-
-
 EventColumns: TypeAlias = Mapping[str, Any]
 """Attributes of consecutive events: lists of values or Arrow arrays, all of one length."""
 
@@ -127,7 +107,7 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 BATCH = 1 << 20
-"""The number of events of a whole stream that are read at once."""
+"""The number of answers, or of their ends, that are listed together."""
 
 
 PACE = 1 << 14
@@ -158,12 +138,9 @@ class Evaluation(Protocol[Result_co]):
 
 def whole(evaluation: Evaluation[Result], stream: Stream) -> Iterator[Result]:
     """Yield the results of an evaluation on a whole stream."""
-    columns, length = stream.columns, len(stream)
-    for start in range(0, length, BATCH):
+    for columns, length in stream.parts():
         poll()
-        size = min(BATCH, length - start)
-        part = columns if size == length else slice_columns(columns, start, size)
-        yield from evaluation.push_columns(part, size)
+        yield from evaluation.push_columns(columns, length)
     yield from evaluation.finish()
 
 

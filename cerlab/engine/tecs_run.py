@@ -19,7 +19,6 @@ from cerlab.engine.answers import (
     events_of_streams,
     join_arrays,
     paces,
-    slice_columns,
     until_bad,
 )
 from cerlab.engine.codec import axis_of_state
@@ -35,6 +34,7 @@ from cerlab.engine.symbol_tables import LearnedTables, learned_tables
 from cerlab.engine.windows import WindowStarts
 from cerlab.kernel_cache import RepeatedCalls
 from cerlab.model.clauses import Consume, EventWindow
+from cerlab.model.columns import slice_columns
 from cerlab.model.event import Event, is_of_streams
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns.key_codes import KeyCodes

@@ -18,13 +18,13 @@ import numpy as np
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import Machine
-from cerlab.budget import step_budget
+from cerlab.budget import poll, step_budget
 from cerlab.engine.answers import (
     events_of_streams,
 )
 from cerlab.engine.array_totals import ArrayTotals
 from cerlab.engine.flat_program import Program, TooLarge
-from cerlab.engine.instants import list_of, take_instants
+from cerlab.engine.instants import join_arrays, list_of, take_instants
 from cerlab.engine.kernels import blocks as b
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import (
@@ -303,6 +303,36 @@ class Places:
         return order
 
 
+class _Parts:
+    """A whole stream by parts: the columns of the events that FROM leaves, and their positions.
+
+    It is passed twice, since the symbols of all events tell which of them matter.
+    """
+
+    def __init__(self, plan: Plan, stream: Stream) -> None:
+        self._plan, self._stream = plan, stream
+
+    def __iter__(self) -> Iterator[tuple[Mapping[str, Any], Int64s]]:
+        start = 0
+        for columns, length in self._stream.parts():
+            poll(64 * length)
+            some, positions = events_of_streams(self._plan.streams, columns, length)
+            yield some, positions + start
+            start += length
+
+    def read(
+        self, places: Places, symbols: Sequence[Symbols], program: Program
+    ) -> dict[str, Int64s]:
+        """Return the events that matter, as fields of `b.Read`; raises as `Places.read`."""
+        parts = [
+            places.read(columns, positions, its_symbols, program)
+            for (columns, positions), its_symbols in zip(self, symbols, strict=True)
+        ]
+        if not parts:
+            return {}
+        return {name: join_arrays([part[name] for part in parts]) for name in parts[0]}
+
+
 def _totals_by_kernel(
     plan: Plan,
     machine: LabelledMachine,
@@ -313,14 +343,14 @@ def _totals_by_kernel(
     by_start: bool,
 ) -> EndTotals:
     """The totals by the kernel; raises `TooLarge`."""
-    columns, positions = events_of_streams(plan.streams, stream.columns, len(stream))
     stage, places = SymbolStage(machine.predicates), Places(plan, time)
-    symbols = stage.symbols(columns, len(positions))
+    events_of = _Parts(plan, stream)
+    symbols = [stage.symbols(columns, len(positions)) for columns, positions in events_of]
     try:
         program = Program(machine, stage.vectors)
     except TooLarge:
         program = Program(machine, stage.vectors, merges=False)
-    events = places.read(columns, positions, symbols, program)
+    events = events_of.read(places, symbols, program)
     separate = by_start or plan.window is not None
     options = k.Options(CONSUMES[plan.consume], separate, by_start)
     moves, partitions = program.moves, places.partitions
@@ -348,11 +378,11 @@ def counts_of_ends(
     Each pair has the ends of some partitions, in order. Raises `TooLarge` where there are too many
     counts.
     """
-    columns, positions = events_of_streams(plan.streams, stream.columns, len(stream))
-    symbols, places = tables.symbols(columns, len(positions)), Places(plan, time)
+    places, events_of = Places(plan, time), _Parts(plan, stream)
+    symbols = [tables.symbols(columns, len(positions)) for columns, positions in events_of]
     if (program := tables.program()) is None:
         raise TooLarge("the machine is too large for a program")
-    events = places.read(columns, positions, symbols, program)
+    events = events_of.read(places, symbols, program)
     options = k.Options(CONSUMES[plan.consume], plan.window is not None, False)
     parts = counts(options, program.moves, events, places.partitions)
     if plan.limit is not None:

@@ -28,7 +28,7 @@ from cerlab.automata.plan import (
 )
 from cerlab.automata.strategy import Machine
 from cerlab.display import Explanation
-from cerlab.engine.answers import AnswerBatch, events_of_streams, slice_columns, whole
+from cerlab.engine.answers import AnswerBatch, events_of_streams, whole
 from cerlab.engine.flat_program import BUDGET, Program, Read
 from cerlab.engine.instants import TimeColumn
 from cerlab.engine.registers.evaluation import why_not
@@ -40,6 +40,7 @@ from cerlab.engine.window_scan import why_not_windowed
 from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.errors import BadData
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, Window
+from cerlab.model.columns import slice_columns
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.syntax import Atom, atoms, attributes_of
 from cerlab.predicates.text import expression_text

@@ -21,7 +21,6 @@ from cerlab.budget import poll
 from cerlab.computed import cached_property
 from cerlab.engine.answers import (
     rows_of_streams,
-    slice_columns,
     until_bad,
 )
 from cerlab.engine.flat_program import Program, Read
@@ -41,7 +40,7 @@ from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import CONSUMES, KEYS_KEPT
 from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow, Strategy
-from cerlab.model.columns import allocate, some_columns, take_columns
+from cerlab.model.columns import allocate, slice_columns, some_columns, take_columns
 from cerlab.model.stream import Instant, Stream, TimeAxis
 from cerlab.predicates.columns.key_codes import KeyCodes
 

@@ -7,8 +7,9 @@ first events; of columns the dictionaries are enough.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from typing import Any, assert_never
 from warnings import warn
@@ -20,7 +21,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.logic.sremo.syntax import Terminal, subexpressions
 from cerlab.model.clauses import AttributeWindow
-from cerlab.model.columns import Chunks, is_arrow, is_duration, is_moment, is_text
+from cerlab.model.columns import Chunks, Columns, is_arrow, is_duration, is_moment, is_text
 from cerlab.model.event import Event, Value, readable
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates import syntax as pred
@@ -106,26 +107,30 @@ class Requirements:
 
     def read(self, stream: Stream) -> Requirements:
         """Look for the open needs in a stream or a part of one; return self."""
-        if self.numbers:
-            self._look_for_mixed(stream)
         if not stream.is_columnar:
+            if self.numbers:
+                self._look_for_mixed(lambda name: (t.attributes.get(name) for t in stream.events))
             for event in stream.events:
                 if not self.open:
                     break
                 self._observe(event)
-        elif self.open:
-            self._columns(stream)
+            return self
+        # a column of a table has one type
+        source = stream.columns.source
+        mixed = source is None and None in self.numbers.values()
+        for columns, _ in stream.parts() if mixed or self.open else ():
+            if mixed:
+                self._look_for_mixed(partial(_of_several_types, columns))
+            if self.open:
+                self._columns(columns)
+            elif not mixed:
+                break
         return self
 
-    def _look_for_mixed(self, stream: Stream) -> None:
-        """Look for texts and NaN among numbers; Arrow columns of one type are skipped."""
+    def _look_for_mixed(self, values: Callable[[str], Iterable[Any]]) -> None:
+        """Look for texts and NaN among the numbers of an attribute."""
         for name in [each for each, value in self.numbers.items() if value is None]:
-            if not stream.is_columnar:
-                values: Iterable[Any] = (event.attributes.get(name) for event in stream.events)
-            else:
-                column = stream.columns.get(name, ())
-                values = (v for part in _parts(column) if not is_arrow(part) for v in part)
-            odd = (each for each in values if isinstance(each, str) or each != each)
+            odd = (each for each in values(name) if isinstance(each, str) or each != each)
             self.numbers[name] = next(odd, None)
 
     def _observe(self, event: Event) -> None:
@@ -180,8 +185,7 @@ class Requirements:
             if _comparable(atom, kinds if of_one_event else self.value_kinds):
                 del self.computed[atom]
 
-    def _columns(self, stream: Stream) -> None:
-        columns = stream.columns
+    def _columns(self, columns: Columns) -> None:
         if self.types:
             self.note(columns)
         for own, missing in (("type", self.types), ("stream", self.streams)):
@@ -466,6 +470,13 @@ def _distinct(column: Any) -> Iterator[Any]:
             yield None
         values = part.dictionary if hasattr(part, "dictionary") else part.unique()
         yield from (each for each in values.to_pylist() if each is not None)
+
+
+def _of_several_types(columns: Columns, name: str) -> Iterator[Any]:
+    """Yield the values of an attribute, but those of parts of one type."""
+    for part in _parts(columns.get(name, ())):
+        if not is_arrow(part):
+            yield from part
 
 
 def _kinds(column: Any) -> set[str]:

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -24,12 +25,15 @@ from cerlab.io.conversion import (
 )
 from cerlab.model.columns import (
     Columns,
+    PartsOf,
+    as_arrow,
     constant_text,
     decoded,
     encode_text,
     engine_moments,
     is_moment,
     is_text,
+    slice_rows,
     values_of,
     without_views,
 )
@@ -139,7 +143,7 @@ def _values(column: Any, place: DataPlace) -> Sequence[Value]:
         ) from None
 
 
-def plain_columns(table: Any, type_name: str | None, file: str) -> Columns | None:
+def plain_columns(table: Any, reading: RowReading) -> Columns | None:
     """Return the columns of a table, each made at its first use; None for rows read one by one.
 
     The latter where some event has no type. Raises `BadData` at the use of a column that holds no
@@ -147,7 +151,7 @@ def plain_columns(table: Any, type_name: str | None, file: str) -> Columns | Non
     """
     import pyarrow as pa
 
-    names = names_of(table, type_name, "the table")
+    type_name, names = reading.type_name, names_of(table, reading.type_name, "the table")
     if len(set(names)) < len(names):
         return None
     places = {name: n for n, name in enumerate(names)}
@@ -157,19 +161,70 @@ def plain_columns(table: Any, type_name: str | None, file: str) -> Columns | Non
     of_streams = kinds.get("stream", pa.null())
     if not (is_text(of_streams) or pa.types.is_null(of_streams)):
         return None
-    if "type" in places:
-        types = encode_text(without_views(table.column(places["type"])))
-    else:
-        types = constant_text(str(type_name), table.num_rows)
-    if types.null_count or _has_text(types, ""):
+    columns = Columns(
+        dict.fromkeys([*names, "type"]),
+        partial(_plain_column, table, places, reading),
+        _renamed_schema(table, names),
+    )
+    if "type" in places and isinstance(table, FileTable) and table.has_texts(places["type"]):
+        return columns
+    types = _types(table, places, reading)
+    if not _are_types(types):
         return None
+    columns.keep("type", types)
+    return columns
 
-    def column(name: str) -> Any:
-        if name == "type":
-            return types
-        return _plain(table.column(places[name]), DataPlace(file, None, name))
 
-    return Columns(dict.fromkeys([*names, "type"]), column, _renamed_schema(table, names))
+def _plain_column(
+    table: Any, places: Mapping[str, int], reading: RowReading, name: str, *, before: int = 0
+) -> Any:
+    """Return a column of the rows of a table, after `before` others; raises `BadData`."""
+    if name != "type":
+        return _plain(table.column(places[name]), reading.place(None, name))
+    column = _types(table, places, reading)
+    if not _are_types(column):
+        for row, text in enumerate(column.to_pylist(), before + 1):
+            _event(text, None, {}, reading, row)
+    return column
+
+
+def _types(table: Any, places: Mapping[str, int], reading: RowReading) -> Any:
+    """Return the types of the rows of a table, coded."""
+    if "type" not in places:
+        return constant_text(str(reading.type_name), table.num_rows)
+    return encode_text(without_views(table.column(places["type"])))
+
+
+def _are_types(column: Any) -> bool:
+    """Return whether each value of a coded column is the type of an event."""
+    return not (column.null_count or _has_text(column, ""))
+
+
+def parts_of(table: Any, columns: Columns, reading: RowReading) -> PartsOf | None:
+    """Return what reads a table by parts, where its columns are made at their first use.
+
+    `columns` are those of `plain_columns`. What they have made already is not made again.
+    """
+    if not isinstance(table, FileTable):
+        return None
+    names = names_of(table, reading.type_name, "the table")
+    places = {name: n for n, name in enumerate(names)}
+
+    def parts(size: int) -> Iterator[tuple[Columns, int]]:
+        start = 0
+        for part in table.parts(size):
+            yield _part(part, start), part.num_rows
+            start += part.num_rows
+
+    def _part(part: FileTable, start: int) -> Columns:
+        def column(name: str) -> Any:
+            if columns.has_made(name):
+                return slice_rows(columns[name], start, part.num_rows)
+            return _plain_column(part, places, reading, name, before=start)
+
+        return Columns(columns, lambda name: as_arrow(column(name)), columns.source, column)
+
+    return parts
 
 
 def _renamed_schema(table: Any, names: Sequence[str]) -> Any:
@@ -415,14 +470,14 @@ _LOOKS = 16
 
 
 class FileTable:
-    """The rows of a file as a pyarrow Table has them, each column read at its first use.
+    """The rows of a file, or of a part of it, as a pyarrow Table has them.
 
-    Threads may share it.
+    Each column is read at its first use. Threads may share it.
     """
 
-    def __init__(self, file: ColumnFile, *, coded: bool) -> None:
-        """Text is `coded` as in `ColumnFile.table`."""
-        self._file, self._coded = file, coded
+    def __init__(self, file: ColumnFile, *, coded: bool, part: Any = None) -> None:
+        """Text is `coded` as in `ColumnFile.table`; `part` is one of `ColumnFile.parts`."""
+        self._file, self._coded, self._part = file, coded, part
         self.schema = file.schema if coded else file._schema
         self.column_names: list[str] = self.schema.names
         self._columns: dict[str, Any] = {}
@@ -433,7 +488,28 @@ class FileTable:
     @property
     def num_rows(self) -> int:
         """The number of rows."""
-        return self._file.length
+        return self._file.length if self._part is None else self._file.rows_of(self._part)
+
+    def parts(self, size: int) -> Iterator[FileTable]:
+        """Yield tables of consecutive rows, of at least `size` rows where the file has so many.
+
+        Columns that were read are shared. A part reads the others for itself.
+        """
+        start = 0
+        for part in self._file.parts(size):
+            table = FileTable(self._file, coded=self._coded, part=part)
+            table.schema, table.column_names = self.schema, self.column_names
+            rows = table.num_rows
+            with self._lock:
+                read = self._columns.items()
+                table._columns = {name: column.slice(start, rows) for name, column in read}
+            start += rows
+            yield table
+
+    def has_texts(self, column: int) -> bool:
+        """Return whether the file says that each value of a column is a text, and none is empty."""
+        name = self.column_names[column]
+        return name not in self._columns and self._file.has_texts(name)
 
     def append_column(self, name: str, column: Any) -> FileTable:
         """Return the rows with one column more."""
@@ -462,7 +538,7 @@ class FileTable:
         if not (missing := [name for name in names if name not in self._columns]):
             return
         self._file.check_unchanged()
-        table = self._file.table(missing, coded=self._coded)
+        table = self._file.table(missing, coded=self._coded, part=self._part)
         self._file.check_unchanged()
         if table.num_rows != self.num_rows:
             error = pa.ArrowInvalid(f"it has {table.num_rows:,} of {self.num_rows:,} rows")
@@ -481,7 +557,7 @@ class FileTable:
                     columns = [self._columns[name] for name in names]
                 else:
                     self._file.check_unchanged()
-                    columns = self._file.table(coded=self._coded).columns
+                    columns = self._file.table(coded=self._coded, part=self._part).columns
                     columns += [self._columns[name] for name in names[len(columns) :]]
                 whole = pa.Table.from_arrays(columns, names)
                 self._whole = whole.replace_schema_metadata(self.schema.metadata)
@@ -543,10 +619,20 @@ class ColumnFile(ABC):
         Columns `texts` may be codes of a dictionary.
         """
 
-    @property
-    def _parts(self) -> Sequence[Any]:
-        """Return the parts of the file that threads read; None is the whole file."""
+    def _shares(self, part: Any) -> Sequence[Any]:
+        """Return the parts of a part that threads read."""
+        return [part]
+
+    def parts(self, size: int) -> Sequence[Any]:
+        """Return parts of consecutive rows, each of at least `size` where the file has so many.
+
+        None is the whole file.
+        """
         return [None]
+
+    def rows_of(self, part: Any) -> int:
+        """Return the number of rows of a part."""
+        return self.length
 
     def batches(self, size: int, names: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield the rows as record batches of at most `size`, or those columns of them.
@@ -559,8 +645,10 @@ class ColumnFile(ABC):
                 for start in range(0, batch.num_rows, size):
                     yield batch.slice(start, size)
 
-    def table(self, names: Sequence[str] | None = None, *, coded: bool = True) -> Any:
-        """Return all rows, or the columns `names` of them; text of Parquet `coded`.
+    def table(
+        self, names: Sequence[str] | None = None, *, coded: bool = True, part: Any = None
+    ) -> Any:
+        """Return all rows, or those of a part, or the columns `names`; text of Parquet `coded`.
 
         Text that hardly repeats is left as it is: whoever uses it codes it. Raises `ResourceLimit`
         where a limit is reached.
@@ -580,7 +668,7 @@ class ColumnFile(ABC):
                 for name in (self._texts if coded else ())
                 if (names is None or name in names) and not self._differs(name)
             ]
-            batches = [batch for of in in_threads(read, self._parts) for batch in of]
+            batches = [batch for of in in_threads(read, self._shares(part)) for batch in of]
             table = pa.Table.from_batches(batches, None if batches else self._schema)
             # Parquet reads the column `a.b` together with `a`
             table = table if names is None else table.select(names)
@@ -599,6 +687,10 @@ class ColumnFile(ABC):
     def reads_by_column(self) -> bool:
         """Whether one column can be read without the others."""
         return True
+
+    def has_texts(self, name: str) -> bool:
+        """Return whether the file says that each value of a column is a text, and none is empty."""
+        return False
 
     def check_unchanged(self) -> None:
         """Raise `BadData` if the file was written to after it was opened.

@@ -40,7 +40,7 @@ def declared_types(schema: Schema) -> dict[str, AttributeType] | None:
 
 def table_columns(table: Any, reading: RowReading) -> Mapping[str, Column] | None:
     """Return the columns of the events of a table; None where the reader of rows has to look."""
-    columns = arrow.plain_columns(table, reading.type_name, reading.file)
+    columns = arrow.plain_columns(table, reading)
     if columns is None or reading.schema is None:
         return columns
     names = tuple(name for name in columns if name not in ("type", "stream"))

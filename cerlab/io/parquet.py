@@ -85,11 +85,26 @@ class ParquetColumns(ColumnFile):
         """The number of rows."""
         return int(self._options["metadata"].num_rows)
 
-    def _differs(self, name: str) -> bool:
+    def _chunks(self, name: str) -> list[Any]:
+        """Return what the footer says of a column, by row group."""
         footer = self._options["metadata"]
         groups = [footer.row_group(n) for n in range(footer.num_row_groups)]
         chunks = [group.column(k) for group in groups for k in range(group.num_columns)]
-        own = [chunk for chunk in chunks if chunk.path_in_schema == name]
+        return [chunk for chunk in chunks if chunk.path_in_schema == name]
+
+    def has_texts(self, name: str) -> bool:
+        """Return whether the footer says that each value of a column is a text, and none is empty.
+
+        A statistic may shorten the smallest text, but not to nothing.
+        """
+        of_groups = [chunk.statistics for chunk in self._chunks(name)]
+        return all(
+            of is not None and of.has_min_max and of.has_null_count and not of.null_count and of.min
+            for of in of_groups
+        )
+
+    def _differs(self, name: str) -> bool:
+        own = self._chunks(name)
         values, size = (
             sum(int(getattr(chunk, of)) for chunk in own)
             for of in ("num_values", "total_uncompressed_size")
@@ -107,12 +122,27 @@ class ParquetColumns(ColumnFile):
                 fields = fields.set(n, field.with_type(pa.dictionary(pa.int32(), field.type)))
         return fields
 
-    @property
-    def _parts(self) -> Sequence[Sequence[int] | None]:
-        groups = self._options["metadata"].num_row_groups
-        threads = max(1, min(threads_to_use(), groups))
-        cuts = [groups * n // threads for n in range(threads + 1)]
-        return [[*range(*each)] for each in pairwise(cuts)] if threads > 1 else [None]
+    def _shares(self, part: Sequence[int] | None) -> Sequence[Sequence[int] | None]:
+        groups = range(self._options["metadata"].num_row_groups) if part is None else part
+        threads = max(1, min(threads_to_use(), len(groups)))
+        cuts = [len(groups) * n // threads for n in range(threads + 1)]
+        return [groups[a:b] for a, b in pairwise(cuts)] if threads > 1 else [part]
+
+    def parts(self, size: int) -> Sequence[Sequence[int] | None]:
+        """Return the numbers of the row groups of each part."""
+        parts: list[list[int]] = [[]]
+        for n in range(self._options["metadata"].num_row_groups):
+            if self.rows_of(parts[-1]) >= size:
+                parts.append([])
+            parts[-1].append(n)
+        return parts if len(parts) > 1 else [None]
+
+    def rows_of(self, part: Sequence[int] | None) -> int:
+        """Return the number of rows of some row groups."""
+        if part is None:
+            return self.length
+        footer = self._options["metadata"]
+        return sum(int(footer.row_group(n).num_rows) for n in part)
 
     def _batches(
         self,

@@ -27,7 +27,13 @@ from cerlab.io.readers import short_events, short_streams
 from cerlab.io.source import SIZE, Source, Watch, as_source
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.columns import is_arrow, numbers_of, order_of, values_of
+from cerlab.model.columns import (
+    Columns,
+    is_arrow,
+    numbers_of,
+    order_of,
+    values_of,
+)
 from cerlab.model.event import Event, Schema, Timestamp, TypeColumn
 from cerlab.model.stream import (
     NAME_THE_TIME,
@@ -332,9 +338,17 @@ def _table_stream(table: Any, reading: RowReading, axis: TimeAxis | None) -> Str
     columns = table_columns(table, reading)
     if columns is None:
         return Stream(load(), time=axis, schema=reading.schema)
-    between = arrow.events_between(table, reading)
+    between, parts = arrow.events_between(table, reading), None
+    if reading.schema is None and isinstance(columns, Columns):
+        parts = arrow.parts_of(table, columns, reading)
     return Stream.from_columns(
-        columns, table.num_rows, load, time=axis, schema=reading.schema, between=between
+        columns,
+        table.num_rows,
+        load,
+        time=axis,
+        schema=reading.schema,
+        between=between,
+        parts=parts,
     )
 
 

@@ -543,6 +543,10 @@ class Columns(Mapping[str, Column]):
             return is_moment(column.type) and column.null_count < len(column)
         return any(isinstance(value, Timestamp) for value in column)
 
+    def has_made(self, name: str) -> bool:
+        """Return whether a column was used."""
+        return name in self._columns
+
     def keep(self, name: str, column: Column) -> None:
         """Keep a column for later uses, in place of an equal one in another form."""
         self._columns[name] = column
@@ -555,6 +559,10 @@ class Columns(Mapping[str, Column]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
+
+
+PartsOf: TypeAlias = Callable[[int], Iterator[tuple[Columns, int]]]
+"""Yields the columns of consecutive events, at least so many, and how many events they are."""
 
 
 def as_arrow(column: Column) -> Column:
@@ -614,6 +622,23 @@ def take_columns(
         return take_rows(columns[name] if 2 * len(positions) > len(few) else few, positions)
 
     return Columns(some, column, getattr(columns, "source", None))
+
+
+def slice_rows(column: Column, start: int, size: int) -> Column:
+    """`size` values from `start` on."""
+    if hasattr(column, "slice"):
+        return column.slice(start, size)
+    return column[start : start + size]
+
+
+def slice_columns(columns: Mapping[str, Any], start: int, size: int) -> Columns:
+    """`size` events from `start` on; a column is made when it is used."""
+    uncoded = uncoded_of(columns)
+    return Columns(
+        columns,
+        lambda name: slice_rows(columns[name], start, size),
+        uncoded=lambda name: slice_rows(uncoded(name), start, size),
+    )
 
 
 def some_columns(columns: Mapping[str, Column], names: Iterable[str]) -> Columns:

@@ -23,9 +23,10 @@ import numpy as np
 import pyarrow as pa
 
 from cerlab import AnswerWarning, Query, evaluate, io, parse_query
-from cerlab.engine.answers import BATCH, AnswerBatch, Evaluation, slice_rows
+from cerlab.engine.answers import BATCH, AnswerBatch, Evaluation
 from cerlab.engine.whole_stream import compiled_answers, stream_evaluation
 from cerlab.evaluate import EvaluatorName, answers_of
+from cerlab.model.columns import slice_rows
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.syntax import atoms, attributes_of

@@ -12,19 +12,26 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
 import cerlab
 from cerlab import Unsupported
 from cerlab.engine import totals
+from cerlab.evaluate import thresholds
 from cerlab.evaluate.physical import why_in_python
+from cerlab.model import stream
 from proofs_tests.suite import Suite
 
 FORMULAS = (
@@ -108,9 +115,9 @@ def shape_drawn(rng: Random) -> Shape:
     return [cell if rng.random() < 0.75 else None for cell in cells]
 
 
-def drawn(rng: Random) -> Keyed:
-    """Return a stream."""
-    count = MOST_KEYS if rng.random() < 0.005 else int(MOST_KEYS ** (rng.random() ** 2))
+def drawn(rng: Random, most: int = MOST_KEYS) -> Keyed:
+    """Return a stream of at most `most` keys."""
+    count = most if rng.random() < 0.005 else int(most ** (rng.random() ** 2))
     columns = keys_of(rng, count)
     count = len(columns[0])
     numpy = np.random.default_rng(rng.randrange(2**32))
@@ -222,23 +229,23 @@ def rows_of_table(table: Any) -> list[tuple[int, ...]]:
     return sorted((start, end, *marks) for start, end, marks in zip(*columns, strict=True))
 
 
-def check(rng: Random, query: cerlab.Query, S: Keyed, expected: Expected) -> None:
-    """Compare what every verb gives."""
+def check(rng: Random, query: cerlab.Query, S: Keyed, expected: Expected, events: Any) -> None:
+    """Compare what every verb gives on the events of a stream."""
     names = [name for name in ("k", "l") if name in S.table.column_names]
     count, threads = len(expected), rng.choice((1, 2, 7))
-    m = query.run(S.table, threads=threads)
+    m = query.run(events, threads=threads)
     assert m.count() == count
-    assert rows_of_table(query.run(S.table).to_arrow()) == expected.rows()
-    assert query.run(S.table).table().num_rows == count
+    assert rows_of_table(query.run(events).to_arrow()) == expected.rows()
+    assert query.run(events).table().num_rows == count
     whole = m.aggregate(sum="A.v").to_pylist()
     assert whole == [{"count": count, "sum(A.v)": expected.sum_of_a()}]
     for group, places in (("start", expected.starts), ("end", expected.ends)):
         table = m.aggregate(group_by=group)
-        by_one = query.run(S.table, threads=1).aggregate(group_by=group)
+        by_one = query.run(events, threads=1).aggregate(group_by=group)
         assert table.to_pylist() == by_one.to_pylist(), threads
         assert dict(zip(*table.to_pydict().values(), strict=True)) == Counter(places.tolist())
     by_key = m.aggregate(group_by="key")
-    by_one = query.run(S.table, threads=1).aggregate(group_by="key")
+    by_one = query.run(events, threads=1).aggregate(group_by="key")
     assert by_key.to_pylist() == by_one.to_pylist(), threads
     assert by_key.column_names == [*names, "count"]
     of_keys = Counter(expected.of_key.tolist())
@@ -273,27 +280,41 @@ def push(rng: Random, query: cerlab.Query, S: Keyed, expected: Expected) -> None
     assert sorted(last.values()) == sorted(Counter(expected.of_key.tolist()).values())
 
 
+def queries_by_key(rng: Random, most: int = MOST_KEYS) -> bool | None:
+    """Check a query by `most` keys or fewer, on a table or a file that is read by parts."""
+    S = drawn(rng, most)
+    rows = S.table.num_rows
+    # shares of one event are many calls of kernels
+    share = rng.choice(SHARES[2 * (rows > IN_PYTHON) :])
+    # at most some twenty parts: each costs its own calls
+    part = max(1 + rng.randrange(rows) // rng.choice((1, 4, 20)), rows // 20)
+    names = [name for name in ("k", "l") if name in S.table.column_names]
+    of_keys, of_one = texts(rng, names)
+    query = cerlab.parse_query(of_keys)
+    # minutes of Python for each verb; smaller streams have the same queries
+    if rows > IN_PYTHON and why_in_python(query) is not None:
+        return None
+    expected, short = Expected(of_one, S), rng.choice((0, totals.SHORT))
+    with (
+        patch.object(totals, "SHORT", short),
+        patch.object(thresholds, "SHORT", short and thresholds.SHORT),
+        patch.object(totals, "SHARE", share),
+        patch.object(stream, "PART", part),
+        TemporaryDirectory() as folder,
+    ):
+        events = S.table
+        if rng.random() < 0.5:
+            events = Path(folder, "events.parquet")
+            pq.write_table(S.table, events, row_group_size=1 + part // rng.choice((1, 2, 3)))
+        check(rng, query, S, expected, events)
+    return len(expected) > 0
+
+
 @pytest.mark.filterwarnings("ignore:CER09")
-def test_queries_by_key_of_every_kind(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queries_by_key_of_every_kind(suite: Suite) -> None:
     """Every verb gives the answers of all keys, added up; 1, 2 and 7 threads give one table."""
-
-    def case(rng: Random) -> bool | None:
-        S = drawn(rng)
-        # shares of one event are many calls of kernels
-        monkeypatch.setattr(
-            totals, "SHARE", rng.choice(SHARES[2 * (S.table.num_rows > IN_PYTHON) :])
-        )
-        names = [name for name in ("k", "l") if name in S.table.column_names]
-        of_keys, of_one = texts(rng, names)
-        query = cerlab.parse_query(of_keys)
-        # minutes of Python for each verb; smaller streams have the same queries
-        if S.table.num_rows > IN_PYTHON and why_in_python(query) is not None:
-            return None
-        expected = Expected(of_one, S)
-        check(rng, query, S, expected)
-        return len(expected) > 0
-
-    suite.run(case, deep_count=3_000)
+    most = MOST_KEYS if suite.deep else MOST_KEYS // 20
+    suite.run(partial(queries_by_key, most=most), deep_count=3_000)
 
 
 MIXED: tuple[tuple[Any, ...], ...] = (

@@ -22,7 +22,6 @@ from cerlab.engine.answers import (
     batched_answers,
     events_of_streams,
     join_answers,
-    slice_columns,
     until_bad,
     whole,
 )
@@ -40,7 +39,7 @@ from cerlab.engine.windows import Windows
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent, latest_first
 from cerlab.model.clauses import Consume, EventWindow, Strategy, Window
-from cerlab.model.columns import take_columns
+from cerlab.model.columns import slice_columns, take_columns
 from cerlab.model.event import Event, is_of_streams
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage, relevant_indices
@@ -117,7 +116,8 @@ class RegisterRun:
             raise NotTaken(error.message) from None
         self._atoms, self._names = event_atoms(program), names_of(program)
         self._stage = SymbolStage(self._atoms)
-        self._known: tuple[Mapping[str, Any], Any] | None = None
+        self._known: dict[int, tuple[int, Any]] = {}
+        """The length and the symbols of batches to come, by position."""
         self._codes = Ranks(self._names.of_constants())
         self._values = [value for value in self._names.values if value != PARTITION.value]
         self._attributes = attributes_in(self._values)
@@ -155,17 +155,14 @@ class RegisterRun:
         """Whether a strategy selects among the answers of an end."""
         return self._selection is not None
 
-    def learn(self, columns: Mapping[str, Any], length: int) -> None:
-        """Learn the kinds of events of columns before they are read; raises `NotTaken`."""
-        self._known = columns, self._stage.symbols(columns, length)
+    def learn(self, stream: Stream) -> None:
+        """Learn the kinds of the events of a whole stream before it is read; raises `NotTaken`."""
+        start = self.position
+        for columns, length in stream.parts():
+            some, positions = events_of_streams(self._streams, columns, length)
+            self._known[start] = length, self._stage.symbols(some, len(positions))
+            start += length
         self._with_new_symbols()
-
-    def _symbols_of(self, columns: Mapping[str, Any], length: int) -> Any:
-        """The symbols of the events, which are perhaps known from `learn`."""
-        known, self._known = self._known, None
-        if known is not None and known[0] is columns:
-            return known[1]
-        return self._stage.symbols(columns, length)
 
     def _with_new_symbols(self) -> None:
         if len(self._stage.vectors) > self._symbols:
@@ -268,10 +265,12 @@ class RegisterRun:
         """The answers of a batch without a bad event; raises at once for others."""
         if self._has_much():
             self._forget()
+        known, symbols = self._known.pop(self.position, (-1, None))
         columns, positions = events_of_streams(self._streams, columns, length)
-        positions, count = positions + self.position, len(positions)
-        symbols = self._symbols_of(columns, count)
-        self._with_new_symbols()
+        positions = positions + self.position
+        if known != length:  # a batch with a bad event is read in smaller ones
+            symbols = self._stage.symbols(columns, len(positions))
+            self._with_new_symbols()
         indices = relevant_indices(symbols, self.tables.keep)
         if self._keys is not None:
             of_keys = take_columns(columns, indices, self._keys.attributes)
@@ -408,7 +407,7 @@ class RegisterEvaluation:
         poll(32 * len(stream))
         self._run = RegisterRun(plan, time, bounds, **sizes)
         self._stream = stream
-        self._run.learn(stream.columns, len(stream))
+        self._run.learn(stream)
 
     @property
     def configurations(self) -> Configurations:
@@ -422,8 +421,6 @@ class RegisterEvaluation:
 
     def answers(self) -> Iterator[AnswerBatch]:
         """The answers, each once, by end; to be asked for once."""
-        if len(self._stream) <= BATCH:
-            return self._run.push_columns(self._stream.columns, len(self._stream))
         return whole(self._run, self._stream)
 
     def count(self) -> int:
@@ -445,8 +442,9 @@ class RegisterEvaluation:
         """The same as a float, exact below 2^53, where each answer has one run."""
         assert self.is_unambiguous
         total = np.zeros(1, np.float64)
-        for _ in self._run.push_columns(self._stream.columns, len(self._stream), total):
-            raise AssertionError("what is counted is not listed")
+        for columns, length in self._stream.parts():
+            for _ in self._run.push_columns(columns, length, total):
+                raise AssertionError("what is counted is not listed")
         return float(total[0])
 
 

@@ -16,7 +16,6 @@ from cerlab.automata.plan import (
 )
 from cerlab.budget import poll
 from cerlab.engine.answers import (
-    slice_columns,
     until_bad,
 )
 from cerlab.engine.codec import AXIS, Layout
@@ -31,6 +30,7 @@ from cerlab.engine.waits.reading import Arrival, EventReader
 from cerlab.engine.waits.stage import NO_PLACES, SOME, Arrivals, Stage
 from cerlab.errors import BadData
 from cerlab.model.answer import ComplexEvent, by_end
+from cerlab.model.columns import slice_columns
 from cerlab.model.event import Event
 from cerlab.model.stream import (
     Stream,

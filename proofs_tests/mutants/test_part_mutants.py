@@ -1,0 +1,56 @@
+"""Wrong versions of reading a stream part by part, each killed by files of small parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+from cerlab.engine.answers import events_of_streams
+from cerlab.engine.totals import _Parts
+from cerlab.io.arrow import ColumnFile
+from cerlab.io.parquet import ParquetColumns
+from proofs_tests.differential.test_keys import queries_by_key
+from proofs_tests.mutants.driver import kills, mutant, on_seeds
+
+_TABLE = ColumnFile.table
+_PARTS = ParquetColumns.parts
+
+
+def positions_in_the_part(self: _Parts) -> Iterator[Any]:
+    """The positions of each part count from its own beginning."""
+    for columns, length in self._stream.parts():
+        yield events_of_streams(self._plan.streams, columns, length)
+
+
+def the_first_rows(
+    self: ColumnFile, names: Any = None, *, coded: bool = True, part: Any = None
+) -> Any:
+    """A part reads the first rows of the file."""
+    whole = _TABLE(self, names, coded=coded)
+    return whole if part is None else whole.slice(0, self.rows_of(part))
+
+
+def without_the_last(self: ParquetColumns, size: int) -> Any:
+    """The last part is left out if there are three."""
+    parts = _PARTS(self, size)
+    return parts[:-1] if len(parts) > 2 else parts
+
+
+def by_few_keys(rng: Random) -> bool:
+    """Check a query by key; streams that are too long for it have no answers."""
+    with catch_warnings():
+        simplefilter("ignore")
+        return bool(queries_by_key(rng, most=60))
+
+
+SEEDS = on_seeds(by_few_keys, 300)
+
+MUTANTS = [
+    mutant(SEEDS, _Parts, "__iter__", positions_in_the_part),
+    mutant(SEEDS, ColumnFile, "table", the_first_rows),
+    mutant(SEEDS, ParquetColumns, "parts", without_the_last),
+]
+
+test_the_mutant_is_killed = kills(MUTANTS)
