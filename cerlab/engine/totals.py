@@ -160,7 +160,7 @@ def read_of(
     digits = [limbs(x[positions], BITS) for _, x in inputs.sums]
     least = [x[positions] for _, x in inputs.least]
     return b.Read(
-        **events,
+        **{**events, "actions": events["actions"].astype(np.int64)},
         sums=_rows([digit for of in digits for digit in of], length),
         limbs=np.concatenate(([0], np.cumsum([*map(len, digits)], dtype=np.int64))),
         least=_rows([np.where(x < 0, b.NOTHING, x) for x in least], length),
@@ -253,7 +253,7 @@ class Places:
         positions: Int64s,
         symbols: Symbols,
         program: Program,
-    ) -> dict[str, Int64s]:
+    ) -> dict[str, Any]:
         """The events that matter and are in a partition, as fields of `b.Read`.
 
         The columns and `symbols` are of all events of a batch, `positions` those in the stream.
@@ -284,7 +284,7 @@ class Places:
         else:
             lowest = np.full(len(some), NONE, np.int64)
         return {
-            "actions": actions.astype(np.int64),
+            "actions": actions,
             "codes": of_some,
             "order": order,
             "lowest": lowest,
@@ -320,17 +320,20 @@ class _Parts:
             yield some, positions + start
             start += length
 
-    def read(
-        self, places: Places, symbols: Sequence[Symbols], program: Program
-    ) -> dict[str, Int64s]:
+    def read(self, places: Places, symbols: Sequence[Symbols], program: Program) -> dict[str, Any]:
         """Return the events that matter, as fields of `b.Read`; raises as `Places.read`."""
         parts = [
             places.read(columns, positions, its_symbols, program)
             for (columns, positions), its_symbols in zip(self, symbols, strict=True)
         ]
-        if not parts:
-            return {}
-        return {name: join_arrays([part[name] for part in parts]) for name in parts[0]}
+        of_positions = all(part["order"] is part["positions"] for part in parts)
+        events: dict[str, Any] = {}
+        for name in [*parts[0]]:  # a stream without events has one part
+            if name == "positions" and of_positions:
+                events[name] = events["order"]
+            else:
+                events[name] = join_arrays([part.pop(name) for part in parts])
+        return events
 
 
 def _totals_by_kernel(
