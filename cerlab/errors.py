@@ -175,7 +175,7 @@ class QuerySyntaxError(CerlabError):
         self.expected = tuple(expected)
         expectation = f"expected {', '.join(self.expected)}" if self.expected else ""
         super().__init__(
-            code, message, place=place, hint="; ".join(filter(None, [expectation, hint]))
+            code, message, place=place, hint="; ".join(filter(None, [hint, expectation]))
         )
         self.line = place.span.line
         self.column = place.span.column

@@ -11,6 +11,8 @@ The argument is the stream in CORE's text form, separated by blanks. It shows th
 answers, and what ``show`` names: ``timeline`` (the default), ``automaton``, ``formula``,
 ``labels``, ``takes`` (which evaluators take it), or ``nothing``. With ``logic: fo`` the
 text is FO-CEL, with ``language: sremo`` a SREMO; with ``refused`` an error is what is to be shown.
+``time: min`` reads the attribute ``t`` as minutes, or another unit. ``answers: {0, 1} {4}`` are the
+positions that a test of the manual expects; the page shows those that are computed.
 """
 
 from __future__ import annotations
@@ -40,12 +42,14 @@ class Query(Directive):
         "logic": directives.unchanged,
         "language": directives.unchanged,
         "refused": directives.flag,
+        "time": directives.unchanged,
+        "answers": directives.unchanged,
     }
 
     def run(self) -> list[nodes.Node]:
         """The nodes of the page."""
         text = "\n".join(self.content)
-        events = _events(self.arguments[0]) if self.arguments else []
+        events: Any = _events(self.arguments[0]) if self.arguments else []
         shown = self.options.get("show", "timeline").split()
         logic = self.options.get("logic", "so")
         language = self.options.get("language", "ceql")
@@ -56,6 +60,8 @@ class Query(Directive):
             return [*page, *_refusal(what, events, logic)]
         if any(event.attributes for event in events):
             page.append(_listed(self.arguments[0]))
+        if "time" in self.options:
+            events = cerlab.Stream(events, time="t", unit=self.options["time"])
         if events:
             page += _answers(what, events, logic, labels="labels" in shown)
         for name in shown:
@@ -73,7 +79,7 @@ def _listed(text: str) -> nodes.Node:
     return nodes.literal_block(listed, listed, language="text")
 
 
-def _refusal(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
+def _refusal(what: Any, events: Any, logic: Any) -> list[nodes.Node]:
     try:
         cerlab.evaluate(what, events, logic=logic)
     except cerlab.CerlabError as error:
@@ -81,7 +87,7 @@ def _refusal(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
     raise ValueError(f"this query is not refused: {what}")
 
 
-def _answers(what: Any, events: list[Any], logic: Any, *, labels: bool) -> list[nodes.Node]:
+def _answers(what: Any, events: Any, logic: Any, *, labels: bool) -> list[nodes.Node]:
     """How many answers there are, and the first of them, by the reference."""
     if labels:
         found = sorted(
@@ -106,13 +112,13 @@ def _set(positions: tuple[int, ...]) -> str:
     return "{" + ", ".join(map(str, positions)) + "}"
 
 
-def _timeline(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
+def _timeline(what: Any, events: Any, logic: Any) -> list[nodes.Node]:
     if logic == "fo":
         what = cerlab.evaluate(what, events, logic="fo")
     return _picture(cerlab.timeline(what, cerlab.Stream(events)), "The answers under the events")
 
 
-def _automaton(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
+def _automaton(what: Any, events: Any, logic: Any) -> list[nodes.Node]:
     pattern = _read(what, logic)
     if pattern.machine_kind == "automaton":
         return _picture(cerlab.show(pattern, what="cea"), "Its automaton")
@@ -124,11 +130,11 @@ def _read(what: Any, logic: Any) -> Any:
     return pattern.first_order if logic == "fo" else pattern
 
 
-def _formula(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
+def _formula(what: Any, events: Any, logic: Any) -> list[nodes.Node]:
     return _picture(cerlab.parse_query(what).formula, "Its formula")
 
 
-def _takes(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
+def _takes(what: Any, events: Any, logic: Any) -> list[nodes.Node]:
     pattern = _read(what, logic)
     names = names_that_take(pattern)
     return [nodes.paragraph("", "Evaluators: " + ", ".join(names) + ".")]

@@ -73,6 +73,10 @@ class Call(NamedTuple):
         """Return what was meant by a call of one of the functions, with its label if it has one."""
         word = self.name.upper()
         argument = next((x for x in self.arguments if isinstance(x, SetOf)), SetOf("x"))
+        if argument.attribute is None and (self.form or argument.label.upper() == "NULL"):
+            # Other languages write the attribute alone, and NULL for no value.
+            name = "price" if argument.label.upper() == "NULL" else argument.label
+            argument = SetOf("a", name)
         label, attribute = name_text(argument.label), name_text(argument.attribute or "price")
         of_attribute = f"{label}.{attribute}"
         if word != "COUNT":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from typing import NamedTuple
 
 _CLAUSES = (
     *("FROM", "WHERE", "PARTITION BY", "WITHIN", "CONSUME BY", "GROUP BY"),
@@ -28,27 +29,140 @@ _SET = r"\{[^{}]*\}"
 _SIDE = r"[\w.]+(?:\s*[-+*/]\s*[\w.]+)*(?:\s+(?:day|hour|minute|second)s?\b)?"
 _CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "==": "!=", "!=": "="}
 
+_MASKED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
+"""Quoted texts and comments, whose words are no foreign words."""
+
+
+class ForeignWord(NamedTuple):
+    """A word of another language: its pattern, the query to write, and the recipe of the manual.
+
+    `why` comes first in the hint. `section` is a heading of the page `page`.
+    """
+
+    pattern: str
+    text: str
+    section: str = ""
+    page: str = "recipes"
+    why: str = ""
+
+    @property
+    def hint(self) -> str:
+        """The advice, with the query to write and the recipe."""
+        recipe = f"recipe '{self.section}' (manual, page {self.page})" if self.section else ""
+        return "; ".join(filter(None, [self.why, f"write {self.text}", recipe]))
+
+
+_KEYED = "SELECT * WHERE A ; B PARTITION BY [user] WITHIN 10 MINUTES"
+_GROUPED = "SELECT * WHERE MAX(A+ AS a WITHIN 5 MINUTES) FILTER COUNT(a) >= 3"
+_DIFFERENT = "SELECT * WHERE MAX(A+ AS a WITHIN 5 MINUTES) FILTER COUNT(DISTINCT a.user) >= 3"
+_RISING = "SELECT * WHERE A+ AS a FILTER a.v > PREV(a.v)"
+
+FOREIGN_WORDS = (
+    ForeignWord(
+        r"(?:^|\|)\s*transaction\s+\w+(?:$|\s*[,=|])"
+        r"|\btransaction\b(?=.*\b(?:max(?:span|pause|events)|startswith|endswith)\b)[^;]*",
+        "SELECT MAX * WHERE (A ; B+ ; C WITHIN 30 MINUTES) PARTITION BY [user]",
+        "All events of a transaction",
+    ),
+    ForeignWord(
+        r"\bsequence\s+(?:by\s+\S+\s*(?:with\b|\[)|with\b|\[)|(?:\bwith\s+)?\bmaxspan\b",
+        _KEYED,
+        "The same key, within ten minutes",
+        "coming_from",
+    ),
+    ForeignWord(
+        r"\bnot\s+\w+\s+for\s+\d[\w\s]*->",
+        "SELECT * WHERE (A LOOKBACK 2 MINUTES) UNLESS B",
+        "Nothing in the two minutes before",
+    ),
+    ForeignWord(
+        r"(?:->\s*)?\bnot\s+\w+\s+for\s+\d",
+        "SELECT * WHERE (A WAIT 10 MINUTES) UNLESS B",
+        "And then nothing for ten minutes",
+        "coming_from",
+    ),
+    ForeignWord(
+        r"\buntil\b",
+        "SELECT * WHERE (A ; B) UNLESS C",
+        "B does not happen in between",
+        "coming_from",
+    ),
+    ForeignWord(
+        r"(?:\bafter\s+match\s+)?\bskip\s+(?:past|to)\b",
+        "SELECT NEXT * WHERE A ; B CONSUME BY ANY",
+        "No event in two answers",
+    ),
+    ForeignWord(
+        r"\bcount\s*\(\s*distinct\s+\w+(?=[^\]]*(?:\bwhere\b|$))",
+        _DIFFERENT,
+        "Failed logins of different users",
+        why="COUNT(DISTINCT a.user) is a value of a label, which FILTER compares",
+    ),
+    ForeignWord(
+        r"\bselect\s+distinct\s+[*\w]",
+        "SELECT * WHERE A PARTITION BY [user] THROTTLE 1000000000 EVENTS",
+        "The first event of each key",
+    ),
+    ForeignWord(
+        r"\b\d+\s+of\s*\(",
+        "SELECT * WHERE MAX((A OR B OR C)+ AS a WITHIN 10 MINUTES)"
+        " FILTER COUNT(DISTINCT a.type) >= 2",
+        "Two of three kinds",
+    ),
+    ForeignWord(
+        r"\b\w+\[\s*(?:i\s*(?:[-+]\s*1\s*)?)?\]|\blag\s*\(",
+        _RISING,
+        "A rising sequence",
+        "coming_from",
+        "PREV(a.v) is the value of the event of a before",
+    ),
+    ForeignWord(r"\bhaving\b", _GROUPED, "Failed logins of different users"),
+    ForeignWord(
+        r"(?:^|\bwhere)\s*\(*\s*every\s*\(*\s*\w+",
+        "SELECT * WHERE A ; B",
+        "A, and later B",
+        "coming_from",
+        "leave EVERY out: every match is an answer",
+    ),
+    ForeignWord(r"->", "SELECT * WHERE A ; B", "A, and later B", "coming_from"),
+    ForeignWord(
+        r"\bin\s*\(\s*select\b",
+        "SELECT * WHERE A FILTER A[v IN {1, 2}]",
+        why="a set has its values in the text",
+    ),
+    ForeignWord(
+        r"\|>",
+        "SELECT * WHERE A FILTER A[v > 3] PARTITION BY [user]",
+        why="a query has clauses in place of |>",
+    ),
+    ForeignWord(
+        r"\btimestamp\s+by\s+\w+",
+        "SELECT * WHERE A ; B WITHIN 5 MINUTES",
+        why='the attribute of the time stands outside the text: time="ts" in Python, --time ts on '
+        "the command line",
+    ),
+)
+"""Words that name an idea with another text in CEQL, in order: of several the first counts."""
+
 _AT: tuple[tuple[str, str], ...] = (
     (r"&&", "write AND"),
     (r"\|\||\|", "write OR"),
     (r"!(?!=)", "write NOT, as in NOT price > 3 inside the brackets of a filter"),
-    (r"->", "for 'then' write ;, as in A ; B"),
     (r",", "for 'then' write ;, as in A ; B"),
     (r"\.\.?", "for 'directly after' write :, as in A : B"),
     (r"\*", "there is no A*; write A+ for one or more, and OR for without: B OR (A+ ; B)"),
     (r"\?", "there is no A?; write OR, as in B OR (A ; B)"),
     (r"\{", "a count stands behind what it counts, as in A{2,5}"),
-    (r"#", "a comment begins with --, or stands in /* .. */"),
-    (r"//", "a comment begins with --, or stands in /* .. */"),
+    (r"#|//", "a comment begins with --, or stands in /* .. */"),
     (r"<>", "write !="),
-    (r"(?i:having|and\s+not)\b", "write a condition after FILTER, or UNLESS for absence"),
+    (r"(?i:and\s+not)\b", "write a condition after FILTER, or UNLESS for absence"),
     (r"(?i:order)\b", "answers come by their end; leave ORDER BY out"),
     (r"(?i:when)\b", "write FILTER, as in A FILTER A[price > 3]"),
     (r"(?i:is)\b", "a comparison with a missing value is false; NOT v = v finds it"),
     (r"(?i:followed|then)\b", "for 'then' write ;, as in A ; B"),
     (r"(?i:slide|every|tumble)\b", "windows slide by themselves: WITHIN alone says how far"),
 )
-"""Patterns of the text at the error, each with its hint."""
+"""Patterns of signs and words at the error, each with its hint."""
 
 
 def habit_hint(text: str, at: int) -> str:
@@ -59,6 +173,8 @@ def habit_hint(text: str, at: int) -> str:
     'write price IN {1..3}'
     """
     before, rest = text[:at].rstrip(), text[at:]
+    if hint := _of_foreign_words(text, at):
+        return hint
     for hint_of in (
         _of_whole,
         _of_counts,
@@ -74,6 +190,20 @@ def habit_hint(text: str, at: int) -> str:
     return next((hint for pattern, hint in _AT if re.match(pattern, rest)), "")
 
 
+def _of_foreign_words(text: str, at: int) -> str:
+    """Return the hint for the first foreign word that the error is in.
+
+    A text that fails at its first word is of another language, so its words count everywhere.
+    """
+    masked = _MASKED.sub(lambda found: "_" * len(found[0]), text)
+    is_anywhere = not masked[:at].strip()
+    for word in FOREIGN_WORDS:
+        for found in re.finditer(word.pattern, masked, re.IGNORECASE | re.DOTALL):
+            if is_anywhere or found.start() <= at < found.end():
+                return word.hint
+    return ""
+
+
 def _of_whole(text: str, before: str, rest: str) -> str:
     """Return the hint for a text that is not a query, or begins or ends wrongly."""
     if re.search(r"(?i)\bfrom(\s+\w+)?$", before) and rest[:1] in ("/", ".", "'"):
@@ -86,8 +216,6 @@ def _of_whole(text: str, before: str, rest: str) -> str:
         return "this is a row pattern, which cerlab.match_recognize(text, table) takes"
     if not rest.strip() and re.search(r";(\s|--[^\n]*)*$", text):
         return "a query does not end with ;, which joins two parts: leave the last one out"
-    if re.fullmatch(r"(?i)\s*every", before):
-        return "leave EVERY out: every match is an answer"
     if re.fullmatch(r"(?i)\s*(?:where|pattern|match|find)", before):
         return "begin with SELECT * WHERE"
     if not before and re.match(_FORMULA, rest):
@@ -160,7 +288,10 @@ def _of_labels(text: str, before: str, rest: str) -> str:
         word = call[1].upper()
         if rest[:1] == "(" and word in _OF_GROUPS:
             if before.count("[") > before.count("]"):
-                text = "COUNT(a) > 3" if word == "COUNT" else f"{word}(a.price) > 3"
+                text = f"{word}(a.price) > 3"
+                if word == "COUNT":
+                    is_distinct = re.match(r"(?i)\(\s*distinct\b", rest)
+                    text = f"COUNT({'DISTINCT a.price' if is_distinct else 'a'}) > 3"
                 return f"brackets are for one event: write FILTER {text}"
             return "functions do not nest: write a comparison for each, with AND between them"
     label, _, attribute = _word(before).rpartition(".")
@@ -183,6 +314,9 @@ def _of_labels(text: str, before: str, rest: str) -> str:
 
 def call_hint(name: str) -> str:
     """Return the hint for a function that other languages have, else the empty text."""
+    for word in FOREIGN_WORDS:
+        if re.fullmatch(word.pattern, f"{name}(", re.IGNORECASE):
+            return word.hint
     if name.lower() == "abs":
         return "write b.price - a.price > 5 OR a.price - b.price > 5"
     if name.lower().endswith("diff"):
@@ -207,8 +341,8 @@ def _of_filters(text: str, before: str, rest: str) -> str:
         return f"for no {word[1]} in between write UNLESS, as in (A ; B) UNLESS {word[1]}"
     if moment := re.search(r"(?i)\b(timestamp|date)$", before):
         return f"write {moment[1].upper()} '2024-01-31'" if rest[:1] == "(" else ""
-    if rest.startswith('"'):
-        return "texts stand in single quotes"
+    if quoted := re.match(r'"([^"]*)"', rest):
+        return f"double quotes are for texts; write a name as `{quoted[1]}`"
     return ""
 
 

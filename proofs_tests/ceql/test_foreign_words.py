@@ -1,0 +1,133 @@
+"""Words of other systems have a hint with a query that parses, and a recipe that the manual has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import cerlab
+from cerlab.logic.ceql.hints_from_other_languages import FOREIGN_WORDS
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {
+    "recipes": (DOCS / "how_to" / "recipes.md").read_text(encoding="utf-8"),
+    "coming_from": (DOCS / "coming_from.md").read_text(encoding="utf-8"),
+}
+
+TEXTS = {
+    "The same key, within ten minutes": (
+        "sequence by user [login where true] [process where true]",
+        "sequence by user with maxspan=5m [login] [process]",
+        "SELECT * WHERE sequence by user [login] [process]",
+        "SELECT * WHERE A ; B with maxspan 5 MINUTES",
+        "SELECT * WHERE A ; B MAXSPAN 5m",
+    ),
+    "All events of a transaction": (
+        "transaction user",
+        "transaction user maxspan=5m",
+        'sourcetype=web | transaction ip maxspan=30m startswith="A" endswith="B"',
+        "SELECT * WHERE transaction user maxspan=5m",
+    ),
+    "B does not happen in between": (
+        "SELECT * WHERE A ; B until C",
+        "SELECT * WHERE A ; B UNTIL C",
+        "A ; B UNTIL C",
+    ),
+    "No event in two answers": (
+        "SELECT * WHERE A ; B SKIP PAST LAST EVENT",
+        "SELECT * WHERE A ; B AFTER MATCH SKIP PAST LAST ROW",
+        "SELECT * WHERE A ; B SKIP TO NEXT ROW",
+    ),
+    "The first event of each key": (
+        "SELECT DISTINCT * WHERE A ; B",
+        "SELECT DISTINCT a.user WHERE A AS a",
+    ),
+    "Two of three kinds": ("SELECT * WHERE 2 OF (A, B, C)", "2 of (A, B, C)"),
+    "A rising sequence": (
+        "SELECT * WHERE A+ AS a FILTER a[i].v > a[i-1].v",
+        "SELECT * WHERE A+ AS a FILTER a[i].v > a[i - 1].v",
+        "SELECT * WHERE A+ a[] WITH a[i].v > a[i-1].v",
+        "SELECT * WHERE A FILTER A[v > LAG(v)]",
+        "SELECT * WHERE A AS a FILTER a.v > LAG(a.v)",
+    ),
+    "And then nothing for ten minutes": (
+        "SELECT * WHERE NOT A FOR 10 MINUTES",
+        "SELECT * WHERE A ; NOT B FOR 10 MINUTES",
+        "NOT A FOR 10 MINUTES",
+        "SELECT * WHERE A -> NOT B FOR 10 MINUTES",
+    ),
+    "Nothing in the two minutes before": (
+        "SELECT * WHERE NOT B FOR 2 MINUTES -> A",
+        "every not B for 2 min -> A",
+    ),
+    "Failed logins of different users": (
+        "SELECT * WHERE A+ HAVING COUNT(*) > 3",
+        "SELECT * WHERE A+ AS a PARTITION BY [u] HAVING COUNT(a) > 3",
+        "SELECT COUNT(DISTINCT u) WHERE A",
+        "SELECT COUNT(DISTINCT a.u) WHERE A AS a",
+    ),
+    "A, and later B": (
+        "EVERY A",
+        "every (A) -> B",
+        "SELECT * WHERE EVERY A ; B",
+        "SELECT * WHERE A -> B",
+        "A -> B",
+    ),
+    "": (
+        "SELECT * WHERE A FILTER A[x IN (SELECT y FROM z)]",
+        "SELECT * WHERE A |> B",
+        "SELECT * FROM s TIMESTAMP BY ts WHERE A",
+        "SELECT * WHERE A ; B TIMESTAMP BY ts",
+    ),
+}
+"""Texts of other systems, by the recipe that their hint names."""
+
+CASES = [pytest.param(text, section, id=text) for section in TEXTS for text in TEXTS[section]]
+HINT = re.compile(r"\bwrite (.*?)(?:; recipe '(.*?)' \(manual, page (\w+)\))?(?:; expected .*)?$")
+
+
+@pytest.mark.parametrize(("text", "section"), CASES)
+@pytest.mark.filterwarnings("error")
+def test_the_hint_names_a_query_that_parses_and_its_recipe(text: str, section: str) -> None:
+    with pytest.raises(cerlab.CerlabError) as caught:
+        cerlab.parse_query(text)
+    found = HINT.search(caught.value.hint)
+    assert found is not None, caught.value.hint
+    assert (found[2] or "") == section, caught.value.hint
+    cerlab.parse_query(found[1])
+    assert not section or f"\n## {section}\n" in PAGES[found[3]]
+
+
+def test_each_foreign_word_is_tried() -> None:
+    hints = set()
+    for case in CASES:
+        with pytest.raises(cerlab.CerlabError) as caught:
+            cerlab.parse_query(str(case.values[0]))
+        hints.add(caught.value.hint.partition("; expected ")[0])
+    assert {word.hint for word in FOREIGN_WORDS} == hints
+
+
+def test_the_page_of_recipes_lists_each_section_that_a_hint_names() -> None:
+    words = PAGES["recipes"].partition("\n## ")[0]
+    assert [each for each in TEXTS if each and f"[{each}](" not in words] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * WHERE A FILTER A[v = 'wait until noon] ; B",
+        "SELECT * WHERE A -- every A -> B\n ; ; B",
+        "SELECT * WHERE A FILTER A[v = 'A -> B' AND] ; B",
+    ],
+)
+def test_quoted_texts_and_comments_hold_no_foreign_words(text: str) -> None:
+    with pytest.raises(cerlab.QuerySyntaxError) as caught:
+        cerlab.parse_query(text)
+    assert "recipe" not in caught.value.hint
+
+
+def test_the_advice_stands_before_what_is_expected() -> None:
+    with pytest.raises(cerlab.QuerySyntaxError, match=r"write .* expected '"):
+        cerlab.parse_query("SELECT * WHERE A -> B")
