@@ -187,7 +187,12 @@ class IllFormed(CerlabError):
 
 
 class TypeMismatch(CerlabError):
-    """An attribute, event type, stream or comparison that the schema does not allow."""
+    """An attribute, event type, stream or comparison that the schema does not allow.
+
+    Of an event that a session with a lateness refuses it has the `matches` as `BadData`.
+    """
+
+    matches: Sequence[Any] = ()
 
 
 class Unsupported(CerlabError):

@@ -20,6 +20,7 @@ from cerlab.model.stream import TimeAxis, axis_of_options
 if TYPE_CHECKING:
     from cerlab.automata.registers import Srt
     from cerlab.display import Explanation
+    from cerlab.engine.late_events import Length
     from cerlab.engine.reference.snapshot import TecsSnapshot
     from cerlab.viz.deterministic import MintermTable
     from cerlab.why import Why
@@ -149,12 +150,23 @@ class Query(Pattern):
 
     @keywords_by_name
     def open(
-        self, *, time: str | None = None, unit: str | None = None, state: bytes | None = None
+        self,
+        *,
+        time: str | None = None,
+        unit: str | None = None,
+        lateness: Length | None = None,
+        state: bytes | None = None,
     ) -> Session:
         """A push interface: ``push(batch)`` gives the new answers, ``state()`` bytes to go on from.
 
         `time` and `unit` name the time attribute for windows in hours, minutes or seconds; without
-        them it is the only timestamp that the query's schema declares. With the `state` of an
+        them it is the only timestamp that the query's schema declares.
+
+        With a `lateness` (``"5 seconds"``, a `timedelta`, or a number in the unit of a numeric
+        time) events may come in any order within that length of the largest time so far. They are
+        held back, and read in order of time when the largest time is more than `lateness` later;
+        positions count in that order. An event before one that was read is late: `BadData`,
+        counted in `session.late`. With the `state` of an
         earlier session of the same query it goes on where that was, on the same time; raises
         `BadData` for other bytes, `UsageError` for another time.
 
@@ -164,7 +176,7 @@ class Query(Pattern):
         >>> session.push([{"type": "B"}])
         [ComplexEvent(start=0, end=1, positions=(0, 1))]
         """
-        return Session(self, self._axis(time, unit, state), state)
+        return Session(self, self._axis(time, unit, state), state, lateness)
 
     @keywords_by_name
     def tabulating(
@@ -173,19 +185,22 @@ class Query(Pattern):
         *,
         time: str | None = None,
         unit: str | None = None,
+        lateness: Length | None = None,
         state: bytes | None = None,
     ) -> RowSession:
         """A push interface to rows with names: ``push(batch)`` gives those of the new answers.
 
-        `columns` as of ``Matches.table``, `time`, `unit` and `state` as of `open`; raises as both.
+        `columns` as of ``Matches.table``, `time`, `unit`, `lateness` and `state` as of `open`;
+        raises as both.
         """
-        return RowSession(self, columns, self._axis(time, unit, state), state)
+        return RowSession(self, columns, self._axis(time, unit, state), state, lateness)
 
     def aggregating(
         self,
         *,
         time: str | None = None,
         unit: str | None = None,
+        lateness: Length | None = None,
         state: bytes | None = None,
         **aggregates: Unpack[Aggregates],
     ) -> AggregateSession:
@@ -194,13 +209,13 @@ class Query(Pattern):
         No answer is listed: an event costs as many sums as there are transitions and starts in
         the window, however many answers it completes. Batches of 128 events and more are read by
         the compiled engine, some twenty times faster than single events. Arguments as of
-        ``Matches.aggregate``, and `time`, `unit` and `state` as of `open`; raises as both, and
-        `Unsupported` for queries that have neither an automaton nor a transducer. Where filters
-        compare labels answers are listed, a batch at a time, and the events of the window are kept;
-        where answers wait, too, and all events are.
+        ``Matches.aggregate``, and `time`, `unit`, `lateness` and `state` as of `open`; raises as
+        both, and `Unsupported` for queries that have neither an automaton nor a transducer. Where
+        filters compare labels answers are listed, a batch at a time, and the events of the window
+        are kept; where answers wait, too, and all events are.
         """
         request, axis = request_of(self, **aggregates), self._axis(time, unit, state)
-        return AggregateSession(self, request, axis, state)
+        return AggregateSession(self, request, axis, state, lateness)
 
     def _axis(self, time: str | None, unit: str | None, state: bytes | None) -> TimeAxis | None:
         axis = axis_of_options(time, unit)

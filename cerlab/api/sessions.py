@@ -9,7 +9,7 @@ A thread that comes while another one is in a session is refused.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
@@ -22,9 +22,11 @@ from cerlab.evaluate.labelled import answer_columns, has_labels, rows_of_part
 from cerlab.evaluate.missing_names import Requirements, warn_of
 from cerlab.evaluate.physical import compiled
 from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import AttributeWindow
 from cerlab.model.stream import Stream, TimeAxis, Until, events_of_dicts
 
 if TYPE_CHECKING:
+    from cerlab.engine.late_events import InOrder, Length
     from cerlab.engine.run import OpenRun
     from cerlab.evaluate.aggregates import Request
     from cerlab.evaluate.recent import WithEvents
@@ -47,7 +49,15 @@ class _Session(ABC, Generic[Result]):
     _before = 0
     """Number of events that the state had read before this session went on from it."""
 
-    def __init__(self, time: TimeAxis | None, *, over: bool) -> None:
+    def __init__(
+        self, query: AnyPattern, time: TimeAxis | None, state: bytes | None, lateness: Length | None
+    ) -> None:
+        over, state = _opened(state)
+        self._order, self._run_state = _order_of(time, lateness, state)
+        """The buffer of events that come late; None without a lateness."""
+        self._waits = query.waits is not None
+        if self._order is not None:
+            _check_axis(query, self._order.time)
         self._stopped = False
         self._unit = Requirements.of_unit(time)
         """That the time holds numbers, where it has a unit; looked for until a time is there."""
@@ -83,9 +93,18 @@ class _Session(ABC, Generic[Result]):
     """Names of the counters that are not in the state."""
 
     @property
+    def _taken(self) -> int:
+        return self._run.position if self._order is None else self._order.taken
+
+    @property
     def pushed(self) -> int:
-        """The number of events read in this session."""
-        return self._run.position - self._before
+        """The number of events taken in this session, those that are held back included."""
+        return self._taken - self._before
+
+    @property
+    def late(self) -> int:
+        """The number of events that came late, also before a state; 0 without `lateness`."""
+        return 0 if self._order is None else self._order.late
 
     @abstractmethod
     def _result(self, parts: Sequence[Any]) -> Result:
@@ -93,11 +112,24 @@ class _Session(ABC, Generic[Result]):
 
     def _read(self, stream: Stream) -> Result:
         """Return the result of some events; `BadData` has that of the events before a bad one."""
+        if self._order is None:
+            return self._gathered(self._run.push(stream))
+        return self._gathered(self._in_order(self._order.push(stream)))
+
+    def _in_order(self, given: Iterable[Stream]) -> Iterator[Any]:
+        """Yield the results of the events that the buffer gives."""
+        from cerlab.engine.late_events import read_given
+
+        assert self._order is not None
+        for stream in given:
+            yield from read_given(self._run, stream, self._order)
+
+    def _gathered(self, results: Iterable[Any]) -> Result:
         parts: list[Any] = []
         try:
-            for part in self._run.push(stream):
+            for part in results:
                 parts.append(part)
-        except BadData as error:
+        except (BadData, TypeMismatch) as error:
             before: Any = self._result(parts)
             error.matches = before
             raise
@@ -122,8 +154,8 @@ class _Session(ABC, Generic[Result]):
             except BadData:  # the events before the bad one are read; it has what they complete
                 self._stopped = False
                 raise
-            except (UsageError, TypeMismatch):
-                self._stopped = self._run.position != before
+            except (UsageError, TypeMismatch) as error:
+                self._stopped = self._run.position != before and not self._loses(error)
                 raise
             # No call from here to the caller: after those Python looks for signals.
             self._stopped = False
@@ -131,6 +163,13 @@ class _Session(ABC, Generic[Result]):
         finally:
             if "thread" in self._user:  # a push inside this one has left already
                 del self._user["thread"]
+
+    def _loses(self, error: Exception) -> bool:
+        """Return whether an error is of one event, after which the session goes on.
+
+        With a lateness the events after it are held back.
+        """
+        return self._order is not None and isinstance(error, TypeMismatch)
 
     def _alone(self, ask: Callable[[], T]) -> T:
         """Ask the run for something while no other thread is in the session."""
@@ -142,6 +181,9 @@ class _Session(ABC, Generic[Result]):
             except (BadData, UsageError):  # before anything is taken over
                 self._stopped = False
                 raise
+            except TypeMismatch as error:
+                self._stopped = not self._loses(error)
+                raise
             self._stopped = False
             return result
         finally:
@@ -152,11 +194,18 @@ class _Session(ABC, Generic[Result]):
         """Ask the run for what a promise makes known; "end" closes the session."""
 
         def known() -> Result:
-            result = self._result([*self._run.advance(until)])
+            result = self._gathered(self._advanced(until))
             self._over = self._over or (isinstance(until, str) and until == "end")
             return result
 
         return self._alone(known)
+
+    def _advanced(self, until: Until) -> Iterator[Any]:
+        if self._order is not None:
+            yield from self._in_order([self._order.advance(until)])
+        # Without a buffer, the run warns that a promise says nothing to a query without waits.
+        if self._order is None or self._waits:
+            yield from self._run.advance(until)
 
     def state(self) -> bytes:
         """All that has to be known to go on later, elsewhere: what opens the query takes it.
@@ -164,7 +213,12 @@ class _Session(ABC, Generic[Result]):
         A documented, versioned format that runs no code when it is read. A state from somebody else
         cannot do harm, but decides which answers come.
         """
-        return self._alone(lambda: _OVER * self._over + self._run.state())
+
+        def bytes_of_all() -> bytes:
+            run = self._run.state()
+            return _OVER * self._over + (run if self._order is None else self._order.state(run))
+
+        return self._alone(bytes_of_all)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.pushed:,} events pushed>"
@@ -175,6 +229,30 @@ def _opened(state: bytes | None) -> tuple[bool, bytes | None]:
     if isinstance(state, bytes) and state.startswith(_OVER):
         return True, state.removeprefix(_OVER)
     return False, state
+
+
+def _order_of(
+    time: TimeAxis | None, lateness: Length | None, state: bytes | None
+) -> tuple[InOrder | None, bytes | None]:
+    """Return the buffer of a session, if it has a lateness, and the state of its run."""
+    if lateness is None and state is None:
+        return None, None
+    from cerlab.engine.late_events import opened_order
+
+    return opened_order(time, lateness, state)
+
+
+def _check_axis(query: AnyPattern, time: TimeAxis) -> None:
+    """Raise `UsageError` where answers wait on another axis than the one that orders the events."""
+    windows = () if query.waits is None else query.waits.plan.windows
+    for window in windows:
+        if isinstance(window, AttributeWindow) and window.attribute != time.attribute:
+            raise UsageError(
+                "CER0827",
+                f"answers wait by '{window.attribute}', and the events are ordered by "
+                f"'{time.attribute}': one promise cannot be of both",
+                hint=f"give time='{window.attribute}', or leave lateness= out",
+            )
 
 
 def _stopped() -> UsageError:
@@ -214,13 +292,18 @@ class Session(_Session[list[ComplexEvent]]):
     _nothing = list
     _counted = ("_before", "answered")
 
-    def __init__(self, query: AnyPattern, time: TimeAxis | None, state: bytes | None) -> None:
-        over, state = _opened(state)
-        super().__init__(time, over=over)
+    def __init__(
+        self,
+        query: AnyPattern,
+        time: TimeAxis | None,
+        state: bytes | None,
+        lateness: Length | None = None,
+    ) -> None:
+        super().__init__(query, time, state, lateness)
         self._query = query
         by = compiled(query)
-        self._run: OpenRun = by.run(time, state)
-        self._before = self._run.position
+        self._run: OpenRun = by.run(time, self._run_state)
+        self._before = self._taken
         self.plan = by.plan
         self.answered = 0
 
@@ -289,11 +372,11 @@ class RowSession(_Session[Any]):
         columns: Iterable[str] | None,
         time: TimeAxis | None,
         state: bytes | None,
+        lateness: Length | None = None,
     ) -> None:
         from cerlab.evaluate.recent import WithEvents
 
-        over, state = _opened(state)
-        super().__init__(time, over=over)
+        super().__init__(query, time, state, lateness)
         if query.waits is not None and not has_labels(query, live=True):
             raise Unsupported(
                 "CER0408",
@@ -303,8 +386,8 @@ class RowSession(_Session[Any]):
         self._query = query
         self._columns = None if columns is None else list(columns)
         self._schema: Any = None
-        self._run: WithEvents = WithEvents(query, compiled(query).run, time, state)
-        self._before = self._run.position
+        self._run: WithEvents = WithEvents(query, compiled(query).run, time, self._run_state)
+        self._before = self._taken
         answer_columns(query, Stream(()), self._columns)
 
     def _reopened(self, state: bytes) -> tuple[Any, ...]:
@@ -356,13 +439,17 @@ class AggregateSession(_Session[Any]):
     """
 
     def __init__(
-        self, query: Pattern, request: Request, time: TimeAxis | None, state: bytes | None
+        self,
+        query: Pattern,
+        request: Request,
+        time: TimeAxis | None,
+        state: bytes | None,
+        lateness: Length | None = None,
     ) -> None:
         from cerlab.evaluate.running import RunningTotals
 
-        over, state = _opened(state)
-        super().__init__(time, over=over)
-        self._run: RunningTotals = RunningTotals(query, request, time, state)
+        super().__init__(query, time, state, lateness)
+        self._run: RunningTotals = RunningTotals(query, request, time, self._run_state)
 
     def _reopened(self, state: bytes) -> tuple[Any, ...]:
         query, request = self._run.asked
@@ -387,8 +474,9 @@ class AggregateSession(_Session[Any]):
         return self._push(batch, how)
 
     def _result(self, parts: Sequence[Any]) -> Any:
-        (table,) = parts
-        return table
+        from cerlab.io.named_columns import one_table
+
+        return one_table(parts) if parts else ()
 
     def advance(self, until: Until) -> Any:
         """Promise that all events before a time were pushed: the groups that this changes.

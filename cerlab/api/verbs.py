@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab import io
 from cerlab.api.answers import warn_about_answers
@@ -19,6 +19,9 @@ from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, in_order
 from cerlab.model.stream import axis_of_options
 from cerlab.threads import using
+
+if TYPE_CHECKING:
+    from cerlab.engine.late_events import Length
 
 
 def evaluate(
@@ -110,6 +113,7 @@ def session(
     *,
     time: str | None = None,
     unit: str | None = None,
+    lateness: Length | None = None,
     state: bytes | None = None,
     logic: Logic = "so",
     language: Language | None = None,
@@ -125,7 +129,7 @@ def session(
     pattern, axis = any_pattern(what, language, logic=logic), axis_of_options(time, unit)
     if axis is None and state is None:
         axis = io.time_of_schema(pattern.schema)
-    return Session(pattern, axis, state)
+    return Session(pattern, axis, state, lateness)
 
 
 def matches(sremo: str | Sremo, events: Any, **how: Unpack[io.HowToRead]) -> frozenset[Positions]:

@@ -276,8 +276,7 @@ ARGUMENTS: dict[str, Argument] = {
     "lateness": declared(
         "--lateness",
         metavar="T",
-        help="how late rows may be: '10 seconds', 500",
-        group="streams",
+        help="how late events may come: '10 seconds', 500",
     ),
     "lag": declared(
         "--lag", metavar="T", help="how far a key may be behind all others", group="streams"
@@ -363,7 +362,7 @@ COMMANDS: dict[str, Command] = {
         "run",
         "evaluate a query on events",
         "query language schema events evaluator limit until labels with-events columns "
-        f"format output {_HOW_TO_READ} threads quiet",
+        f"format output {_HOW_TO_READ} lateness threads quiet",
         formats=_ROWS,
         examples="""
   cerlab run "BUY ; SELL" trades.csv

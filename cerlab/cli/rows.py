@@ -28,6 +28,7 @@ def run(query: RowPattern, arguments: argparse.Namespace) -> int:
             "--quarantine": arguments.quarantine,
             "--schema": arguments.schema,
             "--sort": arguments.sort,
+            "--lateness": arguments.lateness,
             "--time": arguments.time,
             "--type": arguments.type,
             "--columns": arguments.columns,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from warnings import warn
@@ -50,6 +51,7 @@ from cerlab.io.options import FileOptions
 from cerlab.io.sink import open_sink
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.clauses import AttributeWindow, TimeWindow
+from cerlab.model.event import Event
 from cerlab.model.stream import Stream, TimeAxis, axis_of_options
 from cerlab.threads import using
 
@@ -93,6 +95,7 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
         _totals(query, arguments)
         return OK
     warnings = AnswerWarnings(query, arguments)
+    _check_lateness(arguments)
     axis, until = _axis(arguments), until_of(arguments)
     whole = arguments.sort or (until is not None and not _waits_live(query, arguments, axis))
     vary = with_columns and _parts_vary(query, arguments)
@@ -106,6 +109,8 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
         open_run = _run_of_pipe if source.is_pipe else _run_of_file
         run = None if whole else open_run(query, arguments)
         if run is None:
+            if arguments.lateness is not None:
+                raise _no_lateness("a query that reads all events first")
             _run_on_all(query, arguments, Answers(query, arguments, out), warnings)
             return OK
         by_columns = source.holds_columns
@@ -119,6 +124,21 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
             answers.finish()
             warnings.finish(answers.count)
     return OK
+
+
+def _check_lateness(arguments: argparse.Namespace) -> None:
+    """Raise `UsageError` for a lateness where nothing arrives, or where the events are sorted."""
+    if arguments.lateness is None:
+        return
+    if not source_of(arguments).is_pipe:
+        raise _no_lateness("files, which are there as a whole")
+    if arguments.sort:
+        raise _no_lateness("--sort, which reads all events first")
+
+
+def _no_lateness(why: str) -> UsageError:
+    message = f"--lateness does not go with {why}"
+    return UsageError("CER0865", message, hint="leave --lateness out; --sort sorts all events")
 
 
 def _waits_live(query: AnyPattern, arguments: argparse.Namespace, axis: TimeAxis | None) -> bool:
@@ -251,7 +271,7 @@ def _feed_pipe(
     options = input_options(arguments, query)
     parts = io.batches(source_of(arguments), before_reading=to.flush, **options)
     try:
-        for part in warnings.batches(parts):
+        for part in _in_order(warnings.batches(parts), query, arguments):
             _push(run, part, to)
     except BadData:
         to.flush()
@@ -266,6 +286,29 @@ def _feed_pipe(
             warn(AnswerWarning(remark), stacklevel=2)
     to.finish()
     warnings.finish(to.count)
+
+
+def _in_order(
+    parts: Iterable[Stream], query: AnyPattern, arguments: argparse.Namespace
+) -> Iterator[Stream]:
+    """Yield the events of a pipe in order of time as far as ``--lateness`` tells them, then all."""
+    if arguments.lateness is None:
+        yield from parts
+        return
+    from cerlab.engine.late_events import InOrder
+
+    aside = None
+    if (on_bad_row := arguments.quarantine) is not None:
+
+        def aside(event: Event, error: BadData) -> None:
+            stream = {} if event.stream is None else {"stream": event.stream}
+            row = {"type": event.type, **stream, **event.attributes}
+            on_bad_row(json.dumps(row, default=str, ensure_ascii=False), error)
+
+    order = InOrder(_axis_of_pipe(query, arguments), arguments.lateness, aside)
+    for part in parts:
+        yield from order.push(part)
+    yield order.advance("end")
 
 
 def _attributes(
@@ -336,6 +379,7 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
         message = f"{option} does not go with SELECT COUNT(*) and sums"
         raise UsageError("CER0865", message, hint=f"leave {option} out")
     request, warnings = selected_request(query), AnswerWarnings(query, arguments)
+    _check_lateness(arguments)
     comes = source_of(arguments).is_pipe and not arguments.sort and "end" in request.groups
     # without a machine answers are listed, of the whole stream
     comes = comes and query.machine_kind in ("automaton", "registers")
@@ -349,6 +393,8 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
             _push(run, Stream(()), to)  # the head of the table
             _feed_pipe(query, arguments, run, to, warnings)
         return
+    if arguments.lateness is not None:
+        raise _no_lateness("totals that are known at the end of all events")
     stream = whole_stream(query, arguments)
     with using(arguments.threads):
         warnings.read(stream)

@@ -50,10 +50,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from cerlab.engine.reference.totals import Greatest
-from cerlab.engine.state_checks import expect, is_whole, reading_state
+from cerlab.engine.state_checks import expect, is_value, is_whole, reading_state
 from cerlab.errors import BadData, UsageError
 from cerlab.model.documents import unicode
-from cerlab.model.event import Duration, Timestamp
+from cerlab.model.event import Duration, Event, Timestamp
 from cerlab.model.stream import TimeAxis, time_axis
 
 if TYPE_CHECKING:
@@ -149,6 +149,13 @@ def read(layout: Layout, of: str, state: bytes) -> tuple[Values, Arrays]:
             is_count = kind in (int, int | None) and value is not None
             expect(not is_count or is_whole(value), f"the number '{name}'")
         return values, _read_arrays(layout, header["sizes"], content[begin:])
+
+
+def format_of(state: Any) -> str | None:
+    """Return the name of the format of a state; None for other bytes."""
+    is_bytes = isinstance(state, bytes | bytearray | memoryview)
+    found = _NAME.search(bytes(state[:_FIRST])) if is_bytes else None
+    return None if found is None else found[1].decode()
 
 
 def other_version(version: int | str, expected: int) -> BadData:
@@ -274,6 +281,20 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
     "greatest": lambda value: Greatest(value_from_json(value)),
     "axis": _axis,
 }
+
+
+def event_to_values(event: Event) -> list[Any]:
+    """Return an event as values of a state."""
+    return [event.type, event.stream, [*event.attributes.items()]]
+
+
+def event_from_values(kind: Any, stream: Any, attributes: Any) -> Event:
+    """Return the event of values; raises `BadData` and others for damaged ones."""
+    expect(isinstance(kind, str) and isinstance(stream, str | None), "an event")
+    pairs = dict(attributes)
+    expect(all(isinstance(name, str) for name in pairs), "an attribute")
+    expect(all(map(is_value, pairs.values())), "a value")
+    return Event(kind, pairs, stream)
 
 
 # -- time --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine import codec
 from cerlab.engine.codec import Layout
 from cerlab.engine.run import Around, OpenRun
-from cerlab.engine.state_checks import expect, is_value, reading_state
+from cerlab.engine.state_checks import expect, reading_state
 from cerlab.evaluate import thresholds
 from cerlab.evaluate.runs import OpenWaits, pattern_digest
 from cerlab.model.columns import Columns, concat_columns
@@ -163,7 +163,7 @@ class WithEvents(Around):
 
         offset = max(self.recent.offset, self._run.lowest)
         events = self.recent.events()[offset - self.recent.offset :]
-        kept = [(e.type, e.stream, list(e.attributes.items())) for e in events]
+        kept = [*map(codec.event_to_values, events)]
         values = {"first": offset, "events": kept}
         arrays = {"run": frombuffer(self._run.state(), uint8)}
         return codec.write(ROWS, pattern_digest(self._pattern), values, arrays)
@@ -172,14 +172,6 @@ class WithEvents(Around):
         """Take the events of a state, and return that of the run; raises `BadData` for others."""
         values, arrays = codec.read(ROWS, pattern_digest(self._pattern), state)
         with reading_state():
-            events = [_event(*row) for row in values["events"]]
+            events = [codec.event_from_values(*row) for row in values["events"]]
             self.recent = Recent(events, values["first"])
             return arrays["run"].tobytes()
-
-
-def _event(kind: Any, stream: Any, attributes: Any) -> Event:
-    expect(isinstance(kind, str) and isinstance(stream, str | None), "an event")
-    pairs = dict(attributes)
-    expect(all(isinstance(name, str) for name in pairs), "an attribute")
-    expect(all(map(is_value, pairs.values())), "a value")
-    return Event(kind, pairs, stream)

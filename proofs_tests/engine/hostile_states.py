@@ -26,6 +26,7 @@ import numpy as np
 import cerlab
 from cerlab import Query
 from cerlab.engine.codec import Layout
+from cerlab.engine.late_events import ORDER
 from cerlab.engine.registers.evaluation import REGISTERS
 from cerlab.engine.state import ENGINE
 from cerlab.engine.tecs_run import GeneralEvaluation
@@ -36,7 +37,7 @@ from cerlab.evaluate.running import TOTALS
 from cerlab.model.stream import Stream
 from proofs_tests.hostile.mutators import mutated_bytes
 
-LAYOUTS = {each.format: each for each in (ENGINE, REGISTERS, WAITS, ROWS, TOTALS, THROTTLE)}
+LAYOUTS = {each.format: each for each in (ENGINE, REGISTERS, WAITS, ROWS, TOTALS, THROTTLE, ORDER)}
 
 TEXTS = (
     "SELECT * WHERE A ; B+ ; C WITHIN 6 EVENTS LIMIT 20",

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 import cerlab
-from cerlab.spark.stream.request import Length, length_in
+from cerlab.engine.late_events import Length, length_in
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from cerlab.compile.pattern import QueryInput, as_pattern
+from cerlab.engine.late_events import Length
 from cerlab.engine.reorder import FILE
 from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, refuse_misspelt
 from cerlab.model.event import Schema
@@ -18,7 +19,7 @@ from cerlab.spark.launch import BATCHES, BATCHES_OF_STREAMS, set_batches
 from cerlab.spark.plan import Mode, warn_of_one_task
 from cerlab.spark.request import answer_types
 from cerlab.spark.stream.pandas_rows import attribute_columns, column_and_mask, pandas_type, restore
-from cerlab.spark.stream.request import Length, StreamOptions, StreamRequest, stream_request_of
+from cerlab.spark.stream.request import StreamOptions, StreamRequest, stream_request_of
 from cerlab.spark.stream.state import check_logs, claim
 from cerlab.spark.stream.step import digest
 from cerlab.spark.task_outputs import RowNames

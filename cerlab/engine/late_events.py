@@ -1,0 +1,340 @@
+"""Events of one stream that come late: held back, and given in order of time.
+
+`InOrder` takes events in any order within a lateness of the largest time seen, and gives them in
+order of time; events of one time stay in the order of their arrival. An event is given when the
+largest time is more than the lateness after it. An event is late if its time is below that of an
+event that was given, or below a promise. This is decided event by event, so batches do not matter.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
+from fractions import Fraction
+from heapq import heappop, heappush
+from typing import Any, TypeAlias
+
+from cerlab.engine import codec
+from cerlab.engine.codec import AXIS, Layout, axis_of_state
+from cerlab.engine.run import Run
+from cerlab.engine.state_checks import check_times, expect, reading_state
+from cerlab.errors import BadData, TypeMismatch, UsageError
+from cerlab.model.clauses import AttributeWindow, TimeWindow
+from cerlab.model.event import Event
+from cerlab.model.stream import (
+    NAME_THE_TIME,
+    Instant,
+    Stream,
+    TimeAxis,
+    Until,
+    clock_for,
+    promised,
+)
+
+Length: TypeAlias = str | int | float | timedelta
+"""A number in the unit of the column, or a length of time: ``"10 seconds"``, a `timedelta`."""
+
+_NANOSECONDS = {
+    ("ns", "nanosecond"): 1,
+    ("us", "microsecond"): 10**3,
+    ("ms", "millisecond"): 10**6,
+    ("s", "second"): 10**9,
+    ("m", "min", "minute"): 60 * 10**9,
+    ("h", "hour"): 3_600 * 10**9,
+    ("d", "day"): 86_400 * 10**9,
+}
+
+_UNITS = {name: size for names, size in _NANOSECONDS.items() for name in names}
+_UNITS |= {f"{names[-1]}s": size for names, size in _NANOSECONDS.items()}
+
+_LENGTH = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+
+
+def length_of(length: Length, option: str) -> tuple[Fraction, bool]:
+    """Return a length in nanoseconds and True, or a number without a unit and False.
+
+    Raises `UsageError`, which names the option `option`, for what is no length.
+
+    >>> length_of("1.5 us", "lateness"), length_of("20", "lateness")
+    ((Fraction(1500, 1), True), (Fraction(20, 1), False))
+    """
+    if isinstance(length, timedelta):
+        # Not `total_seconds`, which is a float.
+        microseconds = length // timedelta(microseconds=1)
+        if microseconds < 0:
+            raise _no_length(str(length), option)
+        return Fraction(microseconds * 1_000), True
+    if isinstance(length, str):
+        match = _LENGTH.fullmatch(length)
+        if match is None or (match[2] and match[2].lower() not in _UNITS):
+            raise _no_length(length, option)
+        number = Fraction(match[1])
+        return (number * _UNITS[match[2].lower()], True) if match[2] else (number, False)
+    is_number = isinstance(length, int | float) and not isinstance(length, bool)
+    if not is_number or not math.isfinite(length) or length < 0:
+        raise _no_length(length, option)
+    return Fraction(length), False
+
+
+def length_in(unit: int | None, length: Length, option: str) -> Fraction:
+    """Return a length in units of so many nanoseconds; a number without a unit is left as it is.
+
+    `unit` is None where nothing tells what a number in the column means. Raises as `length_of`, and
+    `UsageError` for a length that cannot be converted.
+
+    >>> length_in(1_000_000, "1.5 seconds", "lateness"), length_in(None, "20", "lateness")
+    (Fraction(1500, 1), Fraction(20, 1))
+    """
+    number, has_unit = length_of(length, option)
+    if not has_unit:
+        return number
+    if unit is None:
+        raise UsageError(
+            "CER0882",
+            f"{option}={str(length)!r}: nothing says what a number in the column of times means",
+            hint="give unit= (on the command line: --time COLUMN:UNIT), or a plain number",
+        )
+    return number / unit
+
+
+def _no_length(length: object, option: str) -> UsageError:
+    return UsageError(
+        "CER0882",
+        f"{option}={length!r} is not a length of time",
+        hint="a number that is not negative, or one with its unit, as '10 seconds'",
+    )
+
+
+ORDER = Layout(
+    "cerlab-order",
+    1,
+    {
+        "time": AXIS,
+        "in_time": bool,
+        "lateness": object,
+        "taken": int,
+        "late": int,
+        "bounds": tuple,
+        "times": tuple,
+        "events": tuple,
+    },
+    {"run": "|u1 bytes"},
+)
+"""The values: the axis; whether the lateness is in nanoseconds, and not in the unit of the axis;
+the lateness; the numbers of events taken and late; the largest time, the time of the last event
+given and the last promise; the times and the events held back, in order."""
+
+Aside: TypeAlias = Callable[[Event, BadData], None]
+"""Sets a late event aside, with its error."""
+
+
+class InOrder:
+    """The events of a stream in order of time, as far as the lateness tells them."""
+
+    def __init__(self, time: TimeAxis | None, lateness: Length, aside: Aside | None = None) -> None:
+        """`aside` takes late events; without it they raise `BadData`.
+
+        Raises `UsageError` without a time axis, and for what is no length.
+        """
+        number, in_time = length_of(lateness, "lateness")
+        if time is None:
+            message = "lateness needs the time attribute of the stream"
+            raise UsageError("CER0802", message, hint=NAME_THE_TIME)
+        if time.unit is not None and not in_time:
+            number, in_time = number * time.unit.value, True
+        self.time = time
+        self._aside = aside
+        self._set_length(int(number) if number.denominator == 1 else number, in_time)
+        self._held: list[tuple[Instant, int, Event]] = []
+        """A heap of the events held back: time, number in order of arrival, event."""
+        self._given: list[tuple[Instant, int, Event]] = []
+        """The events given last, and `_last` as it was before them."""
+        self._newest: Instant | None = None
+        """The largest time."""
+        self._last: Instant | None = None
+        """The time of the last event given."""
+        self._before: Instant | None = None
+        self._floor: Instant | None = None
+        """The last promise."""
+        self.taken = self.late = 0
+        """The number of events taken, those held back included; the number of late events."""
+
+    def _set_length(self, lateness: Instant, in_time: bool) -> None:
+        self.length = lateness, in_time
+        # The clock alone decides what a time is; the width is not used.
+        self._window: TimeWindow | AttributeWindow = AttributeWindow(1, self.time.attribute)
+        if in_time:
+            self._window = TimeWindow(1)
+        self._clock = clock_for(self._window, self.time)
+
+    def push(self, events: Stream) -> Iterator[Stream]:
+        """Take more events, and yield one stream: the events that these release, in order.
+
+        Raises `BadData` afterwards for a late event, if there is no `aside`, and for an event
+        without a time; the events before it are taken.
+        """
+        self._given, self._before, error = [], self._last, None
+        try:
+            for event in events.events:
+                self._take(event)
+        except BadData as wrong:
+            error = wrong
+        yield self._given_stream()
+        if error is not None:
+            raise error
+
+    def _take(self, event: Event) -> None:
+        """Take an event, and give those that it releases."""
+        now = self._clock(event, self.taken)
+        bounds = [t for t in (self._last, self._floor) if t is not None]
+        if bounds and now < max(bounds):
+            self.late += 1
+            error = self._late_error(event)
+            if self._aside is None:
+                raise error
+            self._aside(event, error)
+            return
+        heappush(self._held, (now, self.taken, event))
+        self.taken += 1
+        if self._newest is None or now > self._newest:
+            self._newest = now
+        # also where the event is not the newest: it may be due when it comes
+        self._give_before(self._newest - self.length[0])
+
+    def _late_error(self, event: Event) -> BadData:
+        name = self.time.attribute
+        return BadData(
+            "CER0727",
+            f"an event came late: its '{name}' is {event.attributes[name]}, and events after that "
+            "time were read or promised",
+            hint="give a larger lateness; on the command line --quarantine FILE goes on without it",
+        )
+
+    def _give_before(self, bound: Instant | None) -> None:
+        """Give the events before a time; None for all."""
+        held = self._held
+        while held and (bound is None or held[0][0] < bound):
+            self._given.append(heappop(held))
+            self._last = self._given[-1][0]
+
+    def _given_stream(self) -> Stream:
+        return Stream([event for _, _, event in self._given], time=self.time)
+
+    def put_back(self, read: int) -> None:
+        """Hold the events again that were given last, but for the first `read`."""
+        self._last = self._given[read - 1][0] if read else self._before
+        for each in self._given[read:]:
+            heappush(self._held, each)
+        del self._given[read:]
+
+    def advance(self, until: Until) -> Stream:
+        """Promise that all events before a time have come, and return those; "end" gives all.
+
+        Raises `UsageError` for no time, `BadData` for one before the last event given.
+        """
+        then: Instant | None = None
+        if not (isinstance(until, str) and until == "end"):
+            last = [] if self._last is None else [self._last]
+            then = promised(until, [self._window], self.time, last)
+            self._floor = then if self._floor is None else max(self._floor, then)
+        self._given, self._before = [], self._last
+        self._give_before(then)
+        return self._given_stream()
+
+    def state(self, run: bytes) -> bytes:
+        """Return the events held back, and the state of the run that reads them, as bytes."""
+        import numpy as np
+
+        held = sorted(self._held, key=lambda each: each[:2])
+        lateness, in_time = self.length
+        values = {
+            "time": self.time,
+            "in_time": in_time,
+            "lateness": lateness,
+            "taken": self.taken,
+            "late": self.late,
+            "bounds": (self._newest, self._last, self._floor),
+            "times": [time for time, _, _ in held],
+            "events": [codec.event_to_values(event) for _, _, event in held],
+        }
+        return codec.write(ORDER, "", values, {"run": np.frombuffer(run, np.uint8)})
+
+    @classmethod
+    def resumed(cls, values: Mapping[str, Any]) -> InOrder:
+        """Return the order that a state describes; raises `BadData` and others for others."""
+        times, lateness = values["times"], values["lateness"]
+        newest, last, floor = values["bounds"]
+        known = [t for t in (newest, last, floor) if t is not None]
+        expect(all(type(t) in (int, Fraction) for t in (*known, lateness)), "a time")
+        check_times(times)
+        expect(lateness >= 0, "the lateness")
+        if newest is None:
+            expect(last is None and not times, "the largest time")
+        elif times or last is not None:
+            expect(newest >= max(t for t in (*times[-1:], last) if t is not None), "the last time")
+        bounds = [t for t in (last, floor) if t is not None]
+        expect(not times or not bounds or times[0] >= max(bounds), "an event that is late")
+        order = cls(values["time"], 0)
+        order._set_length(lateness, values["in_time"])
+        order.taken, order.late = values["taken"], values["late"]
+        expect(order.taken >= len(times), "the number of events")
+        first = order.taken - len(times)
+        order._held = [
+            (time, first + n, codec.event_from_values(*event))
+            for n, (time, event) in enumerate(zip(times, values["events"], strict=True))
+        ]
+        order._newest, order._last, order._floor = newest, last, floor
+        return order
+
+
+def opened_order(
+    time: TimeAxis | None, lateness: Length | None, state: bytes | None
+) -> tuple[InOrder | None, bytes | None]:
+    """Return the order of a session, None for one that takes no late events, and its run's state.
+
+    Raises as `InOrder`, `BadData` for other bytes, and `UsageError` for another lateness than that
+    of the state.
+    """
+    if state is None:
+        return (None if lateness is None else InOrder(time, lateness)), None
+    if codec.format_of(state) != ORDER.format:
+        if lateness is not None:
+            message = "this state is of a session without lateness="
+            raise UsageError("CER0777", message, hint="leave lateness= out")
+        return None, state
+    values, arrays = codec.read(ORDER, "", state)
+    with reading_state():
+        order = InOrder.resumed(values)
+    axis_of_state(time, order.time)
+    if lateness is not None and InOrder(order.time, lateness).length != order.length:
+        message = "this state is of a session with another lateness"
+        raise UsageError("CER0777", message, hint="leave lateness= out")
+    return order, arrays["run"].tobytes()
+
+
+def read_given(run: Run[Any], given: Stream, order: InOrder) -> Iterator[Any]:
+    """Push the events that were given to a run, and yield the results.
+
+    An event that the run refuses is lost, and the events after it are held again. Of a batch that
+    it refuses as a whole the events are pushed one by one, so the events before the bad one are
+    read. Raises as the run.
+    """
+    begin, alone = run.position, False
+    while True:
+        read = run.position - begin
+        some = given[read : read + 1] if alone else given[read:]
+        try:
+            yield from run.push(some)
+        except (BadData, TypeMismatch):
+            if run.position - begin == read and len(some) > 1:
+                alone = True
+                continue
+            order.put_back(run.position - begin + 1)
+            raise
+        except UsageError:
+            order.put_back(run.position - begin)
+            raise
+        if run.position - begin >= len(given):
+            return

@@ -1,0 +1,61 @@
+"""``cerlab run - --lateness``: a pipe whose events come late."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from cerlab.cli import main
+from proofs_tests.cli.run_cases import Pieces
+
+CSV = b"type,t\nA,2\nB,1\nA,3\nB,9\nB,8\nB,1\nB,20\n"
+LATE = ["--time", "t:s", "--lateness", "2 s"]
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "stdin", Pieces([CSV], lambda _: None))
+    return main(["run", "SELECT * WHERE A ; B WITHIN 6 [t]", *arguments])
+
+
+def test_a_late_event_is_an_error_after_the_answers_before_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "-", *LATE) == 2
+    out, error = capsys.readouterr()
+    assert not out
+    assert error.startswith("CER0727")
+
+
+def test_late_events_go_aside_and_the_rest_is_read_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    aside = tmp_path / "late.ndjson"
+    assert run(monkeypatch, "-", *LATE, "--quarantine", str(aside)) == 0
+    answers = [json.loads(line)["positions"] for line in capsys.readouterr().out.splitlines()]
+    assert answers == [[2, 3], [1, 3], [2, 4]]  # B@1 A@2 A@3 B@8 B@9 B@20
+    (row,) = map(json.loads, aside.read_text().splitlines())
+    assert (row["code"], json.loads(row["row"])) == ("CER0727", {"type": "B", "t": 1})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-", "--sort"],
+        ["-", "--evaluator", "reference", "--columns", "*"],
+        ["FILE"],
+    ],
+)
+def test_a_lateness_is_for_events_that_arrive(
+    arguments: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "events.csv"
+    file.write_bytes(CSV)
+    named = [str(file) if word == "FILE" else word for word in arguments]
+    assert run(monkeypatch, *named, *LATE) == 2
+    assert "CER0865: --lateness does not go with" in capsys.readouterr().err
