@@ -145,8 +145,13 @@ def _by_distinct(column: Any, name: str) -> list[Value]:
     """Return the values of decimals, each distinct one made once: to make one takes 1 us."""
     coded = column.combine_chunks() if hasattr(column, "chunks") else column
     coded = coded.dictionary_encode()
-    entries = [to_value(value, name) for value in coded.dictionary.to_pylist()]
-    return [None if k is None else entries[k] for k in coded.indices.to_pylist()]
+    import numpy as np
+
+    # a list by codes takes several times as long
+    entries = np.empty(len(coded.dictionary) + 1, object)
+    entries[:-1] = [to_value(value, name) for value in coded.dictionary.to_pylist()]
+    values: list[Value] = entries[numbers_of(coded.indices.fill_null(-1))].tolist()
+    return values
 
 
 def _of_dictionary(column: Any) -> list[Value] | None:
