@@ -14,13 +14,13 @@ from typing import Any, Unpack
 from cerlab import io
 from cerlab.compile.pattern import QueryInput, as_pattern
 from cerlab.display import drawable
-from cerlab.errors import Unsupported, keywords_by_name
+from cerlab.errors import Unsupported, UsageError, keywords_by_name
 from cerlab.evaluate import answers_of
 from cerlab.flinkcep.pattern import EVERY_MATCH, FlinkPattern, SkipTo, begin, parse_pattern
 from cerlab.flinkcep.semantics import check_ending, flink_matches
 from cerlab.flinkcep.translation import flink_query
 from cerlab.logic.cel.text import formula_text
-from cerlab.logic.ceql.syntax import query_text
+from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.answer import Positions, Valuation, complex_event
 
 __all__ = [
@@ -39,11 +39,24 @@ OTHER = "X"
 """The type of an event that no part takes, in the streams of `difference`."""
 
 
-def matches(pattern: FlinkPattern, events: Any, **how: Unpack[io.HowToRead]) -> list[Valuation]:
+def matches(
+    pattern: FlinkPattern,
+    events: Any,
+    *,
+    key_by: str | Sequence[str] = (),
+    **how: Unpack[io.HowToRead],
+) -> list[Valuation]:
     """Return the matches that FlinkCEP finds, in its order: the events of each part by its name.
 
     `start` is the first event and `end` the one at which the match is found, which need not be
-    taken. Options as `cerlab.evaluate`; it is a reference, for short streams.
+    taken. A match of a final ``notFollowedBy`` ends at the last event before its time has passed.
+    It is a reference, for short streams.
+
+    Args:
+        pattern: A sequence.
+        events: Events, as `cerlab.evaluate` reads them.
+        key_by: Attributes of the key, as ``keyBy`` of a stream.
+        how: Options of `cerlab.evaluate`; `until` is a whole number or "end".
 
     >>> stream = [{"type": "A"}, {"type": "C"}, {"type": "B"}, {"type": "B"}]
     >>> [match.labels for match in matches(begin("A").followedBy("B"), stream)]
@@ -51,11 +64,25 @@ def matches(pattern: FlinkPattern, events: Any, **how: Unpack[io.HowToRead]) -> 
     >>> [match.labels["B"] for match in matches(begin("A").followedByAny("B"), stream)]
     [(2,), (3,)]
     """
-    return flink_matches(pattern, io.as_stream(events, **how).events)
+    stream, keys = io.as_stream(events, **how), _keys(key_by)
+    until: Any = stream.until
+    if not isinstance(until, int | None) and until != "end":
+        message = f"until={until!r} is neither a whole number nor 'end'"
+        raise UsageError("CER0828", message, hint='until="end" says that no event will come')
+    return flink_matches(pattern, stream.events, keys, until)
 
 
-def to_cel(pattern: FlinkPattern) -> str:
-    """Return the formula whose answers are the matches, or the query, if there is a window.
+def _keys(key_by: str | Sequence[str]) -> tuple[str, ...]:
+    return (key_by,) if isinstance(key_by, str) else tuple(key_by)
+
+
+@keywords_by_name
+def to_cel(pattern: FlinkPattern, *, key_by: str | Sequence[str] = ()) -> str:
+    """Return the formula whose answers are the matches, or a query for a window or a key.
+
+    Args:
+        pattern: A sequence.
+        key_by: Attributes of the key, as ``keyBy`` of a stream.
 
     Raises `Unsupported` for what CEL has no word for.
 
@@ -67,11 +94,15 @@ def to_cel(pattern: FlinkPattern) -> str:
     SELECT *
     WHERE A : B
     WITHIN 9 [t]
+    >>> to_cel(begin("A").notFollowedBy("B").within(10, "t"))
+    'A WAIT 9 [t] UNLESS B'
+    >>> to_cel(begin("A").followedByAny("B").where("B.v > A.v"))
+    'A ; B FILTER B.v > A.v'
     """
     if pattern.skip.to is not SkipTo.NO_SKIP:
         raise _skip_error(pattern)
-    query = flink_query(pattern)
-    return formula_text(query.formula) if query.window is None else query_text(query)
+    query = flink_query(pattern, _keys(key_by))
+    return formula_text(query.formula) if query == CeqlQuery(query.formula) else query_text(query)
 
 
 def _skip_error(pattern: FlinkPattern) -> Unsupported:
@@ -107,6 +138,7 @@ def difference(
     events: Sequence[Mapping[str, Any]] | None = None,
     *,
     at_most: int = 5,
+    key_by: str | Sequence[str] = (),
 ) -> Difference | None:
     """Return a shortest stream on which FlinkCEP's matches are not the answers of a query.
 
@@ -116,14 +148,14 @@ def difference(
     >>> print(difference(begin("A").followedBy("B"), "A ; B"))
     Difference(events=[{'type': 'A'}, {'type': 'B'}, {'type': 'B'}], of_flink=[], of_cel=[(0, 2)])
     """
-    cel_pattern = as_pattern(query)
+    cel_pattern, keys = as_pattern(query), _keys(key_by)
     kinds = dict.fromkeys((*(part.test.type for part in pattern.parts), OTHER))
     alphabet = [{"type": kind} for kind in kinds] if events is None else list(map(dict, events))
     for length in range(1, at_most + 1):
         for word in product(alphabet, repeat=length):
             stream = [dict(each) for each in word]
             read = io.as_stream(stream)
-            theirs = {complex_event(m).positions for m in flink_matches(pattern, read.events)}
+            theirs = {complex_event(m).positions for m in flink_matches(pattern, read.events, keys)}
             answers = {answer.positions for answer in answers_of(cel_pattern, read, "auto")}
             if theirs != answers:
                 return Difference(stream, sorted(theirs - answers), sorted(answers - theirs))

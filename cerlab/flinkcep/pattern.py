@@ -7,16 +7,17 @@ part keeps events away from between two others.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from cerlab.display import rich_display, short_repr
-from cerlab.errors import IllFormed, Unsupported, keywords_by_name
-from cerlab.logic.cel.syntax import Filter
+from cerlab.errors import IllFormed, QuerySyntaxError, Unsupported, keywords_by_name
+from cerlab.logic.cel.syntax import Atom, Filter
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.model.event import Event
-from cerlab.predicates.condition import On
+from cerlab.predicates.condition import Application, Condition, Correlation, On, atomics, labels_of
 from cerlab.predicates.syntax import And, Or, Predicate
 from cerlab.predicates.text import name_text, predicate_text
 from cerlab.predicates.truth import satisfies
@@ -53,16 +54,63 @@ class Within:
     attribute: str
 
 
+class Candidate(NamedTuple):
+    """The event at a position of a stream, and what a partial match took before it.
+
+    `path` has each event that was taken with the name of its part.
+    """
+
+    stream: Sequence[Event]
+    position: int
+    path: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def event(self) -> Event:
+        """The event itself."""
+        return self.stream[self.position]
+
+    def events_of(self, name: str) -> list[Event]:
+        """Return the events that a part took."""
+        return [self.stream[i] for part, i in self.path if part == name]
+
+
 @dataclass(frozen=True, slots=True)
 class EventTest:
-    """``where``: a type, and a condition on the event itself."""
+    """``where``: a type, and a condition on the event itself.
+
+    `compared` is an iterative condition: it also reads events that were taken before, and calls the
+    event itself `name`, as the part.
+    """
 
     type: str
     predicate: Predicate | None = None
+    compared: Condition | None = None
+    name: str = ""
 
-    def holds(self, t: Event) -> bool:
+    def holds(self, at: Candidate) -> bool:
         """Return whether an event passes."""
-        return t.type == self.type and (self.predicate is None or satisfies(t, self.predicate))
+        return (
+            at.event.type == self.type
+            and (self.predicate is None or satisfies(at.event, self.predicate))
+            and (self.compared is None or self._holds_of(self.compared, at))
+        )
+
+    def _holds_of(self, condition: Condition, at: Candidate) -> bool:
+        match condition:
+            case And(left, right):
+                return self._holds_of(left, at) and self._holds_of(right, at)
+            case Or(left, right):
+                return self._holds_of(left, at) or self._holds_of(right, at)
+            case On(name, predicate):
+                return all(satisfies(t, predicate) for t in self._events_of(name, at))
+            case Correlation():
+                return condition.holds(lambda name: self._events_of(name, at))
+            case Application():
+                raise AssertionError("`where` refuses functions")
+
+    def _events_of(self, name: str, at: Candidate) -> list[Event]:
+        """Return the events of a name: those taken so far, and this event for its own part."""
+        return at.events_of(name) + ([at.event] if name == self.name else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +209,12 @@ class FlinkPattern:
         return self._not(name, type, anywhere=True)
 
     def where(self, condition: str) -> FlinkPattern:
-        """Return a condition on the event of the last part, as CEL writes it.
+        """Return the sequence with a condition on the event of the last part, as CEL writes it.
 
-        Several are all to hold.
+        All of several conditions must hold. ``where("v > 1")`` reads the event alone.
+        ``where("b.v > a.v")`` is FlinkCEP's iterative condition of a part `b`: it holds for the
+        event and each event that part `a` took before. ``PREV(b.v)`` is the value before it in a
+        loop.
         """
         return self._condition(condition, And)
 
@@ -276,9 +327,32 @@ class FlinkPattern:
 
     def _condition(self, text: str, combine: Any) -> FlinkPattern:
         *rest, last = self.parts
-        condition, test = _predicate(last.test.type, text), last.test
-        both = condition if test.predicate is None else combine(test.predicate, condition)
-        return replace(self, parts=(*rest, replace(last, test=EventTest(test.type, both))))
+        test, (predicate, compared) = last.test, self._read(text)
+        if test.compared is None and compared is None:
+            both = predicate if test.predicate is None else combine(test.predicate, predicate)
+            test = EventTest(test.type, both)
+        else:
+            old = _as_condition(last.name, test.predicate, test.compared)
+            new = _as_condition(last.name, predicate, compared)
+            whole = new if old is None else old if new is None else combine(old, new)
+            test = EventTest(test.type, None, whole, last.name)
+        return replace(self, parts=(*rest, replace(last, test=test)))
+
+    def _read(self, text: str) -> tuple[Predicate | None, Condition | None]:
+        """Return the condition of a text on the last event, or one that reads earlier events."""
+        last = self.parts[-1]
+        try:
+            return _predicate(last.test.type, text), None
+        except QuerySyntaxError as error:
+            condition = _compared(last.name, text)
+            if condition is None:
+                error.hint = error.hint.replace("labels are compared outside brackets: ", "")
+                error.hint = error.hint.replace("write FILTER ", "write ")
+                raise
+        names = {part.name for part in self.parts[:-1] if isinstance(part, Part)} | {last.name}
+        if later := sorted(labels_of(condition) - names):
+            raise _refusal(f"'{text}' reads {later[0]}, which is no part before")
+        return None, condition
 
     def _without_window(self, window: object) -> FlinkPattern:
         if window is not None:
@@ -374,8 +448,9 @@ def _predicate(type: str, text: str) -> Predicate:
     Raises `QuerySyntaxError`, and `Unsupported` for a function.
     """
     if callable(text):
-        hint = "a text is a condition on the event itself; CEL's FILTER compares several"
-        raise Unsupported("CER0457", "iterative conditions of FlinkCEP are not read", hint=hint)
+        hint = 'write a text: where("v > 1"), or where("b.v > a.v") with events of a part a before'
+        message = "iterative conditions of FlinkCEP that are functions are not read"
+        raise Unsupported("CER0457", message, hint=hint)
     name = name_text(type)
     formula, _ = parse_cel(f"{name} FILTER {name}[{text}]")
     match formula:
@@ -383,6 +458,27 @@ def _predicate(type: str, text: str) -> Predicate:
             return predicate
         case _:
             raise _refusal(f"'{text}' is not a condition on one event")
+
+
+def _compared(name: str, text: str) -> Condition | None:
+    """Return the condition on an event by its name and on earlier events; None for another text."""
+    try:
+        formula, _ = parse_cel(f"{name_text(name)} FILTER {text}")
+    except (QuerySyntaxError, IllFormed):
+        return None
+    match formula:
+        case Filter(Atom(), condition):
+            is_read = not any(isinstance(each, Application) for each in atomics(condition))
+            return condition if is_read else None
+        case _:
+            return None
+
+
+def _as_condition(
+    name: str, predicate: Predicate | None, compared: Condition | None
+) -> Condition | None:
+    """Return one of two forms of a condition; None for no condition."""
+    return compared if predicate is None else On(name, predicate)
 
 
 def _refusal(words: str) -> IllFormed:
@@ -396,8 +492,8 @@ def _text(i: int, part: AnyPart) -> str:
             word, rest = ("notFollowedBy" if anywhere else "notNext"), ""
         case Part(contiguity=contiguity):
             word, rest = (contiguity.value if i else "begin"), _quantifier_text(part)
-    predicate = part.test.predicate
-    condition = "" if predicate is None else f'.where("{predicate_text(predicate)}")'
+    tested = part.test.predicate or part.test.compared
+    condition = "" if tested is None else f'.where("{predicate_text(tested)}")'
     gap = "" if part.gap is None else _within_text(part.gap, ', "PREVIOUS_AND_CURRENT"')
     return f'{"." if i else ""}{word}("{part.name}"{type_text}){condition}{rest}{gap}'
 

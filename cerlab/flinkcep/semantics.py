@@ -10,13 +10,16 @@ This is the oracle. It is written to be read, never to be fast.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cerlab.budget import poll
-from cerlab.errors import BadData, ResourceLimit, Unsupported
+from cerlab.errors import BadData, ResourceLimit, Unsupported, keywords_by_name
 from cerlab.flinkcep.pattern import (
+    Candidate,
     Contiguity,
     EventTest,
     FlinkPattern,
@@ -30,6 +33,7 @@ from cerlab.model.answer import Valuation
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.event import Event
 from cerlab.model.stream import check_order, clock_for
+from cerlab.predicates.truth import Key, partition_key
 
 MAX_PARTIAL = 20_000
 """Partial matches that the reference follows at once, at most."""
@@ -76,50 +80,110 @@ class Edge(NamedTuple):
     by: int = -1
 
 
-def flink_matches(pattern: FlinkPattern, events: Sequence[Event]) -> list[Valuation]:
+@keywords_by_name
+def flink_matches(
+    pattern: FlinkPattern,
+    events: Sequence[Event],
+    key_by: tuple[str, ...] = (),
+    until: int | str | None = None,
+) -> list[Valuation]:
     """Return the matches in the order in which FlinkCEP gives them out.
 
     A match is the events that each part took, by its name, from its first event to the one at which
-    it was found, which need not be taken. Raises `BadData` for an event without the attribute of
-    `within`, or earlier than the one before, and `ResourceLimit`.
+    it was found, which need not be taken. A sequence that ends with ``notFollowedBy`` is found when
+    time has passed: its match ends at the last event before. Keys have partial matches apart and
+    one clock. Events before `until` have all come; "end" says that none comes.
+
+    Raises `BadData` for an event without the attribute of `within`, or earlier than the one before,
+    and `ResourceLimit`.
     """
     check_ending(pattern)
-    partials, waiting, result = [Partial()], list[Valuation](), list[Valuation]()
-    times = _times(pattern, events)
+    times, result = _times(pattern, events), list[Valuation]()
+    by_key: dict[Key, _OfKey] = {}
     for i, t in enumerate(events):
         poll()
-        successors: list[Partial] = []
-        for partial in partials:
-            if times and partial.events and _is_timed_out(pattern, partial, times, i):
-                continue
-            more, matches = _advance(pattern, partial, t, i)
-            successors += more
-            waiting += matches
-        # skip strategies act after all partial matches have seen the event
-        partials, output, waiting = _apply_skip(pattern, successors, waiting)
-        result += output
-        if len(partials) > MAX_PARTIAL:
+        for each in by_key.values() if times else ():
+            result += each.expire(pattern, times, times[i])
+        if (key := partition_key(t, key_by)) is not None:
+            result += by_key.setdefault(key, _OfKey()).read(pattern, events, i)
+        if sum(len(each.partials) for each in by_key.values()) > MAX_PARTIAL + len(by_key):
             raise ResourceLimit(
                 "CER0698",
                 f"the reference of FlinkCEP follows up to {MAX_PARTIAL:,} partial matches",
                 hint="use a shorter stream",
             )
+    if times and until is not None:
+        for each in by_key.values():
+            result += each.expire(pattern, times, math.inf if until == "end" else until)
     return result
 
 
-def check_ending(pattern: FlinkPattern) -> None:
-    """Raise `Unsupported` for a sequence that ends with ``notFollowedBy``."""
+@dataclass(slots=True)
+class _OfKey:
+    """The partial matches of a key, the matches that a skip strategy holds, and the last event."""
+
+    partials: list[Partial] = field(default_factory=lambda: [Partial()])
+    waiting: list[Valuation] = field(default_factory=list)
+    last: int = -1
+
+    def expire(self, pattern: FlinkPattern, times: Sequence[int], now: Any) -> list[Valuation]:
+        """Drop what is too late at a time; return those that were to see no event until then."""
+        late = [p for p in self.partials if p.events and _is_timed_out(pattern, p, times, now)]
+        self.partials = [partial for partial in self.partials if partial not in late]
+        return [_valuation(p.events, self.last) for p in late if _is_pending(pattern, p)]
+
+    def read(self, pattern: FlinkPattern, events: Sequence[Event], i: int) -> list[Valuation]:
+        """Read an event of the key, and return the matches that are given out."""
+        successors: list[Partial] = []
+        for partial in self.partials:
+            more, matches = _advance(pattern, partial, Candidate(events, i, partial.events))
+            successors += more
+            self.waiting += matches
+        self.last = i
+        # skip strategies act after all partial matches have seen the event
+        self.partials, output, self.waiting = _apply_skip(pattern, successors, self.waiting)
+        return output
+
+
+def _is_pending(pattern: FlinkPattern, at: Partial) -> bool:
+    """Return whether a partial match waits for time to pass without an event."""
+    return _ends_by_time(pattern) and at.k == len(pattern.parts) - 1
+
+
+def _ends_by_time(pattern: FlinkPattern) -> bool:
     last = pattern.parts[-1]
-    if isinstance(last, NotPart) and last.anywhere:
-        message = "what ends with notFollowedBy is found when time has passed, not at an event"
-        raise Unsupported("CER0456", message, hint="let a part that takes an event be the last")
+    return isinstance(last, NotPart) and last.anywhere
 
 
-def _is_timed_out(pattern: FlinkPattern, at: Partial, times: Sequence[int], i: int) -> bool:
-    """Return whether an event comes too late for a partial match; at the width itself it does."""
+def check_ending(pattern: FlinkPattern) -> None:
+    """Raise `Unsupported` for a sequence that ends with ``notFollowedBy`` in a way not read.
+
+    FlinkCEP needs a window for it. After a loop or an optional part its partial matches may be in
+    another state than the one that waits, so that time passes without a match.
+    """
+    if not _ends_by_time(pattern):
+        return
+    before = pattern.parts[-2]
+    if pattern.window is None or pattern.window.width == 0:
+        why, hint = "without a window it is never found", 'append .within(10, "t")'
+    elif pattern.skip.to is not SkipTo.NO_SKIP:
+        why, hint = "a skip strategy does not act on it", "leave the skip strategy out"
+    elif pattern.parts[-1].gap is not None:
+        why, hint = "its window counts from the first event", 'append .within(10, "t") alone'
+    elif not isinstance(before, Part) or before.quantified or before.optional:
+        why = "it is read right after a part that takes one event"
+        hint = "let a part of one event, without a quantifier, come before it"
+    else:
+        return
+    message = f"what ends with notFollowedBy is found when time has passed: {why}"
+    raise Unsupported("CER0456", message, hint=hint)
+
+
+def _is_timed_out(pattern: FlinkPattern, at: Partial, times: Sequence[int], now: Any) -> bool:
+    """Return whether a time is too late for a partial match; at the width itself it is."""
     whole, gap = pattern.window, _gap(pattern, at)
-    return (whole is not None and 0 < whole.width <= times[i] - times[at.start]) or (
-        gap is not None and 0 < gap.width <= times[i] - times[at.events[-1][1]]
+    return (whole is not None and 0 < whole.width <= now - times[at.start]) or (
+        gap is not None and 0 < gap.width <= now - times[at.events[-1][1]]
     )
 
 
@@ -133,6 +197,8 @@ def _gap(pattern: FlinkPattern, at: Partial) -> Within | None:
     k = at.k
     while isinstance(part := pattern.parts[k], NotPart) and part.anywhere:
         k += 1
+        if k == len(pattern.parts):
+            return None
     by = pattern.parts[at.last]
     is_copied = isinstance(by, Part) and by.optional and any(_nots_before(pattern, at.last))
     if at.free or is_copied or (isinstance(part, Part) and (part.quantified or at.has_waited)):
@@ -160,7 +226,7 @@ def _times(pattern: FlinkPattern, events: Sequence[Event]) -> list[int]:
 
 
 def _advance(
-    pattern: FlinkPattern, partial: Partial, t: Event, i: int
+    pattern: FlinkPattern, partial: Partial, t: Candidate
 ) -> tuple[list[Partial], list[Valuation]]:
     """Return the partial matches and the matches that one partial match comes to at an event."""
     parts = pattern.parts
@@ -174,14 +240,14 @@ def _advance(
                 partial._replace(k=k, taken_here=count, has_waited=has_waited, free=free)
             )
         elif edge.action is Action.FINISH and partial.events:
-            matches.append(_valuation(partial.events, i))
+            matches.append(_valuation(partial.events, t.position))
         elif edge.action is Action.TAKE:
-            path = (*partial.events, (parts[edge.by].name, i))
+            path = (*partial.events, (parts[edge.by].name, t.position))
             after = Partial(edge.k, edge.taken_here, last=edge.by, events=path)
             if edge.k < len(parts):
                 partials.append(after)
             if _may_end(pattern, after, t):
-                matches.append(_valuation(path, i))
+                matches.append(_valuation(path, t.position))
     if any(edge.action is Action.STOP for edge in edges):
         partials = []
     return ([*partials, partial] if not partial.events else partials), matches
@@ -194,7 +260,7 @@ def _valuation(events: Sequence[tuple[str, int]], end: int) -> Valuation:
     return Valuation(events[0][1], end, labels)
 
 
-def _edges(pattern: FlinkPattern, at: Partial, t: Event) -> Iterator[Edge]:
+def _edges(pattern: FlinkPattern, at: Partial, t: Candidate) -> Iterator[Edge]:
     """Yield the actions that are possible at an event, nearest parts first."""
     if at.k == len(pattern.parts) or _is_withheld(pattern, at, t):
         return
@@ -203,7 +269,9 @@ def _edges(pattern: FlinkPattern, at: Partial, t: Event) -> Iterator[Edge]:
         k=at.k + 1, taken_here=0, has_waited=False, free=_is_free(pattern, at, t)
     )
     if isinstance(part, NotPart):
-        if part.anywhere:  # it is in the stops of what follows
+        if part.anywhere and at.k + 1 == len(pattern.parts):
+            yield Edge(Action.STOP) if part.test.holds(t) else Edge(Action.IGNORE, at.k)
+        elif part.anywhere:  # it is in the stops of what follows
             yield from _edges(pattern, following, t)
         elif part.test.holds(t):
             yield Edge(Action.STOP)
@@ -224,7 +292,7 @@ def _edges(pattern: FlinkPattern, at: Partial, t: Event) -> Iterator[Edge]:
         yield from _edges(pattern, following, t)
 
 
-def _is_withheld(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
+def _is_withheld(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
     """Return whether a greedy part before withholds the event.
 
     It could take it, so nothing else may.
@@ -241,7 +309,7 @@ def _is_withheld(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
     return _takes(part, t) and not (is_skipped and any(_nots_before(pattern, j)))
 
 
-def _is_free(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
+def _is_free(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
     """Return whether a greedy part hands an event on that ends it; it withholds nothing then."""
     part = pattern.parts[at.k]
     if isinstance(part, NotPart):
@@ -256,11 +324,11 @@ def _after_taking(part: Part, k: int, count: int) -> tuple[int, int]:
     return k, count + 1 if part.hi is not None else min(count + 1, part.lo)
 
 
-def _takes(part: Part, t: Event) -> bool:
+def _takes(part: Part, t: Candidate) -> bool:
     return part.test.holds(t) and not (part.until is not None and part.until.holds(t))
 
 
-def _ignores(part: Part, count: int, t: Event) -> bool:
+def _ignores(part: Part, count: int, t: Candidate) -> bool:
     """Contiguity: before the first event that of the part, then the inner one, until the stop."""
     if count and part.until is not None and part.until.holds(t):
         return False
@@ -309,7 +377,7 @@ def _nots_before(pattern: FlinkPattern, k: int) -> Iterator[tuple[int, NotPart]]
             return
 
 
-def _may_end(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
+def _may_end(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
     """Return whether nothing more is needed.
 
     FlinkCEP asks this of the event that was taken last.
@@ -322,7 +390,7 @@ def _may_end(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
     following = at._replace(k=at.k + 1, taken_here=0)
     if isinstance(part, NotPart):
         last = at.k + 1 == len(pattern.parts)
-        passes = part.anywhere or (not last and not part.test.holds(t))
+        passes = not last and (part.anywhere or not part.test.holds(t))
         return passes and _may_end(pattern, following, t)
     return _may_leave(part, at.taken_here) and _may_end(pattern, following, t)
 

@@ -30,7 +30,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.clauses import AttributeWindow
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import On
+from cerlab.predicates.condition import Correlation, On, alternatives, atomics
 
 MAX_NODES = 2_000
 """The limit on the nodes of a formula: optional parts are written out, with and without each."""
@@ -61,7 +61,7 @@ class _Prefix:
     """Whether some of `away` are of ``notFollowedBy``."""
 
 
-def flink_query(pattern: FlinkPattern) -> CeqlQuery:
+def flink_query(pattern: FlinkPattern, key_by: tuple[str, ...] = ()) -> CeqlQuery:
     """Return the query whose answers are the matches; raise `Unsupported` without such a query.
 
     Times are whole numbers: FlinkCEP's window excludes what CEL's window of one less includes.
@@ -71,6 +71,11 @@ def flink_query(pattern: FlinkPattern) -> CeqlQuery:
         raise _no_cel(f"{pattern.skip.to.value} prunes by matches, CEL gives all")
     _check_labels(pattern)
     _check_gaps(pattern)
+    _check_comparisons(pattern)
+    partition = (key_by,) if key_by else ()
+    last = pattern.parts[-1]
+    if isinstance(last, NotPart) and last.anywhere:
+        return CeqlQuery(_without_event(pattern, last), partition=partition)
     prefixes = [_Prefix()]
     for k, part in enumerate(pattern.parts):
         if isinstance(part, NotPart):
@@ -81,12 +86,53 @@ def flink_query(pattern: FlinkPattern) -> CeqlQuery:
             prefixes = [_withhold(pattern, k, part, prefix) for prefix in (*without_part, *after)]
     matches = [formula for prefix in prefixes for formula in _matches_of(prefix)]
     formula = reduce(cel.Or, matches)
+    for part in pattern.parts:
+        if part.test.compared is not None:
+            formula = cel.Filter(formula, part.test.compared)
     if cel.size(formula) > MAX_NODES:
         raise _no_cel("the formula is too long; use smaller bounds")
     window = pattern.window
     if window is None:
-        return CeqlQuery(formula)
-    return CeqlQuery(formula, window=_inclusive(window))
+        return CeqlQuery(formula, partition=partition)
+    return CeqlQuery(formula, partition=partition, window=_inclusive(window))
+
+
+def _without_event(pattern: FlinkPattern, absent: NotPart) -> cel.Formula:
+    """Return an event, and time without another: FlinkCEP's window is from the first event on."""
+    first, *others = pattern.parts
+    if len(others) > 1 or not isinstance(first, Part) or pattern.window is None:
+        raise _no_cel("a final notFollowedBy waits from the first event, WAIT from the last one")
+    once = _once(first)
+    waiting = cel.Wait(once, _inclusive(pattern.window))
+    rival = _filter(cel.Atom(absent.test.type), absent.test.type, absent.test)
+    if absent.test.type == first.test.type:
+        # The interval begins with the event itself, which is not the event after it.
+        rival = cel.Seq(once, rival)
+    return cel.Unless(waiting, rival)
+
+
+def _check_comparisons(pattern: FlinkPattern) -> None:
+    """Refuse an iterative condition that a gap would have to test, or that counts its own events.
+
+    FILTER tests the events that were taken; what was left out is NOT(..), which reads one event.
+    """
+    for part in pattern.parts:
+        if part.test.compared is None:
+            continue
+        if isinstance(part, NotPart):
+            raise _no_cel("a negative part with a condition on earlier events")
+        if part.contiguity is Contiguity.RELAXED:
+            raise _no_cel("followedBy skips by a condition on earlier events; write followedByAny")
+        if part.greedy or (part.quantified and part.inner is Contiguity.RELAXED and part.hi != 1):
+            words = "a loop skips by a condition on earlier events; write allowCombinations"
+            raise _no_cel(words)
+        if part.quantified and part.hi != 1 and len(alternatives(part.test.compared)) > 1:
+            # FILTER decides an OR for all events of a label together, FlinkCEP for each event.
+            raise _no_cel("an OR of conditions on earlier events in a loop")
+        for each in atomics(part.test.compared):
+            groups = each.operands if isinstance(each, Correlation) else ()
+            if any(isinstance(x, pred.OfGroup) and x.label == part.name for x in groups):
+                raise _no_cel(f"a group of the events of {part.name} up to each of them")
 
 
 def _inclusive(window: Within) -> AttributeWindow:

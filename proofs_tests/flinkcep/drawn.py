@@ -49,6 +49,51 @@ def _with_next_parts(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
     return pattern
 
 
+def random_compared_pattern(rng: Random) -> FlinkPattern:
+    """A part and one or two more, with conditions on earlier events; or a part and then no event.
+
+    FlinkNfa does not read these.
+    """
+    pattern = _where(rng, begin("p0", rng.choice(TYPES)))
+    if rng.random() < 0.2:
+        absent = pattern.notFollowedBy("n1", rng.choice(TYPES))
+        return _where(rng, absent).within(rng.choice((1, 2, 2, 3, 4)), "t")
+    pattern = _with_loop(rng, pattern)
+    for i in range(1, rng.choice((2, 2, 3))):
+        before = rng.choice([part.name for part in pattern.parts])
+        how = rng.choice(
+            (pattern.next, pattern.followedBy, pattern.followedByAny, pattern.followedByAny)
+        )
+        pattern = how(f"p{i}", rng.choice(TYPES))
+        own = f"p{i}.v {rng.choice(('<', '<=', '>=', '!='))} {before}.v"
+        pattern = pattern.where(own)
+        if rng.random() < 0.3:
+            pattern = pattern.or_(f"p{i}.v = {before}.v")
+        is_loop = rng.random() < 0.5
+        if is_loop and rng.random() < 0.5:
+            pattern = pattern.where(f"p{i}.v >= PREV(p{i}.v)")
+        pattern = _with_loop(rng, pattern) if is_loop else pattern
+    return pattern.within(rng.randrange(2, 8), "t") if rng.random() < 0.2 else pattern
+
+
+def _with_loop(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
+    if rng.random() < 0.4:
+        return pattern
+    many = pattern.oneOrMore() if rng.random() < 0.5 else pattern.times(1, rng.choice((2, 3)))
+    if rng.random() < 0.9:  # the rest is refused where a condition reads earlier events
+        many = many.consecutive() if rng.random() < 0.4 else many.allowCombinations()
+    return many.optional() if rng.random() < 0.15 else many
+
+
+def with_keys(rng: Random, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The events with one of two keys, few of them without one."""
+    for event in events:
+        event["v"] = rng.choice((0, 1, 1, 2, 3))
+        if rng.random() < 0.95:
+            event["k"] = rng.choice((1, 1, 2))
+    return events
+
+
 def _where(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
     return pattern.where("v > 0") if rng.random() < 0.25 else pattern
 

@@ -12,10 +12,15 @@ import pytest
 import cerlab
 from cerlab import Unsupported
 from cerlab import flinkcep as flink
-from cerlab.flinkcep import FlinkPattern, begin
+from cerlab.flinkcep import FlinkPattern, begin, semantics
 from cerlab.flinkcep import translation as compiled
 from cerlab.flinkcep.pattern import SkipTo
-from proofs_tests.flinkcep.drawn import random_flink_pattern, random_flink_stream
+from proofs_tests.flinkcep.drawn import (
+    random_compared_pattern,
+    random_flink_pattern,
+    random_flink_stream,
+    with_keys,
+)
 from proofs_tests.mutants.driver import Judge, kills, mutant, on_rows, on_seeds
 from proofs_tests.suite import Suite
 
@@ -54,6 +59,41 @@ def agree(rng: Random) -> bool:
 
 def test_the_answers_are_the_matches(suite: Suite) -> None:
     suite.run(agree, deep_count=2_000)
+
+
+def agree_by_key(rng: Random) -> bool:
+    """Comparisons with earlier events, absence to the end of a window, keys and a promised time."""
+    while True:
+        pattern, key_by = random_compared_pattern(rng), rng.choice(((), "k", "k"))
+        try:
+            query = flink.to_cel(pattern, key_by=key_by)
+        except Unsupported:
+            continue
+        break
+    has_matches = False
+    for _ in range(2):
+        stream = with_keys(rng, random_flink_stream(rng, pattern, 7))
+        last = stream[-1]["t"] if stream else 0
+        until = (
+            rng.choice((None, "end", last, last + 1, last + 2))
+            if "notFollow" in str(pattern)
+            else None
+        )
+        matches = flink.matches(pattern, stream, key_by=key_by, until=until)
+        answers = cerlab.valuations(query, stream, evaluator="reference", until=until)
+        assert events_of_parts(pattern, answers) == events_of_parts(pattern, matches), (
+            str(pattern),
+            query,
+            stream,
+            until,
+        )
+        has_matches |= bool(matches)
+    return has_matches
+
+
+@pytest.mark.filterwarnings("ignore::cerlab.AnswerWarning")
+def test_the_answers_by_key_are_the_matches(suite: Suite) -> None:
+    suite.run(agree_by_key, deep_count=2_000)
 
 
 def test_most_patterns_are_cel(suite: Suite) -> None:
@@ -137,6 +177,23 @@ SAYS = [
     ),
     (A.oneOrMore().consecutive().greedy().followedByAny("B"), "A:+ : (B OR NOT(A):+ : B)"),
     (A.oneOrMore().consecutive().until("A", "v > 1"), "(A FILTER A[NOT v > 1]):+"),
+    (A.notFollowedBy("N").within(10, "t"), "(A WAIT 9 [t]) UNLESS N"),
+    (
+        begin("a", "A").notFollowedBy("n", "A").within(10, "t"),
+        "(A AS a WAIT 9 [t]) UNLESS (A AS a ; A)",
+    ),
+    (A.followedByAny("B").where("B.v > A.v"), "A ; B FILTER B.v > A.v"),
+    (A.next("B").where("B.v > A.v").where("v < 9"), "A : B FILTER (B.v > A.v AND B[v < 9])"),
+    (A.next("B").where("v < 9").or_("B.v > A.v"), "A : B FILTER (B[v < 9] OR B.v > A.v)"),
+    (
+        begin("a", "A")
+        .oneOrMore()
+        .allowCombinations()
+        .where("v > 0")
+        .next("B")
+        .where("B.v > MAX(a.v)"),
+        "(A AS a FILTER a[v > 0])+ : B FILTER B.v > MAX(a.v)",
+    ),
 ]
 
 
@@ -183,7 +240,24 @@ REFUSALS = [
     (A.notNext("n", "B").notNext("N").next("b", "B"), "may be both n and b"),
     (A.notFollowedBy("n", "C").next("B").optional().next("c", "C"), "both n and c"),
     (A.oneOrMore().until("A"), "all that the part takes"),
-    (A.notFollowedBy("N"), "when time has passed"),
+    (A.notFollowedBy("N"), "when time has passed: without a window"),
+    (A.notFollowedBy("N").within(0, "t"), "without a window"),
+    (A.notFollowedBy("N").within(5, "t", PREVIOUS), "without a window"),
+    (A.notFollowedBy("N").within(5, "t").after("skipToNext"), "a skip strategy does not act"),
+    (A.oneOrMore().notFollowedBy("N").within(5, "t"), "a part that takes one event"),
+    (A.notNext("M").notFollowedBy("N").within(5, "t"), "a part that takes one event"),
+    (A.next("B").notFollowedBy("N").within(5, "t"), "waits from the first event"),
+    (A.followedBy("B").where("B.v > A.v"), "followedBy skips by a condition"),
+    (A.next("B").where("B.v > A.v").oneOrMore(), "a loop skips by a condition"),
+    (A.notNext("N").where("N.v > A.v").next("B"), "a negative part with a condition"),
+    (
+        A.next("B").where("B.v > A.v").or_("B.v = A.v").oneOrMore().consecutive(),
+        "an OR of conditions on earlier events in a loop",
+    ),
+    (
+        A.next("B").where("B.v > AVG(B.v)").oneOrMore().consecutive(),
+        "a group of the events of B up to each",
+    ),
 ]
 
 
@@ -194,6 +268,7 @@ def test_what_cel_has_no_word_for(pattern: FlinkPattern, why: str) -> None:
 
 
 WITH_GAP, BODY, INCLUSIVE = compiled._with_gap, compiled._body, compiled._inclusive
+WITHOUT = compiled._without_event
 
 
 def first_may_be_any(left: Any, away: Any, at_once: Any, right: Any) -> Any:
@@ -216,12 +291,23 @@ def hands_over(pattern: Any, k: int, part: Any, prefix: Any) -> Any:
     return prefix
 
 
+def one_event_longer(pattern: Any, absent: Any) -> Any:
+    return WITHOUT(
+        replace(pattern, window=replace(pattern.window, width=pattern.window.width + 1)), absent
+    )
+
+
 AGREEMENT: Judge = on_seeds(agree, 1_500)
+BY_KEY: Judge = on_seeds(agree_by_key, 1_500)
 TABLE: Judge = on_rows(lambda row: _says(*row), SAYS)
 MUTANTS = [
     mutant(AGREEMENT, compiled, "_withhold", hands_over),
     mutant(AGREEMENT, compiled, "_inclusive", inclusive),
     mutant(AGREEMENT, compiled, "_check_gaps", lambda pattern: None, id="no-gap-refused"),
+    mutant(BY_KEY, compiled, "_check_comparisons", lambda pattern: None, id="no-gap-compares"),
+    mutant(BY_KEY, compiled, "_without_event", one_event_longer),
+    mutant(BY_KEY, semantics, "_is_pending", lambda pattern, at: False, id="nothing-by-time"),
+    mutant(BY_KEY, semantics, "partition_key", lambda t, keys: (), id="one-key"),
     mutant(TABLE, compiled, "_with_gap", first_may_be_any),
     mutant(TABLE, compiled, "_body", one_too_few),
     mutant(TABLE, compiled, "_body", not_away),
