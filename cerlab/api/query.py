@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 from cerlab import io
 from cerlab.api.answers import Matches
 from cerlab.api.sessions import AggregateSession, RowSession, Session
-from cerlab.compile.pattern import Language, Logic, Pattern, QueryInput, as_pattern
+from cerlab.compile.pattern import (
+    Language,
+    Logic,
+    Pattern,
+    QueryInput,
+    as_pattern,
+    is_formula,
+)
 from cerlab.computed import cached_property
 from cerlab.errors import keywords_by_name, refuse_misspelt
 from cerlab.evaluate.aggregates import Aggregates, request_of
@@ -226,15 +233,16 @@ class Query(Pattern):
 def parse_query(text: str, schema: Schema | str | None = None) -> Query:
     """Read a CEQL query; ``CREATE STREAM`` before it, or `schema`, declares what it may use.
 
-    Parts without effect give a `CerlabWarning`. Raises `QuerySyntaxError`, `IllFormed`,
-    `TypeMismatch` and `ResourceLimit`, each with its place.
+    A formula alone is ``SELECT *`` of it. Parts without effect give a `CerlabWarning`. Raises
+    `QuerySyntaxError`, `IllFormed`, `TypeMismatch` and `ResourceLimit`, each with its place.
 
     >>> parse_query("select * where A as x; B within 3 events")
     SELECT *
     WHERE A AS x ; B
     WITHIN 3 EVENTS
     """
-    return as_query(text, as_schema(schema), language="ceql")
+    language: Language | None = None if is_formula(text) else "ceql"
+    return as_query(text, as_schema(schema), language=language)
 
 
 def as_query(

@@ -24,6 +24,7 @@ from cerlab.compile.waiting import Labels, labels_of_body, labels_of_whole, wait
 from cerlab.computed import cached_property
 from cerlab.display import Drawable
 from cerlab.errors import (
+    CerlabError,
     CerlabWarning,
     IllFormed,
     ResourceLimit,
@@ -332,18 +333,28 @@ class Pattern(Drawable, Immutable):
     @property
     def vcea(self) -> Vcea:
         """The automaton with labels (CORE App. A.1)."""
-        return self.plan.vcea
+        return self._shown.vcea
 
     @property
     def cea(self) -> IntervalCea:
         """The automaton with marks (CORE Sec. 3)."""
-        return self.plan.cea
+        return self._shown.cea
+
+    @property
+    def _shown(self) -> Plan:
+        """The plan; raises `Unsupported` with what there is to look at in place of an automaton."""
+        try:
+            return self.plan
+        except Unsupported as error:
+            if self.machine_kind == "registers":
+                error.hint = "query.srt is the transducer of this query"
+            raise
 
     @cached_property
     def det(self) -> DeterministicCea:
         """The I/O-deterministic automaton, as far as streams have needed it yet."""
-        machine = self.machine
-        return machine if isinstance(machine, DeterministicCea) else DeterministicCea(self.cea)
+        cea = self.cea
+        return self.machine if isinstance(self.machine, DeterministicCea) else DeterministicCea(cea)
 
     @cached_property
     def machine(self) -> Machine:
@@ -483,6 +494,21 @@ def _row_pattern_error() -> Unsupported:
         "this is a row pattern, and MATCH_RECOGNIZE is evaluated on the rows of a table",
         hint="cerlab.match_recognize(text, table) takes the clause, cerlab.sql the SQL around it",
     )
+
+
+def is_formula(text: object) -> bool:
+    """Return whether a text is a formula alone.
+
+    >>> is_formula("A ; B"), is_formula("SELECT * WHERE A"), is_formula("SELCT * WHERE A")
+    (True, False, False)
+    """
+    if not isinstance(text, str) or _CEQL.match(text):
+        return False
+    try:
+        parse_cel(text)
+    except CerlabError:
+        return False
+    return True
 
 
 def any_pattern(

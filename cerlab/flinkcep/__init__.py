@@ -35,6 +35,11 @@ __all__ = [
     "to_cel",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 OTHER = "X"
 """The type of an event that no part takes, in the streams of `difference`."""
 

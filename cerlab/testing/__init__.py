@@ -141,6 +141,11 @@ __all__ = [
     "with_limit",
 ]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 Language: TypeAlias = Literal["cel", "family", "so", "fo", "fo-binary"]
 
 LANGUAGES = ("cel", "family", "so", "fo", "fo-binary")

@@ -11,7 +11,7 @@
 from cerlab.viz import deterministic, formulas, machines, tecs
 from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import EdgeKind, Graph, NodeKind, alt_text, graph_of
-from cerlab.viz.networks import from_networkx, to_networkx
+from cerlab.viz.networks import from_networkx, plain_networkx, to_networkx
 from cerlab.viz.render import drawing, svg, to_graphviz
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "from_networkx",
     "graph_of",
     "machines",
+    "plain_networkx",
     "svg",
     "tecs",
     "to_graphviz",

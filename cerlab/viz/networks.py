@@ -7,13 +7,18 @@ names of `cerlab.viz.graph` (``n0``). The order of edges is their attribute ``in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
+from enum import Enum
 from typing import Any
 
 from cerlab.automata.automaton import Automaton, EmptyMove
 from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.errors import BadData, needed
 from cerlab.logic.gcq import Atom, Gcq
+from cerlab.predicates import condition as conditions
+from cerlab.predicates import syntax as predicates
+from cerlab.predicates.text import predicate_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS
 from cerlab.viz.graph import EdgeKind, NodeKind, graph_of
 from cerlab.viz.machines import NAMES
@@ -48,6 +53,39 @@ def to_networkx(value: object) -> Any:
             network.add_edge(name[edge.source], name[edge.target], **parts)
     network.remove_nodes_from([name[n.id] for n in graph.nodes if n.kind is NodeKind.TABLE])
     return network
+
+
+def plain_networkx(value: object) -> Any:
+    """Return the graph of `to_networkx` with texts, numbers and truth values for attributes.
+
+    `write_graphml`, `write_gml`, `write_gexf` and JSON take these. Parts that are None are left
+    out. `from_networkx` does not read the graph. Raises as `to_networkx`.
+    """
+    network = to_networkx(value)
+    nodes = (parts for _, parts in network.nodes(data=True))
+    edges = (parts for _, _, parts in network.edges(data=True))
+    for parts in (network.graph, *nodes, *edges):
+        plain = {name: _plain(part) for name, part in parts.items() if part is not None}
+        parts.clear()
+        parts.update(plain)
+    return network
+
+
+def _plain(part: Any) -> bool | int | float | str:
+    """Return a part as a value that every format of graphs holds."""
+    if isinstance(part, bool | int | float | str):
+        return part
+    if isinstance(part, Enum):
+        return str(part.value)
+    if isinstance(part, set | frozenset):
+        return ", ".join(sorted(str(_plain(each)) for each in part))
+    if isinstance(part, Mapping):
+        return ", ".join(f"{name}: {_plain(each)}" for name, each in part.items())
+    # predicates are named tuples or data classes; other sequences are lists of parts
+    if isinstance(part, list | tuple) and not hasattr(part, "_fields"):
+        return ", ".join(str(_plain(each)) for each in part)
+    is_test = type(part).__module__ in (predicates.__name__, conditions.__name__)
+    return predicate_text(part) if is_test else str(part)
 
 
 def from_networkx(network: Any) -> Any:

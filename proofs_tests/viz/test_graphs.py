@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,7 +18,7 @@ from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.compile.foundations import focel_to_epsilon_cea
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.testing import random_formula, random_sremo
-from cerlab.viz import EdgeKind, NodeKind, alt_text, graph_of, to_networkx
+from cerlab.viz import EdgeKind, NodeKind, alt_text, graph_of, plain_networkx, to_networkx
 from cerlab.viz.deterministic import cubes, guard_words
 from proofs_tests.dqe.cases import random_gcq
 from proofs_tests.io.machine_cases import exact
@@ -76,6 +79,47 @@ def test_conjunctive_queries_come_back(suite: Suite) -> None:
         return len(query.atoms) > 1
 
     suite.run(case, deep_count=2_000)
+
+
+FORMATS: dict[str, Callable[[Any, Any], object]] = {
+    "graphml": nx.write_graphml,
+    "gml": nx.write_gml,
+    "gexf": nx.write_gexf,
+    "json": lambda graph, file: json.loads(json.dumps(nx.node_link_data(graph))),
+}
+"""The functions of networkx that write a graph."""
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_networkx_writes_the_graph_of_every_value(
+    suite: Suite, format: str, tmp_path: Path
+) -> None:
+    def case(rng: Random) -> bool:
+        kinds = (random_value, random_srt, random_epsilon_srt, random_gcq, _epsilon_cea)
+        value: Any = rng.choice((*kinds, random_sremo, random_formula, _machine))(rng)
+        graph = plain_networkx(value)
+        FORMATS[format](graph, tmp_path / "graph")
+        assert len(graph) == len(to_networkx(value))
+        return len(graph) > 1
+
+    suite.run(case, deep_count=2_000)
+
+
+def _machine(rng: Random) -> Any:
+    query = cerlab.parse_query(rng.choice(("SELECT * WHERE A ; B", "SELECT MAX * WHERE A+ ; B")))
+    list(query.run([{"type": rng.choice("AB")} for _ in range(4)]))
+    return query.machine
+
+
+def test_plain_attributes_are_texts() -> None:
+    graph: Any = plain_networkx(A_THEN_B.vcea)
+    assert graph.get_edge_data(0, 1)[0] == {
+        "text": "type = 'A' / {A}",
+        "kind": "take",
+        "index": 2,
+        "predicate": "type = 'A'",
+        "labels": "A",
+    }
 
 
 def test_the_picture_of_a_conjunctive_query() -> None:

@@ -219,7 +219,7 @@ def _of_whole(text: str, before: str, rest: str) -> str:
     if re.fullmatch(r"(?i)\s*(?:where|pattern|match|find)", before):
         return "begin with SELECT * WHERE"
     if not before and re.match(_FORMULA, rest):
-        return "begin with SELECT * WHERE; cerlab.parse_formula reads a formula alone"
+        return "begin with SELECT * WHERE; cerlab.parse_formula says what a formula alone lacks"
     return ""
 
 
