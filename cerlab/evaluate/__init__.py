@@ -16,6 +16,7 @@ from cerlab.evaluate.physical import (
     names_that_take,
     remark_on_waiting,
     remarks_on_waits,
+    why_in_python,
 )
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.model.answer import ComplexEvent, Valuation
@@ -63,10 +64,10 @@ def answers_of(
         error.hint = f"evaluators that take it: {', '.join(takers())}"
         raise
     except ResourceLimit as error:
-        _name_takers(error, takers(), name)
+        _name_takers(pattern, error, takers(), name)
         raise
     # a generator around the answers costs a step for each of them
-    return answers if name in _FAST else _each(answers, takers, name)
+    return answers if name in _FAST else _each(pattern, answers, takers, name)
 
 
 def valuations_of(pattern: AnyPattern, stream: Stream, name: str = AUTO) -> Iterator[Valuation]:
@@ -85,9 +86,9 @@ def valuations_of(pattern: AnyPattern, stream: Stream, name: str = AUTO) -> Iter
             error.hint = f"evaluators that give its labels: {', '.join(givers())}"
         raise
     except ResourceLimit as error:
-        _name_takers(error, givers(), name)
+        _name_takers(pattern, error, givers(), name)
         raise
-    return answers if name in _FAST else _each(answers, givers, name)
+    return answers if name in _FAST else _each(pattern, answers, givers, name)
 
 
 _LABELLING = ("reference", "automaton", "compiled", "registers")
@@ -97,17 +98,23 @@ _FAST = ("tecs", "compiled")
 """The evaluators whose limits name no other one."""
 
 
-def _each(answers: Iterable[T], takers: Callable[[], Sequence[str]], name: str) -> Iterator[T]:
+def _each(
+    pattern: AnyPattern, answers: Iterable[T], takers: Callable[[], Sequence[str]], name: str
+) -> Iterator[T]:
     try:
         yield from answers
     except ResourceLimit as error:
-        _name_takers(error, takers(), name)
+        _name_takers(pattern, error, takers(), name)
         raise
 
 
-def _name_takers(error: ResourceLimit, takers: Sequence[str], name: str) -> None:
+def _name_takers(
+    pattern: AnyPattern, error: ResourceLimit, takers: Sequence[str], name: str
+) -> None:
     """Let the hint of a limit name only evaluators that take the pattern, and another one."""
     named = set(re.findall(r'evaluator="(\w+)"', error.hint))
     if named - {*takers, "auto"} or name in named:
         others = [each for each in takers if each not in ("reference", name)]
         error.hint = f'use evaluator="{others[0]}"' if others else "use a shorter stream"
+        if not others and error.code == "CER0603" and (why := why_in_python(pattern)):
+            error.hint = f"no other evaluator takes the query: {why}; use a shorter stream"

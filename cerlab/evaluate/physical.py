@@ -34,9 +34,10 @@ from cerlab.evaluate.runs import Growing, Replay
 from cerlab.evaluate.separation import warn_of_pairs
 from cerlab.evaluate.tested import CompiledFilters, FilteredAnswers
 from cerlab.evaluate.throttled import throttled
-from cerlab.logic.cel.syntax import waits
+from cerlab.logic.cel.syntax import Filter, subformulas, waits
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.stream import Stream, TimeAxis
+from cerlab.predicates.condition import Correlation, atomics
 from cerlab.predicates.text import predicate_text
 
 EvaluatorName: TypeAlias = Literal[
@@ -106,7 +107,17 @@ def compiled(pattern: AnyPattern) -> Compiled:
 def _compiled(pattern: AnyPattern) -> Compiled:
     if pattern.waits is not None:
         return CompiledWaits(pattern)
+    if pattern.machine_kind is None and _compares_labels(pattern):
+        CompiledRuns(pattern)  # registers refuse it, by the reason that an automaton lacks
     return CompiledRuns(pattern) if pattern.machine_kind == "registers" else CompiledTecs(pattern)
+
+
+def _compares_labels(pattern: AnyPattern) -> bool:
+    """Return whether a filter of a query compares two labels or more."""
+    formula = pattern.ast.formula if isinstance(pattern, Pattern) else None
+    filters = (psi for psi in subformulas(formula) if isinstance(psi, Filter)) if formula else ()
+    tests = (each for psi in filters for each in atomics(psi.condition))
+    return any(isinstance(each, Correlation) and len(each.labels) > 1 for each in tests)
 
 
 def _tecs(pattern: AnyPattern) -> Evaluator:

@@ -21,7 +21,7 @@ from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.library import ALIASES, FUNCTIONS
 from cerlab.rows.syntax import ill_formed, unsupported
-from cerlab.rows.tokens import CALL, LITERAL, MODE, canonical
+from cerlab.rows.tokens import CALL, LITERAL, MODE, back_quote_hint, canonical
 
 MAX_DEPTH = 200
 """The deepest expression that is read; a chain of n operators is n deep."""
@@ -247,7 +247,8 @@ class ExpressionBuilder:
             case exp.Extract():
                 hint = "EXTRACT(EPOCH FROM d) has seconds"
                 raise unsupported(f"EXTRACT({node.name} ..)", self._place(node), hint)
-        raise unsupported(_construct_name(node), self._place(node))
+        name = _construct_name(node)
+        raise unsupported(name, self._place(node), CONSTRUCT_HINTS.get(name, ""))
 
     def _sides(self, node: exp.Expr) -> tuple[ex.Expression, ex.Expression]:
         return self._build(node.this), self._build(node.args["expression"])
@@ -350,7 +351,10 @@ class ExpressionBuilder:
         Raises `Unsupported` for other expressions, `IllFormed` (`unknown-variable`).
         """
         if not isinstance(node, exp.Column) or node.is_star or node.args.get("db") is not None:
-            raise unsupported(f"an expression in {clause}", place, "name a column")
+            hint = "name a column"
+            if clause == "SELECT":
+                hint = f"write MEASURES {node.sql()} AS x, and SELECT x"
+            raise unsupported(f"an expression in {clause}", place, hint)
         table = node.args.get("table")
         if table is not None and canonical(table) not in self.inputs:
             message = f"'{canonical(table)}' does not name the table"
@@ -372,7 +376,8 @@ class ExpressionBuilder:
             return ex.MatchNumber()
         if name == "CLASSIFIER":
             return self._classifier(node)
-        raise unsupported(f"the function {name}", self._place(node), nearest(name, _CALLS))
+        hint = CONSTRUCT_HINTS.get(name) or nearest(name, _CALLS)
+        raise unsupported(f"the function {name}", self._place(node), hint)
 
     def _classifier(self, node: exp.Anonymous) -> ex.Classifier:
         self._count(node, 0, 1)
@@ -456,8 +461,20 @@ _CONSTRUCTS: dict[type[exp.Expr], str] = {
 }
 
 
+CONSTRUCT_HINTS = {
+    "LAG": "write PREV(v), or PREV(v, 2) for two rows before",
+    "LEAD": "write NEXT(v), or NEXT(v, 2) for two rows after",
+    "IN (SELECT ..)": "write the values: v IN (1, 2)",
+    "DISTINCT": "a query of CEL counts different values: write "
+    "SELECT * WHERE MAX(A+ AS a WITHIN 5 MINUTES) FILTER COUNT(DISTINCT a.user) >= 3",
+}
+"""Hints for functions and constructs of SQL that row patterns lack, by their names."""
+
+
 def _construct_name(node: exp.Expr) -> str:
     """Return the name of an unsupported SQL construct, for an error."""
+    if isinstance(node, exp.In) and node.args.get("query") is not None:
+        return "IN (SELECT ..)"
     return _CONSTRUCTS.get(type(node), type(node).__name__.upper())
 
 
@@ -572,6 +589,8 @@ class _PatternBuilder(Transformer[Any, Any]):
 def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
     if text[at : at + 1] in ("*", "+", "?", "{"):
         return "a quantified pattern can be quantified again in parentheses only: (A*)+"
+    if hint := back_quote_hint(text, at):
+        return hint
     if not text.strip():
         return "the empty pattern is written (), so PATTERN (()) has no row"
     return ""

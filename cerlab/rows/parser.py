@@ -78,7 +78,8 @@ def _before(cursor: Cursor) -> _OuterQuery:
     """Read ``SELECT items FROM name [AS alias]``."""
     cursor.need_words("SELECT")
     if cursor.take_words("DISTINCT"):
-        raise unsupported("SELECT DISTINCT", cursor.place(-1))
+        hint = "leave DISTINCT out: each match is one row, and PARTITION BY keeps keys apart"
+        raise unsupported("SELECT DISTINCT", cursor.place(-1), hint)
     items = None
     if not cursor.take_sign(TokenType.STAR):
         items = cursor.comma_list(

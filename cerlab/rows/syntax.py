@@ -411,7 +411,11 @@ def _keys(query: RowPattern) -> Iterator[ex.Column]:
 def duplicate(name: str, place: SourcePlace | None) -> Exception:
     """Return the error `duplicate-column`."""
     message = f"two columns of the result are called '{name}' (case aside)"
-    return ill_formed("duplicate-column", message, place, "name the measure by another AS")
+    hint = (
+        f"name the measure by another AS, such as AS {name}_2: the result has all keys, and with "
+    )
+    hint += "ALL ROWS PER MATCH all columns of the input"
+    return ill_formed("duplicate-column", message, place, hint)
 
 
 def _check_within(query: RowPattern) -> None:

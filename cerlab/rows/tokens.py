@@ -6,6 +6,7 @@ than comparisons, as in PostgreSQL and DuckDB; RUNNING and FINAL stand before ca
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
@@ -253,10 +254,22 @@ def syntax_error(tokens: list[Token], text: str, at: int, *expected: str) -> Que
         token = tokens[at]
         place = place_at(text, token.start, token.end - token.start + 1)
         message = f"unexpected '{text[token.start : token.end + 1]}'"
+        hint = back_quote_hint(text, token.start)
     else:
         place = place_at(text, len(text.rstrip()), 1)
         message = "the text ends too early" if text.strip() else "the text is empty"
-    return QuerySyntaxError("CER0101", message, place=place, expected=expected)
+        hint = ""
+    return QuerySyntaxError("CER0101", message, place=place, expected=expected, hint=hint)
+
+
+def back_quote_hint(text: str, at: int) -> str:
+    """Return the hint for a name in back-quotes, as MySQL and CEQL write it, at or before a place.
+
+    >>> back_quote_hint("DEFINE B AS `v` > 1", 13)
+    'write the name in double quotes: "v"'
+    """
+    quoted = re.compile(r"`([^`]+)`?").match(text, at - (text[:at].endswith("`")))
+    return f'write the name in double quotes: "{quoted[1]}"' if quoted else ""
 
 
 MAX_NESTING = 100

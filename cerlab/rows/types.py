@@ -17,6 +17,7 @@ from cerlab.rows import syntax as rp
 from cerlab.rows.kinds import NUMBERS, Kind, TypeRule, WrongKind, common, comparable
 from cerlab.rows.library import LIBRARY, application
 from cerlab.rows.syntax import RowPattern, duplicate, ill_formed, mismatch, place_of
+from cerlab.rows.text import expression_text
 
 Columns: TypeAlias = Mapping[str, Kind]
 """The columns of a table, in order."""
@@ -108,7 +109,10 @@ def _resolve(query: RowPattern, column: ex.Column, columns: Iterable[str]) -> st
     place = place_of(query, column)
     if not agreeing:
         message = f"there is no column '{column.name}'"
-        raise ill_formed("unknown-column", message, place, nearest(column.name, names))
+        hint = nearest(column.name, names)
+        if column.name.upper() in ("CLASSIFIER", "MATCH_NUMBER"):
+            hint = f"write {column.name.upper()}()"
+        raise ill_formed("unknown-column", message, place, hint)
     if len(agreeing) > 1:
         message = f"'{column.name}' may be any of {', '.join(agreeing)}"
         raise ill_formed("ambiguous-column", message, place, "spell it exactly")
@@ -256,7 +260,11 @@ class _Scope:
             return rule(name, [self.type_of(each).kind for each in arguments])
         except WrongKind as error:
             place = place_of(self.query, e if error.at is None else arguments[error.at])
-            raise mismatch(error.message, place, error.hint) from None
+            hint = error.hint
+            if name == "-" and all(self.type_of(each).kind is Kind.TEXT for each in arguments):
+                casts = (f"CAST({expression_text(each)} AS TIMESTAMP)" for each in arguments)
+                hint = f"for times that are texts write {' - '.join(casts)}"
+            raise mismatch(error.message, place, hint) from None
 
 
 def kind_of(value: object) -> Kind:

@@ -19,11 +19,11 @@ from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Windo
 from cerlab.model.event import AttributeType, EventDeclaration, Schema
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Atomic, Condition, Correlation, SetOf, labels_of
+from cerlab.predicates.condition import Atomic, Condition, Correlation, SetOf, atomics, labels_of
 from cerlab.predicates.domains import KIND_OF_TYPE
 from cerlab.predicates.groups import kind_of_group
 from cerlab.predicates.syntax import Like, atoms, split_stream
-from cerlab.predicates.text import expression_text, literal_hint, predicate_text
+from cerlab.predicates.text import expression_text, literal_hint, name_text, predicate_text
 from cerlab.predicates.truth import kind_of, kind_of_result
 
 _SAME_KIND = "both sides must be numbers, texts, booleans, timestamps or durations"
@@ -196,6 +196,31 @@ def _nearest_label(label: str, body: cel.Formula) -> str:
     return f"known: {', '.join(by_nearness)}"
 
 
+def _across_unless(
+    whole: cel.Formula, label: str, filtered: cel.Filter, condition: Condition
+) -> str:
+    """Return the hint for a label of the other side of an UNLESS, else the empty text."""
+    keys = {x.attribute for each in atomics(condition) for x in _operands(each) if x.attribute}
+    key = ", ".join(map(name_text, sorted(keys))) or "k"
+    by_key = f"PARTITION BY [{key}] compares it" if len(keys) == 1 else "PARTITION BY compares keys"
+    for psi in cel.subformulas(whole):
+        if not isinstance(psi, cel.Unless):
+            continue
+        is_right = any(each is filtered for each in cel.subformulas(psi.right))
+        if is_right and label in cel.defined_labels(psi.left):
+            return f"the right side of UNLESS does not see label {label}; {by_key}"
+    for psi in cel.subformulas(filtered.body):
+        if isinstance(psi, cel.Unless) and label in cel.defined_labels(psi.right):
+            return (
+                f"only the right side of UNLESS sets label {label}, which no answer has; {by_key}"
+            )
+    return ""
+
+
+def _operands(condition: Atomic) -> Iterable[pred.LabelLeaf]:
+    return condition.operands if isinstance(condition, Correlation) else ()
+
+
 @dataclass(frozen=True, slots=True)
 class Remark:
     """A part of a query without effect, or with an unexpected one."""
@@ -219,7 +244,10 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
                     yield Remark(
                         "CER0901",
                         f"nothing sets label '{label}', so {_effect_of_unset(label, condition)}; "
-                        + _nearest_label(label, body),
+                        + (
+                            _across_unless(query.formula, label, psi, condition)
+                            or _nearest_label(label, body)
+                        ),
                         source.place(condition),
                     )
                 yield from _percents(condition, source)
