@@ -23,9 +23,13 @@ from cerlab.predicates.truth import Key, partition_key, satisfies
 class Filtering:
     """The tests of one stream, whose events are read one by one before what they end is tested."""
 
-    def __init__(self, plan: FilterPlan, time: TimeAxis | None) -> None:
-        """Raises `UsageError` for a window in time without `time`."""
-        self.plan = plan
+    def __init__(self, plan: FilterPlan, time: TimeAxis | None, *, is_tested: bool = False) -> None:
+        """With `is_tested`, all valuations are known to satisfy the condition.
+
+        Raises `UsageError` for a window in time without `time`.
+        """
+        assert not is_tested or plan.rivals is None, "a strategy below the condition comes first"
+        self.plan, self._is_tested = plan, is_tested
         window = plan.window
         timed = None if isinstance(window, EventWindow) else window
         self._clock = None if timed is None else clock_for(timed, time)
@@ -62,10 +66,9 @@ class Filtering:
             some = [V for V in some if V.start > after]
         if plan.rivals is not None:
             some = self._selected(plan.rivals, some)
-        passing = {
-            projected(plan, V, event) for V in some if holds(plan.condition, V.labels, event)
-        }
-        result = list(passing)
+        if not self._is_tested:
+            some = [V for V in some if holds(plan.condition, V.labels, event)]
+        result = list({projected(plan, V, event) for V in some})
         if plan.strategy is not None:
             result = self._selected(plan.strategy, result)
         if plan.window is not None:

@@ -159,6 +159,7 @@ def _labels_of_tested(
     where SELECT does and there is no automaton.
     """
     from cerlab.engine.labels import rows_of_ways, valuations_of_rows  # Numba loads here
+    from cerlab.engine.tested_rows import RowTests
 
     assert pattern.tested is not None, "answers are listed"
     listed, plan = pattern.tested
@@ -168,18 +169,17 @@ def _labels_of_tested(
             f"{predicate_text(plan.condition)} is tested before SELECT leaves labels out",
             hint="write SELECT *, and name the columns",
         )
-    event = stream.events.__getitem__
+    event, tests = stream.events.__getitem__, RowTests(plan.condition, stream)
     for batch in batches:
         ways: dict[ComplexEvent, dict[Marks, None]] = {answer: {} for answer in batch}
         if plan.labels is None:
-            rows = labelled_answers(listed, stream, [batch])
+            rows = map(tests.passing, labelled_answers(listed, stream, [batch]))
             valuations: Iterator[Valuation] = chain.from_iterable(map(valuations_of_rows, rows))
         else:
             runs = partial(VceaRuns, listed.labelled, listed.plan.strategy)
-            valuations = driver.run(listed.plan, runs, stream, stream.time)
+            every = driver.run(listed.plan, runs, stream, stream.time)
+            valuations = (V for V in every if holds(plan.condition, V.labels, event))
         for V in valuations:
-            if not holds(plan.condition, V.labels, event):
-                continue
             kept = projected(plan, V, event)
             answer = complex_event(kept)
             if answer in ways:

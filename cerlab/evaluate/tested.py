@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from cerlab.engine.state_checks import reading_state
 from cerlab.engine.tested import Filtering, ends_that_pass
 from cerlab.errors import BadData, Unsupported
 from cerlab.evaluate.evaluators import Compiled
-from cerlab.evaluate.labelled import has_labels, labelled_answers
+from cerlab.evaluate.labelled import has_labels, in_batches, labelled_answers
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.evaluate.recent import WithEvents
 from cerlab.evaluate.runs import pattern_digest
@@ -26,13 +26,14 @@ from cerlab.model.answer import (
     latest_first,
     valuation_latest_first,
 )
-from cerlab.model.clauses import EventWindow
+from cerlab.model.clauses import Consume, EventWindow, Limit
 from cerlab.model.stream import Stream, TimeAxis, Until, axis_for
 from cerlab.predicates.text import predicate_text
 from cerlab.predicates.truth import Key
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
+    from cerlab.engine.labels import LabelledAnswers
 
 
 class FilteredAnswers(Evaluator):
@@ -48,10 +49,36 @@ class FilteredAnswers(Evaluator):
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """Yield the answers on a stream, by end."""
-        limit = self.pattern.ast.limit
-        for ending in self._ends(stream):
-            answers = list(dict.fromkeys(map(complex_event, ending)))
-            yield from sorted(answers, key=latest_first)[: limit.per_end] if limit else answers
+        limit, listing = self.pattern.ast.limit, self._listing.on(stream)
+        if isinstance(listing, Compiled) and self._has_no_clause and limit is None:
+            from cerlab.engine.answers import BatchedAnswers  # Numba loads here
+            from cerlab.engine.tested_rows import answers_of_rows
+
+            return BatchedAnswers(map(answers_of_rows, self._rows(listing, stream)))
+        return (answer for some in self._ends(stream) for answer in _answers_of_end(some, limit))
+
+    def count(self, stream: Stream) -> int:
+        """Return the number of answers, which are listed."""
+        answers = self.answers(stream)
+        batches = getattr(answers, "batches", None)
+        return sum(1 for _ in answers) if batches is None else sum(map(len, batches()))
+
+    @property
+    def _has_no_clause(self) -> bool:
+        """Whether all that passes is an answer as it was listed."""
+        plan = self._tested.plan
+        selects = plan.rivals is not None or plan.strategy is not None
+        consumes = plan.consume is not Consume.NONE
+        return not selects and not consumes and plan.labels is None and plan.window is None
+
+    def _rows(self, listing: Compiled, stream: Stream) -> Iterator[LabelledAnswers]:
+        """Yield the rows that pass, of the answers that the compiled engine lists."""
+        from cerlab.engine.tested_rows import RowTests  # Numba loads here
+
+        query = self._tested.query
+        tests = RowTests(self._tested.plan.condition, stream)
+        rows = labelled_answers(query, stream, in_batches(listing.answers(stream)))
+        return map(tests.passing, rows)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
         """Yield the valuations, by end."""
@@ -61,11 +88,23 @@ class FilteredAnswers(Evaluator):
             yield from sorted(ending, key=order)[: limit.per_end] if limit else ending
 
     def _ends(self, stream: Stream) -> Iterator[list[Valuation]]:
-        plan = self._tested.plan
-        tests = Filtering(plan, axis_for(plan.window, stream, stream.time))
+        plan, listing = self._tested.plan, self._listing.on(stream)
+        time, is_tested = axis_for(plan.window, stream, stream.time), False
+        listed: Iterable[Valuation] = self._listing.valuations(stream)
+        if isinstance(listing, Compiled) and plan.rivals is None:
+            from cerlab.engine.labels import valuations_of_rows  # Numba loads here
+
+            rows, is_tested = self._rows(listing, stream), True
+            listed = chain.from_iterable(map(valuations_of_rows, rows))
+        tests = Filtering(plan, time, is_tested=is_tested)
         for position, event in enumerate(stream):
             tests.read(event, position)
-        return ends_that_pass(tests, self._listing.valuations(stream), stream)
+        return ends_that_pass(tests, listed, stream)
+
+
+def _answers_of_end(ending: Iterable[Valuation], limit: Limit | None) -> list[ComplexEvent]:
+    answers = list(dict.fromkeys(map(complex_event, ending)))
+    return sorted(answers, key=latest_first)[: limit.per_end] if limit else answers
 
 
 class CompiledFilters(FilteredAnswers, Compiled):
@@ -124,7 +163,8 @@ class FilteredRun(Around):
                 hint="cerlab.evaluate takes the query, on streams that are read as a whole",
             )
         self._pattern, self._tested = pattern, tested
-        self._tests, inner = Filtering(tested.plan, time), None
+        self._by_columns, inner = tested.plan.rivals is None, None
+        self._tests = Filtering(tested.plan, time, is_tested=self._by_columns)
         if state is not None:
             values, arrays = codec.read(LISTED, pattern_digest(pattern), state)
             with reading_state():
@@ -152,6 +192,7 @@ class FilteredRun(Around):
     def _passing(self, batches: list[AnswerBatch]) -> list[ComplexEvent]:
         from cerlab.engine.answers import join_answers
         from cerlab.engine.labels import valuations_of_rows  # Numba loads here
+        from cerlab.engine.tested_rows import RowTests
 
         answers, limit = list[ComplexEvent](), self._pattern.ast.limit
         listed = join_answers(batches)
@@ -159,18 +200,20 @@ class FilteredRun(Around):
             recent = self._run.recent
             part, offset = recent.part_of(self._tested.query, listed)
             near = [listed.shift_positions(-offset)]
+            every = labelled_answers(self._tested.query, part, near)
+            if self._by_columns:
+                every = map(RowTests(self._tested.plan.condition, part).passing, every)
             rows = (
                 each._replace(
                     start=each.start + offset,
                     end=each.end + offset,
                     positions=each.positions + offset,
                 )
-                for each in labelled_answers(self._tested.query, part, near)
+                for each in every
             )
             found = chain.from_iterable(map(valuations_of_rows, rows))
             for ending in ends_that_pass(self._tests, found, part, offset):
-                some = list(dict.fromkeys(map(complex_event, ending)))
-                answers += sorted(some, key=latest_first)[: limit.per_end] if limit else some
+                answers += _answers_of_end(ending, limit)
         self._run.forget()
         return answers
 
