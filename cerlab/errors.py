@@ -276,10 +276,26 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
     by_lower_case = {each.lower(): each for each in names}
     if (same := by_lower_case.get(name.lower())) is not None:
         return f"did you mean '{same}'?"
-    if close := difflib.get_close_matches(name, names, n=1):
+    if close := difflib.get_close_matches(name, names, n=1) or _short_matches(name, names):
         return f"did you mean '{close[0]}'?"
     some = ", ".join(names[:10]) + (", .." if len(names) > 10 else "")
     return f"known: {some}" if names else ""
+
+
+def _short_matches(name: str, names: list[str]) -> list[str]:
+    """Return the first name that a word abbreviates or continues, or one near to a short word.
+
+    A ratio of 0.6 asks for both letters of two, or for two of three. A name of one letter is
+    continued by up to three only: more letters are another word.
+    """
+
+    def continues(longer: str, shorter: str) -> bool:
+        return longer.startswith(shorter) and (len(shorter) > 1 or len(longer) <= 3)
+
+    ends = [each for each in names if continues(name, each) or (name and each.startswith(name))]
+    if ends or len(name) not in (2, 3):
+        return ends[:1]
+    return difflib.get_close_matches(name, names, n=1, cutoff=0.5)
 
 
 def keywords_of_door() -> tuple[str, ...]:

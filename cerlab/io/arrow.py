@@ -37,7 +37,7 @@ from cerlab.model.columns import (
     values_of,
     without_views,
 )
-from cerlab.model.event import Event, PartlyReadable, TypeColumn, Value, type_of_all
+from cerlab.model.event import Event, PartlyReadable, TypeColumn, Value, no_value, type_of_all
 from cerlab.model.stream import Between
 from cerlab.threads import in_threads
 
@@ -359,7 +359,10 @@ def _of_pandas(frame: Any) -> Any:
 
     if not frame.columns.is_unique:
         raise duplicate_column([str(name) for name in frame.columns], "the table")
-    kinds = frame.dtypes.items()
+    kinds = list(frame.dtypes.items())
+    for name, kind in kinds:
+        if type(kind).__name__ == "PeriodDtype":  # pyarrow would give the number of each period
+            raise no_value("Period", str(name))
     sparse = {name: kind.subtype for name, kind in kinds if type(kind).__name__ == "SparseDtype"}
     frame = frame.astype(sparse) if sparse else frame
     index = index_of_values(frame)

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from warnings import warn
 
 from cerlab.errors import BadData, CerlabWarning, DataPlace, nearest, stacklevel_of_caller
+from cerlab.io.foreign_files import hint_of_header
 from cerlab.model.event import (
     AttributeType,
     Duration,
@@ -330,10 +331,7 @@ def _require_all(
 
 def no_type(names: Iterable[str], place: DataPlace) -> BadData:
     """The error that nothing says of which type events are."""
-    hint = (
-        "use --type NAME (type='NAME') if all rows are of one type, --type-column NAME "
-        f"(type_column='NAME') if a column has it; {nearest('type', names)}"
-    )
+    hint = hint_of_header(names)
     return BadData("CER0736", "there is no column 'type'", place=place, hint=hint)
 
 

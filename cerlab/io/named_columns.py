@@ -56,11 +56,10 @@ def read_column(text: str) -> NamedColumn:
     """
     match = _COLUMN.fullmatch(text)
     if match is None or bool(match["f"]) != bool(match["close"]):
-        raise UsageError(
-            "CER0862",
-            f"'{text}' is not a column of answers",
-            hint='for example "b.price", "first(b.price)", "count(b)", or "b" for its positions',
-        )
+        hint = 'for example "b.price", "first(b.price)", "count(b)", or "b" for its positions'
+        if odd := re.fullmatch(r"(\w+)\.([^`()]*[^`()\w][^`()]*)", text):
+            hint = f"write {odd[1]}.`{odd[2]}`"
+        raise UsageError("CER0862", f"'{text}' is not a column of answers", hint=hint)
     function = match["f"] and match["f"].lower()
     if function is not None and function not in FUNCTIONS:
         hint = f"there are {', '.join(FUNCTIONS)}; matches.aggregate has sums over all answers"

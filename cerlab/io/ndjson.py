@@ -18,6 +18,7 @@ from cerlab.io.conversion import (
     too_large,
     twice,
 )
+from cerlab.io.foreign_files import hint_of_json, hint_of_object
 from cerlab.io.formats import Format, Head, register
 from cerlab.io.parts import (
     Part,
@@ -314,7 +315,7 @@ def _event(line: str, reading: RowReading, row: int) -> Event:
             "CER0733",
             f"this line is not JSON{where}",
             place=reading.place(row),
-            hint="one object a line; on the command line --quarantine FILE goes on without it",
+            hint=hint_of_json(line, str(error)),
         ) from None
     except ValueError:  # Python reads integers of some thousands of digits only
         raise too_large("an integer", reading.place(row)) from None
@@ -347,6 +348,8 @@ def _event(line: str, reading: RowReading, row: int) -> Event:
         return event_from_dict(read)
     except BadData as error:
         error.place = reading.place(row, error.column)
+        if error.code == "CER0701" and "type" not in read:
+            error.hint = hint_of_object(read)
         raise
 
 

@@ -413,11 +413,10 @@ def _check_iterable(events: Any) -> None:
 
 def _no_events(value: Any) -> UsageError:
     """Return the error for values that are not sequences of events."""
-    return UsageError(
-        "CER0812",
-        f"{type(value).__name__} holds no events",
-        hint='a list of dicts with a "type" key, a table, a data frame or a path does',
-    )
+    hint = 'a list of dicts with a "type" key, a table, a data frame or a path does'
+    if type(value).__name__ == "LazyFrame":
+        hint = "write frame.collect(), which is a data frame"
+    return UsageError("CER0812", f"{type(value).__name__} holds no events", hint=hint)
 
 
 def rows_of_dicts(dicts: Sequence[Any]) -> RowPart | None:

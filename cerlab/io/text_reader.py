@@ -17,6 +17,7 @@ from cerlab.errors import BadData, UsageError
 from cerlab.io import core_text, delimited, ndjson
 from cerlab.io.conversion import RowReading, check_text, typed_cells
 from cerlab.io.declared import declared_rows
+from cerlab.io.foreign_files import check_binary
 from cerlab.io.formats import (
     FORMATS,
     Head,
@@ -132,6 +133,8 @@ def text_parts(
                 place=reading.place(),
                 hint="they are read from their end: write the file to a disk, and name it",
             )
+        if not some:
+            check_binary(fresh, reading.place().file)
         if _TEXT.search(fresh) is not None:
             first = telling_line(_lines(fresh, before + lines, reading))
         elif not some:  # blank lines may be very many

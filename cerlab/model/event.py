@@ -394,12 +394,16 @@ def to_value(raw: Any, name: str = "?") -> Value:
     for kind in (bool, int, float, str):
         if isinstance(raw, kind):
             return kind(raw)
-    raise BadData(
-        "CER0703",
-        f"attribute '{name}' holds {type(raw).__name__}, which is not a value of an event",
-        place=DataPlace(_EVENTS, None, name),
-        hint="use numbers, text, booleans, moments, durations or None",
-    )
+    raise no_value(type(raw).__name__, name)
+
+
+def no_value(kind: str, name: str) -> BadData:
+    """Return the error that an attribute holds objects of a class that events do not have."""
+    hint = "use numbers, text, booleans, moments, durations or None"
+    if kind == "Period":
+        hint = f"write frame['{name}'].dt.to_timestamp() in place of periods"
+    message = f"attribute '{name}' holds {kind}, which is not a value of an event"
+    return BadData("CER0703", message, place=DataPlace(_EVENTS, None, name), hint=hint)
 
 
 def _of_longdouble(raw: Any, name: str) -> float:

@@ -1,0 +1,90 @@
+"""Files of other formats: what they show first, and how to convert them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cerlab.errors import BadData, DataPlace, nearest
+
+_ZIP = "unpack it first, for example with unzip; gzip and zstd are read as they are"
+_WORKBOOK = "save it as CSV, or read it by pandas.read_excel and give cerlab the frame"
+
+BINARY: tuple[tuple[bytes, tuple[str, ...], str, str], ...] = (
+    (b"PK\x03\x04", (".xlsx", ".xlsm", ".ods"), "a workbook", _WORKBOOK),
+    (b"PK\x03\x04", (), "a ZIP archive", _ZIP),
+    (b"\xd0\xcf\x11\xe0", (), "a workbook of Excel 97", _WORKBOOK),
+    (b"Obj\x01", (), "an Avro file", "write it as Parquet, or as JSON lines by avro-tools tojson"),
+    (
+        b"SQLite format 3",
+        (),
+        "a database of SQLite",
+        "export the table as CSV: sqlite3 -csv -header",
+    ),
+)
+"""First bytes, suffixes (none for any), the name of the format, and how to convert it."""
+
+TYPE_NAMES = (
+    *("event", "event_type", "eventtype", "event_name", "eventname", "kind", "activity"),
+    *("concept:name", "action"),
+)
+"""Names of columns that often hold types of events, the likeliest first."""
+
+_SYSLOG = re.compile(r"<\d{1,3}>|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d ")
+"""The beginning of a line of syslog, by RFC 5424 and by RFC 3164."""
+
+
+def check_binary(head: bytes, file: str) -> None:
+    """Raise `BadData` for the first bytes of a binary format that is not read."""
+    for magic, suffixes, noun, hint in BINARY:
+        if head.startswith(magic) and (not suffixes or file.lower().endswith(suffixes)):
+            message = f"this is {noun}, which is not read"
+            raise BadData("CER0742", message, place=DataPlace(file), hint=hint)
+
+
+def hint_of_header(names: Iterable[str]) -> str:
+    """Return what to do about a header without a column ``type``.
+
+    >>> hint_of_header(["event", "t"])
+    "use --type-column event (type_column='event'), if it has the types"
+    """
+    header = list(names)
+    line = ",".join(header)
+    if "sep=" in [name.strip() for name in header] or line.lstrip().startswith("sep="):
+        return "delete the line sep=.. above the header: it is for Excel alone"
+    if _SYSLOG.match(line):
+        return "this is syslog: write its fields as CSV or JSON lines, with names and a type"
+    by_lower_case = {name.lower().replace(" ", "_"): name for name in header}
+    found = next((by_lower_case[each] for each in TYPE_NAMES if each in by_lower_case), None)
+    if found is not None:
+        shown = f"'{found}'" if re.search(r"\W", found) else found
+        return f"use --type-column {shown} (type_column='{found}'), if it has the types"
+    if len(header) == 1 and " " in line.strip():
+        return f"is '{line[:40]}' a title? delete the lines above the header"
+    return (
+        "use --type NAME (type='NAME') if all rows are of one type, --type-column NAME "
+        f"(type_column='NAME') if a column has it; {nearest('type', header)}"
+    )
+
+
+def hint_of_json(line: str, message: str) -> str:
+    """Return what to do about a line that is not JSON, by the parser's message."""
+    if message.startswith("Extra data"):
+        return "several objects are in one line; jq -c . FILE writes one object a line"
+    if line.lstrip().startswith(("{", "[")) and line.count("{") > line.count("}"):
+        return "an object goes over several lines; jq -c . FILE writes one object a line"
+    return "one object a line; on the command line --quarantine FILE goes on without it"
+
+
+def hint_of_object(row: Mapping[Any, Any]) -> str:
+    """Return what to do about an object without a type."""
+    if "ocel:events" in row:
+        return "this is OCEL 1: write its events one a line, with a type and a time"
+    if isinstance(row.get("events"), list):
+        noun = "an OCEL log" if "objects" in row else "one object around the events"
+        return f"this is {noun}: jq -c '.events[] | {{type, time, id}}' FILE writes one a line"
+    names = [each for each in TYPE_NAMES if isinstance(row.get(each), str)]
+    if names:
+        return f"use --type-column {names[0]} (type_column='{names[0]}'), if it has the types"
+    return "add a 'type' key, or name the key that holds it (type_column=, --type-column)"
