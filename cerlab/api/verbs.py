@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from cerlab import io
 from cerlab.api.answers import warn_about_answers
 from cerlab.api.sessions import Session
-from cerlab.compile.pattern import AnyQueryInput, Language, Logic, any_pattern
+from cerlab.compile.pattern import (
+    AnyQueryInput,
+    Language,
+    Logic,
+    any_pattern,
+    is_row_pattern,
+)
 from cerlab.errors import UsageError, keywords_by_name
 from cerlab.evaluate import AUTO, EvaluatorName, answers_of, choose, valuations_of
 from cerlab.logic.cel.syntax import Formula
@@ -22,6 +29,8 @@ from cerlab.threads import using
 
 if TYPE_CHECKING:
     from cerlab.engine.late_events import Length
+    from cerlab.rows.session import RowPatternSession
+    from cerlab.rows.syntax import RowPattern
 
 
 def evaluate(
@@ -107,7 +116,18 @@ def count(
     return total
 
 
-@keywords_by_name
+@overload
+def session(
+    what: RowPattern,
+    *,
+    time: None = None,
+    unit: None = None,
+    lateness: None = None,
+    state: bytes | None = None,
+) -> RowPatternSession: ...
+
+
+@overload
 def session(
     what: AnyQueryInput,
     *,
@@ -117,8 +137,24 @@ def session(
     state: bytes | None = None,
     logic: Logic = "so",
     language: Language | None = None,
-) -> Session:
+) -> Session: ...
+
+
+@keywords_by_name
+def session(
+    what: AnyQueryInput | RowPattern,
+    *,
+    time: str | None = None,
+    unit: str | None = None,
+    lateness: Length | None = None,
+    state: bytes | None = None,
+    logic: Logic = "so",
+    language: Language | None = None,
+) -> Session | RowPatternSession:
     """A push interface to anything that the compiled engine takes, as ``Query.open`` to a query.
+
+    Of a row pattern, the text of a MATCH_RECOGNIZE clause or a `RowPattern`, it is a
+    `cerlab.rows.session.RowPatternSession`: rows in, tables out.
 
     >>> rising = session("<type = 'A'>^ -> r . <TRUE>* . <type = 'A' AND v > r.v>^")
     >>> rising.push([{"type": "A", "v": 1}])
@@ -126,10 +162,28 @@ def session(
     >>> rising.push([{"type": "A", "v": 2}])
     [ComplexEvent(start=0, end=1, positions=(0, 1))]
     """
+    is_text = isinstance(what, str) and language is None and is_row_pattern(what)
+    if is_text or type(what).__name__ == "RowPattern":  # by its name: its module loads when used
+        options = {"time": time, "unit": unit, "lateness": lateness}
+        return _row_session(cast("str | RowPattern", what), options, state)
+    what = cast("AnyQueryInput", what)
     pattern, axis = any_pattern(what, language, logic=logic), axis_of_options(time, unit)
     if axis is None and state is None:
         axis = io.time_of_schema(pattern.schema)
     return Session(pattern, axis, state, lateness)
+
+
+def _row_session(
+    what: str | RowPattern, options: Mapping[str, object], state: bytes | None
+) -> RowPatternSession:
+    """Return the session of a row pattern; raises `UsageError` for options of events."""
+    from cerlab.rows.session import RowPatternSession  # loads sqlglot
+
+    for option in (name for name, value in options.items() if value is not None):
+        message = f"a session of a row pattern has no option '{option}'"
+        hint = "push the rows of each partition in the order of ORDER BY"
+        raise UsageError("CER0847", message, hint=hint)
+    return RowPatternSession(what, state)
 
 
 def matches(sremo: str | Sremo, events: Any, **how: Unpack[io.HowToRead]) -> frozenset[Positions]:

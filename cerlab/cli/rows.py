@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any, TextIO
 from warnings import warn
 
+from cerlab import io
 from cerlab.cli.command import OK
 from cerlab.cli.options import check_result, query_text, refuse_options, source_of
-from cerlab.errors import AnswerWarning
+from cerlab.errors import AnswerWarning, BadData
 from cerlab.io.answers import json_value
 from cerlab.io.sink import open_sink
-from cerlab.model.event import to_value
+from cerlab.io.source import NO_TYPE
+from cerlab.model.event import Event, to_value
 from cerlab.rows.recognise import RowPattern, match_recognize
+from cerlab.rows.session import RowPatternSession
 from cerlab.rows.sql import sql
 
 
@@ -35,12 +38,53 @@ def run(query: RowPattern, arguments: argparse.Namespace) -> int:
             "--evaluator": arguments.evaluator not in ("auto", "reference"),
         }
     )
+    if source_of(arguments).is_pipe and arguments.evaluator == "auto":
+        return _run_on_pipe(query, arguments)
     every = match_recognize(query, source_of(arguments), threads=arguments.threads)
     result = every.slice(0, arguments.limit)
     if not result.num_rows and arguments.limit != 0:
         warn(AnswerWarning("CER0910: no answer"), stacklevel=2)
     _write(result, arguments)
     return OK
+
+
+def _run_on_pipe(query: RowPattern, arguments: argparse.Namespace) -> int:
+    """Write the rows of the result as they are certain, before the next rows are waited for."""
+    session, left = RowPatternSession(query), arguments.limit
+    count = 0
+    opened = open_sink(arguments.output, arguments.format, lines=_lines, types_grow=True)
+    with opened as out:
+
+        def write(table: Any) -> None:
+            nonlocal count
+            if table.num_columns:
+                table = table.slice(0, None if left is None else left - count)
+                out.table(table)
+                count += table.num_rows
+
+        parts = io.batches(source_of(arguments), before_reading=out.flush, type=NO_TYPE)
+        for part in parts if left != 0 else ():
+            try:
+                write(session.push([_row(event) for event in part.events]))
+            except BadData as error:
+                if not isinstance(error.matches, tuple):
+                    write(error.matches)
+                out.flush()
+                raise
+            if count == left:
+                break
+        else:
+            write(session.advance("end"))
+    if not count and left != 0:
+        warn(AnswerWarning("CER0910: no answer"), stacklevel=2)
+    return OK
+
+
+def _row(event: Event) -> dict[str, Any]:
+    """Return an event of a pipe as a row, without the type and the stream that it does not have."""
+    of_event = {"type": event.type, "stream": event.stream}
+    own = {name: word for name, word in of_event.items() if word not in (None, NO_TYPE)}
+    return {**own, **event.attributes}
 
 
 def run_sql(arguments: argparse.Namespace) -> int:

@@ -267,7 +267,7 @@ class Source:
     def tables(self) -> list[Any]:
         """Return the rows of files that hold columns, with the keys of folders."""
         self.check_columns()
-        options = FileOptions(type=_NO_TYPE)
+        options = FileOptions(type=NO_TYPE)
         return [
             with_keys(file.columns.rows(coded=False), self.reading(file, options).keys)
             for file in self.files
@@ -279,7 +279,7 @@ class Source:
         Columns stand as in the headers of CSV, elsewhere as rows first name them, after the type
         and the stream. Raises as `parts`.
         """
-        parts = [*self.parts(FileOptions(type=_NO_TYPE))]
+        parts = [*self.parts(FileOptions(type=NO_TYPE))]
         for event in (event for part in parts if isinstance(part, list) for event in part):
             if own := {"type", "stream"}.intersection(event.attributes):
                 raise twice(own.pop(), DataPlace(self.files[0].name))
@@ -299,7 +299,7 @@ class Source:
         return columns, sum(map(length, parts))
 
 
-_NO_TYPE = "\0"
+NO_TYPE = "\0"
 """The type of rows without one: no text that is read holds a NUL."""
 
 
@@ -319,7 +319,7 @@ def _row_texts(column: Any) -> Any:
     if types.is_null(column.type):
         return None
     coded = encode_text(column)
-    words = [None if word == _NO_TYPE else word for word in coded.dictionary.to_pylist()]
+    words = [None if word == NO_TYPE else word for word in coded.dictionary.to_pylist()]
     return encode_text(typed_rows(text_array(words)).take(coded.indices)) if any(words) else None
 
 

@@ -241,30 +241,29 @@ def partitions(M: Machine, columns: Columns, length: int) -> list[list[int]]:
     keys = [columns[M.names[column.name]] for column in M.query.partition_by]
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i in range(length):
-        groups.setdefault(tuple(_same(key[i]) for key in keys), []).append(i)
+        groups.setdefault(tuple(same_key(key[i]) for key in keys), []).append(i)
     for positions in groups.values():
         for item in reversed(M.query.order_by):
             _sort(positions, columns[M.names[item.column.name]], item)
     return list(groups.values())
 
 
-def _same(value: Any) -> Any:
-    """The key that equal values share: a NaN is one value."""
+def same_key(value: Any) -> Any:
+    """Return the key that equal values share: a NaN is one value."""
     return "NaN" if value != value else (value,)
 
 
 def _sort(positions: list[int], column: Sequence[Any], item: rp.OrderItem) -> None:
     """Stable; a NULL comes last or first, a NaN after all numbers."""
-    # `reverse` turns the order of NULLs too, so DESC needs the opposite edge
-    edge = -1 if item.nulls_first != item.descending else 1
+    positions.sort(key=lambda i: order_key(column[i], item), reverse=item.descending)
 
-    def key(i: int) -> tuple[Any, ...]:
-        value = column[i]
-        if value is None:
-            return (edge, False, 0)
-        return (0, True, 0) if value != value else (0, False, value)
 
-    positions.sort(key=key, reverse=item.descending)
+def order_key(value: Any, item: rp.OrderItem) -> tuple[Any, ...]:
+    """Return what an item of ORDER BY sorts a value by, in reverse if it is descending."""
+    if value is None:
+        # `reverse` turns the order of NULLs too, so DESC needs the opposite edge
+        return (-1 if item.nulls_first != item.descending else 1, False, 0)
+    return (0, True, 0) if value != value else (0, False, value)
 
 
 def search_of(M: Machine, columns: Columns, positions: Sequence[int]) -> Search:
@@ -285,16 +284,19 @@ def _of_partition(
     mapping = search.mapping
     matched_end = 0
     for result in search.scan():
-        for j, values in _result_rows(M, mapping, result, matched_end):
+        for j, values in result_rows_of_match(M, mapping, result, matched_end):
             yield positions[j], values
         if result.labels:
             matched_end = max(matched_end, result.s + len(result.labels))
 
 
-def _result_rows(
+def result_rows_of_match(
     M: Machine, mapping: GrowingMapping, result: ScanResult, matched_end: int
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Rows of the partition and measures; rows before `matched_end` are in earlier matches."""
+    """Yield rows of the partition and measures.
+
+    Rows before `matched_end` are in earlier matches.
+    """
     rows, s = M.query.rows, result.s
     if result.labels is None:
         if rows is rp.RowsPerMatch.WITH_UNMATCHED and s >= matched_end:
@@ -317,17 +319,16 @@ def within_of(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None
     d = M.query.within
     if d is None:
         return None
-    column = columns[M.names[M.query.order_by[0].column.name]]
-    times = column
-    width: int | float
-    if isinstance(d, TimeWindow):
-        times = [None if t is None else t.nanoseconds for t in column]
-        width = d.nanoseconds
-    else:
-        width = d
+    times = columns[M.names[M.query.order_by[0].column.name]]
+    in_time = isinstance(d, TimeWindow)
+    width = d.nanoseconds if isinstance(d, TimeWindow) else d
 
     def admits(s: int, i: int) -> bool:
-        return times[s] is not None and times[i] is not None and times[i] - times[s] < width
+        first, last = times[s], times[i]
+        if first is None or last is None:
+            return False
+        length: int | float = last.nanoseconds - first.nanoseconds if in_time else last - first
+        return length < width
 
     return admits
 

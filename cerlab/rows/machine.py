@@ -6,7 +6,7 @@ They are made as far as runs need them. Empty moves are gone: a step reads a row
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
@@ -203,12 +203,31 @@ class Memory(Enum):
     """They read the mapping."""
 
 
+class MissingRow(Exception):
+    """The search asks for a row that has not come yet."""
+
+
+@dataclass(slots=True)
+class OpenEnd:
+    """The length of a partition to which rows may be added: a look beyond them raises `MissingRow`.
+
+    It is compared as an integer is, by ``row < length``.
+    """
+
+    rows: int = 0
+
+    def __gt__(self, row: int) -> bool:
+        if row < self.rows:
+            return True
+        raise MissingRow
+
+
 @dataclass(slots=True)
 class GrowingMapping:
     """A mapping that grows and shrinks, as conditions and measures see it."""
 
     columns: Mapping[str, Sequence[Any]]
-    length: int
+    length: int | OpenEnd
     names_of: Mapping[str, Sequence[str | None]]
     """The names under which the rows of a variable are looked up."""
     s: int = 0
@@ -220,6 +239,10 @@ class GrowingMapping:
     """Number of its rows that RUNNING sees; None for all."""
     folds: dict[int, tuple[str | None, list[Any]]] = field(default_factory=dict)
     """The states of each aggregate, by its identity, after each row of its name."""
+
+    def __len__(self) -> int:
+        """Return the number of rows that have come."""
+        return self.length.rows if isinstance(self.length, OpenEnd) else self.length
 
     def begin(self, s: int, number: int) -> None:
         """The empty mapping from s on."""
@@ -300,33 +323,71 @@ class Search:
     truths: dict[tuple[str, int], bool] = field(default_factory=dict)
     attempts: int = 0
     """Count of tried steps, for tests of cost."""
+    s: int = 0
+    """The row where the scan stands."""
+    number: int = 0
+    """The number of matches so far."""
+    drop: Callable[[int], int] | None = None
+    """Drops rows that no match from a row on reaches, and returns how many; None keeps all."""
+    dropped: int = 0
+    """The number of rows dropped so far: row 0 is the first of the partition while it is 0."""
 
     def scan(self) -> Iterator[ScanResult]:
         """Yield the result at each row where the scan stands.
 
         A match is given as it stands in `mapping`, which changes when the scan goes on.
         """
-        s = number = 0
-        while s < self.mapping.length:
-            self.mapping.begin(s, number + 1)
-            if not self.find_match(s):
-                yield ScanResult(s, None, (), number)
-                s += 1
-                continue
-            number += 1
-            labels = self.mapping.labels
-            yield ScanResult(s, labels, self.mapping.is_excluded, number)
-            s = self.resume(s, labels) if labels else s + 1
+        return (result for result in self.live_scan() if result is not None)
 
-    def find_match(self, s: int) -> bool:
-        """Search for the match at s and leave it in `mapping`; return whether there is one."""
+    def live_scan(self) -> Iterator[ScanResult | None]:
+        """Yield as `scan`, and None where the next result depends on a row that has not come.
+
+        The search goes on at the step where it waits, so no step is tried again for a new row.
+        """
+        while True:
+            self.s -= self._forget(self.s)
+            while self.s >= len(self.mapping):
+                if not self._is_open:
+                    return
+                yield None
+            s = self.s
+            self.mapping.begin(s, self.number + 1)
+            if not (yield from self.find_match(s)):
+                yield ScanResult(s, None, (), self.number)
+                self.s += 1
+                continue
+            labels = self.mapping.labels
+            yield ScanResult(s, labels, self.mapping.is_excluded, self.number + 1)
+            # after the yield: a state that is taken before it finds this match again
+            self.number += 1
+            self.s = self.resume(s, labels) if labels else s + 1
+
+    @property
+    def _is_open(self) -> bool:
+        return isinstance(self.mapping.length, OpenEnd)
+
+    def _forget(self, s: int) -> int:
+        """Drop rows that no match from s on reaches; return how many."""
+        count = 0 if self.drop is None else self.drop(s)
+        if count:
+            self.dropped += count
+            self.failures.clear()
+            self.truths.clear()
+        return count
+
+    def find_match(self, s: int) -> Generator[None, None, bool]:
+        """Search for the match at s and leave it in `mapping`; return whether there is one.
+
+        Yields where it waits for a row.
+        """
         # registers tell failures of different matches apart, so old ones are mostly dead weight
         many = self.registers is not None and len(self.failures) > MOST_FAILURES
         if many or self.memory is not Memory.PARTITION:
             self.failures.clear()
-        length, mapping, look = self.mapping.length, self.mapping, self.attempts
-        budget = self.attempts + MAX_STEPS + STEPS_PER_ROW * length
-        path = [(self.automaton.initial, iter(self._steps(self.automaton.initial, s)))]
+        mapping, look, before = self.mapping, self.attempts, self.attempts
+        while (steps := self._steps(self.automaton.initial, s)) is None:
+            yield
+        path = [(self.automaton.initial, iter(steps))]
         while path:
             q, choices = path[-1]
             row = s + len(path) - 1
@@ -334,10 +395,13 @@ class Search:
                 self.attempts += 1
                 if isinstance(step, Accept):
                     return True
-                if row < length and self._takes(step.variable, step.excluded, s, row):
+                while (takes := self._takes(step.variable, step.excluded, s, row)) is None:
+                    yield
+                if takes:
                     # invariant: a key in `failures` was left with all of its steps tried
                     if self._place(step.target, row + 1) not in self.failures:
-                        steps = self._steps(step.target, row + 1)
+                        while (steps := self._steps(step.target, row + 1)) is None:
+                            yield
                         path.append((step.target, iter(steps)))
                         break
                     mapping.pop()
@@ -351,28 +415,46 @@ class Search:
             if self.attempts > look:
                 poll()
                 look = self.attempts + BETWEEN_POLLS
-            if self.attempts > budget:
-                raise too_long()
+                if self.attempts > before + MAX_STEPS + STEPS_PER_ROW * len(self.mapping):
+                    raise too_long()
         return False
 
     def _place(self, q: int, row: int) -> tuple[int, int, Hashable]:
         """Return the key of a failure: the state, the row, the registers that conditions read."""
         return q, row, None if self.registers is None else self.registers(self.mapping)
 
-    def _steps(self, q: int, row: int) -> Steps:
-        return self.automaton.steps(q, row == 0, row == self.mapping.length)
+    def _steps(self, q: int, row: int) -> Steps | None:
+        """Return the steps of a state; None where `$` asks whether another row comes."""
+        at_start = row + self.dropped == 0
+        steps = self.automaton.steps(q, at_start, False)
+        if row != len(self.mapping):
+            return steps
+        at_end = self.automaton.steps(q, at_start, True)
+        return None if self._is_open and at_end != steps else at_end
 
-    def _takes(self, variable: str, is_excluded: bool, s: int, row: int) -> bool:
-        """Map the row to the variable, if its condition holds and WITHIN admits it."""
-        if self.within is not None and not self.within(s, row):
-            return False
-        if variable in self.at_row and not self._holds_at(variable, row):
-            return False
+    def _takes(self, variable: str, is_excluded: bool, s: int, row: int) -> bool | None:
+        """Map the row to the variable, if its condition holds and WITHIN admits it.
+
+        None, and the row is not mapped, where this depends on a row that has not come.
+        """
+        try:
+            if not row < self.mapping.length:
+                return False
+            if self.within is not None and not self.within(s, row):
+                return False
+            if variable in self.at_row and not self._holds_at(variable, row):
+                return False
+        except MissingRow:
+            return None
         self.mapping.push(variable, is_excluded)
-        if variable in self.of_mapping and not self.of_mapping[variable](self.mapping):
+        try:
+            if variable not in self.of_mapping or self.of_mapping[variable](self.mapping):
+                return True
+        except MissingRow:
             self.mapping.pop()
-            return False
-        return True
+            return None
+        self.mapping.pop()
+        return False
 
     def _holds_at(self, variable: str, row: int) -> bool:
         key = (variable, row)

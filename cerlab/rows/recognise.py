@@ -156,14 +156,19 @@ def bound(pattern: RowPattern, rows: Any) -> Binding:
     Raises as `bind`, and `BadData` for a row whose time WITHIN cannot compute with.
     """
     binding = bind(pattern, column_kinds(rows))
+    check_far(pattern, binding, rows)
+    return binding
+
+
+def check_far(pattern: RowPattern, binding: Binding, rows: Any) -> None:
+    """Raise `BadData` for a row whose time WITHIN cannot compute with."""
     if not isinstance(pattern.within, TimeWindow):
-        return binding
+        return
     name = binding.names[pattern.order_by[0].column.name]
     if nanoseconds(rows.column(name)) is None:
         for row, moment in enumerate(values_of(rows.column(name), name), 1):
             if isinstance(moment, Timestamp) and is_far(moment):
                 raise far_time("the row", name, moment, DataPlace("the table", row, name))
-    return binding
 
 
 def _compiled_result(M: Machine, binding: Binding, rows: Any, *, is_needed: bool) -> Result | None:
@@ -259,20 +264,21 @@ def _column(name: str, values: list[Value]) -> Any:
                 return times
         # beside floats pyarrow refuses an integer that a double does not hold exactly
         if any(isinstance(value, float) for value in values):
-            return pa.array([_exact_float(value, name) for value in values])
+            return pa.array([exact_double(value, name) for value in values])
         return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         hint = "a column holds numbers, or texts, or booleans, or moments, or durations"
         raise mismatch(f"column '{name}': {error}", hint=hint) from None
 
 
-def _float(value: Value) -> Value:
+def as_double(value: Value) -> Value:
+    """Return an integer as a double, and any other value as it is."""
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _exact_float(value: Value, name: str) -> Value:
+def exact_double(value: Value, name: str) -> Value:
     """Return an integer as a double; raises `TypeMismatch` for one that would be rounded."""
-    number = _float(value)
+    number = as_double(value)
     if number != value and isinstance(value, int):
         hint = "a column of a table has one type: write the other numbers as integers, or as text"
         raise mismatch(f"column '{name}' of doubles: {value} would be rounded", hint=hint)
@@ -350,13 +356,17 @@ def result_table(table: Any, binding: Binding, rows: Any, measures: Sequence[Any
             case InputColumn(_, source):
                 columns.append(without_views(table.column(source)).take(indices))
             case MeasureColumn(name, index, measure_type):
-                columns.append(_measure_array(measures[index], name, measure_type, table.schema))
+                columns.append(measure_array(measures[index], name, measure_type, table.schema))
     if not columns:
         return pa.table({})
     return pa.Table.from_arrays(columns, names=names)
 
 
-def _measure_array(values: Any, name: str, measure_type: StaticType, schema: Any) -> Any:
+def measure_array(values: Any, name: str, measure_type: StaticType, schema: Any) -> Any:
+    """Return the values of a measure as an array of its type, which may be that of a column.
+
+    Raises `BadData` for an integer beyond 64 bits.
+    """
     import pyarrow as pa
 
     arrow_type = _arrow_type(measure_type, schema)
@@ -369,7 +379,7 @@ def _measure_array(values: Any, name: str, measure_type: StaticType, schema: Any
     of_time = measure_type.kind in _OF_TIME
     # CASE and COALESCE may give an integer where the type of all results is a double
     if measure_type.kind is Kind.DOUBLE:
-        values = [_float(value) for value in values]
+        values = [as_double(value) for value in values]
     try:
         if of_time and (array := array_of(values)) is not None:
             if nanoseconds(array) is None and arrow_type == _in_nanoseconds(arrow_type):

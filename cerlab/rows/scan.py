@@ -128,7 +128,7 @@ def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray
         # a partition at a time: Python values of all rows need far more memory than columns
         for begin in np.unique(begins).tolist():
             mapping = slow.partition(begin)
-            for i in range(mapping.length):
+            for i in range(len(mapping)):
                 truths[begin + i] = value(mapping, i) is True
     return truths
 

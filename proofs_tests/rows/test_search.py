@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from random import Random
 from typing import Any, get_args
 
@@ -113,9 +113,9 @@ def test_failures_of_registers_are_bounded(condition: str, monkeypatch: pytest.M
     sizes = list[int]()
     match = Search.find_match
 
-    def counting(search: Search, s: int) -> bool:
+    def counting(search: Search, s: int) -> Generator[None, None, bool]:
         before = search.attempts
-        has_match = match(search, s)
+        has_match = yield from match(search, s)
         sizes.append(len(search.failures) - (search.attempts - before))
         return has_match
 

@@ -1,0 +1,445 @@
+"""A row pattern on rows that arrive: matches are given when they are certain.
+
+Each partition has a search that goes on where it waits for a row. A match is certain when the
+search that finds it has not asked for a row that is not there. What is given by all pushes and by
+``advance("end")`` is the result of `match_recognize` on all rows, in each partition in its order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import NoneType
+from typing import Any
+
+from cerlab.display import rich_display
+from cerlab.engine import codec
+from cerlab.engine.codec import Layout
+from cerlab.engine.state_checks import bad_state, expect, is_whole, reading_state
+from cerlab.errors import BadData, DataPlace, IllFormed, TypeMismatch, UsageError
+from cerlab.model.event import Duration, Timestamp, Value
+from cerlab.rows import expressions as ex
+from cerlab.rows import syntax as rp
+from cerlab.rows.compile import (
+    Machine,
+    machine,
+    order_key,
+    result_rows_of_match,
+    resume_of,
+    same_key,
+    within_of,
+)
+from cerlab.rows.kinds import Kind
+from cerlab.rows.machine import GrowingMapping, MissingRow, OpenEnd, ScanResult, Search
+from cerlab.rows.recognise import (
+    as_table,
+    check_far,
+    column_kinds,
+    exact_double,
+    measure_array,
+    parse_rows,
+    value_columns,
+)
+from cerlab.rows.syntax import RowPattern, mismatch
+from cerlab.rows.text import row_pattern_text
+from cerlab.rows.types import Binding, InputColumn, StaticType, bind
+
+FEWEST = 64
+"""Rows are dropped from this number on, and when they are half of those kept: so the cost of
+moving the others is constant for each row."""
+
+
+@dataclass(slots=True)
+class _Partition:
+    """The rows of a partition that matches to come may read, and the search in them."""
+
+    number: int
+    columns: dict[str, list[Value]]
+    positions: list[int]
+    """The number of each row in the session."""
+    search: Search = field(init=False)
+    results: Iterator[ScanResult | None] = field(init=False)
+    pending: ScanResult | None = None
+    """A result whose measures read a row that has not come."""
+    matched_end: int = 0
+    """The row after the last one of a match so far, counted with the rows dropped."""
+    reach: int = 0
+    """The number of rows before a match that PREV reaches."""
+
+    def begin(self, M: Machine, reach: int, s: int = 0, number: int = 0, dropped: int = 0) -> None:
+        """Search with a machine from row s on, after a number of matches and of rows dropped."""
+        mapping = GrowingMapping(self.columns, OpenEnd(len(self.positions)), M.names_of)
+        within, resume = within_of(M, self.columns), resume_of(M.query, self.positions)
+        conditions = M.automaton, mapping, M.at_row, M.of_mapping
+        self.search = Search(*conditions, within, resume, M.memory, M.registers)
+        self.search.s, self.search.number, self.search.dropped = s, number, dropped
+        self.search.drop, self.reach = self._drop, reach
+        self.results, self.pending = self.search.live_scan(), None
+
+    def _drop(self, s: int) -> int:
+        # the last row stays: the next one is compared with it
+        count = min(s - self.reach, len(self.positions) - 1)
+        if count < FEWEST or 2 * count < len(self.positions):
+            return 0
+        for column in self.columns.values():
+            del column[:count]
+        del self.positions[:count]
+        self.set_length()
+        return count
+
+    def set_length(self, *, is_over: bool = False) -> None:
+        """Let the search know the rows that are there now, and whether they are all."""
+        rows = len(self.positions)
+        length = self.search.mapping.length
+        if is_over:
+            self.search.mapping.length = rows
+            self.search.drop = None
+        elif isinstance(length, OpenEnd):
+            length.rows = rows
+
+    def certain(self, M: Machine) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Yield the rows that the result has by now: a row of the partition, and the measures."""
+        search = self.search
+        while True:
+            result = self.pending or next(self.results, None)
+            if result is None:
+                return
+            try:
+                end = self.matched_end - search.dropped
+                rows = [*result_rows_of_match(M, search.mapping, result, end)]
+            except MissingRow:
+                search.mapping.visible, self.pending = None, result
+                return
+            self.pending = None
+            if result.labels:
+                end = search.dropped + result.s + len(result.labels)
+                self.matched_end = max(self.matched_end, end)
+            yield from rows
+
+
+ROW_SESSION = Layout(
+    "cerlab-rowsession",
+    1,
+    {"over": bool, "taken": int, "columns": tuple, "partitions": tuple},
+)
+"""The values: whether the end was promised; the number of rows pushed; the names and the types of
+the columns; of each partition the rows dropped, the row where the scan is, the row after the last
+match, the number of matches, the numbers of its rows, and the values of its columns."""
+
+
+@rich_display
+class RowPatternSession:
+    """A row pattern on rows that are still arriving; made by `cerlab.session`.
+
+    In each partition the rows come in the order of ORDER BY. It keeps the rows from the oldest open
+    match on, and those before it that PREV reaches. One thread at a time uses a session.
+    """
+
+    def __init__(self, query: str | RowPattern, state: bytes | None = None) -> None:
+        """Raises as `parse_rows`, and `BadData` for bytes that are no state of this query."""
+        self._query = parse_rows(query) if isinstance(query, str) else query
+        self._over = self._stopped = False
+        self.pushed = 0
+        """The number of rows pushed, also before a state."""
+        self._fields: dict[str, Any] = {}
+        """The columns so far, and their types."""
+        self._partitions: dict[tuple[Any, ...], _Partition] = {}
+        bodies = (
+            *(each.condition for each in self._query.define),
+            *(each.expression for each in self._query.measures),
+        )
+        parts = [part for body in bodies for part in ex.subexpressions(body)]
+        self._reach = max((part.offset for part in parts if isinstance(part, ex.Prev)), default=0)
+        if state is not None:
+            self._resume(state)
+
+    # -- rows in ------------------------------------------------------------------------------
+
+    def push(self, rows: Any) -> Any:
+        """Read more rows: a pyarrow Table of the rows of the result that are certain by now.
+
+        `rows` is anything that `match_recognize` takes. In each partition the rows of the table are
+        in the order of the result; partitions are in order of first appearance. The first rows
+        settle the columns and their types; a column may be missing later, and a column of NULLs may
+        get a type. Raises `BadData` for a row before its predecessor, with the rows of the result
+        before it as ``.matches``; the rows before it are read. Raises `TypeMismatch` for a column
+        of another type, and then nothing is read.
+
+        >>> clause = '''MATCH_RECOGNIZE (MEASURES FIRST(UP.x) AS low, LAST(UP.x) AS high
+        ...     PATTERN (UP UP+) DEFINE UP AS COUNT(*) = 1 OR x > PREV(x))'''
+        >>> session = RowPatternSession(clause)
+        >>> session.push([{"x": 3}, {"x": 4}, {"x": 6}]).num_rows
+        0
+        >>> session.push([{"x": 5}]).to_pylist()
+        [{'low': 3, 'high': 6}]
+        """
+        self._check()
+        table = as_table(rows)
+        if not table.num_rows:
+            return self._table([], [])
+        self._bind(table)
+        names = [name for name in self._kept if name in table.column_names]
+        columns = dict(value_columns(table, names))
+        for name in names:
+            if self._kinds[name] is Kind.DOUBLE:
+                columns[name] = [exact_double(value, name) for value in columns[name]]
+        self._stopped = True
+        touched, error = self._take(columns, table.num_rows)
+        result = self._given(sorted(touched, key=lambda part: part.number))
+        self._stopped = False
+        if error is not None:
+            error.matches = result
+            raise error
+        return result
+
+    def advance(self, until: str) -> Any:
+        """Promise that no row will come, by ``"end"``: the rows of the result that this adds.
+
+        Raises `UsageError` for any other promise.
+        """
+        self._check()
+        if until != "end":
+            hint = 'rows of a partition come in its order; "end" says that no row will come'
+            raise UsageError("CER0828", f"until={until!r} is not 'end'", hint=hint)
+        self._stopped = True
+        for part in self._partitions.values():
+            part.set_length(is_over=True)
+        result = self._given([*self._partitions.values()])
+        self._stopped, self._over = False, True
+        return result
+
+    def _check(self) -> None:
+        if self._stopped:
+            raise UsageError(
+                "CER0832",
+                "a push was stopped in the middle of its batch",
+                hint="open the session again with the state() of before: session(.., state=..)",
+            )
+        if self._over:
+            message, hint = 'no row may come after "end"', "open a session again for others"
+            raise UsageError("CER0829", message, hint=hint)
+
+    def _take(
+        self, batch: Mapping[str, Sequence[Value]], count: int
+    ) -> tuple[list[_Partition], BadData | None]:
+        """Add rows to their partitions, up to one that is before its predecessor."""
+        touched, query, names = dict[int, _Partition](), self._query, self._binding.names
+        nothing: Sequence[Value] = [None] * count
+        values = [(name, batch.get(name, nothing)) for name in self._kept]
+        keys = [batch.get(names[c.name], nothing) for c in query.partition_by]
+        order = [(batch.get(names[o.column.name], nothing), o) for o in query.order_by]
+        error = None
+        for i in range(count):
+            key = tuple([same_key(column[i]) for column in keys])
+            if (part := self._partitions.get(key)) is None:
+                part = _Partition(len(self._partitions), {name: [] for name in self._kept}, [])
+                part.begin(self._machine, self._reach)
+                self._partitions[key] = part
+            elif order and self._is_before(part, order, i):
+                error = self._before(i)
+                break
+            columns = part.columns
+            for name, column in values:
+                columns[name].append(column[i])
+            part.positions.append(self.pushed)
+            self.pushed += 1
+            touched[part.number] = part
+        for part in touched.values():
+            part.set_length()
+        return [*touched.values()], error
+
+    def _is_before(
+        self, part: _Partition, order: Sequence[tuple[Any, rp.OrderItem]], i: int
+    ) -> bool:
+        """Return whether a row is before the last one of its partition."""
+        for column, item in order:
+            last = part.columns[self._binding.names[item.column.name]][-1]
+            if last == column[i]:
+                continue
+            before, after = order_key(last, item), order_key(column[i], item)
+            if before != after:
+                return before < after if item.descending else after < before
+        return False
+
+    def _before(self, i: int) -> BadData:
+        return BadData(
+            "CER0714",
+            "a row comes before the last row of its partition, by ORDER BY",
+            place=DataPlace("the rows", i + 1),
+            hint="push the rows of a partition in its order",
+        )
+
+    # -- columns ------------------------------------------------------------------------------
+
+    def _bind(self, table: Any) -> None:
+        """Let the columns of a table join those so far; raises `TypeMismatch` and as `bind`."""
+        fields = dict(self._fields)
+        for name, kind in column_kinds(table).items():
+            before = _kind_of(fields[name]) if name in fields else Kind.NULL
+            if before is Kind.NULL:
+                fields[name] = _plain_type(table.schema.field(name).type, kind)
+            elif kind not in (before, Kind.NULL) and (before, kind) != (Kind.DOUBLE, Kind.INTEGER):
+                hint = "the first rows settle the types: write 1.0 for a column of doubles"
+                message = f"column '{name}' was of {before.value}, and now is of {kind.value}"
+                raise mismatch(message, hint=hint)
+        if fields != self._fields:
+            self._set_columns(fields)
+        check_far(self._query, self._binding, table)
+
+    def _set_columns(self, fields: dict[str, Any]) -> None:
+        import pyarrow as pa
+
+        self._kinds = {name: _kind_of(kind) for name, kind in fields.items()}
+        self._binding: Binding = bind(self._query, self._kinds)
+        self._machine = machine(self._query, self._binding)
+        self._fields, self._schema = fields, pa.schema([*fields.items()])
+        outputs = [each.column for each in self._binding.output if isinstance(each, InputColumn)]
+        self._kept = [*dict.fromkeys([*self._binding.names.values(), *outputs])]
+        for part in self._partitions.values():
+            for name in self._kept:
+                part.columns.setdefault(name, [None] * len(part.positions))
+            search = part.search
+            part.begin(self._machine, self._reach, search.s, search.number, search.dropped)
+
+    # -- rows out -----------------------------------------------------------------------------
+
+    def _given(self, parts: Sequence[_Partition]) -> Any:
+        """Return the rows of the result that are certain in some partitions."""
+        measures: list[tuple[Any, ...]] = []
+        inputs: list[list[Value]] = []
+        names = self._inputs if parts else []
+        try:
+            for part in parts:
+                for j, values in part.certain(self._machine):
+                    measures.append(values)
+                    inputs.append([part.columns[name][j] for name in names])
+        except BadData as error:
+            error.matches = self._table(inputs, measures)
+            raise
+        return self._table(inputs, measures)
+
+    @property
+    def _inputs(self) -> list[str]:
+        return [each.column for each in self._binding.output if isinstance(each, InputColumn)]
+
+    def _table(self, inputs: list[list[Value]], measures: Sequence[tuple[Any, ...]]) -> Any:
+        import pyarrow as pa
+
+        if not self._fields:
+            return pa.table({})
+        arrays, names, k = [], [], 0
+        for column in self._binding.output:
+            names.append(column.name)
+            if isinstance(column, InputColumn):
+                static = StaticType(self._kinds[column.column], column.column)
+                values = [row[k] for row in inputs]
+                k += 1
+            else:
+                static, values = column.type, [row[column.index] for row in measures]
+            arrays.append(measure_array(values, column.name, static, self._schema))
+        return pa.Table.from_arrays(arrays, names=names)
+
+    # -- state --------------------------------------------------------------------------------
+
+    def state(self) -> bytes:
+        """Return all that has to be known to go on: `cerlab.session` takes it.
+
+        A documented, versioned format that runs no code when it is read.
+        """
+        if self._stopped:
+            self._check()
+        values = {
+            "over": self._over,
+            "taken": self.pushed,
+            "columns": [(name, str(kind)) for name, kind in self._fields.items()],
+            "partitions": [self._state_of(part) for part in self._partitions.values()],
+        }
+        return codec.write(ROW_SESSION, self._of, values, {})
+
+    @property
+    def _of(self) -> str:
+        return hashlib.sha256(row_pattern_text(self._query).encode()).hexdigest()
+
+    def _state_of(self, part: _Partition) -> list[Any]:
+        search = part.search
+        first = max(0, search.s - self._reach)
+        # the last row tells the order of the next one, also where no match may read it
+        first = min(first, max(0, len(part.positions) - 1))
+        columns = [part.columns[name][first:] for name in self._kept]
+        numbers = [search.dropped + first, search.s - first, part.matched_end, search.number]
+        return [*numbers, part.positions[first:], columns]
+
+    def _resume(self, state: bytes) -> None:
+        values, _ = codec.read(ROW_SESSION, self._of, state)
+        with reading_state():
+            self._over, self.pushed = values["over"], values["taken"]
+            fields = {name: _type_of(kind) for name, kind in values["columns"]}
+            try:
+                if fields:
+                    self._set_columns(fields)
+            except (IllFormed, TypeMismatch) as error:
+                raise bad_state(str(error)) from None
+            for part in values["partitions"]:
+                self._resume_partition(*part)
+
+    def _resume_partition(
+        self, dropped: int, s: int, matched_end: int, number: int, positions: Any, columns: Any
+    ) -> None:
+        expect(all(map(is_whole, (dropped, s, matched_end, number))), "a number of rows")
+        expect(len(positions) > 0 and s <= len(positions), "the rows of a partition")
+        expect(all(is_whole(position, 0, self.pushed) for position in positions), "a row")
+        expect(all(len(column) == len(positions) for column in columns), "the rows of a partition")
+        kept = dict(zip(self._kept, map(list, columns), strict=True))
+        for name, column in kept.items():
+            kinds = {_VALUES.get(self._kinds[name], NoneType), NoneType}
+            expect({*map(type, column)} <= kinds, "a value")
+        part = _Partition(len(self._partitions), kept, [*positions], matched_end=matched_end)
+        part.begin(self._machine, self._reach, s, number, dropped)
+        names = [self._binding.names[column.name] for column in self._query.partition_by]
+        key = tuple(same_key(kept[name][0]) for name in names)
+        expect(key not in self._partitions, "equal keys")
+        self._partitions[key] = part
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy goes on from the state; raises as `state`."""
+        return type(self), (self._query, self.state())
+
+    def __repr__(self) -> str:
+        rows = sum(len(part.positions) for part in self._partitions.values())
+        return f"<RowPatternSession: {self.pushed:,} rows pushed, {rows:,} kept>"
+
+
+_VALUES = {
+    Kind.BOOLEAN: bool,
+    Kind.INTEGER: int,
+    Kind.DOUBLE: float,
+    Kind.TEXT: str,
+    Kind.MOMENT: Timestamp,
+    Kind.DURATION: Duration,
+}
+"""The type of the values of each kind."""
+
+
+def _kind_of(arrow_type: Any) -> Kind:
+    import pyarrow as pa
+
+    return column_kinds(pa.schema([("", arrow_type)]).empty_table())[""]
+
+
+def _plain_type(arrow_type: Any, kind: Kind) -> Any:
+    """Return the type of a column of the result, which is plain for numbers and texts."""
+    import pyarrow as pa
+
+    plain = {Kind.TEXT: pa.string(), Kind.INTEGER: pa.int64(), Kind.DOUBLE: pa.float64()}
+    return plain.get(kind, getattr(arrow_type, "value_type", arrow_type))
+
+
+def _type_of(text: str) -> Any:
+    """Return the Arrow type that a text names; raises ValueError for others."""
+    import pyarrow as pa
+
+    head, comma, zone = text.partition(", tz=")
+    if comma:
+        return pa.timestamp(head.removeprefix("timestamp["), zone.removesuffix("]"))
+    return pa.type_for_alias(text)

@@ -1,0 +1,67 @@
+"""Wrong versions of sessions of row patterns, each killed by random patterns and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cerlab.rows.machine import OpenEnd, Search
+from cerlab.rows.session import RowPatternSession, _Partition
+from proofs_tests.mutants.driver import kills, mutant, on_seeds
+from proofs_tests.rows.test_sessions import agree
+
+_CERTAIN = _Partition.certain
+_DROP = _Partition._drop
+_FORGET = Search._forget
+_STATE_OF = RowPatternSession._state_of
+
+
+def the_end_is_now(self: OpenEnd, row: int) -> bool:
+    """A row that has not come is a row that will not come."""
+    return row < self.rows
+
+
+def no_end(self: Search, q: int, row: int) -> Any:
+    """`$` is tested before it is known that no row comes."""
+    return self.automaton.steps(q, row + self.dropped == 0, row == len(self.mapping))
+
+
+def without_reach(self: _Partition, s: int) -> int:
+    """Rows before a match are dropped, PREV or not."""
+    self.reach = 0
+    return _DROP(self, s)
+
+
+def the_first_row_again(self: Search, s: int) -> int:
+    """After rows are dropped `^` holds again at the first one that is left."""
+    count = _FORGET(self, s)
+    self.dropped = 0
+    return count
+
+
+def numbers_begin_again(self: RowPatternSession, part: _Partition) -> list[Any]:
+    """A state does not tell the number of matches so far."""
+    values = _STATE_OF(self, part)
+    values[3] = 0
+    return values
+
+
+def matches_are_forgotten(self: _Partition, M: Any) -> Iterator[Any]:
+    """A row in an earlier match is shown as unmatched."""
+    yield from _CERTAIN(self, M)
+    self.matched_end = 0
+
+
+SEEDS = on_seeds(agree, 2_000)
+
+MUTANTS = [
+    mutant(SEEDS, OpenEnd, "__gt__", the_end_is_now),
+    mutant(SEEDS, Search, "_steps", no_end),
+    mutant(SEEDS, _Partition, "_drop", without_reach),
+    mutant(SEEDS, Search, "_forget", the_first_row_again),
+    mutant(SEEDS, RowPatternSession, "_state_of", numbers_begin_again),
+    mutant(SEEDS, _Partition, "certain", matches_are_forgotten),
+]
+
+
+test_the_mutant_is_killed = kills(MUTANTS)
