@@ -25,7 +25,7 @@ from cerlab.model.columns import (
     take_columns,
     values_of,
 )
-from cerlab.model.stream import Stream
+from cerlab.model.stream import PART, Stream
 
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
@@ -136,9 +136,20 @@ class Evaluation(Protocol[Result_co]):
         """The results that were held back."""
 
 
-def whole(evaluation: Evaluation[Result], stream: Stream) -> Iterator[Result]:
+ListsAt: TypeAlias = Callable[[Int64s], NDArray[np.bool_]]
+"""Returns which of some ends to list: the answers of the other ones would be dropped."""
+
+
+PART_OF_LISTED = 1 << 14
+"""The events read at once under `ListsAt`: what one part gives tells what the next one lists.
+
+Each part costs a millisecond; 1,000 keys have 16 events each in it.
+"""
+
+
+def whole(evaluation: Evaluation[Result], stream: Stream, part: int = PART) -> Iterator[Result]:
     """Yield the results of an evaluation on a whole stream."""
-    for columns, length in stream.parts():
+    for columns, length in stream.parts(part):
         poll()
         yield from evaluation.push_columns(columns, length)
     yield from evaluation.finish()

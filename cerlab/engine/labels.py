@@ -385,6 +385,7 @@ def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None)
         order=nothing,
         lowest=nothing,
         constants=codes.constants,
+        lists=np.zeros(0, np.uint8),
     )
 
 

@@ -33,7 +33,7 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream, TimeAxis, axis_for, axis_of_windows
 
 if TYPE_CHECKING:
-    from cerlab.engine.answers import AnswerBatch
+    from cerlab.engine.answers import AnswerBatch, ListsAt
     from cerlab.engine.symbol_tables import LearnedTables
 
 
@@ -251,11 +251,14 @@ class WaitAccess(BatchAccess):
         self._looking = Lock()
         self._start()
 
-    def batches(self) -> Iterator[AnswerBatch]:
-        """All answers, from the first; the compiler loads here."""
+    def batches(self, lists: ListsAt | None = None) -> Iterator[AnswerBatch]:
+        """All answers, from the first; the compiler loads here.
+
+        Answers of ends that `lists` leaves out may be missing.
+        """
         from cerlab.engine.waits.whole import waited_answers
 
-        yield from waited_answers(*self._waits)
+        yield from waited_answers(*self._waits, lists)
 
     @cached_property
     def total(self) -> int:

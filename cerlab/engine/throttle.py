@@ -10,14 +10,16 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from math import ceil
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.engine.answers import AnswerBatch, events_of_streams
 from cerlab.engine.codec import AXIS, Layout
 from cerlab.engine.instants import TimeColumn, list_of
-from cerlab.engine.kernels.arrays import NONE
+from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.state import number_keys
 from cerlab.engine.state_checks import check_times, expect, is_whole
 from cerlab.model.answer import ComplexEvent, Valuation
@@ -47,6 +49,18 @@ class _Rows(NamedTuple):
     keys: Sequence[int]
     times: Any
 
+
+class _Latest(NamedTuple):
+    """The substreams and times of events, and by substream the time of the end given last."""
+
+    keys: Int64s  # (events,)
+    times: Int64s  # (events,)
+    time: Int64s  # (substreams,)
+    is_given: NDArray[np.bool_]  # (substreams,), whether there is such an end
+
+
+MOST = np.iinfo(np.int64).max
+"""The largest distance of 64 bits."""
 
 _NO_ROWS = _Rows((), (), [])
 
@@ -86,6 +100,8 @@ class Throttle:
         """The substream of each of those events."""
         self._first, self._rows = 0, _NO_ROWS
         self._before: Instant | None = None
+        self._latest: _Latest | None = None
+        """The arrays of `may_give`, for the events of one batch."""
 
     def read(self, events: Stream) -> None:
         """Read a batch.
@@ -95,6 +111,7 @@ class Throttle:
         self._before = None if self._clock is None else self._clock.last
         self._rows = self._read_columns(events) if events.is_columnar else self._read_events(events)
         self._first, self.position = self.position, self.position + len(events)
+        self._latest = None
 
     def _read_columns(self, events: Stream) -> _Rows:
         columns, inside = events_of_streams(self._streams, events.columns, len(events))
@@ -161,7 +178,41 @@ class Throttle:
             if distance < self._width:
                 return False
         self._given[key] = end, now
+        if self._latest is not None:
+            self._latest.time[key], self._latest.is_given[key] = now, True
         return True
+
+    def may_give(self, ends: Int64s) -> NDArray[np.bool_]:
+        """Return which events of the batch would be given if they were the next ends.
+
+        True also where an exact comparison needs more than 64 bits.
+        """
+        latest = self._latest = self._latest or self._latest_of_keys()
+        if latest is None:
+            return np.ones(len(ends), np.bool_)
+        n, positions = ends - self._first, self._rows.positions
+        if len(positions) != self.position - self._first:
+            n = np.searchsorted(positions, ends)
+        keys = latest.keys[n]
+        distance = latest.times[n] - latest.time[keys]
+        # a distance below 0 has left 64 bits: times do not go back
+        far = (distance < 0) | (distance >= min(ceil(self._width), MOST))
+        return np.array(far | ~latest.is_given[keys], np.bool_)
+
+    def _latest_of_keys(self) -> _Latest | None:
+        """Return the arrays of `may_give`; None where times are no integers of 64 bits."""
+        times: Any = self._rows.times
+        if isinstance(times, list) and self._clock is None:  # numbers in the substream
+            times = np.array(times, np.int64)
+        if not isinstance(times, np.ndarray) or times.dtype != np.int64:
+            return None
+        keys = np.array(self._rows.keys, np.int64)
+        many = 1 + int(keys.max(initial=0))
+        latest = _Latest(keys, times, np.zeros(many, np.int64), np.zeros(many, np.bool_))
+        for key, (_, now) in self._given.items():
+            if key < many:
+                latest.time[key], latest.is_given[key] = now, True
+        return latest
 
     def _event(self, end: int) -> tuple[int, Instant]:
         """Return the substream and the time of an end."""

@@ -28,7 +28,13 @@ from cerlab.automata.plan import (
 )
 from cerlab.automata.strategy import Machine
 from cerlab.display import Explanation
-from cerlab.engine.answers import AnswerBatch, events_of_streams, whole
+from cerlab.engine.answers import (
+    PART_OF_LISTED,
+    AnswerBatch,
+    ListsAt,
+    events_of_streams,
+    whole,
+)
 from cerlab.engine.flat_program import BUDGET, Program, Read
 from cerlab.engine.instants import TimeColumn
 from cerlab.engine.registers.evaluation import why_not
@@ -41,7 +47,7 @@ from cerlab.engine.windowed import WindowedEvaluation
 from cerlab.errors import BadData
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, Window
 from cerlab.model.columns import slice_columns
-from cerlab.model.stream import Stream, TimeAxis
+from cerlab.model.stream import PART, Stream, TimeAxis
 from cerlab.predicates.syntax import Atom, atoms, attributes_of
 from cerlab.predicates.text import expression_text
 
@@ -186,14 +192,18 @@ def attributes_read(plan: Plan, machine: Machine, time: TimeAxis | None) -> froz
 
 
 def stream_evaluation(
-    plan: Plan, machine: Machine | LearnedTables, time: TimeAxis | None = None
+    plan: Plan,
+    machine: Machine | LearnedTables,
+    time: TimeAxis | None = None,
+    lists: ListsAt | None = None,
 ) -> WindowedEvaluation | GeneralEvaluation:
     """The fastest evaluation of a plan on a stream that is read to its end.
 
-    Its answers may be held back; after the last batch those that are come from ``finish``.
+    Its answers may be held back; after the last batch those that are come from ``finish``. Answers
+    of ends that `lists` leaves out may be missing.
     """
     if why_not_windowed(plan) is None:
-        return WindowedEvaluation(plan, learned_tables(machine), time)
+        return WindowedEvaluation(plan, learned_tables(machine), time, lists=lists)
     return GeneralEvaluation(plan, machine, time)
 
 
@@ -204,8 +214,11 @@ def compiled_answers(
     time: TimeAxis | None,
     *,
     threads: int = 1,
+    lists: ListsAt | None = None,
 ) -> Iterator[AnswerBatch]:
     """The answers of a plan on a stream, in batches, by end.
+
+    On one thread, answers of ends that `lists` leaves out may be missing.
 
     Several `threads` evaluate ranges of the stream, for queries whose ranges are independent
     (`windowed.ranges`); others are evaluated by one.
@@ -213,11 +226,11 @@ def compiled_answers(
     if threads > 1 and len(stream) > 1 and why_not_by_ranges(plan) is None:
         yield from ranged_answers(plan, learned_tables(machine), stream, time, threads=threads)
         return
-    evaluation = stream_evaluation(plan, machine, time)
+    evaluation = stream_evaluation(plan, machine, time, lists)
     if isinstance(evaluation, GeneralEvaluation) and len(stream) <= FEW:
         yield from evaluation.push(stream)
     else:
-        yield from whole(evaluation, stream)
+        yield from whole(evaluation, stream, PART if lists is None else PART_OF_LISTED)
 
 
 def explain(plan: Plan, tables: LearnedTables) -> Explanation:

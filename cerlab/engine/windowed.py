@@ -13,7 +13,7 @@ import numpy as np
 
 from cerlab.automata.plan import Plan
 from cerlab.computed import cached_property
-from cerlab.engine.answers import AnswerBatch, Buffer, double_room, paces
+from cerlab.engine.answers import AnswerBatch, Buffer, ListsAt, double_room, paces
 from cerlab.engine.flat_program import Program
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels import chains as c
@@ -49,8 +49,11 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         *,
         arena: int = 1 << 14,
         answers: int = 1 << 15,
+        lists: ListsAt | None = None,
     ) -> None:
+        """Answers of ends that `lists` leaves out may be missing; not under CONSUME BY."""
         super().__init__(plan, tables, time)
+        self._lists = lists
         self._sizes = (arena, answers)
 
     def begin(self, position: int, end: int) -> None:
@@ -82,6 +85,9 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         ends, idles = self._ends(program, events, again)
         # chains list the answers of an end in an order of their own, which LIMIT may not take
         in_order = program.latest_first or self._plan.limit is None
+        if self._lists is not None and len(ends):
+            kept = self._lists(events.positions[ends])
+            ends = ends[kept]
         if len(ends) and program.is_chained and in_order:
             yield from self._by_chains(program, events, ends)
         elif len(ends):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Protocol, assert_never, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, assert_never, runtime_checkable
 
 from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan, WaitPlan
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern, WaitStages
@@ -36,6 +36,10 @@ from cerlab.logic.focel.semantics import check_first_order, fo_valuations
 from cerlab.logic.sremo import semantics as sremo
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.stream import Stream, TimeAxis, axis_for, axis_of_windows
+
+if TYPE_CHECKING:
+    from cerlab.engine.answers import ListsAt
+    from cerlab.engine.symbol_tables import LearnedTables
 
 
 class Reference(Evaluator):
@@ -246,8 +250,18 @@ class CompiledTecs(Compiled):
         from cerlab.engine.answers import BatchedAnswers
         from cerlab.engine.whole_stream import compiled_answers  # Numba loads here
 
+        return BatchedAnswers(compiled_answers(*self._on(stream)))
+
+    def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
+        """Return the answers without ends that `lists` leaves out, if a window tells the ends."""
+        from cerlab.engine.answers import BatchedAnswers
+        from cerlab.engine.whole_stream import compiled_answers  # Numba loads here
+
+        return BatchedAnswers(compiled_answers(*self._on(stream), lists=lists))
+
+    def _on(self, stream: Stream) -> tuple[Plan, LearnedTables, Stream, TimeAxis | None]:
         time = axis_for(self.plan.window, stream, stream.time)
-        return BatchedAnswers(compiled_answers(self.plan, self.pattern.learned, stream, time))
+        return self.plan, self.pattern.learned, stream, time
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> BatchAccess:
         """By whole batches of the engine."""
@@ -287,6 +301,14 @@ class CompiledRuns(Compiled):
 
         by = RegisterRuns(fast_form(self.pattern, stream))
         return register_answers(by.plan, stream, partial(by.written_out, stream), _time(by, stream))
+
+    def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
+        """Return the answers without ends that `lists` leaves out."""
+        from cerlab.engine.registers.evaluation import register_answers  # Numba loads here
+
+        by = RegisterRuns(fast_form(self.pattern, stream))
+        written_out = partial(by.written_out, stream)
+        return register_answers(by.plan, stream, written_out, _time(by, stream), lists)
 
     def count(self, stream: Stream) -> int:
         """Return the number of answers; raises `ResourceLimit` for 2^53 and more."""
@@ -336,6 +358,13 @@ class CompiledWaits(Compiled):
         from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
 
         return BatchedAnswers(self._access(fast_form(self.pattern, stream), stream).batches())
+
+    def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
+        """Return the answers without ends that `lists` leaves out, if a strategy selects."""
+        from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
+
+        access = self._access(fast_form(self.pattern, stream), stream)
+        return BatchedAnswers(access.batches(lists))
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
         """By whole batches of the engine."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.random_access import Access, ListAccess
@@ -15,6 +15,9 @@ from cerlab.evaluate.runs import Replay, Steps
 from cerlab.logic.cel.syntax import waits
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.stream import Stream, TimeAxis
+
+if TYPE_CHECKING:
+    from cerlab.engine.answers import ListsAt
 
 Recognition: TypeAlias = tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]
 """The clauses of a query, and what makes the recogniser of a substream."""
@@ -38,6 +41,13 @@ class Evaluator(Protocol):
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream, each once, by end, as they are found."""
+
+    def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
+        """Return the answers, perhaps without those of ends that `lists` leaves out.
+
+        It is asked for some ends at a time, after the answers of the ends before them.
+        """
+        return self.answers(stream)
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
         """The answers on events that arrive, each when its last event is there, or its wait over.
@@ -71,6 +81,12 @@ class Evaluator(Protocol):
             f'evaluator="{self.name}" gives no labels',
             hint='evaluator="reference" does, and "compiled" where there is an automaton',
         )
+
+
+def number_of(answers: Iterator[ComplexEvent]) -> int:
+    """Return the number of answers, by batches where they come so."""
+    batches = getattr(answers, "batches", None)
+    return sum(1 for _ in answers) if batches is None else sum(map(len, batches()))
 
 
 class StepByStep(Evaluator, Protocol):

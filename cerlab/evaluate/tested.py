@@ -16,7 +16,7 @@ from cerlab.engine.tested import Filtering, ends_that_pass
 from cerlab.errors import BadData, Unsupported
 from cerlab.evaluate.evaluators import Compiled
 from cerlab.evaluate.labelled import has_labels, in_batches, labelled_answers
-from cerlab.evaluate.protocol import Evaluator
+from cerlab.evaluate.protocol import Evaluator, number_of
 from cerlab.evaluate.recent import WithEvents
 from cerlab.evaluate.runs import pattern_digest
 from cerlab.model.answer import (
@@ -32,7 +32,7 @@ from cerlab.predicates.text import predicate_text
 from cerlab.predicates.truth import Key
 
 if TYPE_CHECKING:
-    from cerlab.engine.answers import AnswerBatch
+    from cerlab.engine.answers import AnswerBatch, ListsAt
     from cerlab.engine.labels import LabelledAnswers
 
 
@@ -48,20 +48,26 @@ class FilteredAnswers(Evaluator):
         self._condition = predicate_text(self._tested.plan.condition)
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """Yield the answers on a stream, by end."""
+        """Return the answers on a stream, by end."""
+        return self._answers(stream, None)
+
+    def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
+        """Return the answers without ends that `lists` leaves out, which are not listed."""
+        return self._answers(stream, lists)
+
+    def _answers(self, stream: Stream, lists: ListsAt | None) -> Iterator[ComplexEvent]:
         limit, listing = self.pattern.ast.limit, self._listing.on(stream)
         if isinstance(listing, Compiled) and self._has_no_clause and limit is None:
             from cerlab.engine.answers import BatchedAnswers  # Numba loads here
             from cerlab.engine.tested_rows import answers_of_rows
 
-            return BatchedAnswers(map(answers_of_rows, self._rows(listing, stream)))
-        return (answer for some in self._ends(stream) for answer in _answers_of_end(some, limit))
+            return BatchedAnswers(map(answers_of_rows, self._rows(listing, stream, lists)))
+        ends = self._ends(stream, lists)
+        return (answer for ending in ends for answer in _answers_of_end(ending, limit))
 
     def count(self, stream: Stream) -> int:
         """Return the number of answers, which are listed."""
-        answers = self.answers(stream)
-        batches = getattr(answers, "batches", None)
-        return sum(1 for _ in answers) if batches is None else sum(map(len, batches()))
+        return number_of(self.answers(stream))
 
     @property
     def _has_no_clause(self) -> bool:
@@ -71,13 +77,16 @@ class FilteredAnswers(Evaluator):
         consumes = plan.consume is not Consume.NONE
         return not selects and not consumes and plan.labels is None and plan.window is None
 
-    def _rows(self, listing: Compiled, stream: Stream) -> Iterator[LabelledAnswers]:
+    def _rows(
+        self, listing: Compiled, stream: Stream, lists: ListsAt | None
+    ) -> Iterator[LabelledAnswers]:
         """Yield the rows that pass, of the answers that the compiled engine lists."""
         from cerlab.engine.tested_rows import RowTests  # Numba loads here
 
         query = self._tested.query
         tests = RowTests(self._tested.plan.condition, stream)
-        rows = labelled_answers(query, stream, in_batches(listing.answers(stream)))
+        listed = listing.answers(stream) if lists is None else listing.answers_at(stream, lists)
+        rows = labelled_answers(query, stream, in_batches(listed))
         return map(tests.passing, rows)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
@@ -87,14 +96,14 @@ class FilteredAnswers(Evaluator):
             order = valuation_latest_first
             yield from sorted(ending, key=order)[: limit.per_end] if limit else ending
 
-    def _ends(self, stream: Stream) -> Iterator[list[Valuation]]:
+    def _ends(self, stream: Stream, lists: ListsAt | None = None) -> Iterator[list[Valuation]]:
         plan, listing = self._tested.plan, self._listing.on(stream)
         time, is_tested = axis_for(plan.window, stream, stream.time), False
         listed: Iterable[Valuation] = self._listing.valuations(stream)
         if isinstance(listing, Compiled) and plan.rivals is None:
             from cerlab.engine.labels import valuations_of_rows  # Numba loads here
 
-            rows, is_tested = self._rows(listing, stream), True
+            rows, is_tested = self._rows(listing, stream, lists), True
             listed = chain.from_iterable(map(valuations_of_rows, rows))
         tests = Filtering(plan, time, is_tested=is_tested)
         for position, event in enumerate(stream):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Generic
@@ -17,7 +16,7 @@ from cerlab.engine.run import Answer, Around, OpenRun, Run
 from cerlab.engine.state_checks import expect, reading_state
 from cerlab.errors import BadData
 from cerlab.evaluate.evaluators import Automaton, Compiled, CompiledTecs, Lists, Tecs
-from cerlab.evaluate.protocol import Evaluator
+from cerlab.evaluate.protocol import Evaluator, number_of
 from cerlab.evaluate.runs import Replay, pattern_digest
 from cerlab.logic.cel.syntax import waits
 from cerlab.logic.ceql.syntax import partition_attributes
@@ -72,8 +71,12 @@ class Throttled(Evaluator):
             return chain.from_iterable(run.push(stream))
         from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
 
-        answers = inner.answers(stream)
-        throttle = self._read(stream)
+        throttle, ast = self._read(stream), self.pattern.ast
+        # what is throttled consumes, and an answer that waits does not end at the event read
+        if ast.consume is not Consume.NONE or waits(ast.formula):
+            answers = inner.answers(stream)
+        else:
+            answers = inner.answers_at(stream, throttle.may_give)
         if isinstance(answers, BatchedAnswers):
             return BatchedAnswers(map(throttle.leave_of_batch, answers.batches()))
         return throttle.leave(answers)
@@ -84,9 +87,11 @@ class Throttled(Evaluator):
 
     def count(self, stream: Stream) -> int:
         """Return the number of answers, by the number at each end."""
+        inner = self._inner.on(stream, any_order=True)
+        if not isinstance(inner, Tecs | CompiledTecs):
+            return number_of(self.answers(stream))
         throttle = self._read(stream)
-        ends = _counts(self._inner.on(stream, any_order=True), stream)
-        return sum(count for end, count in ends if throttle.gives(end))
+        return sum(count for end, count in _counts(inner, stream) if throttle.gives(end))
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
         """Return the access to the answers in the order of `answers`."""
@@ -170,8 +175,8 @@ def throttled(inner: Evaluator, throttle: Window) -> Throttled:
     return Throttled(inner, throttle)
 
 
-def _counts(way: Evaluator, stream: Stream) -> Iterable[tuple[int, int]]:
-    """Return the ends with answers, and the number of answers of each, by counting where it can.
+def _counts(way: Tecs | CompiledTecs, stream: Stream) -> Iterable[tuple[int, int]]:
+    """Return the ends with answers, and the number of answers of each, without listing them.
 
     The ends of one substream are in order.
     """
@@ -186,10 +191,8 @@ def _counts(way: Evaluator, stream: Stream) -> Iterable[tuple[int, int]]:
             return chain.from_iterable(pairs)
         except TooLarge:
             pass
-    if isinstance(way, Tecs | CompiledTecs):
-        pattern = way.pattern
-        return totals.counts(pattern.plan, pattern.machine, stream, stream.time)
-    return sorted(Counter(answer.end for answer in way.answers(stream)).items())
+    pattern = way.pattern
+    return totals.counts(pattern.plan, pattern.machine, stream, stream.time)
 
 
 class ThrottledRun(Around, Generic[Answer]):

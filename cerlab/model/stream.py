@@ -435,19 +435,20 @@ class Stream:
         stream._parts = parts
         return stream
 
-    def parts(self) -> Iterator[tuple[Columns, int]]:
-        """Yield the columns of some `PART` consecutive events, and how many these are.
+    @keywords_by_name
+    def parts(self, most: int = PART) -> Iterator[tuple[Columns, int]]:
+        """Yield the columns of at most so many consecutive events, and how many these are.
 
         A file of columns is read part by part, and the stream keeps nothing of it.
         """
         columns, length = self.columns, len(self)
-        if length <= PART:
+        if length <= most:
             yield columns, length
         elif self._parts is not None and self._events is None:
-            yield from self._parts(PART)
+            yield from self._parts(most)
         else:
-            for start in range(0, length, PART):
-                size = min(PART, length - start)
+            for start in range(0, length, most):
+                size = min(most, length - start)
                 yield slice_columns(columns, start, size), size
 
     @property

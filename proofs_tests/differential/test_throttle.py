@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+import pytest
+
 import cerlab
 from cerlab import Query, Stream
+from cerlab.compile.pattern import any_pattern
+from cerlab.engine import whole_stream
+from cerlab.engine.registers import evaluation as register_runs
 from cerlab.evaluate import choose, names_that_take
 from cerlab.evaluate.physical import compiled
 from cerlab.logic.ceql.parser import parse_ceql
@@ -14,8 +19,11 @@ from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import AttributeWindow, EventWindow, Limit, TimeWindow, Window
+from cerlab.model.event import with_values
 from cerlab.testing import Shape
+from cerlab.testing.choices import likely
 from proofs_tests.differential.test_evaluators import agree, session_answers
+from proofs_tests.differential.test_groups import case_of_groups
 from proofs_tests.differential.test_waits import (
     AXIS,
     follow,
@@ -60,6 +68,56 @@ def test_sessions_go_on_from_states(suite: Suite) -> None:
         return bool(expected)
 
     suite.run(case, deep_count=4_000)
+
+
+def test_ends_that_come_too_soon_are_left_out_of_the_list(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is given of a few events tells which ends of the next ones are listed."""
+    for module in (register_runs, whole_stream):
+        monkeypatch.setattr(module, "PART_OF_LISTED", 3)
+
+    def case(rng: Random) -> bool:
+        if likely(rng, 0.5):
+            sample = throttled_case(rng, Shape(depth=2, events=20))
+        else:
+            drawn = case_of_groups(rng)
+            events = [with_values(event, {"t": n // 2}) for n, event in enumerate(drawn.stream)]
+            ast = replace(drawn.ast, throttle=rng.choice((EventWindow(2), AttributeWindow(2, "t"))))
+            sample = Case(ast, type(drawn.stream)(events, time=drawn.stream.time))
+        expected = query_answers(sample.ast, sample.stream)
+        if len(expected) > 2_000:
+            return False
+        way = compiled(sample.query)
+        answers = list(way.answers(sample.stream))
+        assert sorted(answers, key=by_end) == expected, sample.describe()
+        assert [A.end for A in answers] == [A.end for A in expected], sample.describe()
+        assert way.count(sample.stream) == len(expected), sample.describe()
+        return bool(expected)
+
+    suite.run(case, deep_count=4_000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * WHERE A WITHIN 9 EVENTS",
+        "SELECT * WHERE (A OR A ; A) WITHIN 9 EVENTS",
+        "SELECT * WHERE A ; A WITHIN 9 EVENTS",
+        "A AS x ; A AS y FILTER x.v = y.v",
+        "SELECT MAX * WHERE (A+ WITHIN 3 [v])",
+        "SELECT * WHERE A{2} AS a FILTER SUM(a.v) = 2 WITHIN 9 EVENTS",
+        "SELECT * WHERE A+ AS a FILTER SUM(a.v) > 0 WITHIN 9 EVENTS LIMIT 1",
+        "MAX(A+ AS a WITHIN 3 [v]) FILTER SUM(a.v) > 0",
+    ],
+)
+def test_the_compiled_engine_lists_the_ends_that_are_asked_for(text: str) -> None:
+    stream = Stream.from_events([{"type": "A", "v": 1}] * 6)
+    way = compiled(any_pattern(text))
+    found = [*way.answers_at(stream, lambda ends: ends % 3 == 2)]
+    assert {A.end for A in found} == {2, 5}
+    every = [A for A in way.answers(stream) if A.end % 3 == 2]
+    assert sorted(found, key=by_end) == sorted(every, key=by_end)
 
 
 def test_files_in_batches(suite: Suite) -> None:

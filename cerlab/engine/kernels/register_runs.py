@@ -68,7 +68,7 @@ def read_events(
             end, lowest = events.position[e], events.lowest[e]
             if total is not None:  # decided by its type: code for one or the other is made
                 status = count_event(tecs, configurations.memo, lowest, limit, total)
-            else:
+            elif events.lists[e]:
                 status = enumerate_event(tecs, 0, end, lowest, limit)
             if status != k.DONE:
                 return status

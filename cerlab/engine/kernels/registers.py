@@ -119,6 +119,7 @@ class Events(NamedTuple):
     order: Int64s  # (events,), as windows count
     lowest: Int64s  # (events,): the lowest order of a start inside the window
     constants: Int64s  # (constants,)
+    lists: Bytes  # (events,), whether the answers that end here are listed
 
 
 FREE, ARRIVALS, DEPARTURES, ATTEMPT, HEAD_BEFORE, BOTTOM, VISITS, ALL = range(

@@ -17,8 +17,10 @@ from cerlab.automata.plan import CorrelatedPlan
 from cerlab.budget import poll
 from cerlab.engine.answers import (
     BATCH,
+    PART_OF_LISTED,
     AnswerBatch,
     BatchedAnswers,
+    ListsAt,
     batched_answers,
     events_of_streams,
     join_answers,
@@ -41,7 +43,7 @@ from cerlab.model.answer import ComplexEvent, latest_first
 from cerlab.model.clauses import Consume, EventWindow, Strategy, Window
 from cerlab.model.columns import slice_columns, take_columns
 from cerlab.model.event import Event, is_of_streams
-from cerlab.model.stream import Stream, TimeAxis
+from cerlab.model.stream import PART, Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage, relevant_indices
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.columns.ranks import KIND, NOTHING, Ranks
@@ -65,13 +67,15 @@ def register_answers(
     stream: Stream,
     reference: Callable[[NotTaken], Iterator[ComplexEvent]],
     time: TimeAxis | None = None,
+    lists: ListsAt | None = None,
 ) -> Iterator[ComplexEvent]:
     """Yield the answers of a plan on a stream, each once, by end; `reference` takes other plans.
 
-    Raises `BadData` for a time that is missing or goes back, after the answers before it.
+    Answers of ends that `lists` leaves out may be missing. Raises `BadData` for a time that is
+    missing or goes back, after the answers before it.
     """
     try:
-        return BatchedAnswers(RegisterEvaluation(plan, stream, time).answers())
+        return BatchedAnswers(RegisterEvaluation(plan, stream, time, lists=lists).answers())
     except NotTaken as refusal:
         return reference(refusal)
 
@@ -104,9 +108,11 @@ class RegisterRun:
         plan: AnyPlan,
         time: TimeAxis | None = None,
         bounds: k.Int64s | None = None,
+        lists: ListsAt | None = None,
         **sizes: int,
     ) -> None:
-        """Raises `NotTaken`; `bounds` are as of `RegisterEvaluation`."""
+        """Raises `NotTaken`; `bounds` and `lists` are as of `RegisterEvaluation`."""
+        self._lists = lists
         if (reason := why_not(plan)) is not None:
             raise NotTaken(reason)
         try:
@@ -155,10 +161,10 @@ class RegisterRun:
         """Whether a strategy selects among the answers of an end."""
         return self._selection is not None
 
-    def learn(self, stream: Stream) -> None:
+    def learn(self, stream: Stream, part: int) -> None:
         """Learn the kinds of the events of a whole stream before it is read; raises `NotTaken`."""
         start = self.position
-        for columns, length in stream.parts():
+        for columns, length in stream.parts(part):
             some, positions = events_of_streams(self._streams, columns, length)
             self._known[start] = length, self._stage.symbols(some, len(positions))
             start += length
@@ -292,9 +298,15 @@ class RegisterRun:
                 order=order[indices],
                 lowest=lowest[indices],
                 constants=self._with_new_codes(),
+                lists=self._listed(positions[indices]),
             ),
             total,
         )
+
+    def _listed(self, ends: k.Int64s) -> k.Bytes:
+        if self._lists is None:
+            return np.ones(len(ends), np.uint8)
+        return self._lists(ends).view(np.uint8)
 
     def _push_events(self, events: Sequence[Event], length: int) -> Iterator[AnswerBatch]:
         if self._has_much():
@@ -397,17 +409,18 @@ class RegisterEvaluation:
         stream: Stream,
         time: TimeAxis | None = None,
         bounds: k.Int64s | None = None,
+        lists: ListsAt | None = None,
         **sizes: int,
     ) -> None:
         """Raises `NotTaken`.
 
         With `bounds`, in place of windows, an answer that ends at event n begins at ``bounds[n]``
-        or later; they do not decrease.
+        or later; they do not decrease. Ends that `lists` leaves out have no answers.
         """
         poll(32 * len(stream))
-        self._run = RegisterRun(plan, time, bounds, **sizes)
-        self._stream = stream
-        self._run.learn(stream)
+        self._run = RegisterRun(plan, time, bounds, lists, **sizes)
+        self._stream, self._part = stream, PART if lists is None else PART_OF_LISTED
+        self._run.learn(stream, self._part)
 
     @property
     def configurations(self) -> Configurations:
@@ -421,7 +434,7 @@ class RegisterEvaluation:
 
     def answers(self) -> Iterator[AnswerBatch]:
         """The answers, each once, by end; to be asked for once."""
-        return whole(self._run, self._stream)
+        return whole(self._run, self._stream, self._part)
 
     def count(self) -> int:
         """Return the number of answers, without listing where each has one run; to be called once.
@@ -514,7 +527,8 @@ def _room(events: int, values: int, constants: int = 0) -> Events:
     """Room for some events."""
     position, order, lowest = np.zeros((3, events), np.int64)
     cells, codes = np.zeros((events, values), np.int64), np.zeros(constants, np.int64)
-    return Events(np.zeros(events, np.int32), cells, position, order, lowest, codes)
+    symbol, lists = np.zeros(events, np.int32), np.ones(events, np.uint8)
+    return Events(symbol, cells, position, order, lowest, codes, lists)
 
 
 class Selection:

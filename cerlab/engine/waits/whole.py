@@ -21,6 +21,7 @@ from cerlab.budget import poll
 from cerlab.engine.answers import (
     BATCH,
     AnswerBatch,
+    ListsAt,
     batched_answers,
     join_answers,
 )
@@ -210,16 +211,21 @@ def _with_columns(stream: Stream, more: Mapping[str, Any]) -> Stream:
 
 
 def waited_answers(
-    plan: WaitPlan, tables: Mapping[int, LearnedTables], stream: Stream, time: TimeAxis | None
+    plan: WaitPlan,
+    tables: Mapping[int, LearnedTables],
+    stream: Stream,
+    time: TimeAxis | None,
+    lists: ListsAt | None = None,
 ) -> Iterator[AnswerBatch]:
     """Return the answers of a plan on a whole stream, by end.
 
-    `tables` are those of its automata. Raises `BadData` for a time that is missing or goes back,
-    `UsageError` for a time that is none.
+    Answers of ends that `lists` leaves out may be missing where nothing waits. `tables` are those
+    of its automata. Raises `BadData` for a time that is missing or goes back, `UsageError` for a
+    time that is none.
     """
     whole = WholeStream(plan, tables, stream, time)
     if plan.selects:
-        return _selected(whole, plan, time)
+        return _selected(whole, plan, time, lists)
     try:
         parts = [
             whole.run_answers(whole.runs(body, ends))
@@ -238,13 +244,15 @@ def waited_answers(
     return _merged(parts) if plan.repeats else parts[0]
 
 
-def _selected(whole: WholeStream, plan: WaitPlan, time: TimeAxis | None) -> Iterator[AnswerBatch]:
+def _selected(
+    whole: WholeStream, plan: WaitPlan, time: TimeAxis | None, lists: ListsAt | None
+) -> Iterator[AnswerBatch]:
     """The answers of a plan that selects: those of a transducer with all its clauses."""
     (body,) = plan.plans
     assert isinstance(body, CorrelatedPlan), "what selects is a transducer"
     placed = whole.placed(body.timed)
     try:
-        return RegisterEvaluation(body, placed, time).answers()
+        return RegisterEvaluation(body, placed, time, lists=lists).answers()
     except NotTaken as refusal:
         warn_of_python(refusal, len(placed))
         return batched_answers(as_written.selected_answers(plan, placed, time), BATCH)
