@@ -62,6 +62,7 @@ KINDS = (
     "SELECT * WHERE A : B PARTITION BY [k]",
     "A AS a ; B AS b FILTER a.v < b.v",
     "MAX(A+) ; B",
+    "MAX(A AS a ; B AS b FILTER a.v < b.v) ; C",
     "SELECT * WHERE A ; B CONSUME BY ANY",
     "<type = 'A'>^ . <TRUE>* . <type = 'B'>^",
 )

@@ -90,7 +90,7 @@ class StrategyCea(Drawable):
         """The rivals of a run that has not started at this event either."""
         key = (idle, symbol)
         if key not in self._waits:
-            after = self._rivals(self.idle_states[idle], symbol, Mark.SKIP)
+            after = self.rivals_after(self.idle_states[idle], symbol, Mark.SKIP)
             self._waits[key] = self.idle_number_of(after)
         return self._waits[key]
 
@@ -113,14 +113,14 @@ class StrategyCea(Drawable):
                 return None
             if mark is Mark.TAKE or block != BEFORE:
                 block = INSIDE if mark is Mark.TAKE else AFTER
-        rivals = self._rivals(state.rivals, symbol, mark)
+        rivals = self.rivals_after(state.rivals, symbol, mark)
         runs = self._successors.after(state.runs, symbol, mark) - rivals.better
         if block == AFTER:
             # states that accept only after another mark are dead behind the block
             runs &= self._silent
         return self.number_of(Contender(runs, rivals, block)) if runs else None
 
-    def _rivals(self, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
+    def rivals_after(self, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
         """The rivals after an event that the run itself takes or skips."""
 
         def after(states: States, mark: Mark) -> States:

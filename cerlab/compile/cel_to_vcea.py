@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import attrgetter
 from typing import Any, NoReturn, TypeAlias, TypeVar, assert_never
 
@@ -32,6 +32,7 @@ from cerlab.automata.compose import (
     union,
     unless,
 )
+from cerlab.automata.context import Context, selected
 from cerlab.automata.explore import trim
 from cerlab.budget import step_budget
 from cerlab.compile.groups import count_test, counted
@@ -171,6 +172,12 @@ AT_THE_BEGINNING = (
 )
 """The hint for a look-back."""
 
+INSIDE = (
+    "without evaluator=, cerlab.evaluate takes it: streams of any length if no part compares "
+    "labels, waits, looks back or has a window in time"
+)
+"""The hint for a strategy inside a formula."""
+
 TIMED = "cerlab.evaluate and cerlab run take it"
 
 
@@ -184,10 +191,23 @@ def cel_to_vcea(phi: cel.Formula) -> Vcea:
     return trim(construct(phi))
 
 
-def construct(phi: cel.Formula) -> Vcea:
-    """The automaton of a formula, with states that no run needs."""
+def in_context(phi: cel.Formula) -> tuple[Vcea, tuple[Context, ...]]:
+    """Return the automaton of a formula, which reads events with the contexts of its strategies.
+
+    Contexts of inner strategies come first; without NXT, LAST, MAX there is none. Raises as
+    `cel_to_vcea`, which refuses strategies, and `ResourceLimit` for too large contexts.
+    """
+    contexts: list[Context] = []
+    with step_budget("the automaton of the formula"):
+        A = trim(construct(phi, contexts))
+    return A, tuple(contexts)
+
+
+def construct(phi: cel.Formula, contexts: list[Context] | None = None) -> Vcea:
+    """The automaton of a formula, with states that no run needs; it adds to `contexts`."""
+    part = partial(construct, contexts=contexts)
     if isinstance(phi, Composition):
-        return compose(phi, construct, _demand)
+        return compose(phi, part, _demand)
     match phi:
         case cel.Atom() | cel.Not():
             labels = frozenset({phi.type}) if isinstance(phi, cel.Atom) else NO_LABELS
@@ -195,13 +215,19 @@ def construct(phi: cel.Formula) -> Vcea:
             # NOT(R) reads an event and gives it no label, so it is skipped in every answer
             return Vcea(2, (step,), frozenset({0}), frozenset({1}))
         case cel.And(left, right):
-            return both(construct(left), construct(right))
+            return both(part(left), part(right))
         case cel.All(left, right):
-            return in_any_order(construct(left), construct(right))
+            return in_any_order(part(left), part(right))
         case cel.Unless(left, right):
-            return unless(construct(left), construct(right))
+            return unless(part(left), part(right))
         case cel.Select(Strategy.STRICT, body):
-            return strict(construct(body))
+            return strict(part(body))
+        case cel.Select(strategy, body) if contexts is not None:
+            A = trim(part(body))
+            name = f"\0{len(contexts)}"  # a name that no text can write
+            A, context = selected(A, vcea_to_cea(A), strategy, name)
+            contexts.append(context)
+            return A
         case cel.Select() | cel.Wait() | cel.Lookback():
             _refuse(phi)
         case _:
@@ -266,7 +292,7 @@ def _refuse(construct: cel.Formula | Correlation | Application) -> NoReturn:
     elif isinstance(construct, Application):
         name = f"'{construct.predicate.name}', a predicate over sets of events"
     elif isinstance(construct, cel.Select):
-        name = f"{construct.strategy.value}(..) inside a formula"
+        name, hint = f"{construct.strategy.value}(..) inside a formula on intervals alone", INSIDE
     elif isinstance(construct, cel.Within):
         name, hint = f"a window in time inside a formula, as {node_text(construct)}", TIMED
     elif isinstance(construct, cel.Wait):

@@ -10,12 +10,13 @@ from warnings import warn
 
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, Vcea
 from cerlab.automata.compose import relabel
+from cerlab.automata.context import Context
 from cerlab.automata.deterministic import DeterministicCea
 from cerlab.automata.labelled import LabelledSrt
 from cerlab.automata.plan import CorrelatedPlan, FilterPlan, Plan, RegisterPlan
 from cerlab.automata.strategy import Machine, machine_of
 from cerlab.budget import poll, step_budget
-from cerlab.compile.cel_to_vcea import cel_to_vcea, vcea_to_cea
+from cerlab.compile.cel_to_vcea import REFERENCE, cel_to_vcea, in_context, vcea_to_cea
 from cerlab.compile.correlated_to_srt import correlated_plan, correlated_to_labelled_srt
 from cerlab.compile.foundations import anchored_query
 from cerlab.compile.sremo_to_srt import register_plan
@@ -38,6 +39,7 @@ from cerlab.logic.cel.syntax import (
     Filter,
     Formula,
     Select,
+    competes,
     defined_labels,
     is_timed,
     map_children,
@@ -260,14 +262,40 @@ class Pattern(Drawable, Immutable):
     @cached_property
     def plan(self) -> Plan:
         """The compiled plan that engines run; raises `Unsupported` without an automaton."""
+        plan, contexts = self.in_context
+        if contexts:
+            cel_to_vcea(strategy_and_body(self.ast)[1])  # refuses the strategy by name
+        return plan
+
+    @cached_property
+    def in_context(self) -> tuple[Plan, tuple[Context, ...]]:
+        """The plan on events that carry contexts, and the contexts: of strategies in the formula.
+
+        Without any it is `plan`. Raises `Unsupported` without an automaton.
+        """
         ast = self.ast
         # variables do not show in complex events: a formula with the same ones will do
         if self.logic == "fo":
             ast = replace(ast, formula=unary_fo_to_so(selected_formula(ast)), items=None)
         with step_budget("the automaton of the formula", own=1):
-            vcea = cel_to_vcea(strategy_and_body(ast)[1])
+            vcea, contexts = self._in_context(strategy_and_body(ast)[1])
             cea = vcea_to_cea(vcea)
-        return Plan(vcea=vcea, cea=cea, **plan_clauses(ast))
+        return Plan(vcea=vcea, cea=cea, **plan_clauses(ast)), contexts
+
+    @staticmethod
+    def _in_context(phi: Formula) -> tuple[Vcea, tuple[Context, ...]]:
+        try:
+            return in_context(phi)
+        except Unsupported as error:
+            if not competes(phi):
+                raise
+            # other machines that take the part do not take the strategy
+            raise Unsupported(error.code, error.message, hint=REFERENCE) from None
+
+    @property
+    def is_in_context(self) -> bool:
+        """Whether the automaton reads contexts: of a strategy inside the formula."""
+        return _is_there(lambda: self.in_context[1] or None)
 
     @cached_property
     def machine_kind(self) -> MachineKind | None:

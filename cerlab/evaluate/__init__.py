@@ -11,6 +11,7 @@ from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate.physical import (
     AUTO,
     EVALUATORS,
+    FEWER_EVENTS,
     EvaluatorName,
     choose,
     names_that_take,
@@ -61,7 +62,8 @@ def answers_of(
             name = by.name
         answers = by.answers(stream)
     except Unsupported as error:
-        error.hint = f"evaluators that take it: {', '.join(takers())}"
+        if error.hint != FEWER_EVENTS:  # which no choice of an evaluator helps
+            error.hint = f"evaluators that take it: {', '.join(takers())}"
         raise
     except ResourceLimit as error:
         _name_takers(pattern, error, takers(), name)
@@ -82,7 +84,8 @@ def valuations_of(pattern: AnyPattern, stream: Stream, name: str = AUTO) -> Iter
     try:
         answers = choose(pattern, name).valuations(stream)
     except Unsupported as error:
-        if isinstance(pattern, Pattern) and name not in givers():
+        helps = error.hint != FEWER_EVENTS
+        if isinstance(pattern, Pattern) and name not in givers() and helps:
             error.hint = f"evaluators that give its labels: {', '.join(givers())}"
         raise
     except ResourceLimit as error:

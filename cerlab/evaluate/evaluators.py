@@ -11,11 +11,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, assert_never, runtime_checkable
 
 from cerlab.automata.plan import CorrelatedPlan, Plan, RegisterPlan, WaitPlan
+from cerlab.automata.strategy import machine_of
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern, WaitStages
 from cerlab.display import Explanation
 from cerlab.engine.random_access import Access, BatchAccess, TecsAccess, WaitAccess
 from cerlab.engine.reference import driver, registers
 from cerlab.engine.reference.driver import Recogniser
+from cerlab.engine.reference.in_contexts import in_contexts
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.engine.reference.registers import IntervalRuns
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
@@ -86,8 +88,8 @@ class Automaton(StepByStep):
     def __init__(self, pattern: AnyPattern) -> None:
         """Raises `Unsupported` without an automaton."""
         self.pattern = query(pattern, self.name)
-        plan = self.pattern.plan
-        self.recognition = plan, lambda: CeaRuns(plan.cea, plan.strategy)
+        plan, contexts = self.pattern.in_context
+        self.recognition = plan, in_contexts(lambda: CeaRuns(plan.cea, plan.strategy), contexts)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
         """The valuations by the runs of the VCEA."""
@@ -98,8 +100,9 @@ class Automaton(StepByStep):
         return Steps(*self._labelled(), time)
 
     def _labelled(self) -> tuple[Plan, Callable[[], Recogniser[Valuation]]]:
-        plan, vcea = self.pattern.plan, self.pattern.labelled
-        return plan, lambda: VceaRuns(vcea, plan.strategy)
+        plan, contexts = self.pattern.in_context
+        vcea = plan.vcea if contexts else self.pattern.labelled
+        return plan, in_contexts(lambda: VceaRuns(vcea, plan.strategy), contexts)
 
 
 class Tecs(StepByStep):
@@ -113,12 +116,16 @@ class Tecs(StepByStep):
     def __init__(self, pattern: AnyPattern) -> None:
         """Raises `Unsupported` without an automaton."""
         self.pattern = query(pattern, self.name)
-        plan, machine = self.pattern.plan, self.pattern.machine
+        plan, contexts = self.pattern.in_context
+        machine = machine_of(plan) if contexts else self.pattern.machine
         latest_first = plan.limit is not None
-        self.recognition = plan, lambda: TecsEvaluation(machine, latest_first=latest_first)
+        recogniser = partial(TecsEvaluation, machine, latest_first=latest_first)
+        self.recognition = plan, in_contexts(recogniser, contexts)
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
         """Return random access by counts at the nodes of the tECS."""
+        if self.pattern.is_in_context:
+            return super().by_number(stream, threads=threads)
         return TecsAccess(self.pattern.plan, self.pattern.machine, stream)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from cerlab.automata.plan import CorrelatedPlan
 from cerlab.budget import poll
@@ -34,6 +34,7 @@ from cerlab.evaluate.runs import Growing, Replay
 from cerlab.evaluate.separation import warn_of_pairs
 from cerlab.evaluate.tested import CompiledFilters, FilteredAnswers
 from cerlab.evaluate.throttled import throttled
+from cerlab.logic.cel.semantics import MAX_EVENTS
 from cerlab.logic.cel.syntax import Filter, subformulas, waits
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.stream import Stream, TimeAxis
@@ -45,6 +46,7 @@ EvaluatorName: TypeAlias = Literal[
 ]
 
 AUTO = "auto"
+T = TypeVar("T")
 
 
 def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
@@ -65,7 +67,7 @@ def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
     'tecs'
     >>> texts = "<type = 'A'>^", "MAX(A+) ; B"
     >>> [choose(any_pattern(text)).on(streams[0]).name for text in texts]
-    ['registers', 'reference']
+    ['registers', 'tecs']
     """
     if evaluator not in WAYS:
         hint = nearest(evaluator, (*EVALUATORS, AUTO))
@@ -178,18 +180,19 @@ class _Auto(BySize):
         """`engine` reads events that arrive, after the first ones."""
         super().__init__(AUTO, short, long)
         self._engine = engine
+        self._runs = Automaton(self.pattern) if _is_in_context(self.pattern) else None
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
         """The answers with their labels, by the reference where no machine has them."""
         if isinstance(self.pattern, Pattern) and has_labels(self.pattern):
             return labelled_valuations(self.pattern, stream, self.answers(stream))
-        return Reference(self.pattern).valuations(stream)
+        return (self._runs or OnlyReference(self.pattern)).valuations(stream)
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
         """The answers on events that arrive: in Python at first, where the engine goes on."""
         if self._engine is not None:
             return Growing(self.short.run(time), partial(self._grown, self._engine, time))
-        if gives_when_known(self.pattern):
+        if gives_when_known(self.pattern) or self._runs is not None:
             return self.short.run(time)
         return Replay(self.answers, self._count_of_waits(), time)
 
@@ -201,6 +204,38 @@ class _Auto(BySize):
         if self.pattern.separated is None:
             warn_of_python(why_in_python(self.pattern), LONG)
         return None
+
+
+def _is_in_context(pattern: AnyPattern) -> bool:
+    """Whether the automaton of a pattern reads contexts, which few evaluators do."""
+    return isinstance(pattern, Pattern) and pattern.machine_kind is None and pattern.is_in_context
+
+
+FEWER_EVENTS = f"take up to {MAX_EVENTS} events of each key of PARTITION BY at a time"
+"""The hint for a long stream where no machine takes the pattern."""
+
+
+class OnlyReference(Reference):
+    """The reference of a pattern that no machine takes; it says so where a stream is too long."""
+
+    def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
+        """The answers; raises `Unsupported` on long streams."""
+        return self._where_short(super().answers, stream)
+
+    def valuations(self, stream: Stream) -> Iterator[Valuation]:
+        """The valuations; raises `Unsupported` on long streams."""
+        return self._where_short(super().valuations, stream)
+
+    def _where_short(
+        self, evaluate: Callable[[Stream], Iterator[T]], stream: Stream
+    ) -> Iterator[T]:
+        try:
+            return evaluate(stream)
+        except ResourceLimit as error:
+            if error.code != "CER0603":
+                raise
+            message = f"{_refusal(self.pattern)}, and {error.message}"
+            raise Unsupported("CER0403", message, hint=FEWER_EVENTS) from None
 
 
 class _AutoOfAutomaton(_Auto):
@@ -246,7 +281,7 @@ def why_in_python(pattern: AnyPattern) -> str | None:
     >>> for text in texts:
     ...     print(why_in_python(any_pattern(text)))
     None
-    there is no automaton for MAX(..) inside a formula
+    there is no automaton for MAX(..) inside a formula on intervals alone
     one side of a comparison computes with values of two events
     """
     match pattern.machine_kind:
@@ -292,8 +327,8 @@ def _auto(pattern: AnyPattern) -> Evaluator:
             runs = _registers(pattern)
             return _Auto(runs, runs, CompiledRuns(pattern))
         case "listed" | None:
-            reference = Reference(pattern)
-            return _Auto(reference, reference)
+            by = Tecs(pattern) if _is_in_context(pattern) else OnlyReference(pattern)
+            return _Auto(by, by)
 
 
 EVALUATORS: dict[str, Callable[[AnyPattern], Evaluator]] = {
@@ -315,12 +350,10 @@ def names_that_take(pattern: AnyPattern) -> tuple[str, ...]:
 
     >>> from cerlab.compile.pattern import any_pattern
     >>> names_that_take(any_pattern("MAX(A+) ; B"))
-    ('reference',)
+    ('reference', 'automaton', 'tecs')
     >>> names_that_take(any_pattern("A AS x ; B AS y FILTER x.v < y.v"))
     ('reference', 'compiled', 'registers')
     """
-    if pattern.machine_kind is None:
-        return ("reference",)
     return tuple(name for name in EVALUATORS if _takes(name, pattern))
 
 

@@ -201,7 +201,7 @@ def test_what_a_pipe_shows_of_a_sremo_is_out_before_the_next_wait(
         ("MAX(A+) ; B", []),
         ("<type = 'A'>^ . <TRUE>* . <type = 'B'>^", []),
     ],
-    ids=["labels", "events", "reference", "sremo"],
+    ids=["labels", "events", "inside", "sremo"],
 )
 def test_an_answer_arrives_while_the_pipe_is_open_and_an_interrupt_is_130(
     query: str, options: list[str]
@@ -226,7 +226,7 @@ def test_an_answer_arrives_while_the_pipe_is_open_and_an_interrupt_is_130(
     [
         ("A ; B", ["--labels", "--evaluator", "tecs"], "CER0408"),
         ("MAX(A) ; B", ["--evaluator", "no"], "CER0805"),
-        ("MAX(A) ; B", ["--evaluator", "automaton"], "CER0403"),
+        ("MAX(A AS a ; B AS b FILTER a.v < b.v) ; C", ["--evaluator", "automaton"], "CER0403"),
         ("MAX(A) ; B", ["--evaluator", "reference", "--labels", "--limit", "-1"], "CER0804"),
     ],
 )

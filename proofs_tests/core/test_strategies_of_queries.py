@@ -68,7 +68,7 @@ def accepts_if_any(self: StrategyCea, state: construction.Contender) -> bool:
     return not state.runs.isdisjoint(F)
 
 
-_RIVALS = StrategyCea._rivals
+_RIVALS = StrategyCea.rivals_after
 
 
 def judge(strategy: Strategy) -> Judge:
@@ -76,9 +76,9 @@ def judge(strategy: Strategy) -> Judge:
 
 
 MUTANTS = [
-    mutant(judge(Strategy.NXT), StrategyCea, "_rivals", rivals_without_older),
-    mutant(judge(Strategy.LAST), StrategyCea, "_rivals", last_as_next),
-    mutant(judge(Strategy.MAX), StrategyCea, "_rivals", better_is_not_kept),
+    mutant(judge(Strategy.NXT), StrategyCea, "rivals_after", rivals_without_older),
+    mutant(judge(Strategy.LAST), StrategyCea, "rivals_after", last_as_next),
+    mutant(judge(Strategy.MAX), StrategyCea, "rivals_after", better_is_not_kept),
     mutant(judge(Strategy.MAX), StrategyCea, "_accepts", accepts_if_any),
 ]
 

@@ -82,6 +82,9 @@ def last_at_most(C1: Iterable[int], C2: Iterable[int]) -> bool:
 MAX_EVENTS = 256
 """The longest stream that the reference takes."""
 
+SHORT_HINT = f'use evaluator="auto", or take up to {MAX_EVENTS} events of each key'
+"""The hint for a long stream."""
+
 TECS_HINT = 'use evaluator="tecs", which need not hold the answers'
 
 MAX_VALUATIONS = 100_000
@@ -114,7 +117,7 @@ def valuations(
         raise ResourceLimit(
             "CER0603",
             f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
-            hint='use evaluator="tecs"',
+            hint=SHORT_HINT,
         )
     return _affordable(_clause(phi, S, axis, clocks))
 

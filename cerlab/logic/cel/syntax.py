@@ -302,6 +302,13 @@ def is_timed(phi: Formula) -> bool:
     )
 
 
+def competes(phi: Formula) -> bool:
+    """Whether a strategy inside compares valuations: each but STRICT does."""
+    return any(
+        isinstance(psi, Select) and psi.strategy is not Strategy.STRICT for psi in subformulas(phi)
+    )
+
+
 def size(phi: Formula) -> int:
     """The number of nodes of the formula (its conditions not counted)."""
     return sum(1 for _ in subformulas(phi))

@@ -1,0 +1,42 @@
+"""Recognisers of events that carry the contexts of strategies (`cerlab.automata.context`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic
+
+from cerlab.automata.context import Context, ContextReader
+from cerlab.engine.reference.driver import Answer, Recogniser
+from cerlab.model.event import Event
+
+
+class InContexts(Generic[Answer]):
+    """A recogniser that reads each event with the contexts of its substream."""
+
+    def __init__(self, recogniser: Recogniser[Answer], contexts: Sequence[Context]) -> None:
+        self._recogniser: Recogniser[Answer] = recogniser
+        self._contexts = ContextReader(contexts)
+
+    def advance(self, event: Event, position: int) -> None:
+        """Read the next event."""
+        self._recogniser.advance(self._contexts.read(event), position)
+
+    def answers(self, lowest_start: int) -> Iterator[Answer]:
+        """Return the answers that end at the event just read."""
+        return self._recogniser.answers(lowest_start)
+
+    def forget(self, before: int) -> None:
+        """Drop what starts earlier; contexts are kept, as rivals are."""
+        self._recogniser.forget(before)
+
+    def reset(self) -> None:
+        """Begin the substream again, contexts included."""
+        self._recogniser.reset()
+        self._contexts.reset()
+
+
+def in_contexts(
+    recogniser: Callable[[], Recogniser[Answer]], contexts: Sequence[Context]
+) -> Callable[[], Recogniser[Answer]]:
+    """Return what makes the recogniser of a substream, with its contexts if there are some."""
+    return (lambda: InContexts(recogniser(), contexts)) if contexts else recogniser
