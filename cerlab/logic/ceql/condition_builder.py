@@ -67,16 +67,19 @@ class Call(NamedTuple):
             message = "COUNT takes a label, or DISTINCT and an attribute of a label"
         else:
             message = f"{self.name.upper()} takes an attribute of a label"
+        match self.arguments:
+            case (SetOf(name, None),) if self.form == "DISTINCT " and name.upper() != "NULL":
+                # SQL writes the attribute alone, and a label alone is as likely
+                other = f"COUNT(DISTINCT a.{name_text(name)})"
+                return message, f"write {self.example()}, or {other} of an attribute {name}"
         return message, f"write {self.example()}"
 
     def example(self) -> str:
         """Return what was meant by a call of one of the functions, with its label if it has one."""
         word = self.name.upper()
         argument = next((x for x in self.arguments if isinstance(x, SetOf)), SetOf("x"))
-        if argument.attribute is None and (self.form or argument.label.upper() == "NULL"):
-            # Other languages write the attribute alone, and NULL for no value.
-            name = "price" if argument.label.upper() == "NULL" else argument.label
-            argument = SetOf("a", name)
+        if argument.label.upper() == "NULL":
+            argument = SetOf("a")
         label, attribute = name_text(argument.label), name_text(argument.attribute or "price")
         of_attribute = f"{label}.{attribute}"
         if word != "COUNT":
