@@ -11,7 +11,7 @@ from cerlab.display import Explanation
 from cerlab.engine import codec
 from cerlab.engine.codec import Layout
 from cerlab.engine.run import Around, OpenRun, Run
-from cerlab.engine.state_checks import reading_state
+from cerlab.engine.state_checks import expect, is_value, is_whole, reading_state
 from cerlab.engine.tested import Filtering, ends_that_pass
 from cerlab.errors import BadData, Unsupported
 from cerlab.evaluate.evaluators import Compiled
@@ -177,9 +177,14 @@ class FilteredRun(Around):
         if state is not None:
             values, arrays = codec.read(LISTED, pattern_digest(pattern), state)
             with reading_state():
-                self._tests.consumed = {_key(key): int(end) for key, end in values["consumed"]}
+                for key, end in values["consumed"]:
+                    expect(is_whole(end), "the end of a consumed answer")
+                    self._tests.consumed[_key(key)] = end
             inner = arrays["run"].tobytes()
         self._run = WithEvents(tested.query, opened, time, inner)
+        read = self._run.position
+        consumed = self._tests.consumed.values()
+        expect(all(end < read for end in consumed), "the end of a consumed answer")
 
     def push(self, events: Stream) -> Iterator[list[ComplexEvent]]:
         """Read more events: the answers that pass, of what these complete."""
@@ -246,4 +251,8 @@ class FilteredRun(Around):
 
 def _key(key: Any) -> Key | None:
     """Return the key of a substream as a state has it."""
-    return None if key is None else tuple((str(kind), value) for kind, value in key)
+    if key is None:
+        return None
+    pairs = tuple((kind, value) for kind, value in key)
+    expect(all(isinstance(kind, str) and is_value(value) for kind, value in pairs), "a key")
+    return pairs

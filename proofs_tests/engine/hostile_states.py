@@ -34,10 +34,12 @@ from cerlab.engine.throttle import THROTTLE
 from cerlab.engine.waits.session import WAITS
 from cerlab.evaluate.recent import ROWS
 from cerlab.evaluate.running import TOTALS
+from cerlab.evaluate.tested import LISTED
 from cerlab.model.stream import Stream
 from proofs_tests.hostile.mutators import mutated_bytes
 
-LAYOUTS = {each.format: each for each in (ENGINE, REGISTERS, WAITS, ROWS, TOTALS, THROTTLE, ORDER)}
+STAGES = (THROTTLE, LISTED, ORDER)
+LAYOUTS = {each.format: each for each in (ENGINE, REGISTERS, WAITS, ROWS, TOTALS, *STAGES)}
 
 TEXTS = (
     "SELECT * WHERE A ; B+ ; C WITHIN 6 EVENTS LIMIT 20",
