@@ -277,20 +277,16 @@ class Pattern(Drawable, Immutable):
         # variables do not show in complex events: a formula with the same ones will do
         if self.logic == "fo":
             ast = replace(ast, formula=unary_fo_to_so(selected_formula(ast)), items=None)
+        phi = strategy_and_body(ast)[1]
         with step_budget("the automaton of the formula", own=1):
-            vcea, contexts = self._in_context(strategy_and_body(ast)[1])
+            try:
+                vcea, contexts = in_context(phi)
+            except Unsupported as error:
+                if competes(phi):  # other machines that take the part do not take the strategy
+                    error.hint = REFERENCE
+                raise
             cea = vcea_to_cea(vcea)
         return Plan(vcea=vcea, cea=cea, **plan_clauses(ast)), contexts
-
-    @staticmethod
-    def _in_context(phi: Formula) -> tuple[Vcea, tuple[Context, ...]]:
-        try:
-            return in_context(phi)
-        except Unsupported as error:
-            if not competes(phi):
-                raise
-            # other machines that take the part do not take the strategy
-            raise Unsupported(error.code, error.message, hint=REFERENCE) from None
 
     @property
     def is_in_context(self) -> bool:
