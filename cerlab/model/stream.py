@@ -436,20 +436,18 @@ class Stream:
         return stream
 
     @keywords_by_name
-    def parts(self, most: int = PART) -> Iterator[tuple[Columns, int]]:
-        """Yield the columns of at most so many consecutive events, and how many these are.
+    def parts(self, most: int | None = None) -> Iterator[tuple[Columns, int]]:
+        """Yield the columns of `most` consecutive events, and how many these are.
 
-        A file of columns is read part by part, and the stream keeps nothing of it.
+        By default `PART` events or somewhat more: a file of columns is read part by part then, and
+        the stream keeps nothing of it.
         """
         columns, length = self.columns, len(self)
-        if length <= most:
-            yield columns, length
-        elif self._parts is not None and self._events is None:
-            yield from self._parts(most)
+        if self._parts is not None and self._events is None and length > PART:
+            for columns, length in self._parts(PART):
+                yield from _slices(columns, length, length if most is None else most)
         else:
-            for start in range(0, length, most):
-                size = min(most, length - start)
-                yield slice_columns(columns, start, size), size
+            yield from _slices(columns, length, PART if most is None else most)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -560,6 +558,16 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"<Stream of {len(self)} events>"
+
+
+def _slices(columns: Columns, length: int, most: int) -> Iterator[tuple[Columns, int]]:
+    """Yield the columns of `most` events at a time."""
+    if length <= most:
+        yield columns, length
+        return
+    for start in range(0, length, most):
+        size = min(most, length - start)
+        yield slice_columns(columns, start, size), size
 
 
 AnyStream = TypeVar("AnyStream", bound=Stream)
