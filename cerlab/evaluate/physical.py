@@ -354,6 +354,8 @@ def names_that_take(pattern: AnyPattern) -> tuple[str, ...]:
     >>> names_that_take(any_pattern("A AS x ; B AS y FILTER x.v < y.v"))
     ('reference', 'compiled', 'registers')
     """
+    if pattern.machine_kind is None and not _is_in_context(pattern):
+        return ("reference",)
     return tuple(name for name in EVALUATORS if _takes(name, pattern))
 
 

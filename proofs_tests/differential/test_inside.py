@@ -110,7 +110,7 @@ def test_answers_computed_by_hand(text: str, word: str, expected: list[list[int]
 
 REFUSED = (
     ("SELECT LAST * WHERE (A WAIT 5 [v]) UNLESS B", "LAST over answers that wait"),
-    ("NEXT(A AS a ; B AS b FILTER a.v < b.v) ; C", "comparisons between labels"),
+    ("NEXT(A AS a ; B AS b FILTER a.v < b.v) ; C", "comparisons inside NEXT"),
     ("A ; NEXT((B ; C) WITHIN 3 [v])", "windows in time inside NEXT"),
     ("NEXT(A WAIT 2 [v]) ; B", "waits and windows in time inside NEXT"),
 )

@@ -141,7 +141,6 @@ def test_arrow_tables_are_read_column_by_column() -> None:
             "CER0714",
         ),
         ("SELECT * WHERE A WITHIN 1 SECONDS", [{"type": "A", "t": 2}], "CER0802"),
-        ("MAX(A AS a ; B AS b FILTER a.v < b.v) ; C", [{"type": "A"}], "CER0403"),
     ],
 )
 def test_errors_are_those_of_the_other_evaluators(

@@ -265,11 +265,11 @@ def test_the_table_lists_answers_with_their_events() -> None:
 
 
 def test_a_query_that_cannot_be_answered_says_why() -> None:
-    query = cerlab.parse_query("SELECT * WHERE LAST(A ; B) ; C")
+    query = cerlab.parse_query("SELECT * WHERE LAST(A AS a ; B AS b FILTER a.v < b.v) ; C")
     assert query.machine_kind != "automaton"
     answers = query.run([{"type": "A"}] * 5000)
-    assert "CER06" in words(answers)
-    assert "CER06" in str(answers)
+    assert "CER0403" in words(answers)
+    assert "CER0403" in str(answers)
     bundle = answers._repr_mimebundle_()
     assert bundle.keys() == {"text/plain", "text/html"}
 

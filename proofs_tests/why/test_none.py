@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cerlab import Query, Stream, parse_query, why_none
+from cerlab import Query, Stream, Unsupported, parse_query, why_none
 from cerlab.logic.cel.syntax import Within
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.semantics import query_answers
@@ -154,9 +154,9 @@ def test_windows_of_time_and_of_fractions() -> None:
 
 
 def test_what_no_evaluator_takes_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    query = parse_query("SELECT * WHERE (A ; NEXT(B ; C)) : D")
+    query = parse_query("SELECT * WHERE (A ; NEXT(B AS b ; C AS c FILTER b.v < c.v)) : D")
     events = stream(" ".join(["A", *["X"] * 700]))
-    with pytest.raises(Exception, match="reference"):
+    with pytest.raises(Unsupported, match="reference"):
         query.why_none(events)
 
 
