@@ -88,9 +88,9 @@ class ParquetColumns(ColumnFile):
     def _chunks(self, name: str) -> list[Any]:
         """Return what the footer says of a column, by row group."""
         footer = self._options["metadata"]
-        groups = [footer.row_group(n) for n in range(footer.num_row_groups)]
-        chunks = [group.column(k) for group in groups for k in range(group.num_columns)]
-        return [chunk for chunk in chunks if chunk.path_in_schema == name]
+        own = [k for k in range(footer.num_columns) if footer.schema.column(k).path == name]
+        groups = map(footer.row_group, range(footer.num_row_groups))
+        return [group.column(k) for group in groups for k in own]
 
     def has_texts(self, name: str) -> bool:
         """Return whether the footer says that each value of a column is a text, and none is empty.
@@ -130,11 +130,13 @@ class ParquetColumns(ColumnFile):
 
     def parts(self, size: int) -> Sequence[Sequence[int] | None]:
         """Return the numbers of the row groups of each part."""
-        parts: list[list[int]] = [[]]
+        parts, rows = list[list[int]]([[]]), 0
         for n in range(self._options["metadata"].num_row_groups):
-            if self.rows_of(parts[-1]) >= size:
+            if rows >= size:
                 parts.append([])
+                rows = 0
             parts[-1].append(n)
+            rows += self.rows_of([n])
         return parts if len(parts) > 1 else [None]
 
     def rows_of(self, part: Sequence[int] | None) -> int:
