@@ -29,6 +29,7 @@ version = release = cerlab.__version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "extensions.imports",
     "extensions.query",
     "extensions.railroad",
     "extensions.reference",
