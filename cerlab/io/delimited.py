@@ -197,9 +197,7 @@ def _table(data: bytes, header: Header, types: dict[str, Any]) -> Any | None:
             read_options=arrow_csv.ReadOptions(
                 column_names=header.written, use_threads=False, block_size=len(data) + 1
             ),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=header.delimiter, newlines_in_values=b'"' in data
-            ),
+            parse_options=arrow_csv.ParseOptions(delimiter=header.delimiter),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=types, null_values=[""], strings_can_be_null=True
             ),
