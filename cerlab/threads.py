@@ -7,7 +7,7 @@ Verbs on a whole stream evaluate inside `using`. Code that can divide its work a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
@@ -22,27 +22,51 @@ R = TypeVar("R")
 VARIABLE = "CERLAB_THREADS"
 """The environment variable with the number of threads of verbs that are given none."""
 
-_count: ContextVar[int] = ContextVar("threads", default=1)
+_count: ContextVar[int | None] = ContextVar("threads", default=1)
+"""None is the number of `unasked`."""
 
 
 def count() -> int:
     """Return the number of threads that the present evaluation may use."""
-    return _count.get()
+    return _count.get() or unasked()
 
 
 @contextmanager
 def using(threads: int | None) -> Iterator[None]:
     """A block that evaluates a stream with so many threads.
 
-    None is the number in ``CERLAB_THREADS``, or one. Raises `UsageError` for numbers that are not
-    positive.
+    None is the number in ``CERLAB_THREADS``, or that of `unasked`. Raises `UsageError` for numbers
+    that are not positive.
     """
-    # unasked one: two cores count 10 million rows by key in 0.8 to 1.4 times the time (2026-11-29)
-    token = _count.set(asked_number(threads) or 1)
+    token = _count.set(asked_number(threads))
     try:
         yield
     finally:
         _count.reset(token)
+
+
+def unasked() -> int:
+    """Return the number of threads where nothing asks for one: all cores of this process.
+
+    Two cores count 10 million rows by key 1.1 to 1.7 times as fast as one (2026-11-29). It is one
+    in a forked child and in a worker of pytest-xdist, whose siblings use the other cores.
+    """
+    if _is_forked or "PYTEST_XDIST_WORKER" in os.environ:
+        return 1
+    cores = getattr(os, "sched_getaffinity", None)
+    return len(cores(0)) if cores is not None else os.cpu_count() or 1
+
+
+_is_forked = False
+
+
+def _note_fork() -> None:
+    global _is_forked  # a process is forked once
+    _is_forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 def asked_number(threads: int | None) -> int | None:
@@ -77,6 +101,28 @@ def in_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
             limit.end()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def ahead(items: Iterable[T], read: Callable[[T], object]) -> Iterator[T]:
+    """Yield some items; while one of them is used, a thread has called `read` on the next one.
+
+    With one thread nothing is read ahead. What `read` raises is dropped: who uses the item finds
+    the same error, after the items before it.
+    """
+    if count() <= 1:
+        yield from items
+        return
+    with ThreadPoolExecutor(1) as pool:
+        rest = iter(items)
+        item, is_read = next(rest, None), None
+        while item is not None:
+            following = next(rest, None)
+            if following is not None:
+                is_read = pool.submit(copy_context().run, read, following)
+            yield item
+            if is_read is not None:
+                is_read.exception()
+            item, is_read = following, None
 
 
 def _alone(function: Callable[[T], R], item: T) -> R:

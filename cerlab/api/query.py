@@ -118,8 +118,8 @@ class Query(Pattern):
         """The answers on a stream, evaluated while they are iterated; `how` as `cerlab.evaluate`.
 
         Counts and aggregates use `threads` threads, by default the number in ``CERLAB_THREADS`` or
-        one. Listing uses several only where answers depend on one window; the answers of one end
-        may then come in another order.
+        all cores. Listing uses several only if a number is given, and where answers depend on one
+        window; the answers of one end may then come in another order.
         Raises `UsageError` for numbers that are not positive.
         """
         return Matches(self, io.as_stream(events, **how), threads=threads)

@@ -103,7 +103,7 @@ def count(
 ) -> int:
     """Exactly ``len(evaluate(query, events))``, without listing; options as `evaluate`.
 
-    `threads` threads count, by default the number in ``CERLAB_THREADS`` or one.
+    `threads` threads count, by default the number in ``CERLAB_THREADS`` or all cores.
 
     >>> count("A+", [{"type": "A"}] * 100) == 2**100 - 1
     True

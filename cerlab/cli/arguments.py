@@ -173,7 +173,7 @@ ARGUMENTS: dict[str, Argument] = {
         type=int,
         metavar="N",
         help="threads that total SELECT COUNT(*) .. by key and read Parquet as a whole "
-        "(default: CERLAB_THREADS, or 1)",
+        "(default: CERLAB_THREADS, or all cores)",
     ),
     # all commands have these two
     "time-limit": declared(

@@ -218,7 +218,7 @@ def parts_of(table: Any, columns: Columns, reading: RowReading) -> PartsOf | Non
 
     def _part(part: FileTable, start: int) -> Columns:
         def column(name: str) -> Any:
-            if columns.has_made(name):
+            if name in columns.made:
                 return slice_rows(columns[name], start, part.num_rows)
             return _plain_column(part, places, reading, name, before=start)
 

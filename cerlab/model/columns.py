@@ -7,7 +7,7 @@ a dictionary of those, or a sequence of `Value` where they are of mixed types.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from decimal import Decimal, localcontext
 from itertools import accumulate
@@ -548,9 +548,10 @@ class Columns(Mapping[str, Column]):
             return is_moment(column.type) and column.null_count < len(column)
         return any(isinstance(value, Timestamp) for value in column)
 
-    def has_made(self, name: str) -> bool:
-        """Return whether a column was used."""
-        return name in self._columns
+    @property
+    def made(self) -> Set[str]:
+        """The names of the columns that were used."""
+        return self._columns.keys()
 
     def keep(self, name: str, column: Column) -> None:
         """Keep a column for later uses, in place of an equal one in another form."""

@@ -42,6 +42,7 @@ from cerlab.model.event import (
     to_value,
     value_of,
 )
+from cerlab.threads import ahead
 
 Instant: TypeAlias = int | Fraction
 
@@ -444,8 +445,15 @@ class Stream:
         """
         columns, length = self.columns, len(self)
         if self._parts is not None and self._events is None and length > PART:
-            for columns, length in self._parts(PART):
+            used: set[str] = set()
+
+            def read(part: tuple[Columns, int]) -> None:
+                for name in sorted(used):
+                    part[0][name]
+
+            for columns, length in ahead(self._parts(PART), read):
                 yield from _slices(columns, length, length if most is None else most)
+                used |= columns.made
         else:
             yield from _slices(columns, length, PART if most is None else most)
 

@@ -81,7 +81,7 @@ def match_recognize(
 
     `table` is a pyarrow Table, a pandas or polars data frame, a list of dicts, a `Stream`, or the
     path of a file of events of any format, whose rows need no event type. A long Parquet file is
-    read by `threads` threads, by default those in ``CERLAB_THREADS`` or one. Raises as
+    read by `threads` threads, by default those in ``CERLAB_THREADS`` or all cores. Raises as
     `parse_rows`, and `IllFormed`, `TypeMismatch` for columns that the table does not have so,
     `BadData` where the skip clause cannot go on, `ResourceLimit` where the search is too long.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from random import Random
 
@@ -31,12 +32,27 @@ def test_a_number_in_the_environment_is_positive(
         cerlab.parse_query("SELECT * WHERE A").run([{"type": "A"}])
 
 
+def test_all_cores_are_used_but_in_children_and_beside_other_tests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert threads.unasked() == cores
+    child = os.fork()
+    if not child:
+        os._exit(threads.unasked() != 1)
+    assert os.waitpid(child, 0)[1] == 0
+    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw0")
+    assert threads.unasked() == 1
+
+
 def test_the_parameter_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     def number(given: int | None) -> int:
         with threads.using(given):
             return threads.count()
 
     monkeypatch.delenv(threads.VARIABLE, raising=False)
+    monkeypatch.setattr(threads, "unasked", lambda: 1)
     assert [threads.count(), number(None), number(2)] == [1, 1, 2]
     monkeypatch.setenv(threads.VARIABLE, "3")
     assert [threads.count(), number(None), number(2)] == [1, 3, 2]
@@ -77,6 +93,25 @@ def test_an_error_ends_the_others_at_their_next_poll() -> None:
     poll()  # the limit that ended them is over
 
 
+@pytest.mark.parametrize("number", [1, 2, 7])
+def test_the_next_item_is_read_while_one_is_used(number: int) -> None:
+    reading, read = list[int](), list[int]()
+
+    def slowly(item: int) -> None:
+        reading.append(item)
+        if item == 3:
+            raise ValueError("the user of the item finds this, too")
+        read.append(item)
+
+    with threads.using(number):
+        used = []
+        for item in threads.ahead(iter(range(6)), slowly):
+            assert number == 1 or item == 0 or item in reading  # its reading has ended
+            used.append(item)
+    assert used == [*range(6)]
+    assert read == ([] if number == 1 else [1, 2, 4, 5])
+
+
 def test_threads_see_the_limits_around_them() -> None:
     with cerlab.limits(seconds=100) as limit, threads.using(2):
         limit.end()
@@ -85,7 +120,11 @@ def test_threads_see_the_limits_around_them() -> None:
     assert error.value.code == "CER0620"
 
 
-def test_row_groups_are_read_by_threads_in_their_order(suite: Suite, tmp_path: Path) -> None:
+def test_row_groups_are_read_by_threads_in_their_order(
+    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cerlab.io.parquet._ROWS_OF_THREAD", 3)
+
     def case(rng: Random) -> bool:
         rows = rng.randrange(30)
         kinds = [rng.choice("ABC") for _ in range(rows)]
