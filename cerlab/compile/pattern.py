@@ -58,7 +58,7 @@ from cerlab.logic.focel.semantics import check_first_order
 from cerlab.logic.focel.translate import fo_to_so, labelled_fo_to_so, unary_fo_to_so
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import Sremo
-from cerlab.model.clauses import Strategy
+from cerlab.model.clauses import Consume, Strategy
 from cerlab.model.event import Schema
 from cerlab.predicates.condition import Atomic, Correlation, with_atomics
 from cerlab.predicates.separation import separated
@@ -293,6 +293,15 @@ class Pattern(Drawable, Immutable):
         """Whether the automaton reads contexts: of a strategy inside the formula."""
         return _is_there(lambda: self.in_context[1] or None)
 
+    @property
+    def has_kernels_in_context(self) -> bool:
+        """Whether kernels read the contexts of strategies inside the formula, the one machine.
+
+        CONSUME BY begins contexts again at each answer, which kernels do not know beforehand.
+        """
+        reads = self.machine_kind is None and self.is_in_context
+        return reads and self.ast.consume is Consume.NONE
+
     @cached_property
     def machine_kind(self) -> MachineKind | None:
         """Say which machine gives the answers; None where the reference alone does.
@@ -391,6 +400,13 @@ class Pattern(Drawable, Immutable):
         from cerlab.engine.symbol_tables import LearnedTables  # NumPy loads here
 
         return LearnedTables(self.machine)
+
+    @cached_property
+    def learned_in_context(self) -> LearnedTables:
+        """The tables of the compiled engine for the plan of `in_context`."""
+        from cerlab.engine.symbol_tables import LearnedTables  # NumPy loads here
+
+        return LearnedTables(machine_of(self.in_context[0]))
 
     @cached_property
     def anchored(self) -> tuple[AnchoredCea, Strategy | None]:

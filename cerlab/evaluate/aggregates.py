@@ -268,11 +268,17 @@ def group_totals(pattern: Pattern, stream: Stream, request: Request) -> GroupTot
     check_attributes(request, pattern, names_in(stream))
     if pattern.machine_kind == "automaton":
         return GroupTotals(request, pattern.plan, pattern.machine, stream)
+    if pattern.has_kernels_in_context:
+        from cerlab.engine.contexts import with_contexts  # Numba loads here
+
+        plan, contexts = pattern.in_context
+        machine = pattern.learned_in_context.machine
+        return GroupTotals(request, plan, machine, with_contexts(stream, plan, contexts))
     answers = answers_of(pattern, stream)
     by_start = "start" in request.groups
     listed = partial(listed_totals, pattern, stream, answers, by_start=by_start)
-    plan = PlanClauses(**plan_clauses(pattern.ast))
-    return GroupTotals(request, plan, None, stream, listed=listed)
+    clauses = PlanClauses(**plan_clauses(pattern.ast))
+    return GroupTotals(request, clauses, None, stream, listed=listed)
 
 
 class GroupTotals:

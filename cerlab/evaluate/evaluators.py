@@ -37,6 +37,7 @@ from cerlab.logic.ceql.syntax import selected_formula
 from cerlab.logic.focel.semantics import check_first_order, fo_valuations
 from cerlab.logic.sremo import semantics as sremo
 from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.clauses import Consume
 from cerlab.model.stream import Stream, TimeAxis, axis_for, axis_of_windows
 
 if TYPE_CHECKING:
@@ -293,6 +294,55 @@ class CompiledTecs(Compiled):
         if stream is not None:
             self.pattern.learned.symbols(stream.columns, len(stream))
         return explain(self.plan, self.pattern.learned)
+
+
+class CompiledInContext(CompiledTecs):
+    """The compiled engine on events with the contexts of strategies inside the formula."""
+
+    def __init__(self, pattern: AnyPattern) -> None:
+        """Raises `Unsupported` under CONSUME BY, which begins contexts again at answers."""
+        self.pattern = query(pattern, self.name)
+        self.plan, self._contexts = self.pattern.in_context
+        if self.plan.consume is not Consume.NONE:
+            raise Unsupported(
+                "CER0403",
+                "kernels read a strategy inside a formula before the machine, and CONSUME BY "
+                "begins it again at each answer",
+                hint='evaluator="tecs" takes it',
+            )
+
+    def _on(self, stream: Stream) -> tuple[Plan, LearnedTables, Stream, TimeAxis | None]:
+        from cerlab.engine.contexts import with_contexts  # Numba loads here
+
+        time = axis_for(self.plan.window, stream, stream.time)
+        carried = with_contexts(stream, self.plan, self._contexts)
+        return self.plan, self.pattern.learned_in_context, carried, time
+
+    def by_number(self, stream: Stream, *, threads: int = 1) -> BatchAccess:
+        """By whole batches of the engine."""
+        plan, learned, carried, _ = self._on(stream)
+        return BatchAccess(plan, learned, carried, threads=threads)
+
+    def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
+        """The evaluation of events that arrive; raises `Unsupported` for a state."""
+        from cerlab.engine.contexts import EvaluationInContext  # Numba loads here
+
+        learned = self.pattern.learned_in_context
+        return EvaluationInContext(self.plan, learned, self._contexts, time, state)
+
+    def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent]:
+        """Return the evaluation of events that arrive."""
+        return self.run(time)
+
+    def explain(self, stream: Stream | None = None) -> Explanation:
+        """Describe the machine over the events that it has seen, and those of a stream."""
+        from cerlab.engine.whole_stream import explain
+
+        learned = self.pattern.learned_in_context
+        if stream is not None:
+            carried = self._on(stream)[2]
+            learned.symbols(carried.columns, len(carried))
+        return explain(self.plan, learned)
 
 
 class CompiledRuns(Compiled):

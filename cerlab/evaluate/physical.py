@@ -19,6 +19,7 @@ from cerlab.evaluate import thresholds
 from cerlab.evaluate.evaluators import (
     Automaton,
     Compiled,
+    CompiledInContext,
     CompiledRuns,
     CompiledTecs,
     CompiledWaits,
@@ -109,6 +110,8 @@ def compiled(pattern: AnyPattern) -> Compiled:
 def _compiled(pattern: AnyPattern) -> Compiled:
     if pattern.waits is not None:
         return CompiledWaits(pattern)
+    if pattern.machine_kind is None and _is_in_context(pattern):
+        return CompiledInContext(pattern)
     if pattern.machine_kind is None and _compares_labels(pattern):
         CompiledRuns(pattern)  # registers refuse it, by the reason that an automaton lacks
     return CompiledRuns(pattern) if pattern.machine_kind == "registers" else CompiledTecs(pattern)
@@ -277,11 +280,11 @@ def why_in_python(pattern: AnyPattern) -> str | None:
     None where kernels take it; on a stream with very many kinds of events they may not.
 
     >>> from cerlab.compile.pattern import any_pattern
-    >>> texts = "A ; B", "MAX(A+) ; B", "A AS a ; A AS b FILTER a.v * b.v > 1"
+    >>> texts = "A ; B", "MAX(A WAIT 5 [t]) ; B", "A AS a ; A AS b FILTER a.v * b.v > 1"
     >>> for text in texts:
     ...     print(why_in_python(any_pattern(text)))
     None
-    there is no automaton for MAX(..) inside a formula on intervals alone
+    there is no transducer for waits and windows in time inside MAX
     one side of a comparison computes with values of two events
     """
     match pattern.machine_kind:
@@ -297,7 +300,8 @@ def why_in_python(pattern: AnyPattern) -> str | None:
             assert pattern.tested is not None
             return why_in_python(pattern.tested.query)
         case None:
-            return _refusal(pattern)
+            has_kernels = isinstance(pattern, Pattern) and pattern.has_kernels_in_context
+            return None if has_kernels else _refusal(pattern)
     from cerlab.engine.registers.evaluation import why_not  # Numba loads here
 
     return next(filter(None, map(why_not, plans)), None)
@@ -316,8 +320,8 @@ def _refusal(pattern: AnyPattern) -> str:
 def _auto(pattern: AnyPattern) -> Evaluator:
     match pattern.machine_kind:
         case "automaton":
-            engine = CompiledTecs(pattern)
-            return _AutoOfAutomaton(Tecs(pattern), engine, engine)
+            kernels = CompiledTecs(pattern)
+            return _AutoOfAutomaton(Tecs(pattern), kernels, kernels)
         case "waits":
             stages = pattern.waits
             by_runs = stages is not None and stages.plan.compares
@@ -327,8 +331,12 @@ def _auto(pattern: AnyPattern) -> Evaluator:
             runs = _registers(pattern)
             return _Auto(runs, runs, CompiledRuns(pattern))
         case "listed" | None:
-            by = Tecs(pattern) if _is_in_context(pattern) else OnlyReference(pattern)
-            return _Auto(by, by)
+            if not _is_in_context(pattern):
+                only = OnlyReference(pattern)
+                return _Auto(only, only)
+            by = Tecs(pattern)
+            engine = _compiled(pattern) if _takes("compiled", pattern) else None
+            return _Auto(by, engine or by, engine)
 
 
 EVALUATORS: dict[str, Callable[[AnyPattern], Evaluator]] = {
@@ -350,7 +358,7 @@ def names_that_take(pattern: AnyPattern) -> tuple[str, ...]:
 
     >>> from cerlab.compile.pattern import any_pattern
     >>> names_that_take(any_pattern("MAX(A+) ; B"))
-    ('reference', 'automaton', 'tecs')
+    ('reference', 'automaton', 'tecs', 'compiled')
     >>> names_that_take(any_pattern("A AS x ; B AS y FILTER x.v < y.v"))
     ('reference', 'compiled', 'registers')
     """

@@ -41,6 +41,7 @@ from cerlab.model.event import (
     readable,
     to_value,
     value_of,
+    with_values,
 )
 from cerlab.threads import ahead
 
@@ -384,6 +385,23 @@ class Stream:
         """Hold what another stream holds."""
         for name in Stream.__slots__[:-1]:  # all but the references to it
             setattr(self, name, getattr(other, name))
+
+    def with_columns(self, more: Mapping[str, Any]) -> Stream:
+        """Return the stream with further attributes: Arrow columns as long as it, by name."""
+        columns = self.columns
+
+        def load() -> Iterator[Event]:
+            values = zip(*(column.to_pylist() for column in more.values()), strict=True)
+            for event, row in zip(self.events, values, strict=True):
+                by_name = zip(more, row, strict=True)
+                own = {name: value for name, value in by_name if value is not None}
+                yield with_values(event, own)
+
+        def column(name: str) -> Any:
+            return more[name] if name in more else columns[name]
+
+        every = Columns((*columns, *more), column, columns.source, complete=columns.complete)
+        return Stream.from_columns(every, len(self), load, time=self.time)
 
     def __deepcopy__(self, _: Any) -> Self:
         return self  # immutable

@@ -39,8 +39,7 @@ from cerlab.engine.waits.reading import EventReader
 from cerlab.engine.waits.stage import NO_PLACES, SOME, Ends, Now, Stage
 from cerlab.model.answer import by_end
 from cerlab.model.clauses import EventWindow
-from cerlab.model.columns import Columns, array_from, order_of
-from cerlab.model.event import Event, with_values
+from cerlab.model.columns import array_from, order_of
 from cerlab.model.stream import (
     Stream,
     TimeAxis,
@@ -120,7 +119,7 @@ class WholeStream:
                 places[first_place(step.window).name] = events.bounds[step.window], inside
         if len(places) == 1:
             return self.stream
-        return _with_columns(self.stream, {n: self._column(*p) for n, p in places.items()})
+        return self.stream.with_columns({n: self._column(*p) for n, p in places.items()})
 
     def _scattered(self, ends: Ends) -> tuple[Int64s, NDArray[np.bool_]]:
         """Where the ends at each event are carried to, and whether that is known."""
@@ -194,20 +193,6 @@ def _first(ends: Ends) -> Int64s:
         return begins
     span = int(max(ends.of.max(), ends.lowest.max())) + 1
     return np.searchsorted(ends.keys * span + ends.of, ends.keys * span + ends.lowest)
-
-
-def _with_columns(stream: Stream, more: Mapping[str, Any]) -> Stream:
-    """The stream with further columns of attributes."""
-    columns = stream.columns
-
-    def load() -> Iterator[Event]:
-        values = zip(*(column.to_pylist() for column in more.values()), strict=True)
-        for event, row in zip(stream.events, values, strict=True):
-            own = {name: value for name, value in zip(more, row, strict=True) if value is not None}
-            yield with_values(event, own)
-
-    every = Columns((*columns, *more), lambda name: more[name] if name in more else columns[name])
-    return Stream.from_columns(every, len(stream), load, time=stream.time)
 
 
 def waited_answers(
