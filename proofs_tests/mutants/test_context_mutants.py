@@ -11,7 +11,7 @@ from cerlab.conformance import cases
 from cerlab.engine import contexts
 from cerlab.engine.reference.in_contexts import InContexts
 from cerlab.predicates.columns.key_codes import KeyCodes
-from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
+from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant, on_rows
 from proofs_tests.mutants.test_look_back_mutants import right_or_refused
 from proofs_tests.suite import Suite
 
@@ -21,9 +21,13 @@ INSIDE = [
     for case in cases(name)
     if case.kind == "answers"
 ]
-IN_STEPS, BY_COLUMNS = (
-    on_rows(lambda case, by=by: right_or_refused(case, by), INSIDE) for by in ("tecs", "compiled")
-)
+
+
+def taken_by(evaluator: str) -> Judge:
+    return on_rows(lambda case: right_or_refused(case, evaluator), INSIDE)
+
+
+IN_STEPS, BY_COLUMNS = taken_by("tecs"), taken_by("compiled")
 
 
 def begins_at_the_run(self: ContextReader, event: Any) -> Any:
