@@ -5,6 +5,7 @@ Unsupported SQL raises an error that names the construct.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Collection
 from fractions import Fraction
@@ -19,7 +20,8 @@ from cerlab.logic.parsing import Language, build, place_at, read, value
 from cerlab.model.event import UNITS, Duration, Timestamp, Value, is_in_calendar, moment_of_text
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
-from cerlab.rows.library import ALIASES, FUNCTIONS
+from cerlab.rows.calendar_forms import part_name
+from cerlab.rows.library import ALIASES, FUNCTIONS, LIBRARY
 from cerlab.rows.syntax import ill_formed, unsupported
 from cerlab.rows.tokens import CALL, LITERAL, MODE, back_quote_hint, canonical
 
@@ -74,7 +76,10 @@ _CASTS = {
     exp.DataType.Type.TIMESTAMPTZ: ex.CastType.TIMESTAMP,
     exp.DataType.Type.DATE: ex.CastType.DATE,
 }
-_CAST_HINT = "casts are to INTEGER, BIGINT, DOUBLE, VARCHAR, TIMESTAMP and DATE"
+_CAST_HINT = "casts are to INTEGER, BIGINT, DOUBLE, DECIMAL(p, s), VARCHAR(n), TIMESTAMP and DATE"
+
+MOST_DIGITS = 15
+"""Decimals of so many digits are told apart by the doubles nearest to them."""
 
 _FINER = {**UNITS, "MICROSECOND": 10**3, "NANOSECOND": 1}
 """The units of INTERVAL, in nanoseconds."""
@@ -132,6 +137,19 @@ def _of_fields(text: str, first: str, last: str) -> int | None:
 
 
 _CALLS = (*_NAVIGATION, *_AGGREGATES, *FUNCTIONS, *ALIASES, "CLASSIFIER", "MATCH_NUMBER")
+_CALLS += ("DATE_TRUNC", "EXTRACT", "CAST")
+
+_SUBQUERY_HINT = (
+    "a subquery can compute it as a column: "
+    "SELECT * FROM (SELECT *, f(x) AS y FROM t) MATCH_RECOGNIZE (..)"
+)
+
+
+def _nearest_calls(name: str) -> str:
+    """Return the names of functions that are nearest to a name, for a hint."""
+    close = difflib.get_close_matches(name, sorted(_CALLS), n=3)
+    return f"the nearest are {', '.join(close)}" if close else nearest(name, _CALLS)
+
 
 Node = TypeVar("Node")
 
@@ -237,18 +255,49 @@ class ExpressionBuilder:
                 node.to.this in _OF_MOMENTS and not node.meta.get(CALL)
             ):
                 return ex.Literal(self._moment(node))
-            case exp.Cast() if node.to.this in _CASTS and not node.to.expressions:
+            case exp.Cast() if node.to.this == exp.DataType.Type.DECIMAL:
+                return self._decimal(node)
+            case exp.Cast() if node.to.this in _CASTS and (
+                not node.to.expressions or _CASTS[node.to.this] is ex.CastType.VARCHAR
+            ):
+                self._check_text_of_decimal(node)
                 return ex.Cast(self._build(node.this), _CASTS[node.to.this])
             case exp.Cast():
                 raise unsupported(f"a cast to {node.to.sql()}", self._place(node), _CAST_HINT)
-            case exp.Extract(this=exp.Var(this="EPOCH")):
-                argument = self._build(node.args["expression"])
-                return ex.Call("EPOCH", (argument,))
             case exp.Extract():
-                hint = "EXTRACT(EPOCH FROM d) has seconds"
-                raise unsupported(f"EXTRACT({node.name} ..)", self._place(node), hint)
+                return self._of_calendar("EXTRACT", node.name, node.args["expression"], node)
         name = _construct_name(node)
         raise unsupported(name, self._place(node), CONSTRUCT_HINTS.get(name, ""))
+
+    def _of_calendar(self, function: str, word: str, argument: exp.Expr, node: exp.Expr) -> ex.Call:
+        """Return EXTRACT of a part, or DATE_TRUNC to a unit."""
+        name = f"{function} {part_name(word)}"
+        if name not in LIBRARY:
+            known = [each.split()[1] for each in LIBRARY if each.startswith(f"{function} ")]
+            hint = nearest(word.upper(), known)
+            if word.upper().startswith("TIMEZONE"):
+                hint = "moments have no zone: they are compared by what they are in UTC"
+            form = f"'{word}', .." if function == "DATE_TRUNC" else f"{word.upper()} FROM .."
+            raise unsupported(f"{function}({form})", self._place(node), hint)
+        return ex.Call(name, (self._build(argument),))
+
+    def _decimal(self, node: exp.Cast) -> ex.Call:
+        """Return ``CAST(e AS DECIMAL(p, s))``."""
+        digits = [str(each.this) for each in node.to.expressions]
+        p, s = (*(int(each) if each.isdecimal() else 0 for each in digits), 0, 0)[:2]
+        if not 0 < p <= MOST_DIGITS or s > p:
+            hint = f"write DECIMAL(p, s) with p digits, at most {MOST_DIGITS}, s of them decimals"
+            raise unsupported(f"a cast to {node.to.sql()}", self._place(node), hint)
+        parts = (self._build(node.this), ex.Literal(p), ex.Literal(s))
+        return ex.Call("CAST AS DECIMAL", parts)
+
+    def _check_text_of_decimal(self, node: exp.Cast) -> None:
+        """Refuse the text of a decimal, which SQL writes with all of its places."""
+        is_text = _CASTS[node.to.this] is ex.CastType.VARCHAR
+        casts = (each.to.this for each in node.this.find_all(exp.Cast))
+        if is_text and exp.DataType.Type.DECIMAL in casts:
+            hint = "CAST(ROUND(x, 2) AS VARCHAR) is the text of a double"
+            raise unsupported("the text of a DECIMAL", self._place(node), hint)
 
     def _sides(self, node: exp.Expr) -> tuple[ex.Expression, ex.Expression]:
         return self._build(node.this), self._build(node.args["expression"])
@@ -368,6 +417,13 @@ class ExpressionBuilder:
             return self._navigation(node, _NAVIGATION[name], final)
         if name in _AGGREGATES:
             return self._aggregate(node, _AGGREGATES[name], final)
+        if name == "DATE_TRUNC":
+            self._count(node, 2, 2)
+            unit, argument = arguments
+            if not (isinstance(unit, exp.Literal) and unit.is_string):
+                message = "the unit of DATE_TRUNC is a text, as in DATE_TRUNC('month', ts)"
+                raise ill_formed("arguments", message, self._place(node))
+            return self._of_calendar(name, str(unit.this), argument, node)
         if function := FUNCTIONS.get(known := ALIASES.get(name, name)):
             self._count(node, function.least, function.most)
             return ex.Call(known, tuple(map(self._build, arguments)))
@@ -376,7 +432,7 @@ class ExpressionBuilder:
             return ex.MatchNumber()
         if name == "CLASSIFIER":
             return self._classifier(node)
-        hint = CONSTRUCT_HINTS.get(name) or nearest(name, _CALLS)
+        hint = CONSTRUCT_HINTS.get(name) or f"{_nearest_calls(name)}; {_SUBQUERY_HINT}"
         raise unsupported(f"the function {name}", self._place(node), hint)
 
     def _classifier(self, node: exp.Anonymous) -> ex.Classifier:

@@ -99,6 +99,11 @@ def integers(*arguments: Values) -> bool:
     return all(pa.types.is_int64(a.type) for a in arguments)
 
 
+def after(least: int) -> Domain:
+    """Return the test that integers are greater than a bound."""
+    return lambda x: integers(x) and _all(pc.greater(x, least))
+
+
 def moderate(x: Values, places: Values = None) -> Any:
     """Return where the power of ten is one exact double, and no product leaves the doubles."""
     n = 0 if places is None else places.as_py() if isinstance(places, pa.Scalar) else None
@@ -126,7 +131,7 @@ def no_double(x: Values) -> bool:
 
 def kernel(name: str) -> Callable[..., Values]:
     """Return a function of Arrow, which is loaded when columns come."""
-    return lambda *arguments: getattr(pc, name)(*arguments)
+    return lambda *arguments, **options: getattr(pc, name)(*arguments, **options)
 
 
 def as_doubles(function: Callable[[Values, Values], Values]) -> Callable[..., Values]:
@@ -202,3 +207,69 @@ def cast_column(kind: str, x: Values) -> Values:
     if kind == "int64" and pa.types.is_float64(x.type):
         x = pc.round(x, round_mode="half_to_even")
     return pc.cast(x, kind, safe=False)
+
+
+def decimal_column(x: Values, digits: Values, places: Values) -> Values:
+    """Round to decimals of some digits; NULL for what needs more of them."""
+    tens = 10.0 ** places.as_py()
+    shifted = pc.multiply(cast_column("float64", x), tens)
+    whole = pc.trunc(shifted)
+    half = pc.greater_equal(pc.abs(pc.subtract(shifted, whole)), 0.5)
+    scaled = pc.add(whole, pc.if_else(half, pc.sign(shifted), 0.0))
+    fits = pc.less(pc.abs(scaled), 10.0 ** digits.as_py())
+    values = pc.add(pc.divide(scaled, tens), 0.0)  # a zero has no sign
+    return pc.if_else(fits, values, pa.scalar(None, "float64"))
+
+
+def has_decimals(x: Values, digits: Values, places: Values) -> bool:
+    """Return whether a column of numbers is cast to one type of decimals."""
+    if not no_text(x) or not isinstance(digits, pa.Scalar) or not isinstance(places, pa.Scalar):
+        return False
+    return None not in (digits.as_py(), places.as_py()) and (
+        0 <= places.as_py() <= digits.as_py() <= 15
+    )
+
+
+def trimmed_column(name: str, spaces: str) -> Callable[..., Values]:
+    """Return the function of Arrow that trims one text's characters."""
+
+    def column(text: Values, characters: Values = None) -> Values:
+        return getattr(pc, name)(text, spaces if characters is None else characters.as_py())
+
+    return column
+
+
+def has_one_text(text: Values, characters: Values = None) -> bool:
+    """Return whether the characters to trim are one text."""
+    return characters is None or bool(isinstance(characters, pa.Scalar) and characters.as_py())
+
+
+def substring_column(text: Values, start: Values, length: Values = None) -> Values:
+    """Cut texts at places that all rows share."""
+    begin = start.as_py() - 1
+    end = None if length is None else begin + length.as_py()
+    return pc.utf8_slice_codeunits(text, begin, end)
+
+
+def has_one_slice(text: Values, start: Values, length: Values = None) -> bool:
+    """Return whether all texts are cut at the same places from their beginning on."""
+    places = [start] if length is None else [start, length]
+    if not all(isinstance(each, pa.Scalar) and each.as_py() is not None for each in places):
+        return False
+    return start.as_py() >= 1 and all(0 <= each.as_py() < 1 << 31 for each in places)
+
+
+def position_column(part: Values, text: Values) -> Values:
+    """Find one text in others."""
+    return pc.add(pc.cast(pc.find_substring(text, part.as_py()), "int64"), 1)
+
+
+def found_by_bytes(part: Values, text: Values) -> Any:
+    """Return where a text has as many bytes as characters, for one text to be found."""
+    one = isinstance(part, pa.Scalar) and bool(part.as_py())
+    return one and is_ascii(text)
+
+
+def of_doubles(name: str) -> Callable[..., Values]:
+    """Return a function of Arrow on numbers as doubles."""
+    return lambda *arguments: kernel(name)(*(cast_column("float64", a) for a in arguments))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from typing import Any, assert_never
@@ -330,15 +332,167 @@ def _function_value(function: str, arguments: Sequence[Any]) -> Value:
         "ABS": lambda: abs(value),
         "CHAR_LENGTH": lambda: len(value),
         "CONCAT": lambda: "".join(arguments),
-        "EPOCH": lambda: epoch(value),
+        "CAST AS DECIMAL": lambda: decimal(*arguments),
+        "EXTRACT EPOCH": lambda: epoch(value),
         "GREATEST": lambda: max(arguments, key=order_key),
         "LEAST": lambda: min(arguments, key=order_key),
+        "LN": lambda: logarithm(float(value)),
         "LOWER": lambda: str(value).lower(),
+        "LTRIM": lambda: trimmed(*arguments, right=False),
         "MOD": lambda: arithmetic(ex.ArithmeticOperator.MOD, *arguments),
+        "POSITION": lambda: arguments[1].find(value) + 1,
+        "POWER": lambda: power(*map(float, arguments)),
         "ROUND": lambda: rounded(*arguments),
+        "RTRIM": lambda: trimmed(*arguments, left=False),
+        "SQRT": lambda: math.sqrt(value) if value >= 0 else math.nan,
+        "SUBSTRING": lambda: substring(*arguments),
+        "TRIM": lambda: trimmed(*arguments),
         "UPPER": lambda: str(value).upper(),
     }
-    return values[function]()
+    if function not in values:
+        word, part = function.split()
+        return extract(part, value) if word == "EXTRACT" else truncated(part, value)
+    try:
+        return values[function]()
+    except OverflowError:  # an integer beyond all doubles
+        return None
+
+
+def trimmed(
+    text: str, characters: str | None = None, *, left: bool = True, right: bool = True
+) -> str:
+    """Return TRIM, without spaces of Unicode where no characters are given."""
+    begin, end = 0, len(text)
+
+    def goes(sign: str) -> bool:
+        if characters is None:
+            return unicodedata.category(sign) == "Zs"
+        return sign in characters
+
+    while left and begin < end and goes(text[begin]):
+        begin += 1
+    while right and begin < end and goes(text[end - 1]):
+        end -= 1
+    return text[begin:end]
+
+
+def substring(text: str, start: int, length: int | None = None) -> str | None:
+    """Return the characters at the places from `start` on, from the end if that is negative."""
+    if any(not -(2**32) <= n < 2**32 for n in (start, length or 0)):
+        return None
+    first = start if start >= 0 else len(text) + start + 1
+    last = len(text) + 1 if length is None else first + length
+    low, high = (first, last) if last >= first else (last, first)
+    return "".join(sign for place, sign in enumerate(text, 1) if low <= place < high)
+
+
+def power(x: float, y: float) -> float:
+    """Return x to the power of y, by the cases of IEEE 754 that Python makes errors."""
+    if x == 0 and y < 0:
+        is_odd = y % 2 == 1
+        return math.copysign(math.inf, x) if is_odd else math.inf
+    if x < 0 and math.isfinite(x) and math.isfinite(y) and y != int(y):
+        return math.nan
+    try:
+        return math.pow(x, y)
+    except OverflowError:
+        return -math.inf if x < 0 and y % 2 == 1 else math.inf
+
+
+def logarithm(x: float) -> float:
+    """Return the natural logarithm."""
+    if x == 0:
+        return -math.inf
+    return math.log(x) if x > 0 else math.nan
+
+
+def decimal(value: bool | float | str, digits: int, places: int) -> float | None:
+    """Return the double of the decimal nearest to a value, NULL if that has too many digits.
+
+    Half away from 0: of a text by its own digits, of a number by its product in doubles.
+    """
+    if not 0 <= places <= digits <= 15:
+        return None
+    if isinstance(value, str):
+        text = value.strip(" \t\n\r\v\f")
+        if not _NUMBER.fullmatch(text) or (Decimal(text) and Decimal(text).adjusted() > 40):
+            return None
+        exact = Fraction(Decimal(text).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP))
+    else:
+        product = float(value) * 10**places
+        if not math.isfinite(product):
+            return None
+        exact = Fraction(_nearest(product)) / 10**places
+    return float(exact) if abs(exact) < 10 ** (digits - places) else None
+
+
+def extract(part: str, time: Timestamp | Duration) -> int | float:
+    """Return ``EXTRACT(part FROM time)``, by Python's dates."""
+    n = time.nanoseconds
+    if isinstance(time, Duration):
+        seconds = Fraction(abs(n), 10**9)
+        whole: Mapping[str, Fraction] = {
+            "DAY": seconds / 86_400,
+            "HOUR": seconds % 86_400 / 3_600,
+            "MINUTE": seconds % 3_600 / 60,
+            "SECOND": seconds % 60,
+            "MILLISECOND": seconds % 60 * 1_000,
+            "MICROSECOND": seconds % 60 * 1_000_000,
+        }
+        return int(whole[part]) * (1 if n >= 0 else -1)
+    days, rest = divmod(n, UNITS["DAY"])
+    day = _EPOCH + timedelta(days)
+    iso_year, week, weekday = day.isocalendar()
+    parts: Mapping[str, int | float] = {
+        "ERA": 1,  # years are counted from 1
+        "MILLENNIUM": math.ceil(day.year / 1000),
+        "CENTURY": math.ceil(day.year / 100),
+        "DECADE": day.year // 10,
+        "YEAR": day.year,
+        "ISOYEAR": iso_year,
+        "QUARTER": math.ceil(day.month / 3),
+        "MONTH": day.month,
+        "WEEK": week,
+        "YEARWEEK": iso_year * 100 + week,
+        "DAY": day.day,
+        "DOW": weekday % 7,
+        "ISODOW": weekday,
+        "DOY": day.timetuple().tm_yday,
+        "JULIAN": days + 2_440_588 + rest / UNITS["DAY"],
+        "HOUR": rest // UNITS["HOUR"],
+        "MINUTE": rest // UNITS["MINUTE"] % 60,
+        "SECOND": rest // UNITS["SECOND"] % 60,
+        "MILLISECOND": rest // 10**6 % 60_000,
+        "MICROSECOND": rest // 10**3 % 60_000_000,
+    }
+    return parts[part]
+
+
+_EPOCH = date(1970, 1, 1)
+
+_LENGTHS = {**UNITS, "MICROSECOND": 10**3}
+
+_YEARS = {"YEAR": 1, "DECADE": 10, "CENTURY": 100, "MILLENNIUM": 1000}
+
+
+def truncated(unit: str, moment: Timestamp) -> Value:
+    """Return ``DATE_TRUNC(unit, moment)``, NULL beyond 64 bits of nanoseconds."""
+    n = moment.nanoseconds
+    if unit in _LENGTHS:
+        return _of_64_bits(Timestamp, Fraction(n // _LENGTHS[unit] * _LENGTHS[unit]))
+    day = _EPOCH + timedelta(n // UNITS["DAY"])
+    if unit in _YEARS:
+        year = day.year // _YEARS[unit] * _YEARS[unit]
+        # the year 0 is far beyond 64 bits
+        first = date(max(year, 1), 1, 1)
+    elif unit == "ISOYEAR":
+        first = date.fromisocalendar(day.isocalendar().year, 1, 1)
+    elif unit == "WEEK":
+        first = date.fromisocalendar(*day.isocalendar()[:2], 1)
+    else:
+        first = day.replace(month=day.month if unit == "MONTH" else (day.month - 1) // 3 * 3 + 1)
+        first = first.replace(day=1)
+    return _of_64_bits(Timestamp, Fraction((first - _EPOCH).days * UNITS["DAY"]))
 
 
 def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:

@@ -58,7 +58,9 @@ def accepting(noun: str, *accepted: tuple[Kind, ...], result: Kind | None = None
     def rule(name: str, kinds: Sequence[Kind]) -> Kind:
         for i, kind in enumerate(kinds):
             if kind not in accepted[min(i, len(accepted) - 1)]:
-                raise WrongKind(i, f"{name} expects {noun}, got {kind.value}")
+                is_time = kind is Kind.TEXT and Kind.MOMENT in accepted[0]
+                hint = "write CAST(.. AS TIMESTAMP)" if is_time else ""
+                raise WrongKind(i, f"{name} expects {noun}, got {kind.value}", hint)
         return kinds[0] if result is None else result
 
     return rule

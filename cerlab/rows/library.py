@@ -15,6 +15,7 @@ from typing import NamedTuple, assert_never
 
 from cerlab.budget import poll
 from cerlab.model.event import UNITS
+from cerlab.rows import calendar_forms as calendar
 from cerlab.rows import column_forms as columns
 from cerlab.rows import expressions as ex
 from cerlab.rows import scalar_forms as scalars
@@ -105,6 +106,33 @@ def _cast(
     return Function(1, 1, rule, strict(scalar), form, domain)
 
 
+def _of_numbers(count: int, scalar: Scalar, kernel: str) -> Function:
+    rule = accepting("numbers", NUMBERS, result=Kind.DOUBLE)
+    return Function(count, count, rule, strict(scalar), columns.of_doubles(kernel))
+
+
+def _trim(scalar: Scalar, kernel: str) -> Function:
+    form = columns.trimmed_column(kernel, scalars.SPACES)
+    return _of_texts(scalar, form, columns.has_one_text, most=2)
+
+
+_MOMENTS = (Kind.MOMENT, Kind.NULL)
+
+
+def _extract(part: str) -> Function:
+    rule = accepting("a moment", _MOMENTS, result=Kind.INTEGER)
+    if part in calendar.OF_DURATIONS:
+        rule = accepting("a moment or a duration", (*TIMES, Kind.NULL), result=Kind.INTEGER)
+    scalar, form = partial(calendar.part_of, part), calendar.part_column(part)
+    return Function(1, 1, rule, strict(scalar), form, columns.integers)
+
+
+def _date_trunc(unit: str) -> Function:
+    rule = accepting("a moment", _MOMENTS)
+    scalar, form = partial(calendar.truncated, unit), calendar.truncated_column(unit)
+    return Function(1, 1, rule, strict(scalar), form, columns.after(calendar.LEAST))
+
+
 def _null_if_column(a: Values, b: Values) -> Values:
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -132,7 +160,9 @@ FUNCTIONS: dict[str, Function] = {
     "LEAST": Function(
         1, None, common, strict(partial(scalars.best, scalars.below)), partial(_best_column, "<")
     ),
+    "LN": _of_numbers(1, scalars.logarithm, "ln"),
     "LOWER": _of_texts(str.lower, columns.kernel("ascii_lower"), columns.is_ascii),
+    "LTRIM": _trim(scalars.trimmed_left, "utf8_ltrim"),
     "MOD": Function(
         2,
         2,
@@ -145,15 +175,40 @@ FUNCTIONS: dict[str, Function] = {
     "NULLIF": Function(
         2, 2, kind_of_first, scalars.null_if, _null_if_column, everywhere, "NULL_IF", False
     ),
+    "POSITION": _of_texts(
+        scalars.position,
+        columns.position_column,
+        columns.found_by_bytes,
+        count=2,
+        most=2,
+        result=Kind.INTEGER,
+    ),
+    "POWER": _of_numbers(2, scalars.power, "power"),
     "ROUND": Function(
         *(1, 2, accepting("a number, and a number of places", NUMBERS, (Kind.INTEGER, Kind.NULL))),
         *(strict(scalars.rounded), columns.round_column, columns.moderate),
     ),
+    "RTRIM": _trim(scalars.trimmed_right, "utf8_rtrim"),
+    "SQRT": _of_numbers(1, scalars.square_root, "sqrt"),
+    "SUBSTRING": Function(
+        2,
+        3,
+        accepting("a text and integers", (Kind.TEXT, Kind.NULL), (Kind.INTEGER, Kind.NULL)),
+        strict(scalars.substring),
+        columns.substring_column,
+        columns.has_one_slice,
+    ),
+    "TRIM": _trim(scalars.trimmed, "utf8_trim"),
     "UPPER": _of_texts(str.upper, columns.kernel("ascii_upper"), columns.is_ascii),
 }
 """The functions that are called by name."""
 
-ALIASES = {"LENGTH": "CHAR_LENGTH", "CHARACTER_LENGTH": "CHAR_LENGTH"}
+ALIASES = {
+    "LENGTH": "CHAR_LENGTH",
+    "CHARACTER_LENGTH": "CHAR_LENGTH",
+    "POW": "POWER",
+    "SUBSTR": "SUBSTRING",
+}
 
 LIBRARY: dict[str, Function] = FUNCTIONS | {
     "=": _comparison(scalars.equal, "equal", "EQ"),
@@ -180,9 +235,27 @@ LIBRARY: dict[str, Function] = FUNCTIONS | {
     "AND": _logical(2, scalars.conjunction, "and_kleene", "AND"),
     "OR": _logical(2, scalars.disjunction, "or_kleene", "OR"),
     "NOT": _logical(1, strict(operator.not_), "invert", "NOT"),
-    "EPOCH": Function(
+    "EXTRACT EPOCH": Function(
         *(1, 1, accepting("a moment or a duration", (*TIMES, Kind.NULL), result=Kind.DOUBLE)),
         strict(lambda time: time.nanoseconds / 10**9),
+    ),
+    "EXTRACT JULIAN": Function(
+        *(1, 1, accepting("a moment", _MOMENTS, result=Kind.DOUBLE), strict(calendar.julian)),
+    ),
+    **{f"EXTRACT {part}": _extract(part) for part in calendar.PARTS},
+    **{f"DATE_TRUNC {unit}": _date_trunc(unit) for unit in calendar.UNITS_OF_TRUNCATION},
+    "CAST AS DECIMAL": Function(
+        3,
+        3,
+        accepting(
+            "a number, a truth value or a text",
+            (*NUMBERS, Kind.BOOLEAN, Kind.TEXT),
+            (Kind.INTEGER,),
+            result=Kind.DOUBLE,
+        ),
+        strict(scalars.to_decimal),
+        columns.decimal_column,
+        columns.has_decimals,
     ),
     "CAST AS INTEGER": _cast(
         Kind.INTEGER, partial(scalars.to_integer, 32), "int64", partial(columns.castable, 2**31 - 1)

@@ -206,3 +206,102 @@ def to_moment(unit: int, value: Any) -> Timestamp | None:
     if moment is None or not is_in_calendar(moment.nanoseconds):
         return None
     return Timestamp(moment.nanoseconds - moment.nanoseconds % unit)
+
+
+def to_decimal(value: Any, digits: int, places: int) -> float | None:
+    """Return the double nearest to a decimal of some digits; NULL for what needs more of them."""
+    if not 0 <= places <= digits <= 15:
+        return None
+    if isinstance(value, str):
+        if (sign_and_figures := _scaled(value, places)) is None:
+            return None
+        scaled: float = sign_and_figures
+    else:
+        shifted = float(value) * 10**places
+        if not math.isfinite(shifted):
+            return None
+        rest, scaled = math.modf(shifted)
+        if abs(rest) >= 0.5:
+            scaled += math.copysign(1.0, shifted)
+    # a zero has no sign
+    return scaled / 10**places + 0.0 if abs(scaled) < 10**digits else None
+
+
+def _scaled(text: str, places: int) -> int | None:
+    """Return the integer nearest to a text's number times a power of ten, half away from 0."""
+    text = text.strip(" \t\n\r\v\f")
+    number = _DECIMAL.fullmatch(text)
+    if number is None:
+        return None
+    mantissa, _, exponent = text.lower().partition("e")
+    return _nearest_integer(f"{mantissa}e{int(exponent or 0) + places}")
+
+
+SPACES = " \xa0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+"""The separators of Unicode that are spaces: TRIM leaves tabs and line ends."""
+
+
+def trimmed(text: str, characters: str = SPACES) -> str:
+    """Return a text without some characters at both ends."""
+    return text.strip(characters)
+
+
+def trimmed_left(text: str, characters: str = SPACES) -> str:
+    """Return a text without some characters at its beginning."""
+    return text.lstrip(characters)
+
+
+def trimmed_right(text: str, characters: str = SPACES) -> str:
+    """Return a text without some characters at its end."""
+    return text.rstrip(characters)
+
+
+FARTHEST = 1 << 32
+"""Places and lengths of SUBSTRING are below that."""
+
+
+def substring(text: str, start: int, length: int | None = None) -> str | None:
+    """Return ``SUBSTRING(text, start, length)``: from 1, or from the end if `start` is negative.
+
+    A negative length gives what stands before. NULL beyond 32 bits.
+
+    >>> substring("hello", 2, 3), substring("hello", -2), substring("hello", 3, -2)
+    ('ell', 'lo', 'he')
+    """
+    if not all(-FARTHEST <= number < FARTHEST for number in (start, length or 0)):
+        return None
+    begin = start - 1 if start >= 0 else len(text) + start
+    if length is None:
+        return text[max(begin, 0) :]
+    begin, end = sorted((begin, begin + length))
+    return text[max(begin, 0) : max(end, 0)]
+
+
+def position(part: str, text: str) -> int:
+    """Return ``POSITION(part IN text)``: from 1, 0 if it is not there."""
+    return text.find(part) + 1
+
+
+def power(x: Any, y: Any) -> float:
+    """Return ``POWER(x, y)`` as a double, with infinities and NaN as IEEE 754 has them."""
+    x, y = float(x), float(y)
+    is_odd = math.isfinite(y) and math.fmod(y, 2.0) in (1.0, -1.0)
+    try:
+        return math.pow(x, y)
+    except OverflowError:
+        return -math.inf if x < 0 and is_odd else math.inf
+    except ValueError:  # a negative power of 0, or a root of a negative number
+        return math.copysign(math.inf, x if is_odd else 1.0) if x == 0 else math.nan
+
+
+def square_root(x: Any) -> float:
+    """Return ``SQRT(x)``, NaN for a negative number."""
+    return math.nan if float(x) < 0 else math.sqrt(float(x))
+
+
+def logarithm(x: Any) -> float:
+    """Return ``LN(x)``: minus infinity for 0, NaN for a negative number."""
+    number = float(x)
+    if number <= 0:
+        return -math.inf if number == 0 else math.nan
+    return math.log(number)

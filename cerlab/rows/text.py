@@ -159,8 +159,16 @@ def _call_text(
             return " ".join(filter(None, parts))
         case ex.Cast(body, type):
             return f"CAST({expression_text(body)} AS {type.value})"
-        case ex.Call("EPOCH", (argument,)):
-            return f"EXTRACT(EPOCH FROM {expression_text(argument)})"
+        case ex.Call("POSITION", (part, text)):
+            sides = (expression_text(side, _CONCATENATION) for side in (part, text))
+            return f"POSITION({' IN '.join(sides)})"
+        case ex.Call("CAST AS DECIMAL", (argument, digits, places)):
+            type_text = f"DECIMAL({expression_text(digits)}, {expression_text(places)})"
+            return f"CAST({expression_text(argument)} AS {type_text})"
+        case ex.Call(function, (argument,)) if function.startswith("EXTRACT "):
+            return f"EXTRACT({function.split()[1]} FROM {expression_text(argument)})"
+        case ex.Call(function, (argument,)) if function.startswith("DATE_TRUNC "):
+            return f"DATE_TRUNC('{function.split()[1]}', {expression_text(argument)})"
         case ex.Call(function, arguments):
             return f"{function}({_comma_list(arguments)})"
         case _:

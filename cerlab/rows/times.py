@@ -49,9 +49,12 @@ def _integers(e: Any, R: OrderedRows) -> Any:
             return ex.Literal(_whole(n, R))
         case ex.Arithmetic(operator, left, right):
             _check(operator, R.kind_of(left), R.kind_of(right))
-        case ex.Call("EPOCH", (part,)) if (R.base, R.unit) == (0, 1):
+        case ex.Call("EXTRACT EPOCH", (part,)) if (R.base, R.unit) == (0, 1):
             seconds = ex.Literal(10**9)
             return ex.Arithmetic(ex.ArithmeticOperator.DIV, _integers(part, R), seconds)
+        case ex.Call(name, (part,)) if name.startswith(("EXTRACT ", "DATE_TRUNC ")):
+            if (R.base, R.unit) != (0, 1) or R.kind_of(part) is Kind.DURATION:
+                raise NotColumnar  # the calendar counts nanoseconds since 1970
         case ex.Aggregate(ex.AggregateFunction.AVG) if R.kind_of(e) in TIMES:
             raise NotColumnar  # a mean is rounded to a nanosecond
         case _:

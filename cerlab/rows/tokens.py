@@ -65,6 +65,9 @@ class RowDialect(Dialect):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             "CAST": lambda self: self._parse_cast_call(),
             "EXTRACT": lambda self: self._parse_extract(),
+            "POSITION": lambda self: self._parse_as_call("POSITION", self._arguments_of_position),
+            "SUBSTRING": lambda self: self._parse_as_call("SUBSTRING", self._arguments_of_slice),
+            "TRIM": lambda self: self._parse_trim_call(),
         }
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
         NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
@@ -96,6 +99,47 @@ class RowDialect(Dialect):
             node = self._parse_cast(strict=True)
             node.meta[CALL] = True
             return node
+
+        def _parse_as_call(self, name: str, arguments: Callable[[], list[Any]]) -> exp.Expr:
+            """Return a call whose arguments have words of SQL between them."""
+            node = exp.Anonymous(this=name, expressions=arguments())
+            if not self._curr or self._curr.token_type != TokenType.R_PAREN:
+                self.raise_error("Expecting )")
+            return node
+
+        def _arguments_of_position(self) -> list[Any]:
+            """Read ``part IN text``."""
+            part = self._parse_bitwise()
+            if not self._match(TokenType.IN):
+                self.raise_error("Expecting IN, as in POSITION(part IN text)")
+            return [part, self._parse_bitwise()]
+
+        def _arguments_of_slice(self) -> list[Any]:
+            """Read ``text, start, length``, or ``text FROM start FOR length``."""
+            arguments = self._parse_csv(self._parse_disjunction)
+            if self._match(TokenType.FROM):
+                arguments.append(self._parse_bitwise())
+                if self._match_text_seq("FOR"):
+                    arguments.append(self._parse_bitwise())
+            elif self._match_text_seq("FOR"):
+                arguments += [exp.Literal.number(1), self._parse_bitwise()]
+            return arguments
+
+        def _parse_trim_call(self) -> exp.Expr:
+            """Return the call of TRIM, LTRIM or RTRIM for ``LEADING characters FROM text``."""
+            name = "TRIM"
+            if self._match_texts(_TRIMS):
+                name = _TRIMS[self._prev.text.upper()]
+            return self._parse_as_call(name, self._arguments_of_trim)
+
+        def _arguments_of_trim(self) -> list[Any]:
+            """Read ``text, characters``, or ``characters FROM text``."""
+            if self._match(TokenType.FROM):
+                return [self._parse_bitwise()]
+            arguments = self._parse_csv(self._parse_disjunction)
+            if self._match(TokenType.FROM):
+                return [self._parse_bitwise(), *arguments]
+            return arguments
 
         def _parse_type(self, *options: bool, **named: bool) -> exp.Expr | None:
             return self._parse_duration() or super()._parse_type(*options, **named)
@@ -174,6 +218,9 @@ class RowDialect(Dialect):
                 and following.token_type not in _OPERATORS
             )
 
+
+_TRIMS = {"BOTH": "TRIM", "LEADING": "LTRIM", "TRAILING": "RTRIM"}
+"""The function for the word that may come first in TRIM."""
 
 _OPERATORS = {
     *parser.Parser.CONJUNCTION,
