@@ -134,7 +134,7 @@ class Requirements:
             self.numbers[name] = next(odd, None)
 
     def _observe(self, event: Event) -> None:
-        values = readable(event)
+        values = self._values(event)
         self.names["type"][event.type] = None
         self.types.pop(event.type, None)
         if event.stream is None:  # an event of every stream
@@ -160,6 +160,18 @@ class Requirements:
         if self.axis is not None:
             of_time = kind_of(values.get(self.axis.attribute))
             self._look_at_time(set() if of_time is None else {of_time})
+
+    def _values(self, event: Event) -> Mapping[str, Value]:
+        """Return the attributes of an event that hold values, and those of paths that it needs."""
+        values = readable(event)
+        if values is event.attributes:
+            return values
+        named = {*self.attributes, *(n for n, _ in self.kinds), *(n for n, _ in self.texts)}
+        named.update(name for atom in self.computed for name in _names_in(atom))
+        if self.axis is not None:
+            named.add(self.axis.attribute)
+        more = {n: event.attributes[n] for n in named.difference(values) if n in event.attributes}
+        return {**values, **more}
 
     def _text(self, name: str, text: str, value: Value) -> None:
         if value == text:
@@ -197,7 +209,8 @@ class Requirements:
                     missing.pop(str(name), None)
             elif own == "stream":
                 missing.clear()
-        for name in columns if self.attributes else ():
+        paths = [name for name in self.attributes if name in columns]
+        for name in dict.fromkeys((*columns, *paths)) if self.attributes else ():
             if name not in _OWN and (name not in self.attributes or _kinds(columns.uncoded(name))):
                 self.names["attribute"][name] = None
                 self.attributes.pop(name, None)

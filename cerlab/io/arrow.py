@@ -23,21 +23,20 @@ from cerlab.io.conversion import (
     no_type_column,
     warn_of_column,
 )
+from cerlab.io.nested import Nested, NestedColumns, RowPaths, engine_column, event_values
 from cerlab.model.columns import (
     Columns,
     PartsOf,
     as_arrow,
     constant_text,
-    decoded,
     encode_text,
-    engine_moments,
     is_moment,
     is_text,
     slice_rows,
-    values_of,
     without_views,
 )
 from cerlab.model.event import Event, PartlyReadable, TypeColumn, Value, no_value, type_of_all
+from cerlab.model.paths import column_of_path, field_column, fields_of, has_field
 from cerlab.model.stream import Between
 from cerlab.threads import in_threads
 
@@ -51,6 +50,8 @@ def table_events(table: Any, reading: RowReading, *, before: int = 0) -> Iterato
     Raises `BadData` for a missing type column, two columns of a name, and columns of nested types;
     for rows without a type, or not as the schema says, where `on_bad_row` does not take them.
     """
+    from pyarrow import types
+
     type_name = reading.type_name
     names = names_of(table, type_name, reading.file)
     if len(set(names)) < len(names):
@@ -60,22 +61,29 @@ def table_events(table: Any, reading: RowReading, *, before: int = 0) -> Iterato
     row = before
     for batch in table.to_batches(max_chunksize=_ROWS):
         columns, errors = {}, {}
+        kinds = zip(names, batch.columns, strict=True)
+        nested = NestedColumns({n: Nested(c) for n, c in kinds if types.is_nested(c.type)})
         for k, name in enumerate(names):
             try:
-                columns[name] = _values(batch.column(k), reading.place(None, name))
+                columns[name] = event_values(batch.column(k), reading.place(None, name))
             except BadData as error:
                 # other columns may hold no values of events, as long as nobody reads them
                 if reading.schema is not None or name in ("type", "stream"):
                     raise
                 errors[name] = error
-        types = columns.pop("type", None) or [type_of_all(type_name)] * batch.num_rows
+        kind_of_all = [type_of_all(type_name)] * batch.num_rows
+        event_types = columns.pop("type", None) or kind_of_all
         streams = columns.pop("stream", None) or [None] * batch.num_rows
         rows = zip(*columns.values(), strict=True) if columns else [()] * batch.num_rows
         in_order, first = [name for name in names if name not in ("type", "stream")], row + 1
-        for event_type, stream, values in zip(types, streams, rows, strict=True):
+        for n, (event_type, stream, values) in enumerate(
+            zip(event_types, streams, rows, strict=True)
+        ):
             row += 1
             readable = dict(zip(columns, values, strict=True))
-            attributes = PartlyReadable(in_order, readable, errors) if errors else readable
+            attributes: Mapping[str, Value] = readable
+            if errors:
+                attributes = PartlyReadable(in_order, readable, errors, RowPaths(nested, n))
             try:
                 event = _event(event_type, stream, attributes, reading, row)
                 yield conform_event(event, reading, row)
@@ -127,22 +135,6 @@ def _event(
     return Event(event_type, attributes, stream)
 
 
-def _values(column: Any, place: DataPlace) -> Sequence[Value]:
-    name = place.column or "?"
-    try:
-        return values_of(column, name)
-    except BadData as error:
-        error.place = place
-        raise
-    except OverflowError:  # of durations that Python does not have
-        raise BadData(
-            "CER0741",
-            f"column '{name}' of {column.type} holds no values of events",
-            place=place,
-            hint="cast it to numbers, or drop it",
-        ) from None
-
-
 def plain_columns(table: Any, reading: RowReading) -> Columns | None:
     """Return the columns of a table, each made at its first use; None for rows read one by one.
 
@@ -165,6 +157,7 @@ def plain_columns(table: Any, reading: RowReading) -> Columns | None:
         dict.fromkeys([*names, "type"]),
         partial(_plain_column, table, places, reading),
         _renamed_schema(table, names),
+        has_path=partial(_has_path, kinds),
     )
     if "type" in places and isinstance(table, FileTable) and table.has_texts(places["type"]):
         return columns
@@ -179,13 +172,24 @@ def _plain_column(
     table: Any, places: Mapping[str, int], reading: RowReading, name: str, *, before: int = 0
 ) -> Any:
     """Return a column of the rows of a table, after `before` others; raises `BadData`."""
+    if name in places and name != "type":
+        return engine_column(table.column(places[name]), reading.place(None, name))
     if name != "type":
-        return _plain(table.column(places[name]), reading.place(None, name))
+        fields = fields_of(name)
+        assert fields is not None
+        column = field_column(table.column(places[fields[0]]), fields, name)
+        return engine_column(column, reading.place(None, name))
     column = _types(table, places, reading)
     if not _are_types(column):
         for row, text in enumerate(column.to_pylist(), before + 1):
             _event(text, None, {}, reading, row)
     return column
+
+
+def _has_path(kinds: Mapping[str, Any], name: str) -> bool:
+    """Return whether a name is a path in a column, by the types of the columns."""
+    fields = fields_of(name)
+    return fields is not None and fields[0] in kinds and has_field(kinds[fields[0]], fields, name)
 
 
 def _types(table: Any, places: Mapping[str, int], reading: RowReading) -> Any:
@@ -240,44 +244,6 @@ def _has_text(column: Any, text: str) -> bool:
     if not {text, None} & set(column.dictionary.to_pylist()):
         return False
     return bool({text, None} & set(column.unique().to_pylist()))
-
-
-def _plain(column: Any, place: DataPlace) -> Any:
-    """Return a column as numbers of one kind, text, moments in nanoseconds, or a list of values.
-
-    Raises `BadData` for a type that holds no values of events.
-    """
-    import pyarrow as pa
-
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        if pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type):
-            return column
-        return _plain(decoded(column), place)
-    if pa.types.is_string_view(kind):
-        return column.cast(pa.large_string())
-    if _is_plain(kind):
-        return column
-    if not is_moment(kind):
-        return _values(column, place)
-    try:
-        return engine_moments(column, place.column or "?")
-    except BadData as error:
-        error.place = place
-        raise
-
-
-def _is_plain(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return (
-        is_text(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_signed_integer(kind)
-        or kind in (pa.uint8(), pa.uint16(), pa.uint32(), pa.float32(), pa.float64())
-        or kind == pa.timestamp("ns")
-        or pa.types.is_null(kind)
-    )
 
 
 _MAX_SCALE = {32: 9, 64: 18, 128: 38, 256: 76}
@@ -452,10 +418,14 @@ def no_rows(fields: Any) -> Any:
 
 
 def columns_to_read(fields: Any, names: Collection[str]) -> list[str] | None:
-    """Return those of some `names` that a file has; None where two columns have one name."""
+    """Return those of some `names` that a file has, columns of paths among them.
+
+    None where two columns have one name.
+    """
     if len(set(fields.names)) < len(fields):
         return None
-    return [field.name for field in fields if field.name in names]
+    read = {*names, *map(column_of_path, names)}
+    return [field.name for field in fields if field.name in read]
 
 
 def _stamp(path: str) -> tuple[int, int, int] | None:

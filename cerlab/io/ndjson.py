@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
-from cerlab.errors import BadData
+from cerlab.errors import BadData, DataPlace
 from cerlab.io.answers import row_text
 from cerlab.io.conversion import (
     RowReading,
@@ -20,6 +23,7 @@ from cerlab.io.conversion import (
 )
 from cerlab.io.foreign_files import hint_of_json, hint_of_object
 from cerlab.io.formats import Format, Head, register
+from cerlab.io.nested import Nested
 from cerlab.io.parts import (
     Part,
     Refused,
@@ -33,6 +37,7 @@ from cerlab.io.parts import (
 from cerlab.io.text_writer import ndjson_rows
 from cerlab.io.written import cannot_hold, check_names, place_of, type_of
 from cerlab.model.columns import (
+    Column,
     constant_text,
     encode_text,
     is_arrow,
@@ -43,11 +48,20 @@ from cerlab.model.columns import (
 from cerlab.model.event import (
     Duration,
     Event,
+    PartlyReadable,
     Schema,
     Timestamp,
     TypeColumn,
+    Value,
     event_from_dict,
     type_of_all,
+)
+from cerlab.model.paths import (
+    Fields,
+    ObjectPaths,
+    RepeatedKey,
+    field_value,
+    nested_column,
 )
 
 _SPACE = " \t\r\n"
@@ -62,8 +76,7 @@ class Reader:
     """Blocks of lines by pyarrow, which takes the texts of some columns for moments."""
 
     def __init__(self, reading: RowReading) -> None:
-        self._type_name = reading.type_name
-        self._keys = reading.keys
+        self._reading = reading
         self._texts: set[str] = set()
         """The columns whose texts look like moments; they stay text."""
 
@@ -79,30 +92,39 @@ class Reader:
             raise Refused
         data = data.replace(b"\r\n", b"\n") if b"\r" in data else data
         data = data.rstrip() + b"\n"
-        table, cells = self._table(data), _Lines(data)
-        table = with_keys(table, self._keys)
+        table = self._table(data)
+        cells = _Lines(data, has_nested=any(pa.types.is_nested(f.type) for f in table.schema))
+        type_name, keys = self._reading.type_name, self._reading.keys
+        table = with_keys(table, self._reading)
         names, lines = list(table.column_names), table.num_rows
         if b"\r" in data or not cells.are_objects(lines):
             raise Refused
-        if isinstance(self._type_name, TypeColumn):
-            names = self._type_name.renamed(names)
-        if len(set(names)) < len(names):
+        if isinstance(type_name, TypeColumn):
+            names = type_name.renamed(names)
+        kinds = dict(zip(names, (field.type for field in table.schema), strict=True))
+        if len(kinds) < len(names) or any(
+            pa.types.is_nested(kinds.get(name)) for name in ("type", "stream") if name in kinds
+        ):
             raise Refused
         columns, missing = {}, {}
         for name, column in zip(names, table.columns, strict=True):
             key = table.column_names[names.index(name)]
             array = one_array(column)
-            if array.null_count and name not in ("type", "stream", *self._keys):
+            if array.null_count and name not in ("type", "stream", *keys):
                 missing[name] = _missing(array, key, cells)
                 if key in self._texts and missing[name].all():
                     continue
-            columns[name] = array if key in self._keys else _column(array, key, cells)
-        columns["type"] = _types(columns.get("type"), type_of_all(self._type_name), lines)
+            columns[name] = array if key in keys else _column(array, key, cells)
+        columns["type"] = _types(columns.get("type"), type_of_all(type_name), lines)
         stream = columns.get("stream")
         if stream is not None and not (_is_text(stream) or pa.types.is_null(stream.type)):
             raise Refused
         attributes = [name for name in columns if name not in ("type", "stream")]
-        return RowPart(columns, lines, *_shapes(attributes, missing, lines))
+        rows = RowPart(columns, lines, *_shapes(attributes, missing, lines))
+        nested = rows.nested
+        if any(absent.any() and nested.has_path(name) for name, absent in missing.items()):
+            raise Refused  # some rows have a column, and others a path of its name
+        return rows
 
     def _table(self, data: bytes) -> Any:
         import pyarrow as pa
@@ -129,14 +151,15 @@ class Reader:
 class _Lines:
     """The text of each line, for the keys of some."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, *, has_nested: bool) -> None:
         self._data = data
         self._ends = line_ends(data)
+        self._has_nested = has_nested
 
     def are_objects(self, count: int) -> bool:
         """Whether they are so many, and each begins and ends like an object.
 
-        If there are as many objects, and none is nested, each line is one.
+        If there are as many objects, each line is one: inside an object no { follows a }.
         """
         import numpy as np
 
@@ -145,6 +168,12 @@ class _Lines:
         braces = characters[0] == ord("{") and (firsts == ord("{")).all()
         return len(self._ends) == count and bool(braces and (lasts == ord("}")).all())
 
+    def values(self, key: str, rows: Iterable[int]) -> Iterator[Any]:
+        """Yield the value of a key in some lines, None where there is none, as Python reads it."""
+        for row in rows:
+            start = self._ends[row - 1] if row else 0
+            yield _objects(self._data[start : self._ends[row]]).get(key)
+
     def match(self, key: str, value: str, rows: Any) -> Any:
         """Return which of some rows, int64, have a value of a pattern under a key, bool."""
         import numpy as np
@@ -152,10 +181,58 @@ class _Lines:
         if b"\\u" in self._data:  # a key may be written in another way
             raise Refused
         name = re.escape(json.dumps(key, ensure_ascii=False).encode())
-        search = re.compile(name + rb"\s*:\s*" + value.encode() + rb"\s*[,}]").search
+        pattern = re.compile(name + rb"\s*:\s*" + value.encode() + rb"\s*[,}]")
         starts = np.where(rows > 0, self._ends[rows - 1], 0).tolist()
         spans = zip(starts, self._ends[rows].tolist(), strict=True)
-        return np.fromiter((search(self._data, *span) is not None for span in spans), bool)
+        found = np.fromiter((pattern.search(self._data, *span) is not None for span in spans), bool)
+        if self._has_nested:  # perhaps the key of an object inside
+            inside = re.compile(value)
+            for n in np.flatnonzero(found).tolist():
+                row = int(rows[n])
+                start = self._ends[row - 1] if row else 0
+                own = _objects(self._data[start : self._ends[row]])
+                found[n] = key in own and inside.fullmatch(json.dumps(own[key])) is not None
+        return found
+
+
+class _JsonNested(Nested):
+    """A nested column of lines; values that pyarrow may have changed are read from the lines."""
+
+    def __init__(self, column: Any, key: str, lines: _Lines, start: int = 0) -> None:
+        super().__init__(column)
+        self._key, self._lines, self._start = key, lines, start
+
+    def __getitem__(self, index: Any) -> Any:
+        start, _, _ = index.indices(len(self))
+        return _JsonNested(self.column[index], self._key, self._lines, self._start + start)
+
+    @property
+    def _kind(self) -> str:
+        from pyarrow import types
+
+        return _KINDS[types.is_struct(self.column.type)]
+
+    def _path(self, fields: Fields, name: str) -> Column:
+        import numpy as np
+        from pyarrow import types
+
+        try:
+            column = super()._path(fields, name)
+        except BadData:  # perhaps no row here has the list that the type tells
+            column = []
+        changed = not is_arrow(column) or types.is_timestamp(column.type)
+        if not changed and types.is_floating(column.type):
+            numbers = numbers_of(column)
+            changed = bool((numbers == np.floor(numbers))[~nulls_of(column)].any())
+        if not changed:
+            return column
+        found: list[Value] = []
+        for value in self._lines.values(self._key, range(self._start, self._start + len(self))):
+            try:
+                found.append(field_value(value, fields, name))
+            except KeyError:
+                found.append(None)
+        return found
 
 
 def _missing(array: Any, key: str, lines: _Lines) -> Any:
@@ -169,7 +246,7 @@ def _missing(array: Any, key: str, lines: _Lines) -> Any:
 
 
 def _column(array: Any, key: str, lines: _Lines) -> Any:
-    """Return the values of a column as their lines have them; raises `Refused` for nested ones."""
+    """Return the values of a column as their lines have them."""
     import numpy as np
     from pyarrow import types
 
@@ -178,6 +255,8 @@ def _column(array: Any, key: str, lines: _Lines) -> Any:
         return encode_text(array)
     if types.is_null(kind) or types.is_boolean(kind) or types.is_int64(kind):
         return array
+    if types.is_nested(kind):
+        return _JsonNested(array, key, lines)
     if not types.is_float64(kind):
         raise Refused
     numbers = numbers_of(array)
@@ -299,16 +378,8 @@ def _next(text: str, at: int) -> int:
 def _event(line: str, reading: RowReading, row: int) -> Event:
     type_name = reading.type_name
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        fields = dict(pairs)
-        if len(fields) < len(pairs):
-            names = [name for name, _ in pairs]
-            name = next(name for name in names if names.count(name) > 1)
-            raise twice(name, reading.place(row, name))
-        return fields
-
     try:
-        read = json.loads(line, object_pairs_hook=once)
+        read = _objects(line)
     except (json.JSONDecodeError, RecursionError) as error:
         where = f", column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         raise BadData(
@@ -326,6 +397,8 @@ def _event(line: str, reading: RowReading, row: int) -> Event:
             place=reading.place(row),
             hint='for example {"type": "BUY", "price": 27.85}',
         )
+    if isinstance(read, RepeatedKey):
+        raise twice(read.repeated, reading.place(row, read.repeated))
     for name, value in read.items():
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             raise too_large("the integer", reading.place(row, name))
@@ -337,6 +410,9 @@ def _event(line: str, reading: RowReading, row: int) -> Event:
         read[name] = key.value
     if isinstance(type_name, TypeColumn):
         if type_name not in read:
+            with suppress(KeyError):
+                read[type_name] = ObjectPaths(read)(type_name)
+        if type_name not in read:
             raise no_type_column(type_name, read, reading.place(row))
         names = type_name.renamed(read)
         if names.count("type") > 1:
@@ -345,12 +421,47 @@ def _event(line: str, reading: RowReading, row: int) -> Event:
     elif type_name is not None:
         read.setdefault("type", type_name)
     try:
-        return event_from_dict(read)
+        return _of_object(read, partial(reading.place, row))
     except BadData as error:
         error.place = reading.place(row, error.column)
         if error.code == "CER0701" and "type" not in read:
             error.hint = hint_of_object(read)
         raise
+
+
+def _objects(text: str | bytes) -> Any:
+    """Return the value that a text of JSON is, an object with a key twice as a `RepeatedKey`."""
+
+    def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        read = dict(pairs)
+        if len(read) == len(pairs):
+            return read
+        names = [name for name, _ in pairs]
+        marked = RepeatedKey(read)
+        marked.repeated = next(name for name in names if names.count(name) > 1)
+        return marked
+
+    return json.loads(text, object_pairs_hook=fields)
+
+
+def _of_object(read: dict[str, Any], place: Callable[[str], DataPlace]) -> Event:
+    """Return the event of an object; its objects and lists are read by paths alone."""
+    own = ("type", "stream")
+    nested = {n: v for n, v in read.items() if isinstance(v, dict | list) and n not in own}
+    if not nested:
+        return event_from_dict(read)
+    event = event_from_dict({name: None if name in nested else v for name, v in read.items()})
+    errors = {}
+    for name, value in nested.items():
+        field = next(iter(value), None) if isinstance(value, dict) else None
+        errors[name] = nested_column(name, _KINDS[isinstance(value, dict)], field)
+        errors[name].place = place(name)
+    names = [name for name in read if name not in own]
+    values = {name: value for name, value in event.attributes.items() if name not in nested}
+    return replace(event, attributes=PartlyReadable(names, values, errors, ObjectPaths(nested)))
+
+
+_KINDS = {True: "objects", False: "lists"}
 
 
 class _NdjsonReader:

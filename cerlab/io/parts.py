@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from cerlab.budget import poll
 from cerlab.errors import BadData
-from cerlab.io.conversion import Key
+from cerlab.io.conversion import RowReading
+from cerlab.io.nested import Nested, NestedColumns, RowPaths
 from cerlab.model.columns import Column, Columns, array_of, as_arrow, concat_columns, values_of
-from cerlab.model.event import Event, Schema, value_of
+from cerlab.model.event import Event, PartlyReadable, Schema, TypeColumn, has_path, value_of
+from cerlab.model.paths import field_column, fields_of
 from cerlab.model.stream import Stream, TimeAxis
 
 if TYPE_CHECKING:
@@ -92,14 +95,26 @@ def one_array(column: Any) -> Any:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def with_keys(table: Any, keys: Mapping[str, Key]) -> Any:
-    """Return a table with a column for each key of the folders that its file is in."""
+def with_keys(table: Any, reading: RowReading) -> Any:
+    """Return a table with a column for each key of the folders that its file is in.
+
+    A path that holds the event types becomes a column, too.
+    """
     import pyarrow as pa
 
-    for name, key in keys.items():
+    for name, key in reading.keys.items():
         array = array_of([key.value])
         column = pa.nulls(1) if array is None else array
         table = table.append_column(name, column.take(pa.repeat(0, table.num_rows)))
+    type_name, names = reading.type_name, table.column_names
+    if not isinstance(type_name, TypeColumn) or type_name in names:
+        return table
+    fields = fields_of(type_name)
+    if fields is None or names.count(fields[0]) != 1:
+        return table
+    with suppress(KeyError):  # of a path that is not there
+        column = field_column(table.column(names.index(fields[0])), fields, type_name)
+        table = table.append_column(type_name, column)
     return table
 
 
@@ -137,14 +152,24 @@ class RowPart:
         """Return whether each event has these attributes, in this order, and no others."""
         return self.shape is None and self.names == (tuple(attributes),)
 
+    @property
+    def nested(self) -> NestedColumns:
+        """The columns that hold objects or lists."""
+        columns = self.columns.items()
+        return NestedColumns({name: c for name, c in columns if isinstance(c, Nested)})
+
     def events(self) -> Iterator[Event]:
         """Yield the events; raises `ResourceLimit` where a limit is reached."""
         values: dict[str, Any] = {
             name: column if isinstance(column, list) else values_of(column, name)
             for name, column in self.columns.items()
+            if not isinstance(column, Nested)
         }
         nothing = [None] * self.count
         types, streams = values["type"], values.get("stream", nothing)
+        if len(values) < len(self.columns):
+            yield from self._nested_events(values, types, streams)
+            return
         if self.shape is None:
             (names,) = self.names
             rows = zip(*(values[name] for name in names), strict=True) if names else nothing
@@ -157,6 +182,25 @@ class RowPart:
             if n % POLLED == 0:
                 poll()
             yield Event(types[n], {name: values[name][n] for name in self.names[s]}, streams[n])
+
+    def _nested_events(
+        self, values: Mapping[str, Any], types: Sequence[str], streams: Sequence[str | None]
+    ) -> Iterator[Event]:
+        """Yield the events of rows with nested columns."""
+        nested = {name: c for name, c in self.columns.items() if isinstance(c, Nested)}
+        nulls = {name: column.is_null() for name, column in nested.items()}
+        errors = {name: column.error(name) for name, column in nested.items()}
+        shapes = [0] * self.count if self.shape is None else self.shape.tolist()
+        of_paths = NestedColumns(nested)
+        for n, s in enumerate(shapes):
+            if n % POLLED == 0:
+                poll()
+            names = self.names[s]
+            row = {name: values[name][n] if name in values else None for name in names}
+            own = {name: errors[name] for name in names if name in nested and not nulls[name][n]}
+            row = {name: value for name, value in row.items() if name not in own} if own else row
+            attributes = PartlyReadable(names, row, own, RowPaths(of_paths, n)) if own else row
+            yield Event(types[n], attributes, streams[n])
 
     def events_between(self, start: int, stop: int) -> Iterator[Event]:
         """Yield the events from `start` on, before `stop`; raises as `events`."""
@@ -271,6 +315,10 @@ def stream_of(
         names,
         lambda name: concat_columns([column_of(p, name) for p in parts]),
         complete=all(isinstance(p, RowPart) and p.has_all(attributes) for p in parts),
+        has_path=lambda name: any(
+            part.nested.has_path(name) if isinstance(part, RowPart) else has_path(part, name)
+            for part in parts
+        ),
     )
     count = sum(map(length, parts))
     return kind.from_columns(columns, count, load, time=axis, schema=schema, between=between)
@@ -286,11 +334,19 @@ def column_names(part: Part) -> Iterable[str]:
 
 
 def column_of(part: Part, name: str) -> Column:
-    """Return a column of a part, NULL where it has no such column."""
+    """Return a column of a part, or a path, NULL where it has no such column.
+
+    Raises `BadData` for a nested column, and as `Nested.path`.
+    """
     if isinstance(part, list):
         return as_arrow([value_of(event, name) for event in part])
-    if name in part.columns:
-        return part.columns[name]
     import pyarrow as pa
 
-    return pa.nulls(part.count)
+    if name in part.columns:
+        column = part.columns[name]
+        if not isinstance(column, Nested):
+            return column
+        if not all(column.is_null()):
+            raise column.error(name)
+    nested = part.nested
+    return as_arrow(nested.path(name)) if nested.has_path(name) else pa.nulls(part.count)

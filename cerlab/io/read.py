@@ -262,7 +262,7 @@ def _stream_of_files(source: Source, options: FileOptions, watch: Watch, lazily:
         (file,) = source.files
         if file.holds_columns:
             reading = source.reading(file, options)
-            table = with_keys(file.columns.rows(), reading.keys)
+            table = with_keys(file.columns.rows(), reading)
             if not lazily or schema is not None:
                 table.whole()  # a schema is checked against all columns
             return _table_stream(table, reading, axis)
@@ -363,7 +363,8 @@ def _of_table(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
     if not how.keys() <= HowToReadTable.__optional_keys__:
         refuse_misspelt(how, HowToReadTable.__optional_keys__)
     options = TableOptions(**how)
-    stream = _table_stream(table, options.reading("the table"), options.axis)
+    reading = options.reading("the table")
+    stream = _table_stream(with_keys(table, reading), reading, options.axis)
     return (sorted_by_time(stream) if options.sort else stream).up_to(options.until)
 
 

@@ -27,7 +27,7 @@ from cerlab.io.parts import (
 from cerlab.io.source import KEPT, SIZE, Source, as_source, widened_part
 from cerlab.io.text_reader import Blocks, plain_events, text_parts
 from cerlab.logic.ceql.parser import as_schema
-from cerlab.model.event import Event, Timestamp, TypeColumn, Value
+from cerlab.model.event import Event, Timestamp, TypeColumn, Value, readable
 from cerlab.model.stream import Stream, TimeAxis
 
 SHORT = 1 << 13
@@ -107,11 +107,11 @@ def _of_columns(
     """Yield batches of a file of columns: by columns where that is safe, else row by row."""
     before = 0
     # is there a type?
-    next(arrow.table_events(with_keys(arrow.no_rows(file.fields), reading.keys), reading), None)
+    next(arrow.table_events(with_keys(arrow.no_rows(file.fields), reading), reading), None)
     to_read = None if names is None else arrow.columns_to_read(file.fields, names)
     for batch in file.batches(size, to_read or None):
         poll()
-        table = with_keys(arrow.as_table(batch, reading.file), reading.keys)
+        table = with_keys(arrow.as_table(batch, reading.file), reading)
 
         load = partial(arrow.table_events, table, reading, before=before)
         between = arrow.events_between(table, reading, before=before)
@@ -142,7 +142,7 @@ def short_events(file: File, options: FileOptions) -> list[Event] | None:
     except (BadData, UsageError):
         return None
     # of moments Arrow keeps the zone, of other dates and large numbers it may warn
-    odd = any(_is_odd(value) for event in events for value in event.attributes.values())
+    odd = any(_is_odd(value) for event in events for value in readable(event).values())
     return None if odd or not events else events
 
 

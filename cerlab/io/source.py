@@ -20,6 +20,7 @@ from cerlab.io.conversion import Key, OnBadRow, RowReading, twice, types_differ
 from cerlab.io.declared import AS_WRITTEN, declared_types, table_columns
 from cerlab.io.file import File
 from cerlab.io.names import AnyPath, Named, files_of
+from cerlab.io.nested import Nested
 from cerlab.io.options import FileOptions, open_quarantine
 from cerlab.io.parts import (
     Part,
@@ -269,7 +270,7 @@ class Source:
         self.check_columns()
         options = FileOptions(type=NO_TYPE)
         return [
-            with_keys(file.columns.rows(coded=False), self.reading(file, options).keys)
+            with_keys(file.columns.rows(coded=False), self.reading(file, options))
             for file in self.files
         ]
 
@@ -347,10 +348,15 @@ def widened_part(part: Part, types: ColumnTypes) -> Part:
 
 def _table_parts(file: File, reading: RowReading) -> Iterator[Part]:
     """Yield the rows of a file of columns: by columns where all can be, else row by row."""
-    table = with_keys(file.columns.table(), reading.keys)
+    table = with_keys(file.columns.table(), reading)
     columns = table_columns(table, reading)
+    nested = {} if reading.schema is not None else _nested_columns(table, reading)
     try:
-        arrays = None if columns is None else dict(columns)
+        arrays = (
+            None
+            if columns is None
+            else {n: nested[n] if n in nested else columns[n] for n in columns}
+        )
     except BadData:  # a column that perhaps nobody reads
         arrays = None
     if arrays is None:
@@ -358,6 +364,15 @@ def _table_parts(file: File, reading: RowReading) -> Iterator[Part]:
         return
     names = tuple(name for name in arrays if name not in ("type", "stream"))
     yield RowPart(arrays, table.num_rows, (names,))
+
+
+def _nested_columns(table: Any, reading: RowReading) -> dict[str, Nested]:
+    """Return the columns of a table that hold objects or lists."""
+    from pyarrow import types
+
+    names = arrow.names_of(table, reading.type_name, reading.file)
+    fields = zip(names, table.schema, table.columns, strict=True)
+    return {name: Nested(c) for name, field, c in fields if types.is_nested(field.type)}
 
 
 def time_of_schema(schema: Schema | None) -> TimeAxis | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.errors import BadData
 from cerlab.model.event import Duration, Timestamp, Value, is_in_calendar, to_value
+from cerlab.model.paths import field_places, fields_of, nested_column
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -174,11 +175,8 @@ def refuse_nested(kind: Any, name: str) -> None:
     binary = (types.is_binary, types.is_large_binary, types.is_binary_view)
     others = (types.is_fixed_size_binary, types.is_nested, types.is_time, types.is_interval)
     if any(holds(kind) for holds in (*binary, *others)):
-        raise BadData(
-            "CER0741",
-            f"column '{name}' of {kind} holds no values of events",
-            hint="cast it to numbers, text, booleans, moments or durations, or drop it",
-        )
+        has_fields = types.is_struct(kind) and kind.num_fields
+        raise nested_column(name, kind, kind.field(0).name if has_fields else None)
 
 
 def decoded(column: Any) -> Any:
@@ -479,7 +477,8 @@ class Columns(Mapping[str, Column]):
     """Columns by name; each is made at its first use, and kept.
 
     `source` is the schema of the Arrow table that they were read from, None of other events. If the
-    columns are `complete`, each event has each attribute, perhaps as NULL.
+    columns are `complete`, each event has each attribute, perhaps as NULL. A path to a field of a
+    nested column is a column as others, which iteration leaves out.
     """
 
     def __init__(
@@ -490,8 +489,15 @@ class Columns(Mapping[str, Column]):
         uncoded: Callable[[str], Column] | None = None,
         *,
         complete: bool = False,
+        has_path: Callable[[str], bool] | None = None,
     ) -> None:
-        """`uncoded` makes a column whose text need not be coded; without, there is no other."""
+        """`uncoded` makes a column whose text need not be coded; without, there is no other.
+
+        `has_path` says which other names are paths; without, those that `names` has, as columns.
+        """
+        if has_path is None and isinstance(names, Columns):
+            has_path = names._has_path
+        self._has_path: Callable[[str], bool] | None = has_path
         self._names = dict.fromkeys(names)
         self._make_column = make_column
         self._make_uncoded = uncoded
@@ -507,10 +513,9 @@ class Columns(Mapping[str, Column]):
         """
         import pyarrow as pa
 
-        at = -1 if self.source is None else self.source.get_field_index(name)
-        if at < 0:
+        kind = self._kind_read(name)
+        if kind is None:
             return column
-        kind = self.source.field(at).type
         if pa.types.is_string_view(kind):
             kind = pa.large_string()  # Arrow casts no codes to views
         of_text = decode and is_text(kind) and is_text(column.type)
@@ -520,10 +525,20 @@ class Columns(Mapping[str, Column]):
     def __getitem__(self, name: str) -> Column:
         column = self._columns.get(name)
         if column is None:
-            if name not in self._names:
+            if name not in self:
                 raise KeyError(name)
             column = self._columns[name] = self._make_column(name)
         return column
+
+    def _kind_read(self, name: str) -> Any | None:
+        """Return the Arrow type that a column or a path was read with, None if unknown."""
+        if self.source is None:
+            return None
+        fields = (name,) if name in self._names else fields_of(name) or (name,)
+        at = self.source.get_field_index(fields[0])
+        if at < 0 or name not in self:
+            return None
+        return field_places(self.source.field(at).type, fields, name)[1]
 
     def uncoded(self, name: str) -> Column:
         """Return a column, its text as it was read if nobody has used the column yet."""
@@ -537,8 +552,8 @@ class Columns(Mapping[str, Column]):
         """Return whether some value is a moment; the type that a column was read with may tell."""
         if name in ("type", "stream"):
             return False
-        at = -1 if self.source is None else self.source.get_field_index(name)
-        if at >= 0 and not is_moment(self.source.field(at).type):
+        kind = self._kind_read(name)
+        if kind is not None and not is_moment(kind):
             return False
         try:
             column = self[name]
@@ -564,7 +579,9 @@ class Columns(Mapping[str, Column]):
         return len(self._names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names
+        if name in self._names or self._has_path is None or not isinstance(name, str):
+            return name in self._names
+        return "." in name and self._has_path(name)
 
 
 PartsOf: TypeAlias = Callable[[int], Iterator[tuple[Columns, int]]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -191,23 +191,29 @@ class Event:
 class PartlyReadable(Mapping[str, Value]):
     """Attributes of an event of which some hold no values, such as a list: to read one is an error.
 
-    So nothing that writes or iterates over all values loses one in silence.
+    So nothing that writes or iterates over all values loses one in silence. `paths` reads a field
+    of a nested value by its path, and raises KeyError where there is none.
     """
 
-    __slots__ = ("errors", "names", "readable")
+    __slots__ = ("errors", "names", "paths", "readable")
 
     def __init__(
-        self, names: Sequence[str], readable: dict[str, Value], errors: dict[str, BadData]
+        self,
+        names: Sequence[str],
+        readable: dict[str, Value],
+        errors: dict[str, BadData],
+        paths: Callable[[str], Value],
     ) -> None:
         self.names = names
         self.readable = readable
         self.errors = errors
+        self.paths = paths
 
     def __getitem__(self, name: str) -> Value:
         """Return a value; raises `BadData` for an attribute that holds none."""
         if name in self.errors:
             raise self.errors[name]
-        return self.readable[name]
+        return self.readable[name] if name in self.readable else self.paths(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -216,7 +222,15 @@ class PartlyReadable(Mapping[str, Value]):
         return len(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.readable or name in self.errors
+        if name in self.readable or name in self.errors:
+            return True
+        try:
+            self.paths(str(name))
+        except KeyError:
+            return False
+        except BadData:  # a path into a list, whose error tells it
+            return True
+        return True
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PartlyReadable):
@@ -228,6 +242,12 @@ class PartlyReadable(Mapping[str, Value]):
     def __repr__(self) -> str:
         values = (f"{name!r}: {self.readable.get(name, NO_VALUE)!r}" for name in self.names)
         return f"{{{', '.join(values)}}}"
+
+
+def has_path(events: Iterable[Event], name: str) -> bool:
+    """Return whether a name is a path to a field of a nested value of some event."""
+    nested = (e.attributes for e in events if isinstance(e.attributes, PartlyReadable))
+    return any(name in attributes for attributes in nested)
 
 
 class _NoValue:
@@ -257,7 +277,8 @@ def with_values(event: Event, more: Mapping[str, Value]) -> Event:
     values = {**readable(event), **more}
     if isinstance(event.attributes, PartlyReadable):
         errors = {n: e for n, e in event.attributes.errors.items() if n not in more}
-        return replace(event, attributes=PartlyReadable([*values, *errors], values, errors))
+        paths = event.attributes.paths
+        return replace(event, attributes=PartlyReadable([*values, *errors], values, errors, paths))
     return replace(event, attributes=values)
 
 

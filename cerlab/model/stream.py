@@ -10,11 +10,13 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from typing import Any, Self, TypeAlias, TypeVar, overload
 
@@ -37,6 +39,7 @@ from cerlab.model.event import (
     TypeColumn,
     Value,
     event_from_dict,
+    has_path,
     moment_of_data,
     readable,
     to_value,
@@ -409,7 +412,11 @@ class Stream:
     def __getstate__(self) -> tuple[Any, ...]:
         """Return the events, and the columns that are there: the types of tables stay."""
         columns = self._columns
-        kept = None if columns is None else {name: columns[name] for name in columns}
+        kept = None
+        if columns is not None:
+            # of a nested column the events have the values
+            with suppress(BadData):
+                kept = {name: columns[name] for name in columns}
         source = None if columns is None else columns.source
         return self.events, kept, source, self.time, self.schema, self.until
 
@@ -527,6 +534,7 @@ class Stream:
             self._columns = Columns(
                 (*names, "type", "stream"),
                 lambda name: as_arrow([value_of(event, name) for event in polled(events)]),
+                has_path=partial(has_path, events),
             )
         return self._columns
 

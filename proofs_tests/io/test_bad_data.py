@@ -47,7 +47,7 @@ BAD: list[tuple[str, bytes, Schema | None, str, str, int | None, str | None]] = 
     ("quote.csv", b'type,v\nA,"x\n', None, "CER0737", "not CSV", 2, None),
     ("bad.ndjson", b'{"type": "A"}\n{"type": \n', None, "CER0733", "not JSON", 2, None),
     ("array.ndjson", b"[1]\n", None, "CER0734", "JSON object", 1, None),
-    ("nested.ndjson", b'{"type": "A", "v": [1]}\n', None, "CER0703", "not a value", 1, "v"),
+    ("nested.ndjson", b'{"type": ["A"], "v": 1}\n', None, "CER0701", "under 'type'", 1, "type"),
     ("notype.ndjson", b'{"v": 1}\n', None, "CER0701", "'type'", 1, "type"),
     ("twice.ndjson", b'{"type": "A", "v": 1, "v": 2}\n', None, "CER0732", "twice", 1, "v"),
     ("kind.ndjson", b'{"type": "A", "v": "1", "n": ""}\n', NUMBERS, "CER0721", "no int", 1, "v"),

@@ -16,7 +16,7 @@ from cerlab import Event, Stream
 from cerlab.io import batches, core_text, delimited, ndjson, readers, source, text_reader
 from cerlab.io.parts import Refused
 from cerlab.model.columns import values_of
-from cerlab.model.event import value_of
+from cerlab.model.event import NO_VALUE, shown, value_of
 from proofs_tests.suite import Suite
 
 INTEGERS = ("0", "7", "-12", "+5", "007", "123456789012345678", "25263126")
@@ -95,6 +95,8 @@ JSON_ODD = (
     '"a\\nb"',
     "[1]",
     "{}",
+    '{"a": 1, "a": 2}',
+    '{"a": 99999999999999999999}',
     "NaN",
     "-Infinity",
     "01",
@@ -114,7 +116,19 @@ JSON_POOLS = (
     ("0.5", "1e3", "-2.5E-2", "0.1234567890123456789", "12"),
     ("true", "false", "null"),
     ('"x"', '"é"', '"a, b"', '""', '" x "', '"7"', "null"),
+    (
+        '{"a": 1, "b": {"c": "x"}}',
+        '{"b": {"c": null}}',
+        '{"a": 7, "v": null, "w": 3}',
+        "null",
+        "{}",
+    ),
+    ('{"a": 2.5}', '{"a": 3}', '{"a": 3.0}', '{"a": 9007199254740993}', '{"b": {"d.e": true}}'),
+    ('{"a": "2024-01-01"}', '{"a": "x"}', '{"a": "\\u00e9", "b": [{"c": 1}]}', '{"b": []}'),
+    ("[]", "[1]", '[{"a": 1}]', '[{"v": null}]'),
 )
+PATHS = ("v.a", "w.a", "größe.a", "v.b.c", "w.b.c", "v.b", "v.b.`d.e`", "a b.a", "v.z", "w.b.c.d")
+"""Paths into the nested values of these columns."""
 
 
 JSON_TOKENS = (("{", ": ", ", ", "}"), ("{", ":", ",", "}"), (" { ", " : ", " , ", " } "))
@@ -211,21 +225,39 @@ def reading(rng: Random, *, at_once: bool) -> Iterator[None]:
 def typed_events(events: Any) -> list[Any]:
     """Events with the types of their values."""
     return [
-        (e.type, e.stream, sorted((n, type(v).__name__, repr(v)) for n, v in e.attributes.items()))
+        (e.type, e.stream, sorted((n, type(v).__name__, repr(v)) for n, v in shown(e).items()))
         for e in events
     ]
+
+
+def read_paths(stream: Stream, found: dict[str, Any]) -> None:
+    """Add the values of `PATHS`, as columns have them; a refusal stands for a whole path."""
+    for name in PATHS:
+        try:
+            column = stream.columns.get(name, [None] * len(stream))
+            values = [*map(repr, values_of(column, name))]
+        except cerlab.BadData:
+            found[name] = "refused"
+            continue
+        # one by one, as the reference reads them
+        assert values == [repr(value_of(event, name)) for event in stream]
+        if isinstance(before := found.setdefault(name, []), list):
+            before += values
 
 
 def outcome(path: Path, how: Callable[..., Any], options: dict[str, Any]) -> Any:
     """Return the events that were read, then the error with its place, if any."""
     events: list[Event] = []
+    paths: dict[str, Any] = {}
     try:
         for stream in how(path, **options):
             events.extend(stream)
+            read_paths(stream, paths)
             check_columns(stream)
     except cerlab.BadData as error:
-        return typed_events(events), (error.code, error.message, str(error.place), error.hint)
-    return typed_events(events), None
+        last = (error.code, error.message, str(error.place), error.hint)
+        return typed_events(events), paths, last
+    return typed_events(events), paths, None
 
 
 def whole(path: Path, **options: Any) -> Iterator[Stream]:
@@ -234,7 +266,13 @@ def whole(path: Path, **options: Any) -> Iterator[Stream]:
 
 def check_columns(stream: Stream) -> None:
     """The columns of a stream are the values of its events."""
-    for name, column in stream.columns.items():
+    nested = {name for event in stream for name, value in shown(event).items() if value is NO_VALUE}
+    for name in stream.columns:
+        if name in nested:
+            with pytest.raises(cerlab.BadData, match="CER0741"):
+                stream.columns[name]
+            continue
+        column = stream.columns[name]
         assert len(column) == len(stream)
         values = [value_of(event, name) for event in stream]
         assert list(map(repr, values_of(column, name))) == list(map(repr, values)), name
@@ -269,10 +307,10 @@ def test_both_ways_to_read_a_text_are_one(
         how = rng.choice((whole, lambda path, **o: batches(path, size=rng.choice((1, 7)), **o)))
         for at_once in (False, True):
             with reading(rng, at_once=at_once):
-                events, error = outcome(path, how, options)
+                events, paths, error = outcome(path, how, options)
             aside = options.get("quarantine")
             outcomes.append(
-                (events, error, aside.read_text() if aside and aside.exists() else None)
+                (events, paths, error, aside.read_text() if aside and aside.exists() else None)
             )
         assert outcomes[1] == outcomes[0], path.read_bytes()
         count[0] += len(outcomes[0][0])

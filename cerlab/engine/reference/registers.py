@@ -378,9 +378,11 @@ def _attributes_read(T: Srt) -> dict[str, frozenset[str]]:
 
 def _project(event: Event, attributes: frozenset[str]) -> Event:
     """Return the event with only the attributes that guards read, so more events are equal."""
+    listed = [name for name in event.attributes if name in attributes]
+    paths = sorted(name for name in attributes.difference(listed) if name in event.attributes)
     return Event(
         event.type if "type" in attributes else "",
-        {name: event.attributes[name] for name in event.attributes if name in attributes},
+        {name: event.attributes[name] for name in (*listed, *paths)},
         event.stream if "stream" in attributes else None,
     )
 

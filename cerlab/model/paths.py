@@ -1,0 +1,179 @@
+"""Paths to the fields of nested values: ``user.id`` is field `id` of the objects in column `user`.
+
+A path is the name of an attribute. A field whose own name has a dot is back-quoted in it, as in
+``annotations.`authorization.k8s.io/decision` ``. A column that is called as a path wins over it.
+A path that ends at an object or a list reads nothing; one into a list is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from cerlab.errors import BadData, DataPlace
+from cerlab.model.event import Value, to_value
+
+Fields: TypeAlias = tuple[str, ...]
+"""The names of a column and of the fields below it."""
+
+_FIELD = r"(?:[^.`]+|`(?:[^`]|``)+`)"
+_PATH = re.compile(rf"{_FIELD}(?:\.{_FIELD})+")
+
+
+def path_name(fields: Sequence[str]) -> str:
+    """Return the name of the attribute that a path reads; one field is a column.
+
+    >>> path_name(["user", "id"]), path_name(["labels", "app.name"]), path_name(["user.id"])
+    ('user.id', 'labels.`app.name`', 'user.id')
+    """
+    if len(fields) == 1:
+        return fields[0]
+    return ".".join(_quoted(field) if set(field) & set(".`") else field for field in fields)
+
+
+def _quoted(field: str) -> str:
+    doubled = field.replace("`", "``")
+    return f"`{doubled}`"
+
+
+@lru_cache(1 << 12)
+def fields_of(name: str) -> Fields | None:
+    """Return the fields of a path; None for a name without a dot, and for another text.
+
+    >>> fields_of("user.id"), fields_of("labels.`app.name`"), fields_of("user"), fields_of("a..b")
+    (('user', 'id'), ('labels', 'app.name'), None, None)
+    """
+    if "." not in name or _PATH.fullmatch(name) is None:
+        return None
+    return tuple(
+        field[1:-1].replace("``", "`") if field.startswith("`") else field
+        for field in re.findall(_FIELD, name)
+    )
+
+
+def column_of_path(name: str) -> str:
+    """Return the column that a path begins at, and another name as it is."""
+    fields = fields_of(name)
+    return name if fields is None else fields[0]
+
+
+def into_list(name: str, field: str, noun: str = "a list") -> BadData:
+    """Return the error that a path goes on below a field that holds no objects."""
+    return BadData(
+        "CER0741",
+        f"the path '{name}' goes into {noun}: '{field}' is not an object",
+        place=DataPlace("the events", None, name),
+        hint="a path reads fields of objects; --records (records=) reads the rows of a list",
+    )
+
+
+class RepeatedKey(dict[str, Any]):
+    """An object of JSON with a key that stands twice, which nothing may read."""
+
+    repeated: str
+
+
+def field_value(value: Any, fields: Fields, name: str) -> Value:
+    """Return the value of JSON at the end of a path from the `value` of its first field.
+
+    An object or a list there is None. Raises KeyError where no object has the field, and `BadData`
+    for a list on the way, a key that stands twice and a number beyond 64 bits.
+    """
+    for n, field in enumerate(fields[1:]):
+        if isinstance(value, list):
+            raise into_list(name, fields[n])
+        if not isinstance(value, Mapping):
+            raise KeyError(name)
+        if isinstance(value, RepeatedKey) and value.repeated == field:
+            hint = "which of the two counts is not for a reader to guess"
+            place = DataPlace("the events", None, name)
+            raise BadData("CER0732", f"'{name}' stands twice", place=place, hint=hint)
+        value = value[field]
+    if isinstance(value, list | Mapping):
+        return None
+    is_int = isinstance(value, int) and not -(2**63) <= value < 2**63
+    if is_int or (isinstance(value, float) and math.isinf(value)):
+        message = f"the number at '{name}' needs more than 64 bits"
+        place = DataPlace("the events", None, name)
+        raise BadData("CER0720", message, place=place, hint="write it as a text, in quotes")
+    return to_value(value, name)
+
+
+def field_places(kind: Any, fields: Fields, name: str) -> tuple[list[int], Any]:
+    """Return the numbers of the fields of a path in an Arrow type, and the type at its end.
+
+    Raises KeyError where no object has the field, and `BadData` as `field_value`.
+    """
+    from pyarrow import types
+
+    places = []
+    for n, field in enumerate(fields[1:]):
+        if not types.is_struct(kind):
+            if not types.is_nested(kind):
+                raise KeyError(name)
+            raise into_list(name, fields[n], "a map" if types.is_map(kind) else "a list")
+        at = kind.get_field_index(field)
+        if at < 0:
+            if field in [each.name for each in kind]:
+                hint = "rename or drop one of the two fields"
+                raise BadData("CER0732", f"'{name}' stands twice", hint=hint)
+            raise KeyError(name)
+        places.append(at)
+        kind = kind.field(at).type
+    return places, kind
+
+
+def has_field(kind: Any, fields: Fields, name: str) -> bool:
+    """Return whether an Arrow type has a path, or one that `field_places` refuses by name."""
+    try:
+        field_places(kind, fields, name)
+    except KeyError:
+        return False
+    except BadData:
+        return True
+    return True
+
+
+def field_column(column: Any, fields: Fields, name: str) -> Any:
+    """Return the values at the end of a path in an Arrow column, NULL for objects and lists there.
+
+    Raises as `field_places`.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    places, kind = field_places(column.type, fields, name)
+    if pa.types.is_nested(kind):
+        return pa.nulls(len(column))
+    return pc.struct_field(column, places)
+
+
+def nested_column(name: str, kind: object, field: str | None = None) -> BadData:
+    """Return the error that a query reads a column without values of events; `field` is one of it.
+
+    `kind` says what the column holds instead.
+    """
+    hint = "cast it to numbers, text, booleans, moments or durations, or drop it"
+    if field is not None:
+        hint = f"write a path to one of its fields, such as {path_name([name, field])}"
+    message = f"column '{name}' of {kind} holds no values of events"
+    return BadData("CER0741", message, place=DataPlace("the events", None, name), hint=hint)
+
+
+class ObjectPaths:
+    """The nested values of one event, as JSON has them, by path."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def __call__(self, name: str) -> Value:
+        """Return the value at the end of a path; raises as `field_value`."""
+        fields = fields_of(name)
+        if fields is None or fields[0] not in self._values:
+            raise KeyError(name)
+        return field_value(self._values[fields[0]], fields, name)
