@@ -31,9 +31,10 @@ from cerlab.io.answers import (
     table_of_batches,
     table_of_rows,
 )
-from cerlab.io.named_columns import one_table
+from cerlab.io.named_columns import attributes_named, one_table
 from cerlab.io.sink import Sink
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
+from cerlab.model.event import has_path
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
@@ -61,10 +62,13 @@ class Totals:
 
     def read(self, part: Stream) -> None:
         """Take note of the attributes of the next events."""
+        named = [column.attribute for column in self._request.columns if column.attribute]
         if part.is_columnar:
             self._names.update(name for name in part.columns if name not in ("type", "stream"))
+            self._names.update(name for name in named if name in part.columns)
         else:
             self._names.update(*(event.attributes for event in part.events))
+            self._names.update(name for name in named if has_path(part.events, name))
 
     def take(self, results: Any) -> None:
         """Write a table."""
@@ -142,7 +146,8 @@ class Answers:
             self.recent.append(part)
             if self._with_columns:
                 if self._types_grow:
-                    self._names.update(part.columns)
+                    paths = attributes_named(self._columns or ())
+                    self._names.update(part.columns, (n for n in paths if n in part.columns))
                 if not self._has_begun:
                     self._begin(part)
 

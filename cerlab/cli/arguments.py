@@ -119,6 +119,11 @@ ARGUMENTS: dict[str, Argument] = {
         metavar="COLUMN[:UNIT]",
         help="the time; of numbers their unit: ns, us, ms, s, min, h or d",
     ),
+    "records": declared(
+        "--records",
+        metavar="PATH",
+        help="the list inside an object of JSON that holds the rows, such as Records",
+    ),
     "sort": switch("--sort", help="sort the events by time first"),
     "quarantine": declared(
         "--quarantine",
@@ -303,7 +308,7 @@ ARGUMENTS: dict[str, Argument] = {
 }
 
 _ANY_QUERY = "query language schema"
-_HOW_TO_READ = "type type-column time sort quarantine"
+_HOW_TO_READ = "type type-column time records sort quarantine"
 _ROWS = ("ndjson", "csv", "table", "parquet")
 
 

@@ -179,7 +179,9 @@ def source_of(arguments: argparse.Namespace) -> io.Source:
     """Return the events that the command line names: one source, whatever is asked of it."""
     source: io.Source | None = getattr(arguments, "source", None)
     if source is None:
-        source = arguments.source = io.Source(arguments.events)
+        source = arguments.source = io.Source(
+            arguments.events, records=vars(arguments).get("records")
+        )
     return source
 
 

@@ -17,6 +17,7 @@ from cerlab.io.answers import json_value
 from cerlab.io.sink import open_sink
 from cerlab.io.source import NO_TYPE
 from cerlab.model.event import Event, to_value
+from cerlab.model.paths import with_objects
 from cerlab.rows.recognise import RowPattern, match_recognize
 from cerlab.rows.session import RowPatternSession
 from cerlab.rows.sql import sql
@@ -84,7 +85,7 @@ def _row(event: Event) -> dict[str, Any]:
     """Return an event of a pipe as a row, without the type and the stream that it does not have."""
     of_event = {"type": event.type, "stream": event.stream}
     own = {name: word for name, word in of_event.items() if word not in (None, NO_TYPE)}
-    return {**own, **event.attributes}
+    return {**own, **with_objects(event)}
 
 
 def run_sql(arguments: argparse.Namespace) -> int:

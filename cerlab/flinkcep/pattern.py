@@ -16,9 +16,11 @@ from cerlab.display import rich_display, short_repr
 from cerlab.errors import IllFormed, QuerySyntaxError, Unsupported, keywords_by_name
 from cerlab.logic.cel.syntax import Atom, Filter
 from cerlab.logic.ceql.parser import parse_cel
+from cerlab.logic.parsing import place_at
 from cerlab.model.event import Event
+from cerlab.model.paths import fields_of
 from cerlab.predicates.condition import Application, Condition, Correlation, On, atomics, labels_of
-from cerlab.predicates.syntax import And, Or, Predicate
+from cerlab.predicates.syntax import And, Or, Predicate, atoms, attributes_of
 from cerlab.predicates.text import name_text, predicate_text
 from cerlab.predicates.truth import satisfies
 
@@ -455,6 +457,14 @@ def _predicate(type: str, text: str) -> Predicate:
     formula, _ = parse_cel(f"{name} FILTER {name}[{text}]")
     match formula:
         case Filter(_, On(_, predicate)):
+            names = attributes_of(atoms(predicate))
+            if dotted := [each for each in names if fields_of(each) and f"`{each}`" not in text]:
+                at = max(text.find("."), 0)
+                hint = f"write back-quotes around {dotted[0]} where it is one attribute"
+                place = place_at(text, at, 1)
+                raise QuerySyntaxError(
+                    "CER0101", "unexpected '.'", place=place, expected=(), hint=hint
+                )
             return predicate
         case _:
             raise _refusal(f"'{text}' is not a condition on one event")

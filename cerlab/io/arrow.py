@@ -484,10 +484,14 @@ class FileTable:
         name = self.column_names[column]
         return name not in self._columns and self._file.has_texts(name)
 
-    def append_column(self, name: str, column: Any) -> FileTable:
-        """Return the rows with one column more."""
+    def append_column(self, field: Any, column: Any) -> FileTable:
+        """Return the rows with one column more, of a field or a name."""
+        import pyarrow as pa
+
+        field = pa.field(field, column.type) if isinstance(field, str) else field
+        name = field.name
         more = FileTable(self._file, coded=self._coded)
-        more.schema = self.schema.append(_field(name, column))
+        more.schema = self.schema.append(field)
         more.column_names = [*self.column_names, name]
         more._columns = {**self._columns, name: column}
         return more
@@ -543,12 +547,6 @@ class FileTable:
     def to_batches(self, max_chunksize: int) -> Any:
         """Return the rows as record batches; raises as `column`."""
         return self.whole().to_batches(max_chunksize)
-
-
-def _field(name: str, column: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.field(name, column.type)
 
 
 class ColumnFile(ABC):

@@ -53,6 +53,8 @@ class RowReading:
     type_name: str | None = None
     keys: Mapping[str, Key] = field(default_factory=dict)
     """The keys of the folders that the file is in: columns that all of its rows have."""
+    records: str | None = None
+    """The path of the list of rows inside an object of JSON; None for an object a line."""
 
     def place(self, row: int | None = None, name: str | None = None) -> DataPlace:
         """A row, and a column of it."""

@@ -15,8 +15,9 @@ from typing import Any, BinaryIO
 from cerlab.budget import poll
 from cerlab.computed import cached_property
 from cerlab.errors import BadData, DataPlace
-from cerlab.io import arrow, arrow_ipc, parquet  # noqa: F401  (they register their formats)
+from cerlab.io import arrow, arrow_ipc, orc, parquet  # noqa: F401  (they register their formats)
 from cerlab.io.formats import (
+    CODECS,
     COMPRESSED,
     FORMATS,
     format_by_magic,
@@ -51,8 +52,13 @@ class File:
         format: str | None = None,
         content: bytes | None = None,
         keys: Mapping[str, str | None] | None = None,
+        records: str | None = None,
     ) -> None:
-        """`content` is that of what is no file; `keys` are those of the folders it is in."""
+        """`content` is that of what is no file; `keys` are those of the folders it is in.
+
+        `records` is the path of the list that holds the rows inside an object of JSON.
+        """
+        self.records = records
         self.path = path
         self.keys = keys or {}
         self.name = "standard input" if str(path) == "-" else str(path)
@@ -229,7 +235,58 @@ class File:
         with nullcontext() if str(self.path) == "-" else open(self.path, "rb") as file:
             raw = getattr(sys.stdin, "buffer", None) if file is None else file
             _widen(raw)
-            yield read
+            yield _decompressed(read, self.name)
+
+
+class _Arriving:
+    """Compressed bytes of a pipe as a file, of which the first ones were read already."""
+
+    closed = False
+
+    def __init__(self, first: bytes, read: Callable[[int], bytes]) -> None:
+        self._first, self._read = first, read
+
+    def read(self, size: int) -> bytes:
+        """Return at most so many bytes, and none at the end."""
+        if not self._first:
+            return self._read(size)
+        some, self._first = self._first[:size], self._first[size:]
+        return some
+
+    def close(self) -> None:
+        """Leave the pipe open: others may read it."""
+
+
+def _decompressed(read: Callable[[int], bytes], name: str) -> Callable[[int], bytes]:
+    """Return a function that reads a pipe, decompressed where its first bytes are of a codec."""
+    text: Callable[[int], bytes] | None = None
+
+    def some(size: int) -> bytes:
+        nonlocal text
+        if text is not None:
+            return text(size)
+        first = read(size)
+        codec = next((c for magic, c in CODECS.items() if first.startswith(magic)), None)
+        text = read if codec is None else _plain(_Arriving(first, read), codec, name)
+        return first if codec is None else text(size)
+
+    return some
+
+
+def _plain(raw: Any, codec: str, name: str) -> Callable[[int], bytes]:
+    """Return a function that reads a compressed file; raises `BadData` where that fails."""
+    import pyarrow as pa
+
+    stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), codec)
+
+    def read(size: int) -> bytes:
+        try:
+            data: bytes = stream.read(size)
+        except OSError as error:
+            raise arrow.unreadable(name, "compressed", error) from None
+        return data
+
+    return read
 
 
 def _widen(pipe: Any) -> None:

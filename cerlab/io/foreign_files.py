@@ -43,6 +43,22 @@ def check_binary(head: bytes, file: str) -> None:
             raise BadData("CER0742", message, place=DataPlace(file), hint=hint)
 
 
+_PM4PY = "import pm4py; pm4py.read_xes('log.xes').to_csv('log.csv', index=False)"
+
+
+def check_xml(head: bytes, file: str) -> None:
+    """Raise `BadData` for the first bytes of XML, such as a log in XES."""
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not start.startswith((b"<?xml", b"<log ", b"<log>")):
+        return
+    is_xes = ".xes" in file.lower() or b"xes" in start[:4096] or b"<log" in start[:4096]
+    noun, hint = "XML", "write its records as CSV or JSON lines, with names and a type"
+    if is_xes:
+        noun = "a log in XES"
+        hint = f'convert it: python -c "{_PM4PY}"; then use --type-column concept:name'
+    raise BadData("CER0742", f"this is {noun}, which is not read", place=DataPlace(file), hint=hint)
+
+
 def hint_of_header(names: Iterable[str]) -> str:
     """Return what to do about a header without a column ``type``.
 
@@ -77,13 +93,16 @@ def hint_of_json(line: str, message: str) -> str:
     return "one object a line; on the command line --quarantine FILE goes on without it"
 
 
+def hint_of_records(path: str) -> str:
+    """Return what to do about an object around the list of events at a path."""
+    shown = f"'{path}'" if re.search(r"[^\w.]", path) else path
+    return f"use --records {shown} (records='{path}'), if the rows are in this list"
+
+
 def hint_of_object(row: Mapping[Any, Any]) -> str:
     """Return what to do about an object without a type."""
     if "ocel:events" in row:
         return "this is OCEL 1: write its events one a line, with a type and a time"
-    if isinstance(row.get("events"), list):
-        noun = "an OCEL log" if "objects" in row else "one object around the events"
-        return f"this is {noun}: jq -c '.events[] | {{type, time, id}}' FILE writes one a line"
     names = [each for each in TYPE_NAMES if isinstance(row.get(each), str)]
     if names:
         return f"use --type-column {names[0]} (type_column='{names[0]}'), if it has the types"

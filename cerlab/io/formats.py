@@ -18,6 +18,10 @@ COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
 """The codecs of compressed text by its suffix, after the one of its format."""
 
 
+CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""The codecs of a pipe by its first bytes."""
+
+
 class TextReader(Protocol):
     """A reader of the blocks of a text, which are some whole lines."""
 

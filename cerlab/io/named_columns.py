@@ -22,6 +22,7 @@ from cerlab.model.columns import (
     without_views,
 )
 from cerlab.model.event import Duration, Timestamp
+from cerlab.model.paths import path_name
 from cerlab.model.stream import Stream
 from cerlab.predicates.text import name_text
 
@@ -32,15 +33,18 @@ if TYPE_CHECKING:
 FUNCTIONS = ("first", "last", "count")
 """The functions of a label that holds several events."""
 
-_NAME = r"(?:[A-Za-z_]\w*|`[^`]+`)"
+_NAME = r"(?:[A-Za-z_]\w*|`(?:[^`]|``)+`)"
 _COLUMN = re.compile(
-    rf"\s*(?:(?P<f>\w+)\s*\(\s*)?(?P<x>{_NAME})\s*(?:\.\s*(?P<a>{_NAME})\s*)?(?P<close>\))?\s*"
+    rf"\s*(?:(?P<f>\w+)\s*\(\s*)?(?P<x>{_NAME})\s*(?P<a>(?:\.\s*{_NAME}\s*)*)(?P<close>\))?\s*"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class NamedColumn:
-    """``x.attr``, ``x`` (its positions), ``first(x.attr)``, ``last(x.attr)`` or ``count(x)``."""
+    """``x.attr``, ``x`` (its positions), ``first(x.attr)``, ``last(x.attr)`` or ``count(x)``.
+
+    The attribute may be a path, as in ``x.user.id``.
+    """
 
     name: str
     label: str
@@ -58,14 +62,27 @@ def read_column(text: str) -> NamedColumn:
     if match is None or bool(match["f"]) != bool(match["close"]):
         hint = 'for example "b.price", "first(b.price)", "count(b)", or "b" for its positions'
         if odd := re.fullmatch(r"(\w+)\.([^`()]*[^`()\w][^`()]*)", text):
-            hint = f"write {odd[1]}.`{odd[2]}`"
+            fields = (f if re.fullmatch(_NAME, f) else f"`{f}`" for f in odd[2].split("."))
+            hint = f"write {odd[1]}.{'.'.join(fields)}"
         raise UsageError("CER0862", f"'{text}' is not a column of answers", hint=hint)
     function = match["f"] and match["f"].lower()
     if function is not None and function not in FUNCTIONS:
         hint = f"there are {', '.join(FUNCTIONS)}; matches.aggregate has sums over all answers"
         raise UsageError("CER0862", f"no column is made by '{match['f']}'", hint=hint)
-    names = [name and name.strip("`") for name in (match["x"], match["a"])]
-    return NamedColumn(text.strip(), names[0], names[1], function)
+    attribute = path_name(_fields(match["a"])) if match["a"] else None
+    return NamedColumn(text.strip(), _fields(match["x"])[0], attribute, function)
+
+
+def _fields(text: str) -> list[str]:
+    """Return the names in a text without their back-quotes."""
+    names = re.findall(_NAME, text)
+    return [n[1:-1].replace("``", "`") if n.startswith("`") else n for n in names]
+
+
+def attributes_named(texts: Iterable[str]) -> set[str]:
+    """Return the attributes that some texts of columns name."""
+    matches = map(_COLUMN.fullmatch, texts)
+    return {path_name(_fields(match["a"])) for match in matches if match and match["a"]}
 
 
 def names_label(text: str, labels: Collection[str]) -> bool:
@@ -73,7 +90,7 @@ def names_label(text: str, labels: Collection[str]) -> bool:
     match = _COLUMN.fullmatch(text)
     if match is None or (match["f"] or FUNCTIONS[0]).lower() not in FUNCTIONS:
         return False
-    return match["x"].strip("`") in labels
+    return _fields(match["x"])[0] in labels
 
 
 def refuse_twice(key: Iterable[str], names: Collection[str]) -> None:

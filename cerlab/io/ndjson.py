@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
-from cerlab.errors import BadData, DataPlace
+from cerlab.errors import BadData, DataPlace, nearest
 from cerlab.io.answers import row_text
 from cerlab.io.conversion import (
     RowReading,
@@ -21,7 +21,7 @@ from cerlab.io.conversion import (
     too_large,
     twice,
 )
-from cerlab.io.foreign_files import hint_of_json, hint_of_object
+from cerlab.io.foreign_files import hint_of_json, hint_of_object, hint_of_records
 from cerlab.io.formats import Format, Head, register
 from cerlab.io.nested import Nested
 from cerlab.io.parts import (
@@ -61,7 +61,9 @@ from cerlab.model.paths import (
     ObjectPaths,
     RepeatedKey,
     field_value,
+    fields_of,
     nested_column,
+    path_name,
 )
 
 _SPACE = " \t\r\n"
@@ -206,6 +208,11 @@ class _JsonNested(Nested):
         start, _, _ = index.indices(len(self))
         return _JsonNested(self.column[index], self._key, self._lines, self._start + start)
 
+    def objects(self) -> list[Any]:
+        """Return the objects and lists as the lines have them."""
+        rows = range(self._start, self._start + len(self))
+        return [*self._lines.values(self._key, rows)]
+
     @property
     def _kind(self) -> str:
         from pyarrow import types
@@ -227,7 +234,7 @@ class _JsonNested(Nested):
         if not changed:
             return column
         found: list[Value] = []
-        for value in self._lines.values(self._key, range(self._start, self._start + len(self))):
+        for value in self.objects():
             try:
                 found.append(field_value(value, fields, name))
             except KeyError:
@@ -359,6 +366,97 @@ def read_array(text: str, reading: RowReading) -> Iterator[Event]:
         raise _no_array(f"more text after the array, at character {at + 1}", reading, row)
 
 
+def read_records(text: str, reading: RowReading) -> Iterator[Event]:
+    """Yield the events of the lists at the path `reading.records` inside the objects of a text.
+
+    A list on the way is read through. Rows count the elements. Raises `BadData` as `read_lines`,
+    and for a text without such a list.
+    """
+    path = reading.records or ""
+    fields = fields_of(path) or (path,)
+    row, at, found = 0, _next(text.lstrip("\ufeff"), 0), False
+    text = text.lstrip("\ufeff")
+    keys: dict[str, None] = {}
+    while at < len(text):
+        try:
+            value, at = _DECODER.raw_decode(text, at)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise BadData(
+                "CER0733",
+                f"this is not JSON: {error}",
+                place=reading.place(row + 1),
+                hint="--records (records=) reads one object, or objects one after the other",
+            ) from None
+        except ValueError:  # Python reads integers of some thousands of digits only
+            raise too_large("an integer", reading.place(row + 1)) from None
+        at = _next(text, at)
+        keys.update(dict.fromkeys(map(path_name, lists_in(value))))
+        own = (path,) if isinstance(value, dict) and path in value else fields
+        for elements in _lists_at(value, own):
+            found = True
+            for element in elements:
+                row += 1
+                line = json.dumps(element, ensure_ascii=False)
+                try:
+                    reading.check(line, row)
+                    event = _event_of(element, line, reading, row)
+                    yield conform_event(event, reading, row)
+                except BadData as error:
+                    reading.reject(line, error)
+    if not found:
+        hint = nearest(path, keys) if keys else "no object here holds a list of objects"
+        message = f"there is no list '{path}' of records"
+        raise BadData("CER0734", message, place=reading.place(), hint=hint)
+
+
+def _lists_at(value: Any, fields: Fields) -> Iterator[list[Any]]:
+    """Yield the lists at the end of a path in a value of JSON, through lists on the way."""
+    if isinstance(value, list):
+        if not fields:
+            yield value
+        for each in value if fields else ():
+            yield from _lists_at(each, fields)
+    elif isinstance(value, dict) and fields and fields[0] in value:
+        yield from _lists_at(value[fields[0]], fields[1:])
+
+
+def lists_in(value: Any, depth: int = 4) -> Iterator[Fields]:
+    """Yield the paths of lists of objects in an object, the outermost first; up to four fields."""
+    if not isinstance(value, dict) or not depth:
+        return
+    inside = []
+    for name, each in value.items():
+        if isinstance(each, list) and each and all(isinstance(x, dict) for x in each):
+            yield (name,)
+            inside.append((name, each[0]))
+        elif isinstance(each, dict):
+            inside.append((name, each))
+    for name, each in inside:
+        yield from ((name, *fields) for fields in lists_in(each, depth - 1))
+
+
+def _hint_of_lists(value: Any) -> str:
+    """Return what to do about an object around a list of events; nothing for another object."""
+    path = next(lists_in(value), None)
+    return "" if path is None else hint_of_records(path_name(path))
+
+
+def begins_object_of_lines(line: str) -> bool:
+    """Return whether a text with this first line is perhaps one object over several lines."""
+    return line.lstrip("\ufeff \t").startswith("{") and not line.rstrip().endswith("}")
+
+
+def refuse_one_object(text: str, reading: RowReading) -> None:
+    """Raise `BadData` for a text that is one object with lists of records, with the option."""
+    try:
+        value = _objects(text.lstrip("\ufeff"))
+    except (ValueError, RecursionError):
+        return
+    if hint := _hint_of_lists(value):
+        message = "this is one object of JSON over several lines, not an object a line"
+        raise BadData("CER0733", message, place=reading.place(1), hint=hint)
+
+
 def _no_array(reason: str, reading: RowReading, row: int) -> BadData:
     return BadData(
         "CER0733",
@@ -376,8 +474,7 @@ def _next(text: str, at: int) -> int:
 
 
 def _event(line: str, reading: RowReading, row: int) -> Event:
-    type_name = reading.type_name
-
+    """Return the event of a line; raises `BadData` with its place."""
     try:
         read = _objects(line)
     except (json.JSONDecodeError, RecursionError) as error:
@@ -390,6 +487,12 @@ def _event(line: str, reading: RowReading, row: int) -> Event:
         ) from None
     except ValueError:  # Python reads integers of some thousands of digits only
         raise too_large("an integer", reading.place(row)) from None
+    return _event_of(read, line, reading, row)
+
+
+def _event_of(read: Any, line: str, reading: RowReading, row: int) -> Event:
+    """Return the event of a value of JSON, of which `line` is the text; raises as `_event`."""
+    type_name = reading.type_name
     if not isinstance(read, dict):
         raise BadData(
             "CER0734",
@@ -413,7 +516,9 @@ def _event(line: str, reading: RowReading, row: int) -> Event:
             with suppress(KeyError):
                 read[type_name] = ObjectPaths(read)(type_name)
         if type_name not in read:
-            raise no_type_column(type_name, read, reading.place(row))
+            error = no_type_column(type_name, read, reading.place(row))
+            error.hint = _hint_of_lists(read) or error.hint
+            raise error
         names = type_name.renamed(read)
         if names.count("type") > 1:
             raise duplicate_column(names, reading.file, row, type_name)
@@ -425,23 +530,28 @@ def _event(line: str, reading: RowReading, row: int) -> Event:
     except BadData as error:
         error.place = reading.place(row, error.column)
         if error.code == "CER0701" and "type" not in read:
-            error.hint = hint_of_object(read)
+            error.hint = _hint_of_lists(read) or hint_of_object(read)
         raise
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, a `RepeatedKey` where a key stands twice."""
+    read = dict(pairs)
+    if len(read) == len(pairs):
+        return read
+    names = [name for name, _ in pairs]
+    marked = RepeatedKey(read)
+    marked.repeated = next(name for name in names if names.count(name) > 1)
+    return marked
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def _objects(text: str | bytes) -> Any:
     """Return the value that a text of JSON is, an object with a key twice as a `RepeatedKey`."""
 
-    def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        read = dict(pairs)
-        if len(read) == len(pairs):
-            return read
-        names = [name for name, _ in pairs]
-        marked = RepeatedKey(read)
-        marked.repeated = next(name for name in names if names.count(name) > 1)
-        return marked
-
-    return json.loads(text, object_pairs_hook=fields)
+    return json.loads(text, object_pairs_hook=_object)
 
 
 def _of_object(read: dict[str, Any], place: Callable[[str], DataPlace]) -> Event:

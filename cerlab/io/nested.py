@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -100,6 +101,11 @@ class Nested(Sequence[Any]):
     def _kind(self) -> str:
         return str(self.column.type)
 
+    def objects(self) -> list[Any]:
+        """Return the objects and lists as Python has them."""
+        objects: list[Any] = self.column.to_pylist()
+        return objects
+
     def is_null(self) -> list[bool]:
         """Return which rows are NULL."""
         nulls: list[bool] = self.column.is_null().to_pylist()
@@ -126,6 +132,7 @@ class NestedColumns:
     def __init__(self, columns: Mapping[str, Nested]) -> None:
         self._columns = columns
         self._values: dict[str, Sequence[Value]] = {}
+        self._objects: dict[str, Sequence[Any]] = {}
 
     def has_path(self, name: str) -> bool:
         """Return whether a name is a path in one of the columns."""
@@ -141,11 +148,31 @@ class NestedColumns:
             raise KeyError(name)
         return self._columns[fields[0]].path(fields, name)
 
+    def objects(self, name: str) -> Sequence[Any]:
+        """Return the objects and lists of a column."""
+        if name not in self._objects:
+            self._objects[name] = self._columns[name].objects()
+        return self._objects[name]
+
     def value(self, name: str, row: int) -> Value:
         """Return the value at the end of a path in one row; raises as `path`."""
         if name not in self._values:
             self._values[name] = values_of(self.path(name), name)
         return self._values[name][row]
+
+
+def nested_array(values: Sequence[Any]) -> Any:
+    """Return objects and lists as an Arrow array; as JSON in bytes where no type holds all."""
+    import pyarrow as pa
+
+    try:
+        array = pa.array(values)
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        array = None
+    if array is not None and pa.types.is_nested(array.type):
+        return array
+    texts = (None if each is None else json.dumps(each, ensure_ascii=False) for each in values)
+    return pa.array([None if text is None else text.encode() for text in texts], pa.binary())
 
 
 class RowPaths:
@@ -159,3 +186,7 @@ class RowPaths:
     def __call__(self, name: str) -> Value:
         """Return the value at the end of a path; raises as `NestedColumns.path`."""
         return self._columns.value(name, self._row)
+
+    def whole(self, name: str) -> Any:
+        """Return the object or list of a column."""
+        return self._columns.objects(name)[self._row]

@@ -27,6 +27,12 @@ def empty(file: str) -> BadData:
     )
 
 
+def no_records(file: str) -> UsageError:
+    """Return the error that a file with an option `records` is not JSON."""
+    hint = "leave --records (records=) out: it is for lists inside an object of JSON"
+    return UsageError("CER0837", f"{file} is not JSON, and has no list of records", hint=hint)
+
+
 class HowToRead(TypedDict, total=False):
     """Options of verbs for events that are not a stream yet.
 
@@ -55,10 +61,12 @@ class HowToReadFile(HowToReadTable, total=False):
 
     `format` is one of `cerlab.io.formats`, where the name of the file does not tell. `quarantine`
     is a file for the rows that cannot be read, as NDJSON of their text and error, or a function
-    that takes these two; without it the first such row is an error.
+    that takes these two; without it the first such row is an error. `records` is the path of the
+    list that holds the rows inside an object of JSON, such as ``Records``.
     """
 
     format: str | None
+    records: str | None
     quarantine: Quarantine | None
 
 
@@ -103,6 +111,7 @@ class FileOptions(TableOptions):
     """`HowToReadFile`."""
 
     format: str | None = None
+    records: str | None = None
     quarantine: Quarantine | None = None
 
 

@@ -144,7 +144,8 @@ class Stream(Events):
         be compressed (``.gz``, ``.zst``). `type` is the event type of rows that have none,
         `type_column` the column of event types, if it is not ``type``; `time` and `unit` name the
         time attribute, by which `sort` orders the events; `schema` is a `Schema` or the text of its
-        declarations; see `cerlab.io.read` for more. A column of text has one type: the first of
+        declarations; ``records="Records"`` reads the list inside one object of JSON; see
+        `cerlab.io.read` for more. A column of text has one type: the first of
         int64, double, boolean, timestamp and text that fits its cells, in all of the files.
 
         Raises `BadData` with file, row and column.
@@ -244,14 +245,17 @@ def read(
     With `lazily`, a column of one file of Parquet or Arrow IPC is read at its first use, so an
     error in it is raised then; the file stays open, and must not be written to meanwhile.
 
-    `type`, `time`, `unit`, `schema` as in `Stream.read`, `until`, `format` and `quarantine` as in
-    `HowToReadFile`. `sort` orders the events by time, stably; `watch` sees parts of them pass (for
-    a progress bar). Raises `BadData` with file, row and column, `UsageError` for another option.
+    `type`, `time`, `unit`, `schema` as in `Stream.read`; `until`, `format`, `records` and
+    `quarantine` as in `HowToReadFile`. `sort` orders the events by time, stably; `watch` sees parts
+    of them pass (for a progress bar). Raises `BadData` with file, row and column, `UsageError` for
+    another option.
     """
     if not how.keys() <= HowToReadFile.__optional_keys__:
         refuse_misspelt(how, HowToReadFile.__optional_keys__)
     options = FileOptions(**how)
-    stream = _stream_of_files(as_source(path, options.format), options, watch, lazily)
+    stream = _stream_of_files(
+        as_source(path, options.format, options.records), options, watch, lazily
+    )
     return (sorted_by_time(stream) if options.sort else stream).up_to(options.until)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar, Unpack
 
@@ -56,7 +57,7 @@ def arriving_parts(
         open_quarantine(options.quarantine, [file.path]) as on_bad_row,
         file.arriving(before_reading or (lambda: None)) as read,
     ):
-        reading = options.reading(file.name, on_bad_row)
+        reading = replace(options.reading(file.name, on_bad_row), records=file.records)
         for part in text_parts(Blocks(read), file.stated_format, reading, types):
             types.settle()
             yield widened_part(part, types)
@@ -75,7 +76,7 @@ def short_streams(
     """Yield the events of files (or ``-``) as streams of a `kind`, as `cerlab.io.batches`."""
     options = FileOptions(**how)
     axis, schema = options.axis, as_schema(options.schema)
-    source = as_source(sources, options.format)
+    source = as_source(sources, options.format, options.records)
     if source.is_pipe:
         for part in in_sizes(arriving_parts(source.files[0], options, before_reading), size):
             some = [*part.events()] if isinstance(part, RowPart) and part.count <= FEW else part
@@ -138,7 +139,8 @@ def short_events(file: File, options: FileOptions) -> list[Event] | None:
     with file.text() as read:
         data = read(SHORT)
     try:
-        events = plain_events(data, file.format, options.reading(file.name, None))
+        reading = replace(options.reading(file.name, None), records=file.records)
+        events = plain_events(data, file.format, reading)
     except (BadData, UsageError):
         return None
     # of moments Arrow keeps the zone, of other dates and large numbers it may warn

@@ -9,7 +9,7 @@ more with these types. A pipe is read once: its first events settle the types.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,8 +20,8 @@ from cerlab.io.conversion import Key, OnBadRow, RowReading, twice, types_differ
 from cerlab.io.declared import AS_WRITTEN, declared_types, table_columns
 from cerlab.io.file import File
 from cerlab.io.names import AnyPath, Named, files_of
-from cerlab.io.nested import Nested
-from cerlab.io.options import FileOptions, open_quarantine
+from cerlab.io.nested import Nested, nested_array
+from cerlab.io.options import FileOptions, no_records, open_quarantine
 from cerlab.io.parts import (
     Part,
     RowPart,
@@ -43,7 +43,8 @@ from cerlab.model.columns import (
     is_moment,
     values_of,
 )
-from cerlab.model.event import AttributeType, Event, Schema, TypeColumn
+from cerlab.model.event import AttributeType, Event, PartlyReadable, Schema, TypeColumn
+from cerlab.model.paths import with_objects
 from cerlab.model.stream import TimeAxis
 
 if TYPE_CHECKING:
@@ -78,11 +79,12 @@ class Source:
         named: Named,
         format: str | None = None,
         contents: Mapping[str, bytes] | None = None,
+        records: str | None = None,
     ) -> None:
-        """`contents` are those of names that are no files."""
+        """`contents` are those of names that are no files; `records` as in `HowToReadFile`."""
         held = contents or {}
         self.files = [
-            File(path, format, held.get(str(path)), keys) for path, keys in files_of(named)
+            File(path, format, held.get(str(path)), keys, records) for path, keys in files_of(named)
         ]
         self._first_pass: _FirstPass | None = None
         self._header: dict[str, None] = {}
@@ -210,7 +212,9 @@ class Source:
 
         Under a schema a key is text where its attribute is written so.
         """
-        reading = options.reading(file.name, on_bad_row)
+        reading = replace(options.reading(file.name, on_bad_row), records=file.records)
+        if file.records is not None and file.holds_columns:
+            raise no_records(file.name)
         if not file.keys:
             return reading
         declared = {} if reading.schema is None else declared_types(reading.schema) or {}
@@ -286,10 +290,7 @@ class Source:
                 raise twice(own.pop(), DataPlace(self.files[0].name))
         found = [*self._header] or ["type", "stream"]
         found += [name for part in parts for name in column_names(part)]
-        columns = {
-            name: concat_columns([column_of(part, name) for part in parts])
-            for name in dict.fromkeys(found)
-        }
+        columns = {name: _whole_column(parts, name) for name in dict.fromkeys(found)}
         if not any(file.holds_cells for file in self.files):
             columns = {name: _without_codes(column) for name, column in columns.items()}
         for name in ("type", "stream"):
@@ -302,6 +303,21 @@ class Source:
 
 NO_TYPE = "\0"
 """The type of rows without one: no text that is read holds a NUL."""
+
+
+def _whole_column(parts: Sequence[Part], name: str) -> Column:
+    """Return a column of all parts; objects and lists are nested values of Arrow."""
+    try:
+        return concat_columns([column_of(part, name) for part in parts])
+    except BadData:
+        whole = [each for part in parts for each in _objects(part, name)]
+        return nested_array(whole)
+
+
+def _objects(part: Part, name: str) -> Iterable[Any]:
+    """Yield the values of a column of a part, with objects and lists as Python has them."""
+    for event in events_of(part):
+        yield with_objects(event).get(name)
 
 
 def _without_codes(column: Column) -> Column:
@@ -324,9 +340,11 @@ def _row_texts(column: Any) -> Any:
     return encode_text(typed_rows(text_array(words)).take(coded.indices)) if any(words) else None
 
 
-def as_source(sources: Source | Named, format: str | None = None) -> Source:
+def as_source(
+    sources: Source | Named, format: str | None = None, records: str | None = None
+) -> Source:
     """Return the source that names of files stand for."""
-    return sources if isinstance(sources, Source) else Source(sources, format)
+    return sources if isinstance(sources, Source) else Source(sources, format, records=records)
 
 
 def text_events(text: str, format: str) -> list[Event]:
@@ -342,7 +360,13 @@ def text_events(text: str, format: str) -> list[Event]:
 def widened_part(part: Part, types: ColumnTypes) -> Part:
     """Return a part with the types that the columns of all texts have."""
     if isinstance(part, list):
-        return [replace(e, attributes=types.widened_values(e.attributes)) for e in part]
+        return [
+            # nested values are of NDJSON, whose values have their types
+            e
+            if isinstance(e.attributes, PartlyReadable)
+            else replace(e, attributes=types.widened_values(e.attributes))
+            for e in part
+        ]
     return RowPart(types.widened(part.columns), part.count, part.names, part.shape)
 
 

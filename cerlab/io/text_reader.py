@@ -17,7 +17,7 @@ from cerlab.errors import BadData, UsageError
 from cerlab.io import core_text, delimited, ndjson
 from cerlab.io.conversion import RowReading, check_text, typed_cells
 from cerlab.io.declared import declared_rows
-from cerlab.io.foreign_files import check_binary
+from cerlab.io.foreign_files import check_binary, check_xml
 from cerlab.io.formats import (
     FORMATS,
     Head,
@@ -26,7 +26,7 @@ from cerlab.io.formats import (
     looks_like,
     telling_line,
 )
-from cerlab.io.options import empty
+from cerlab.io.options import empty, no_records
 from cerlab.io.parts import (
     LINE_END,
     Part,
@@ -129,12 +129,13 @@ def text_parts(
         if not some and format_by_magic(fresh) is not None:
             raise BadData(
                 "CER0742",
-                "Parquet and Arrow IPC are not read from a pipe, or as text",
+                "Parquet, ORC and Arrow IPC are not read from a pipe, or as text",
                 place=reading.place(),
                 hint="they are read from their end: write the file to a disk, and name it",
             )
         if not some:
             check_binary(fresh, reading.place().file)
+            check_xml(fresh, reading.place().file)
         if _TEXT.search(fresh) is not None:
             first = telling_line(_lines(fresh, before + lines, reading))
         elif not some:  # blank lines may be very many
@@ -146,12 +147,23 @@ def text_parts(
     if not data.strip():
         raise empty(reading.file)
     kind = kind or looks_like(next(_lines(data, before, reading)) if first is None else first)
-    if kind == "ndjson" and first is not None and ndjson.begins_array(first):
+    if reading.records is not None and kind != "ndjson":
+        raise no_records(reading.file)
+    is_array = kind == "ndjson" and first is not None and ndjson.begins_array(first)
+    if is_array or reading.records is not None:
         while (more := next_block()) is not None:
             data += more
         text = "".join(_lines(data, before, reading))
-        yield from batched(ndjson.read_array(text, reading), LINES)
+        read = ndjson.read_array if reading.records is None else ndjson.read_records
+        yield from batched(read(text, reading), LINES)
         return
+    if kind == "ndjson" and first is not None and ndjson.begins_object_of_lines(first):
+        # one object over several lines is an error, whose hint depends on all of it
+        while len(data) < LONGEST and (more := next_block()) is not None:
+            data += more
+        ndjson.refuse_one_object("".join(_lines(data, before, reading)), reading)
+        blocks.put_back(data)
+        data = next_block() or b""
     if kind not in FORMATS or (open_text := FORMATS[kind].reader) is None:
         raise UsageError(
             "CER0811", f"unknown format '{kind}'", hint=f"known: {', '.join(sorted(FORMATS))}"
@@ -194,6 +206,8 @@ def plain_events(data: bytes, kind: str, reading: RowReading) -> list[Event]:
     Moments lose their zone. Raises `BadData` for a row that cannot be read, or for no lines.
     """
     lines = [*_lines(data.removeprefix(_MARK), 0, reading)]
+    if kind == "ndjson" and reading.records is not None:
+        return [*ndjson.read_records("".join(lines), reading)]
     if kind == "ndjson":
         return [*ndjson.read_lines(lines, reading)]
     if kind == "core":

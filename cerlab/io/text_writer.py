@@ -178,6 +178,9 @@ def _bytes_of(texts: Any) -> bytes:
     return memoryview(texts.buffers()[2] or b"")[first:last].tobytes()
 
 
+_OWN = ("type", "stream")
+
+
 def event_lines(
     events: Sequence[Event],
     rows: Sequence[int],
@@ -194,8 +197,9 @@ def event_lines(
     for n, row in enumerate(rows):
         event, names = events[row], None if shown is None else shown[n]
         stream = {"stream": event.stream} if event.stream else {}
-        pairs = event.attributes.items()
-        values = {name: value for name, value in pairs if names is None or name in names}
+        listed = [n for n in event.attributes if names is None or n in names]
+        paths = sorted(n for n in (names or ()) if n not in listed and n in event.attributes)
+        values = {name: event.attributes[name] for name in (*listed, *paths)}
         texts.append(row_text({"position": row + offset, "type": event.type, **stream, **values}))
     return _array(texts).cast(pa.large_binary())
 
@@ -225,6 +229,10 @@ def event_columns(
         texts = texts_of("stream")
         present = pc.and_(pc.not_equal(texts, _large("null")), pc.not_equal(texts, _large('""')))
         pieces.append(pc.if_else(present, _around(', "stream": ', texts, ""), _large("")))
+    if shown is not None and None not in shown:
+        named = frozenset[str]().union(*(names or () for names in shown))
+        paths = sorted(n for n in named if n not in (*attributes, *_OWN) and n in columns)
+        attributes = [*(name for name in attributes if name in named), *paths]
     for name in attributes:
         text = _around(f", {json.dumps(name, ensure_ascii=False)}: ", texts_of(name), "")
         if shown is not None:

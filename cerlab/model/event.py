@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from cerlab.display import drawable, rich_display, short_repr
 from cerlab.errors import BadData, DataPlace, keywords_by_name
@@ -188,6 +188,16 @@ class Event:
     stream: str | None = None
 
 
+class NestedValues(Protocol):
+    """The objects and lists of an event, whose fields are read by paths."""
+
+    def __call__(self, name: str) -> Value:
+        """Return the value at the end of a path; raises KeyError where there is none."""
+
+    def whole(self, name: str) -> Any:
+        """Return the object or list of an attribute as Python has it."""
+
+
 class PartlyReadable(Mapping[str, Value]):
     """Attributes of an event of which some hold no values, such as a list: to read one is an error.
 
@@ -202,7 +212,7 @@ class PartlyReadable(Mapping[str, Value]):
         names: Sequence[str],
         readable: dict[str, Value],
         errors: dict[str, BadData],
-        paths: Callable[[str], Value],
+        paths: NestedValues,
     ) -> None:
         self.names = names
         self.readable = readable

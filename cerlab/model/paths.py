@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from cerlab.errors import BadData, DataPlace
-from cerlab.model.event import Value, to_value
+from cerlab.model.event import Event, PartlyReadable, Value, to_value
 
 Fields: TypeAlias = tuple[str, ...]
 """The names of a column and of the fields below it."""
@@ -177,3 +177,16 @@ class ObjectPaths:
         if fields is None or fields[0] not in self._values:
             raise KeyError(name)
         return field_value(self._values[fields[0]], fields, name)
+
+    def whole(self, name: str) -> Any:
+        """Return the object or list of a column."""
+        return self._values[name]
+
+
+def with_objects(event: Event) -> Mapping[str, Any]:
+    """Return the attributes of an event, with objects and lists as Python has them."""
+    attributes = event.attributes
+    if not isinstance(attributes, PartlyReadable):
+        return attributes
+    paths, errors = attributes.paths, attributes.errors
+    return {name: paths.whole(name) if name in errors else attributes[name] for name in attributes}

@@ -18,6 +18,7 @@ from sqlglot import exp
 from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.parsing import Language, build, place_at, read, value
 from cerlab.model.event import UNITS, Duration, Timestamp, Value, is_in_calendar, moment_of_text
+from cerlab.model.paths import path_name
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.calendar_forms import part_name
@@ -245,7 +246,7 @@ class ExpressionBuilder:
                 return ex.Literal(bool(node.this))
             case exp.Null():
                 return ex.Literal(None)
-            case exp.Column():
+            case exp.Column() | exp.Dot():
                 return self._column(node)
             case exp.Anonymous():
                 return self._call(node)
@@ -377,13 +378,14 @@ class ExpressionBuilder:
         place = self._place(node)
         return QuerySyntaxError("CER0102", message, place=place, expected=(), hint=hint)
 
-    def _column(self, node: exp.Column) -> ex.Column:
-        if node.args.get("db") is not None or not isinstance(node.this, exp.Identifier):
+    def _column(self, node: exp.Column | exp.Dot) -> ex.Column:
+        parts = list(node.parts)
+        if not all(isinstance(part, exp.Identifier) for part in parts):
             raise unsupported(f"'{node.sql()}'", self._place(node), "write x.c or c")
-        table, name = node.args.get("table"), str(node.this.this)
-        if table is None:
-            return ex.Column(name)
-        qualifier = canonical(table)
+        names = [str(part.this) for part in parts]
+        if len(parts) == 1:
+            return ex.Column(names[0])
+        qualifier, name = canonical(parts[0]), path_name(names[1:])
         if qualifier not in self.names and qualifier in self.inputs:
             return ex.Column(name)
         return ex.Column(name, self._variable(qualifier, self._place(node)))
@@ -399,16 +401,21 @@ class ExpressionBuilder:
 
         Raises `Unsupported` for other expressions, `IllFormed` (`unknown-variable`).
         """
-        if not isinstance(node, exp.Column) or node.is_star or node.args.get("db") is not None:
+        if not isinstance(node, exp.Column | exp.Dot) or node.is_star:
             hint = "name a column"
             if clause == "SELECT":
                 hint = f"write MEASURES {node.sql()} AS x, and SELECT x"
             raise unsupported(f"an expression in {clause}", place, hint)
-        table = node.args.get("table")
-        if table is not None and canonical(table) not in self.inputs:
-            message = f"'{canonical(table)}' does not name the table"
-            raise ill_formed("unknown-variable", message, place, nearest(table.name, self.inputs))
-        return self.record(ex.Column(str(node.this.this)), place)
+        parts = list(node.parts)
+        qualifier, names = canonical(parts[0]), [str(part.this) for part in parts]
+        if len(parts) > 1 and qualifier in self.inputs:
+            names = names[1:]
+        elif len(parts) > 1:
+            message = f"'{qualifier}' does not name the table"
+            hint = nearest(parts[0].name, self.inputs)
+            hint = hint or f'write "{path_name(names)}" for a field of column {names[0]}'
+            raise ill_formed("unknown-variable", message, place, hint)
+        return self.record(ex.Column(path_name(names)), place)
 
     def _call(self, node: exp.Anonymous) -> ex.Expression:
         name, arguments = node.name.upper(), node.expressions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -12,6 +13,7 @@ from cerlab.io import arrow
 from cerlab.io.conversion import duplicate_column
 from cerlab.io.named_columns import one_table
 from cerlab.io.names import names_files
+from cerlab.io.nested import nested_array
 from cerlab.io.source import Source, as_source
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.columns import (
@@ -24,12 +26,21 @@ from cerlab.model.columns import (
     without_views,
 )
 from cerlab.model.event import Duration, Event, Timestamp, Value, check_names, to_value
+from cerlab.model.paths import field_column, field_value, fields_of, has_field, with_objects
 from cerlab.model.stream import Stream, far_time, is_far
 from cerlab.rows.compile import Machine, failures, machine, result_positions
 from cerlab.rows.kinds import Kind
 from cerlab.rows.semantics import result_rows
 from cerlab.rows.syntax import RowPattern, mismatch
-from cerlab.rows.types import Binding, InputColumn, MeasureColumn, StaticType, bind
+from cerlab.rows.types import (
+    Binding,
+    InputColumn,
+    MeasureColumn,
+    PathColumn,
+    StaticType,
+    bind,
+    references,
+)
 from cerlab.threads import using
 
 if TYPE_CHECKING:
@@ -63,9 +74,9 @@ def read_patterns(rows: Rows, *queries: RowQuery) -> tuple[RowPattern, ...]:
     """Return row patterns of texts or values; check their columns against given rows."""
     patterns = tuple(parse_rows(each) if isinstance(each, str) else each for each in queries)
     if rows is not None:
-        kinds = column_kinds(as_table(list(rows)))
+        table = as_table(list(rows))
         for query in patterns:
-            bind(query, kinds)
+            bind(query, column_kinds(with_paths(query, table)))
     return patterns
 
 
@@ -93,7 +104,7 @@ def match_recognize(
     [{'low': 3, 'high': 6}, {'low': 5, 'high': 7}]
     """
     pattern = parse_rows(query) if isinstance(query, str) else query
-    rows = as_table(table, lazily=True)
+    rows = with_paths(pattern, as_table(table, lazily=True))
     if evaluator == "reference":
         binding = bound(pattern, rows)
         result = result_rows(pattern, binding, value_rows(rows, binding.names.values()))
@@ -117,7 +128,7 @@ def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
     the search, on tables of fewer than 1,000 rows
     """
     pattern = parse_rows(query) if isinstance(query, str) else query
-    rows = as_table(table)
+    rows = with_paths(pattern, as_table(table))
     binding = bound(pattern, rows)
     M = machine(pattern, binding)
     scan = compiled_scan(M, binding, rows)
@@ -222,6 +233,68 @@ def as_table(rows: Any, *, lazily: bool = False) -> Any:
     return _of_dicts([_as_dict(row, i) for i, row in enumerate(rows, 1)])
 
 
+_PATH = {b"cerlab": b"path"}
+"""The metadata of a field that `with_paths` adds."""
+
+_JSON = {b"cerlab": b"json"}
+"""The metadata of a field of objects and lists that are of no type of Arrow."""
+
+
+def with_paths(query: RowPattern, table: Any) -> Any:
+    """Return a table with a column for each path that a query reads in a nested column.
+
+    Raises `BadData` for a path into a list.
+    """
+    import pyarrow as pa
+
+    fields_by_name = {field.name: field for field in table.schema}
+    kinds = {name: field.type for name, field in fields_by_name.items()}
+    known = {name.casefold() for name in kinds}
+    for name in dict.fromkeys(column.name for column in references(query)):
+        fields = fields_of(name)
+        if fields is None or name.casefold() in known:
+            continue
+        root = next((n for n in kinds if n.casefold() == fields[0].casefold()), None)
+        root = fields[0] if fields[0] in kinds else root
+        if root is None:
+            continue
+        if fields_by_name[root].metadata == _JSON:
+            column = _column_of_json(table.column(root), fields, name)
+        elif has_field(kinds[root], fields, name):
+            column = field_column(table.column(root), fields, name)
+        else:
+            column = None
+        if column is None:
+            continue
+        table = table.append_column(pa.field(name, column.type, metadata=_PATH), column)
+        known.add(name.casefold())
+    return table
+
+
+def _column_of_json(column: Any, fields: tuple[str, ...], name: str) -> Any | None:
+    """Return the values at the end of a path in objects of JSON, None where no object has it."""
+    values, found = list[Value](), False
+    for text in column.to_pylist():
+        try:
+            values.append(None if text is None else field_value(json.loads(text), fields, name))
+            found = found or text is not None
+        except KeyError:
+            values.append(None)
+    return _column(name, values) if found else None
+
+
+def _with_json(columns: Mapping[str, Any]) -> Any:
+    """Return columns as a table; those of bytes are JSON, which paths read."""
+    import pyarrow as pa
+
+    kinds = {name: column.type for name, column in columns.items()}
+    fields = [
+        pa.field(name, kind, metadata=_JSON if pa.types.is_binary(kind) else None)
+        for name, kind in kinds.items()
+    ]
+    return pa.table([*columns.values()], schema=pa.schema(fields))
+
+
 def _distinct(table: Any) -> Any:
     if len(set(table.column_names)) < len(table.column_names):
         raise duplicate_column(table.column_names, "the table")
@@ -231,7 +304,7 @@ def _distinct(table: Any) -> Any:
 def _as_dict(row: Any, i: int) -> Mapping[str, Any]:
     if isinstance(row, Event):
         stream = {} if row.stream is None else {"stream": row.stream}
-        return {"type": row.type, **stream, **row.attributes}
+        return {"type": row.type, **stream, **with_objects(row)}
     if not isinstance(row, Mapping):
         message = f"a row is a dict, not {type(row).__name__}"
         hint = 'for example {"symbol": "INTC", "price": 27.85}'
@@ -241,13 +314,16 @@ def _as_dict(row: Any, i: int) -> Mapping[str, Any]:
 
 
 def _of_dicts(rows: Sequence[Mapping[str, Any]]) -> Any:
-    import pyarrow as pa
 
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {
-        name: _column(name, [to_value(row.get(name), name) for row in rows]) for name in names
-    }
-    return pa.table(columns)
+    columns = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        if any(isinstance(value, dict | list) for value in values):
+            columns[name] = nested_array(values)
+        else:
+            columns[name] = _column(name, [to_value(value, name) for value in values])
+    return _with_json(columns)
 
 
 def _column(name: str, values: list[Value]) -> Any:
@@ -301,12 +377,16 @@ def _of_values(columns: Mapping[str, Any], count: int) -> Any:
     import pyarrow as pa
 
     arrays = {n: c if is_arrow(c) else _column(n, list(c)) for n, c in columns.items()}
-    return pa.table(arrays) if arrays else pa.table({})
+    return _with_json(arrays) if arrays else pa.table({})
 
 
 def column_kinds(table: Any) -> dict[str, Kind]:
     """Return the kind of each column of a table, in order."""
-    return {field.name: _kind(field.type) for field in table.schema}
+    fields = ((field.name, field) for field in table.schema)
+    return {
+        PathColumn(name) if field.metadata == _PATH else name: _kind(field.type)
+        for name, field in fields
+    }
 
 
 def _kind(arrow_type: Any) -> Kind:

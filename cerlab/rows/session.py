@@ -40,6 +40,7 @@ from cerlab.rows.recognise import (
     measure_array,
     parse_rows,
     value_columns,
+    with_paths,
 )
 from cerlab.rows.syntax import RowPattern, mismatch
 from cerlab.rows.text import row_pattern_text
@@ -175,7 +176,7 @@ class RowPatternSession:
         [{'low': 3, 'high': 6}]
         """
         self._check()
-        table = as_table(rows)
+        table = with_paths(self._query, as_table(rows))
         if not table.num_rows:
             return self._table([], [])
         self._bind(table)

@@ -20,7 +20,13 @@ from cerlab.rows.syntax import RowPattern, duplicate, ill_formed, mismatch, plac
 from cerlab.rows.text import expression_text
 
 Columns: TypeAlias = Mapping[str, Kind]
-"""The columns of a table, in order."""
+"""The columns of a table, in order; paths that a query reads are `PathColumn` keys."""
+
+
+class PathColumn(str):
+    """The name of a path that a query reads, which is no column of the table."""
+
+    __slots__ = ()
 
 
 class StaticType(NamedTuple):
@@ -67,7 +73,7 @@ def bind(query: RowPattern, columns: Columns) -> Binding:
     `TypeMismatch` (`type`).
     """
     names: dict[str, str] = {}
-    for column in _references(query):
+    for column in references(query):
         names[column.name] = _resolve(query, column, columns)
     scope = _Scope(query, columns, names)
     for key in (*query.partition_by, *(item.column for item in query.order_by)):
@@ -92,7 +98,8 @@ def kinds_of(query: RowPattern, binding: Binding) -> Callable[[ex.Expression], K
     return lambda e: scope.type_of(e).kind
 
 
-def _references(query: RowPattern) -> Iterator[ex.Column]:
+def references(query: RowPattern) -> Iterator[ex.Column]:
+    """Yield the columns that a query names, with repetitions."""
     yield from query.partition_by
     yield from (item.column for item in query.order_by)
     bodies = [definition.condition for definition in query.define]
@@ -127,7 +134,8 @@ def _output(
     if query.rows is not rp.RowsPerMatch.ONE:
         keys += [item.column.name for item in query.order_by]
     first = list(dict.fromkeys(names[key] for key in keys))
-    remaining = [] if query.rows is rp.RowsPerMatch.ONE else [c for c in columns if c not in first]
+    own = (name for name in columns if not isinstance(name, PathColumn) and name not in first)
+    remaining = [] if query.rows is rp.RowsPerMatch.ONE else [*own]
     output: list[OutputColumn] = [InputColumn(name, name) for name in first]
     for i, (measure, kind) in enumerate(zip(query.measures, types, strict=True)):
         output.append(MeasureColumn(measure.name, i, kind))

@@ -17,7 +17,7 @@ from cerlab.rows import syntax as rp
 from cerlab.rows.compile import Machine, machine, partitions, prioritised_automaton, search_of
 from cerlab.rows.expression_semantics import Context, Partition, value
 from cerlab.rows.machine import Accept, PrioritisedAutomaton, ReadRow
-from cerlab.rows.recognise import as_table, bound, value_columns
+from cerlab.rows.recognise import as_table, bound, value_columns, with_paths
 from cerlab.rows.syntax import RowPattern
 from cerlab.rows.text import expression_text, name_text, skip_text
 from cerlab.rows.types import Binding
@@ -52,7 +52,7 @@ def why_rows(query: RowPattern, table: Any, rows: Iterable[int] | None = None) -
       1 A: x > 1, x is 2
     without the condition of B: rows 0, 1, 2
     """
-    scope = _Scope.of(query, as_table(table))
+    scope = _Scope.of(query, with_paths(query, as_table(table)))
     if rows is None:
         return _why_none(scope)
     numbers = tuple(sorted(set(rows)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +137,183 @@ def test_numbers_and_moments_of_ndjson_stay_as_they_are_written(tmp_path: Path) 
         events = Stream.read(written(tmp_path / "e.ndjson", rows * 100))
         read = [event.attributes["v.w"] for event in events]
         assert [*map(repr, read)] == [*map(repr, some)] * 100
+
+
+QUERIES = {
+    "A FILTER A[user.id = 3]": 1,
+    "(A ; B) FILTER A.user.id = B.user.id": 1,
+    "(A ; B) FILTER A[user.home.city = 'Ulm'] AND B[user.labels.`app.name` LIKE 'w.*']": 1,
+    "(A ; B) PARTITION BY [user.id]": 1,
+    "A ; B WITHIN 1 [user.id]": None,
+    "(A ; B+ AS b) FILTER COUNT(DISTINCT b.user.id) >= 2": 1,
+    "A FILTER A[user.home = 'Ulm' OR user.nothing > 3]": 0,
+}
+
+
+def ceql(text: str) -> str:
+    formula, *clause = text.split(" PARTITION ")
+    return f"SELECT * WHERE {formula}" + "".join(f" PARTITION {each}" for each in clause)
+
+
+@pytest.mark.filterwarnings("ignore:CER09")
+@pytest.mark.parametrize("text", [t for t in QUERIES if QUERIES[t] is not None])
+@pytest.mark.parametrize("kind", ["ndjson", "parquet"])
+def test_queries_read_paths_by_every_evaluator(text: str, kind: str, tmp_path: Path) -> None:
+    path = written(tmp_path / f"e.{kind}", ROWS)
+    query = cerlab.parse_query(ceql(text))
+    assert cerlab.parse_query(str(query)).ast == query.ast
+    events = Stream.read(path)
+    for door in (path, events, list(events)):
+        assert cerlab.count(query, door) == QUERIES[text], door
+    found = {
+        tuple(
+            sorted(
+                (a.start, a.end, a.positions) for a in cerlab.evaluate(query, door, evaluator=name)
+            )
+        )
+        for name in ("auto", "reference")
+        for door in (path, events, list(events))
+    }
+    assert len(found) == 1
+    session = query.open()
+    assert sum(len(session.push([event])) for event in events) == QUERIES[text]
+
+
+def test_text_of_a_path_in_every_place_of_a_query() -> None:
+    text = (
+        "SELECT x[user.id, v] WHERE (A AS x ; B) FILTER x[user.id = 3 AND a.`b.c` > .5] "
+        "AND x.user.id = B.user.home.city PARTITION BY [user.id] WITHIN 3 [time.s]"
+    )
+    query = cerlab.parse_query(text)
+    assert cerlab.parse_query(str(query)).ast == query.ast
+    for sum_text in ("SUM(b.user.n)", "MAX(b.user.n)", "COUNT(*), SUM(b.user.n)"):
+        cerlab.parse_query(f"SELECT {sum_text} WHERE B+ AS b GROUP BY c, b.user.id")
+    for bad in ("A FILTER A[user. = 3]", "A FILTER A..x = 3", "A FILTER A[.x = 1]"):
+        with pytest.raises(cerlab.QuerySyntaxError):
+            cerlab.parse_query(bad)
+
+
+def test_columns_of_answers_read_paths(source: Path) -> None:
+    events = Stream.read(source)[:4]
+    matches = cerlab.parse_query("SELECT * WHERE A AS x : B AS y").run(events)
+    table = matches.table(columns=["x.user.id", "y.user.labels.`app.name`"])
+    assert table.to_pylist() == [
+        {
+            "start": start,
+            "end": start + 1,
+            "x.user.id": id,
+            "y.user.labels.`app.name`": name,
+        }
+        for start, id, name in ((0, 3, None), (2, None, "web"))
+    ]
+    with pytest.raises(cerlab.UsageError, match="CER0864"):
+        matches.table(columns=["x.user.nobody"])
+
+
+def test_the_command_line_reads_paths(
+    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.ndjson"
+    argv = ["run", "A AS x : B AS y", str(source), "--columns", "x.user.id,y.n", "-o", str(out)]
+    assert main([*argv, "--limit", "1"]) == 0
+    assert json.loads(out.read_text()) == {"start": 0, "end": 1, "x.user.id": 3, "y.n": 2}
+    query = "SELECT x[user.id] WHERE (A AS x ; B) FILTER x[user.id = 3]"
+    argv = [
+        "run",
+        query,
+        str(source),
+        "--events",
+        "--limit",
+        "1",
+        "-o",
+        str(out),
+    ]
+    assert main(argv) == 0
+    events = json.loads(out.read_text())["events"]
+    assert events[0] == {"position": 0, "type": "A", "user.id": 3}
+
+
+RECORDS = [{"eventName": name, "user": {"id": n}} for n, name in enumerate(["A", "B", "A"])]
+AROUND: dict[str, tuple[str, int]] = {
+    "one line": (json.dumps({"Records": RECORDS}), 3),
+    "several lines": (json.dumps({"Records": RECORDS}, indent=2), 3),
+    "several objects": (2 * (json.dumps({"Records": RECORDS, "v": [1]}) + "\n"), 6),
+    "many lines": (json.dumps({"v": 1, "Records": RECORDS * 3_000}, indent=1), 9_000),
+}
+
+
+@pytest.mark.parametrize("form", AROUND)
+def test_records_are_the_rows_of_a_list_inside_an_object(form: str, tmp_path: Path) -> None:
+    text, length = AROUND[form]
+    path = tmp_path / "e.json"
+    path.write_text(text)
+    query = "A : B FILTER B[user.id = 1]"
+    events = Stream.read(path, records="Records", type_column="eventName")
+    assert len(events) == length
+    assert events[1].attributes["user.id"] == 1
+    how: Any = {"records": "Records", "type_column": "eventName"}
+    assert cerlab.count(query, path, **how) == length // 3
+    assert sum(map(len, batches(path, size=7, **how))) == length
+    out = tmp_path / "out.csv"
+    argv = ["run", query, str(path), "--records", "Records", "--type-column", "eventName"]
+    assert main([*argv, "-o", str(out), "--columns", "B.user.id"]) == 0
+    assert len(out.read_text().splitlines()) == length // 3 + 1
+    clause = "MATCH_RECOGNIZE (MEASURES U.user.id AS v PATTERN (D U) DEFINE U AS U.user.id = 1)"
+    argv = ["run", clause, str(path), "--records", "Records", "-o", str(out)]
+    assert main(argv) == 0
+    assert len(out.read_text().splitlines()) == length // 3 + 1
+
+
+def test_records_are_read_through_lists(tmp_path: Path) -> None:
+    """As the exporter of OpenTelemetry nests them."""
+    path = tmp_path / "e.json"
+    scopes = [{"logRecords": RECORDS[:1]}, {"logRecords": RECORDS[1:]}]
+    path.write_text(json.dumps({"resourceLogs": [{"scopeLogs": scopes}]}))
+    how: Any = {"records": "resourceLogs.scopeLogs.logRecords", "type_column": "eventName"}
+    assert [event.type for event in Stream.read(path, **how)] == ["A", "B", "A"]
+
+
+@pytest.mark.parametrize("form", AROUND)
+@pytest.mark.parametrize("options", [{}, {"type_column": "eventName"}])
+def test_without_the_option_the_error_shows_it(
+    form: str, options: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "e.json"
+    path.write_text(AROUND[form][0])
+    with pytest.raises(cerlab.BadData) as caught:
+        Stream.read(path, **options)
+    assert "use --records Records (records='Records')" in str(caught.value)
+    assert main(["run", "A", str(path)]) == 2
+    assert "use --records Records" in capsys.readouterr().err
+
+
+def test_records_that_are_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "e.json"
+    path.write_text(json.dumps({"Records": RECORDS}))
+    with pytest.raises(cerlab.BadData, match="no list 'records'") as caught:
+        Stream.read(path, records="records")
+    assert "Records" in caught.value.hint
+    path.write_text('{"Records": [1, {"type": "A"}]}')
+    with pytest.raises(cerlab.BadData, match=r"CER0734.*row 1"):
+        Stream.read(path, records="Records")
+    aside = tmp_path / "aside"
+    assert len(Stream.read(path, records="Records", quarantine=aside)) == 1
+    assert json.loads(aside.read_text())["row"] == "1"
+    for name in ("e.csv", "e.parquet"):
+        other = tmp_path / name
+        if name == "e.csv":
+            other.write_text("type\nA\n")
+        else:
+            written(other, ROWS)
+        with pytest.raises(cerlab.UsageError, match="CER0837"):
+            Stream.read(other, records="Records")
+
+
+def test_a_pipe_reads_paths_and_records(tmp_path: Path) -> None:
+    lines = "".join(json.dumps(row) + "\n" for row in ROWS)
+    for text, options in ((lines, []), (json.dumps({"R": ROWS}, indent=1), ["--records", "R"])):
+        argv = ["run", "A : B FILTER A[user.id = 3]", "-", "--columns", "B.user.id", *options]
+        done = subprocess.run(
+            [sys.executable, "-m", "cerlab", *argv], input=text, capture_output=True, text=True
+        )
+        assert json.loads(done.stdout) == {"start": 0, "end": 1, "B.user.id": 4}, done.stderr

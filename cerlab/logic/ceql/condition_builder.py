@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -22,6 +23,7 @@ from cerlab.errors import (
 from cerlab.logic.ceql.hints_from_other_languages import call_hint
 from cerlab.logic.parsing import Rule, place_at, value
 from cerlab.model.event import UNITS, Duration, Timestamp, is_in_calendar, moment_of_text
+from cerlab.model.paths import fields_of, path_name
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import SetOf, user_predicates
@@ -30,6 +32,9 @@ from cerlab.predicates.truth import kind_of, search
 
 MAX_DEPTH = 200
 """The deepest tree of operators that is read; a chain of n operators is n deep."""
+
+_PATH = re.compile(r"(?:[A-Za-z_]\w*|`(?:[^`]|``)+`)[^\w.=<>]*\.")
+"""The first name of a path, and its dot."""
 
 T = TypeVar("T")
 
@@ -120,6 +125,8 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         self.text = text
         self.spans: dict[int, Span] = {}
         self.nodes: list[object] = []
+        self.bracket_paths: list[tuple[str, int]] = []
+        """The first name of each path in brackets, and where its dot stands in the text."""
         self._depths: dict[int, int] = {}
 
     def place(self, meta: Meta) -> SourcePlace:
@@ -154,7 +161,8 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
             return str(word[1:-1].replace("``", "`"))
         return str(word)
 
-    names = labels = label_of_stream = value(lambda *names: names)
+    names = paths = labels = label_of_stream = value(lambda *names: names)
+    path = value(lambda *fields: path_name(fields))
     label_of_all = value(lambda label: (None, label))
 
     def integer(self, meta: Meta, children: list[Token]) -> int:
@@ -255,7 +263,14 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
 
     # -- expressions and predicates ----------------------------------------------------------
 
-    attribute = node(pred.Attribute)
+    def attribute(self, meta: Meta, children: list[str]) -> pred.Attribute:
+        (name,) = children
+        fields = fields_of(name)
+        written = _PATH.match(self.text, meta.start_pos)
+        if fields is not None and written is not None:
+            self.bracket_paths.append((fields[0], written.end() - 1))
+        return self._record(meta, pred.Attribute(name))
+
     complement = node(pred.Not)
     conjunction = both = node(pred.And)
     disjunction = either = node(pred.Or)

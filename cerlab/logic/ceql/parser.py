@@ -12,7 +12,7 @@ from lark import Token, Tree, v_args
 from lark.tree import Meta
 
 from cerlab import display
-from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span, nearest
+from cerlab.errors import IllFormed, QuerySyntaxError, ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.cel.text import node_text
@@ -330,6 +330,7 @@ def parse_ceql(text: str) -> tuple[CeqlQuery, Schema | None, Source]:
     *declarations, query = tree.children
     builder = Builder(text)
     ast = build(builder, _as_tree(query))
+    _refuse_labels_in_brackets(builder, ast.formula)
     schema = schema_of([_as_tree(each) for each in declarations], text) if declarations else None
     return ast, schema, Source(text, builder.spans, tuple(builder.nodes), is_query=True)
 
@@ -338,7 +339,26 @@ def parse_cel(text: str) -> tuple[Formula, Source]:
     """Read a formula; raises as `parse_ceql`."""
     builder = Builder(text)
     formula = build(builder, _parse(text, "formula"))
+    _refuse_labels_in_brackets(builder, formula)
     return formula, Source(text, builder.spans, tuple(builder.nodes))
+
+
+def _refuse_labels_in_brackets(builder: Builder, formula: Formula) -> None:
+    """Raise `QuerySyntaxError` for a path in brackets that begins with a label of the formula.
+
+    ``b[b.price > a.price]`` compares labels, as others write it, and reads no field of a column.
+    """
+    if not builder.bracket_paths:
+        return
+    parts = list(cel.subformulas(formula))
+    labels = {psi.label for psi in parts if isinstance(psi, cel.As)}
+    labels |= {psi.type for psi in parts if isinstance(psi, cel.Atom)}
+    for name, at in builder.bracket_paths:
+        if name in labels:
+            hint = _hint(builder.text, at, ())
+            hint = hint or f"{name} is a label; write back-quotes around a path that begins with it"
+            place = place_at(builder.text, at, 1)
+            raise QuerySyntaxError("CER0101", "unexpected '.'", place=place, expected=(), hint=hint)
 
 
 def parse_schema(text: str) -> Schema:
