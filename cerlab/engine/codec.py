@@ -53,7 +53,8 @@ from cerlab.engine.reference.totals import Greatest
 from cerlab.engine.state_checks import expect, is_value, is_whole, reading_state
 from cerlab.errors import BadData, UsageError
 from cerlab.model.documents import unicode
-from cerlab.model.event import Duration, Event, Timestamp
+from cerlab.model.event import Duration, Event, PartlyReadable, Timestamp
+from cerlab.model.paths import has_repeated_key, with_nested
 from cerlab.model.stream import TimeAxis, time_axis
 
 if TYPE_CHECKING:
@@ -284,17 +285,37 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def event_to_values(event: Event) -> list[Any]:
-    """Return an event as values of a state."""
-    return [event.type, event.stream, [*event.attributes.items()]]
+    """Return an event as values of a state; nested values are a text of JSON.
+
+    Raises `BadData` for nested values that are not of JSON.
+    """
+    attributes = event.attributes
+    if not isinstance(attributes, PartlyReadable):
+        return [event.type, event.stream, [*attributes.items()]]
+    nested = {name: attributes.paths.whole(name) for name in attributes.errors}
+    try:
+        if has_repeated_key(nested):
+            raise TypeError
+        text = json.dumps(nested, ensure_ascii=False)
+    except TypeError:
+        raise next(iter(attributes.errors.values())) from None
+    return [event.type, event.stream, [*attributes.readable.items()], text]
 
 
-def event_from_values(kind: Any, stream: Any, attributes: Any) -> Event:
+def event_from_values(kind: Any, stream: Any, attributes: Any, nested: Any = None) -> Event:
     """Return the event of values; raises `BadData` and others for damaged ones."""
     expect(isinstance(kind, str) and isinstance(stream, str | None), "an event")
     pairs = dict(attributes)
     expect(all(isinstance(name, str) for name in pairs), "an attribute")
     expect(all(map(is_value, pairs.values())), "a value")
-    return Event(kind, pairs, stream)
+    event = Event(kind, pairs, stream)
+    if nested is None:
+        return event
+    expect(isinstance(nested, str), "nested values")
+    objects = json.loads(nested)
+    expect(isinstance(objects, dict), "nested values")
+    expect(all(isinstance(value, dict | list) for value in objects.values()), "nested values")
+    return with_nested(event, objects)
 
 
 # -- time --------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -48,7 +47,6 @@ from cerlab.model.columns import (
 from cerlab.model.event import (
     Duration,
     Event,
-    PartlyReadable,
     Schema,
     Timestamp,
     TypeColumn,
@@ -62,8 +60,8 @@ from cerlab.model.paths import (
     RepeatedKey,
     field_value,
     fields_of,
-    nested_column,
     path_name,
+    with_nested,
 )
 
 _SPACE = " \t\r\n"
@@ -108,7 +106,8 @@ class Reader:
             pa.types.is_nested(kinds.get(name)) for name in ("type", "stream") if name in kinds
         ):
             raise Refused
-        columns, missing = {}, {}
+        columns: dict[str, Any] = {}
+        missing: dict[str, Any] = {}
         for name, column in zip(names, table.columns, strict=True):
             key = table.column_names[names.index(name)]
             array = one_array(column)
@@ -116,7 +115,11 @@ class Reader:
                 missing[name] = _missing(array, key, cells)
                 if key in self._texts and missing[name].all():
                     continue
-            columns[name] = array if key in keys else _column(array, key, cells)
+            if pa.types.is_nested(array.type):
+                place = self._reading.place(None, name)
+                columns[name] = _JsonNested(array, key, cells, place)
+            else:
+                columns[name] = array if key in keys else _column(array, key, cells)
         columns["type"] = _types(columns.get("type"), type_of_all(type_name), lines)
         stream = columns.get("stream")
         if stream is not None and not (_is_text(stream) or pa.types.is_null(stream.type)):
@@ -200,13 +203,22 @@ class _Lines:
 class _JsonNested(Nested):
     """A nested column of lines; values that pyarrow may have changed are read from the lines."""
 
-    def __init__(self, column: Any, key: str, lines: _Lines, start: int = 0) -> None:
+    def __init__(
+        self, column: Any, key: str, lines: _Lines, place: DataPlace, start: int = 0
+    ) -> None:
         super().__init__(column)
-        self._key, self._lines, self._start = key, lines, start
+        self._key, self._lines, self._place, self._start = key, lines, place, start
 
     def __getitem__(self, index: Any) -> Any:
         start, _, _ = index.indices(len(self))
-        return _JsonNested(self.column[index], self._key, self._lines, self._start + start)
+        start += self._start
+        return _JsonNested(self.column[index], self._key, self._lines, self._place, start)
+
+    def error(self, name: str) -> BadData:
+        """Return the error that a query reads the column itself."""
+        error = super().error(name)
+        error.place = self._place
+        return error
 
     def objects(self) -> list[Any]:
         """Return the objects and lists as the lines have them."""
@@ -217,7 +229,7 @@ class _JsonNested(Nested):
     def _kind(self) -> str:
         from pyarrow import types
 
-        return _KINDS[types.is_struct(self.column.type)]
+        return "objects" if types.is_struct(self.column.type) else "lists"
 
     def _path(self, fields: Fields, name: str) -> Column:
         import numpy as np
@@ -262,8 +274,6 @@ def _column(array: Any, key: str, lines: _Lines) -> Any:
         return encode_text(array)
     if types.is_null(kind) or types.is_boolean(kind) or types.is_int64(kind):
         return array
-    if types.is_nested(kind):
-        return _JsonNested(array, key, lines)
     if not types.is_float64(kind):
         raise Refused
     numbers = numbers_of(array)
@@ -561,17 +571,7 @@ def _of_object(read: dict[str, Any], place: Callable[[str], DataPlace]) -> Event
     if not nested:
         return event_from_dict(read)
     event = event_from_dict({name: None if name in nested else v for name, v in read.items()})
-    errors = {}
-    for name, value in nested.items():
-        field = next(iter(value), None) if isinstance(value, dict) else None
-        errors[name] = nested_column(name, _KINDS[isinstance(value, dict)], field)
-        errors[name].place = place(name)
-    names = [name for name in read if name not in own]
-    values = {name: value for name, value in event.attributes.items() if name not in nested}
-    return replace(event, attributes=PartlyReadable(names, values, errors, ObjectPaths(nested)))
-
-
-_KINDS = {True: "objects", False: "lists"}
+    return with_nested(event, nested, place)
 
 
 class _NdjsonReader:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -181,6 +182,28 @@ class ObjectPaths:
     def whole(self, name: str) -> Any:
         """Return the object or list of a column."""
         return self._values[name]
+
+
+def with_nested(
+    event: Event, nested: Mapping[str, Any], place: Callable[[str], DataPlace] | None = None
+) -> Event:
+    """Return an event with objects and lists of JSON; it has NULL under their names, or nothing."""
+    values = {name: value for name, value in event.attributes.items() if name not in nested}
+    errors = {}
+    for name, value in nested.items():
+        field = next(iter(value), None) if isinstance(value, dict) else None
+        kind = "objects" if isinstance(value, dict) else "lists"
+        errors[name] = nested_column(name, kind, field)
+        if place is not None:
+            errors[name].place = place(name)
+    names = list(dict.fromkeys((*event.attributes, *nested)))
+    return replace(event, attributes=PartlyReadable(names, values, errors, ObjectPaths(nested)))
+
+
+def has_repeated_key(value: Any) -> bool:
+    """Return whether an object in a value of JSON has a key that stands twice."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return isinstance(value, RepeatedKey) or any(map(has_repeated_key, inside))
 
 
 def with_objects(event: Event) -> Mapping[str, Any]:

@@ -317,3 +317,43 @@ def test_a_pipe_reads_paths_and_records(tmp_path: Path) -> None:
             [sys.executable, "-m", "cerlab", *argv], input=text, capture_output=True, text=True
         )
         assert json.loads(done.stdout) == {"start": 0, "end": 1, "B.user.id": 4}, done.stderr
+
+
+@pytest.mark.parametrize("query", ["A ; B FILTER B[user.id = 3]", "(A+ ; B) FILTER A[n < 3]"])
+def test_sessions_keep_nested_values_in_their_state(query: str, tmp_path: Path) -> None:
+    events = Stream.read(written(tmp_path / "e.ndjson", ROWS))
+    parsed = cerlab.parse_query(f"SELECT * WHERE {query}")
+    expected = parsed.run(events).table(["B.user.id"]).to_pylist()
+    assert expected
+    for parts in ([events[:1], events[1:]], [events[:3], events[3:]], [[e] for e in events]):
+        state, rows = None, list[Any]()
+        for part in parts:
+            session = parsed.tabulating(["B.user.id"], state=state)
+            rows += session.push(part).to_pylist()
+            state = session.state()
+        assert rows == expected
+
+
+def test_a_repeated_key_inside_is_refused_when_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "e.ndjson"
+    path.write_text('{"type": "A", "v": {"a": 1, "a": 2, "b": 3}, "n": 1}\n')
+    assert cerlab.count("A FILTER A[n = 1 AND v.b = 3]", path) == 1
+    with pytest.raises(cerlab.BadData, match=r"CER0732: 'v\.a' stands twice"):
+        cerlab.count("A FILTER A[v.a = 1]", path)
+
+
+def test_a_path_in_brackets_does_not_begin_with_a_label() -> None:
+    with pytest.raises(cerlab.QuerySyntaxError) as caught:
+        cerlab.parse_query("SELECT * WHERE A ; B FILTER B[price > A.price]")
+    assert "write FILTER B.price > A.price" in caught.value.hint
+    cerlab.parse_query("SELECT * WHERE A ; B FILTER B[price > `A.price`]")
+
+
+def test_a_key_inside_an_object_is_not_that_of_the_row(tmp_path: Path) -> None:
+    """Numbers are integers, and keys are there or missing, by the row's own keys."""
+    lines = ['{"type": "A", "v": 3.0, "o": {"v": 3}}', '{"type": "A", "o": {"v": null}}']
+    path = tmp_path / "e.ndjson"
+    path.write_text("".join(f"{line}\n" for line in lines) * 1_000)
+    events = Stream.read(path)
+    assert repr(events[0].attributes["v"]) == "3.0"
+    assert list(events[1].attributes) == ["o"]

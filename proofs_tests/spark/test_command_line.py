@@ -124,7 +124,7 @@ def test_a_schema_says_what_text_is(
     ("name", "text", "message"),
     [
         ("e.ndjson", '{"type":"A","v":1,"n":1}\n{"type":"B","v":"one","n":2}\n', "CER0784"),
-        ("e.ndjson", '{"type":"A","v":{"w":1},"n":1}\n', "CER0703.*row 1"),
+        ("e.ndjson", '{"type":"A","v":{"w":1},"n":1}\n', "CER0741.*column 'v'"),
         ("e.ndjson", "[1]\n", "CER0734"),
         ("e.csv", "kind,n\nA,1\n", "CER0736"),
         ("e.csv", "type,t,n\nA,2,1\nB,1,2\n", "CER0714.*position 2"),
