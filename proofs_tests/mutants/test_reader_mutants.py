@@ -10,6 +10,8 @@ import pytest
 
 from cerlab import BadData, Stream
 from cerlab.io import batches, column_types, ndjson, text_reader
+from cerlab.io.nested import Nested, NestedColumns
+from cerlab.model.columns import values_of
 from proofs_tests.io.test_column_types import CASES, Case, check, csv_lines
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
@@ -169,6 +171,77 @@ MUTANTS += [
         (text_reader, "_line_count", lines_from_the_first),
         (text_reader, "_line_count", one_too_many),
         (ndjson, "_column", rounded),
+    ]
+]
+
+
+class Inside(NamedTuple):
+    """A text of events with nested values, and what a path reads in each of them."""
+
+    lines: list[str]
+    path: str
+    values: list[Any]
+
+
+INSIDE = [
+    Inside(['{"type":"A","v":{"w":1}}', '{"type":"A","v":{"w":2}}'], "v.w", [1, 2]),
+    Inside(['{"type":"A","v":{"w":"x"}}', '{"type":"A","v":null}'], "v.w", ["x", None]),
+    Inside(['{"type":"A","v":{"w":1}}', '{"type":"A","v":{"w":2.5}}'], "v.w", [1, 2.5]),
+    Inside(
+        ['{"type":"A","v":{"w":9007199254740993}}', '{"type":"A","v":{"w":0.5}}'],
+        "v.w",
+        [2**53 + 1, 0.5],
+    ),
+    Inside(['{"type":"A","v":{"w":"2020-01-02"}}'], "v.w", ["2020-01-02"]),
+    Inside(['{"type":"A","v":{"w":{"u":1}}}', '{"type":"A","v":{"w":{}}}'], "v.w.u", [1, None]),
+    Inside(['{"type":"A","v":{"w":{"u":1}}}'], "v.w", [None]),
+    Inside(['{"type":"A","v":{"w.u":1}}', '{"type":"A","v":{"w":{"u":2}}}'], "v.`w.u`", [1, None]),
+    Inside(['{"type":"A","v":{"w":1},"v.w":2}', '{"type":"A","v":{"w":3}}'], "v.w", [2, 3]),
+    Inside(
+        ['{"type":"A","v":3.0,"o":{"v":3}}', '{"type":"A","v":2.5,"o":{"v":1}}'], "v", [3.0, 2.5]
+    ),
+]
+
+
+def is_read_inside(case: Inside) -> bool:
+    """The events and the columns have the values."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "e.ndjson"
+        path.write_text("\n".join(case.lines) + "\n")
+        events = Stream.read(path)
+        column = values_of(events.columns.get(case.path, [None] * len(events)), case.path)
+        for values in (column, [event.attributes.get(case.path) for event in events]):
+            assert [(type(v), v) for v in values] == [(type(v), v) for v in case.values]
+    return True
+
+
+@pytest.mark.parametrize("case", INSIDE, ids=lambda case: " ".join(case.lines)[:40])
+def test_each_path_reads_its_field(case: Inside) -> None:
+    assert is_read_inside(case)
+
+
+def no_lines(lines: Any, data: bytes, *, has_nested: bool) -> None:
+    """The first text of a key in a line is that of the row, also inside an object."""
+    _LINES(lines, data, has_nested=False)
+
+
+_LINES = ndjson._Lines.__init__
+
+
+def short_paths(columns: Any, name: str) -> bool:
+    """A path has two fields at most."""
+    return name.count(".") < 2 and _HAS_PATH(columns, name)
+
+
+_HAS_PATH = NestedColumns.has_path
+
+
+MUTANTS += [
+    mutant(on_rows(is_read_inside, INSIDE), owner, name, wrong)
+    for owner, name, wrong in [
+        (ndjson._JsonNested, "_path", Nested._path),
+        (ndjson._Lines, "__init__", no_lines),
+        (NestedColumns, "has_path", short_paths),
     ]
 ]
 
