@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cerlab.errors import BadData, DataPlace, nearest
+from cerlab.model.paths import path_name
 
 _ZIP = "unpack it first, for example with unzip; gzip and zstd are read as they are"
 _WORKBOOK = "save it as CSV, or read it by pandas.read_excel and give cerlab the frame"
@@ -97,6 +98,27 @@ def hint_of_records(path: str) -> str:
     """Return what to do about an object around the list of events at a path."""
     shown = f"'{path}'" if re.search(r"[^\w.]", path) else path
     return f"use --records {shown} (records='{path}'), if the rows are in this list"
+
+
+def lists_in(value: Any, depth: int = 4) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of lists of objects in an object, the outermost first; up to four fields."""
+    if not isinstance(value, dict) or not depth:
+        return
+    inside = []
+    for name, each in value.items():
+        if isinstance(each, list) and each and all(isinstance(x, dict) for x in each):
+            yield (name,)
+            inside.append((name, each[0]))
+        elif isinstance(each, dict):
+            inside.append((name, each))
+    for name, each in inside:
+        yield from ((name, *fields) for fields in lists_in(each, depth - 1))
+
+
+def hint_of_lists(value: Any) -> str:
+    """Return what to do about an object around a list of events; nothing for another object."""
+    path = next(lists_in(value), None)
+    return "" if path is None else hint_of_records(path_name(path))
 
 
 def hint_of_object(row: Mapping[Any, Any]) -> str:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
-from cerlab.errors import BadData, DataPlace, nearest
+from cerlab.errors import BadData, DataPlace
 from cerlab.io.answers import row_text
 from cerlab.io.conversion import (
     RowReading,
@@ -20,7 +20,7 @@ from cerlab.io.conversion import (
     too_large,
     twice,
 )
-from cerlab.io.foreign_files import hint_of_json, hint_of_object, hint_of_records
+from cerlab.io.foreign_files import hint_of_json, hint_of_lists, hint_of_object
 from cerlab.io.formats import Format, Head, register
 from cerlab.io.nested import Nested
 from cerlab.io.parts import (
@@ -59,13 +59,8 @@ from cerlab.model.paths import (
     ObjectPaths,
     RepeatedKey,
     field_value,
-    fields_of,
-    path_name,
     with_nested,
 )
-
-_SPACE = " \t\r\n"
-
 
 if TYPE_CHECKING:
     from cerlab.io.column_types import ColumnTypes
@@ -177,7 +172,7 @@ class _Lines:
         """Yield the value of a key in some lines, None where there is none, as Python reads it."""
         for row in rows:
             start = self._ends[row - 1] if row else 0
-            yield _objects(self._data[start : self._ends[row]]).get(key)
+            yield read_json(self._data[start : self._ends[row]]).get(key)
 
     def match(self, key: str, value: str, rows: Any) -> Any:
         """Return which of some rows, int64, have a value of a pattern under a key, bool."""
@@ -195,7 +190,7 @@ class _Lines:
             for n in np.flatnonzero(found).tolist():
                 row = int(rows[n])
                 start = self._ends[row - 1] if row else 0
-                own = _objects(self._data[start : self._ends[row]])
+                own = read_json(self._data[start : self._ends[row]])
                 found[n] = key in own and inside.fullmatch(json.dumps(own[key])) is not None
         return found
 
@@ -343,150 +338,10 @@ def read_lines(lines: Iterable[str], reading: RowReading, *, before: int = 0) ->
             reading.reject(line, error)
 
 
-def begins_array(line: str) -> bool:
-    """Whether a text with this first line is one array of objects, not objects by line."""
-    return line.lstrip("\ufeff \t").startswith("[")
-
-
-def read_array(text: str, reading: RowReading) -> Iterator[Event]:
-    """Yield the events of a JSON array of objects; rows count its elements.
-
-    Raises `BadData` as `read_lines`, also for an array that is cut short.
-    """
-    decoder, at, row = json.JSONDecoder(), text.index("[") + 1, 0
-    at = _next(text, at)
-    while text[at : at + 1] != "]":
-        try:
-            end = decoder.raw_decode(text, at)[1]
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise _no_array(str(error), reading, row + 1) from None
-        except ValueError:  # Python reads integers of some thousands of digits only
-            raise too_large("an integer", reading.place(row + 1)) from None
-        line = text[at:end].replace("\n", " ")
-        yield from read_lines([line], reading, before=row)
-        at, row = _next(text, end), row + 1
-        if text[at : at + 1] == ",":
-            at = _next(text, at + 1)
-            if text[at : at + 1] != "]":
-                continue
-        elif text[at : at + 1] == "]":
-            continue
-        raise _no_array(f"expected a comma or ] at character {at}", reading, row)
-    if text[at + 1 :].strip():
-        raise _no_array(f"more text after the array, at character {at + 1}", reading, row)
-
-
-def read_records(text: str, reading: RowReading) -> Iterator[Event]:
-    """Yield the events of the lists at the path `reading.records` inside the objects of a text.
-
-    A list on the way is read through. Rows count the elements. Raises `BadData` as `read_lines`,
-    and for a text without such a list.
-    """
-    path = reading.records or ""
-    fields = fields_of(path) or (path,)
-    row, at, found = 0, _next(text.lstrip("\ufeff"), 0), False
-    text = text.lstrip("\ufeff")
-    keys: dict[str, None] = {}
-    while at < len(text):
-        try:
-            value, at = _DECODER.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise BadData(
-                "CER0733",
-                f"this is not JSON: {error}",
-                place=reading.place(row + 1),
-                hint="--records (records=) reads one object, or objects one after the other",
-            ) from None
-        except ValueError:  # Python reads integers of some thousands of digits only
-            raise too_large("an integer", reading.place(row + 1)) from None
-        at = _next(text, at)
-        keys.update(dict.fromkeys(map(path_name, lists_in(value))))
-        own = (path,) if isinstance(value, dict) and path in value else fields
-        for elements in _lists_at(value, own):
-            found = True
-            for element in elements:
-                row += 1
-                line = json.dumps(element, ensure_ascii=False)
-                try:
-                    reading.check(line, row)
-                    event = _event_of(element, line, reading, row)
-                    yield conform_event(event, reading, row)
-                except BadData as error:
-                    reading.reject(line, error)
-    if not found:
-        hint = nearest(path, keys) if keys else "no object here holds a list of objects"
-        message = f"there is no list '{path}' of records"
-        raise BadData("CER0734", message, place=reading.place(), hint=hint)
-
-
-def _lists_at(value: Any, fields: Fields) -> Iterator[list[Any]]:
-    """Yield the lists at the end of a path in a value of JSON, through lists on the way."""
-    if isinstance(value, list):
-        if not fields:
-            yield value
-        for each in value if fields else ():
-            yield from _lists_at(each, fields)
-    elif isinstance(value, dict) and fields and fields[0] in value:
-        yield from _lists_at(value[fields[0]], fields[1:])
-
-
-def lists_in(value: Any, depth: int = 4) -> Iterator[Fields]:
-    """Yield the paths of lists of objects in an object, the outermost first; up to four fields."""
-    if not isinstance(value, dict) or not depth:
-        return
-    inside = []
-    for name, each in value.items():
-        if isinstance(each, list) and each and all(isinstance(x, dict) for x in each):
-            yield (name,)
-            inside.append((name, each[0]))
-        elif isinstance(each, dict):
-            inside.append((name, each))
-    for name, each in inside:
-        yield from ((name, *fields) for fields in lists_in(each, depth - 1))
-
-
-def _hint_of_lists(value: Any) -> str:
-    """Return what to do about an object around a list of events; nothing for another object."""
-    path = next(lists_in(value), None)
-    return "" if path is None else hint_of_records(path_name(path))
-
-
-def begins_object_of_lines(line: str) -> bool:
-    """Return whether a text with this first line is perhaps one object over several lines."""
-    return line.lstrip("\ufeff \t").startswith("{") and not line.rstrip().endswith("}")
-
-
-def refuse_one_object(text: str, reading: RowReading) -> None:
-    """Raise `BadData` for a text that is one object with lists of records, with the option."""
-    try:
-        value = _objects(text.lstrip("\ufeff"))
-    except (ValueError, RecursionError):
-        return
-    if hint := _hint_of_lists(value):
-        message = "this is one object of JSON over several lines, not an object a line"
-        raise BadData("CER0733", message, place=reading.place(1), hint=hint)
-
-
-def _no_array(reason: str, reading: RowReading, row: int) -> BadData:
-    return BadData(
-        "CER0733",
-        f"this is not JSON: {reason}",
-        place=reading.place(row),
-        hint="an array of objects ends with ], and has a comma between two of them",
-    )
-
-
-def _next(text: str, at: int) -> int:
-    """Return the index of the next character other than a space."""
-    while text[at : at + 1] and text[at] in _SPACE:
-        at += 1
-    return at
-
-
 def _event(line: str, reading: RowReading, row: int) -> Event:
     """Return the event of a line; raises `BadData` with its place."""
     try:
-        read = _objects(line)
+        read = read_json(line)
     except (json.JSONDecodeError, RecursionError) as error:
         where = f", column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         raise BadData(
@@ -497,10 +352,10 @@ def _event(line: str, reading: RowReading, row: int) -> Event:
         ) from None
     except ValueError:  # Python reads integers of some thousands of digits only
         raise too_large("an integer", reading.place(row)) from None
-    return _event_of(read, line, reading, row)
+    return event_of(read, line, reading, row)
 
 
-def _event_of(read: Any, line: str, reading: RowReading, row: int) -> Event:
+def event_of(read: Any, line: str, reading: RowReading, row: int) -> Event:
     """Return the event of a value of JSON, of which `line` is the text; raises as `_event`."""
     type_name = reading.type_name
     if not isinstance(read, dict):
@@ -527,7 +382,7 @@ def _event_of(read: Any, line: str, reading: RowReading, row: int) -> Event:
                 read[type_name] = ObjectPaths(read)(type_name)
         if type_name not in read:
             error = no_type_column(type_name, read, reading.place(row))
-            error.hint = _hint_of_lists(read) or error.hint
+            error.hint = hint_of_lists(read) or error.hint
             raise error
         names = type_name.renamed(read)
         if names.count("type") > 1:
@@ -540,7 +395,7 @@ def _event_of(read: Any, line: str, reading: RowReading, row: int) -> Event:
     except BadData as error:
         error.place = reading.place(row, error.column)
         if error.code == "CER0701" and "type" not in read:
-            error.hint = _hint_of_lists(read) or hint_of_object(read)
+            error.hint = hint_of_lists(read) or hint_of_object(read)
         raise
 
 
@@ -555,10 +410,10 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return marked
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 
-def _objects(text: str | bytes) -> Any:
+def read_json(text: str | bytes) -> Any:
     """Return the value that a text of JSON is, an object with a key twice as a `RepeatedKey`."""
 
     return json.loads(text, object_pairs_hook=_object)

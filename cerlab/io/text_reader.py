@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from cerlab.budget import poll
 from cerlab.errors import BadData, UsageError
-from cerlab.io import core_text, delimited, ndjson
+from cerlab.io import core_text, delimited, json_lists, ndjson
 from cerlab.io.conversion import RowReading, check_text, typed_cells
 from cerlab.io.declared import declared_rows
 from cerlab.io.foreign_files import check_binary, check_xml
@@ -149,19 +149,19 @@ def text_parts(
     kind = kind or looks_like(next(_lines(data, before, reading)) if first is None else first)
     if reading.records is not None and kind != "ndjson":
         raise no_records(reading.file)
-    is_array = kind == "ndjson" and first is not None and ndjson.begins_array(first)
+    is_array = kind == "ndjson" and first is not None and json_lists.begins_array(first)
     if is_array or reading.records is not None:
         while (more := next_block()) is not None:
             data += more
         text = "".join(_lines(data, before, reading))
-        read = ndjson.read_array if reading.records is None else ndjson.read_records
+        read = json_lists.read_array if reading.records is None else json_lists.read_records
         yield from batched(read(text, reading), LINES)
         return
-    if kind == "ndjson" and first is not None and ndjson.begins_object_of_lines(first):
+    if kind == "ndjson" and first is not None and json_lists.begins_object_of_lines(first):
         # one object over several lines is an error, whose hint depends on all of it
         while len(data) < LONGEST and (more := next_block()) is not None:
             data += more
-        ndjson.refuse_one_object("".join(_lines(data, before, reading)), reading)
+        json_lists.refuse_one_object("".join(_lines(data, before, reading)), reading)
         blocks.put_back(data)
         data = next_block() or b""
     if kind not in FORMATS or (open_text := FORMATS[kind].reader) is None:
@@ -207,7 +207,7 @@ def plain_events(data: bytes, kind: str, reading: RowReading) -> list[Event]:
     """
     lines = [*_lines(data.removeprefix(_MARK), 0, reading)]
     if kind == "ndjson" and reading.records is not None:
-        return [*ndjson.read_records("".join(lines), reading)]
+        return [*json_lists.read_records("".join(lines), reading)]
     if kind == "ndjson":
         return [*ndjson.read_lines(lines, reading)]
     if kind == "core":
