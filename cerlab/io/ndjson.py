@@ -67,6 +67,23 @@ if TYPE_CHECKING:
     from cerlab.model.stream import Stream
 
 
+_DEPTH = 500
+"""A line with more brackets is read by Python: pyarrow's parser recurses, and 30,000 levels of
+objects or lists end the process; Python refuses about 1,000."""
+
+
+def _may_be_deep(data: bytes) -> bool:
+    """Return whether a line opens more than `_DEPTH` objects and lists, perhaps in one another."""
+    if data.count(b"{") + data.count(b"[") <= _DEPTH:
+        return False
+    import numpy as np
+
+    characters = np.frombuffer(data, np.uint8)
+    opening = np.flatnonzero((characters == ord("{")) | (characters == ord("[")))
+    before = np.searchsorted(opening, np.append(line_ends(data), len(data)))
+    return bool(np.diff(before, prepend=0).max() > _DEPTH)
+
+
 class Reader:
     """Blocks of lines by pyarrow, which takes the texts of some columns for moments."""
 
@@ -83,7 +100,7 @@ class Reader:
         """
         import pyarrow as pa
 
-        if not is_utf_8(data):  # pyarrow does not look
+        if not is_utf_8(data) or _may_be_deep(data):  # pyarrow does not look
             raise Refused
         data = data.replace(b"\r\n", b"\n") if b"\r" in data else data
         data = data.rstrip() + b"\n"

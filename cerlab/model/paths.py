@@ -202,8 +202,15 @@ def with_nested(
 
 def has_repeated_key(value: Any) -> bool:
     """Return whether an object in a value of JSON has a key that stands twice."""
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return isinstance(value, RepeatedKey) or any(map(has_repeated_key, inside))
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, RepeatedKey):
+            return True
+        pending += (
+            each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+        )
+    return False
 
 
 def with_objects(event: Event) -> Mapping[str, Any]:

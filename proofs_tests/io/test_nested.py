@@ -357,3 +357,19 @@ def test_a_key_inside_an_object_is_not_that_of_the_row(tmp_path: Path) -> None:
     events = Stream.read(path)
     assert repr(events[0].attributes["v"]) == "3.0"
     assert list(events[1].attributes) == ["o"]
+
+
+@pytest.mark.parametrize("brackets", [("[", "]"), ('{"a": ', "}")])
+@pytest.mark.parametrize("depth", [100, 600, 30_000])
+def test_deep_values_are_read_or_refused(
+    depth: int, brackets: tuple[str, str], tmp_path: Path
+) -> None:
+    """Deep values end the process where a parser recurses without a bound."""
+    path = tmp_path / "e.ndjson"
+    opening, closing = brackets
+    path.write_text(f'{{"type": "A", "v": {opening * depth}1{closing * depth}}}\n' * 2)
+    if depth > 1_000:
+        with pytest.raises(cerlab.BadData, match="CER0733"):
+            cerlab.count("A", path)
+    else:
+        assert cerlab.count("A", path) == 2
