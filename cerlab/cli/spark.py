@@ -63,13 +63,16 @@ def run(arguments: argparse.Namespace) -> int:
     query = read_query(arguments)
     _check_query(query, arguments)
     found = _inputs(arguments)
-    small = not (arguments.stream or arguments.explain) and _is_small(found)
-    short_lived, debug = small or _tasks_read(query, arguments, found), arguments.debug
+    small = 0 if arguments.stream or arguments.explain else _bytes_if_small(found)
+    short_lived, debug = small > 0 or _tasks_read(query, arguments, found), arguments.debug
     with _errors_of_spark(*found.places, arguments.output, debug=debug), ExitStack() as stack:
         started = _session(arguments.master, short_lived=short_lived, debug=debug)
         spark = stack.enter_context(started)
         stack.enter_context(_progress(spark))
-        status = (_run_stream if arguments.stream else _run_batch)(spark, query, arguments, found)
+        if arguments.stream:
+            status = _run_stream(spark, query, arguments, found)
+        else:
+            status = _run_batch(spark, query, arguments, found, small)
         if arguments.verbose:
             print(_where_time_went(spark), file=sys.stderr)
         return status
@@ -100,20 +103,22 @@ _BYTES_A_SECOND = 100e6
 """Bytes a second that the local engine reads at least."""
 
 
-def _is_small(found: Inputs) -> bool:
-    """Whether the local engine answers sooner than Spark starts, which a warning then says."""
+def _bytes_if_small(found: Inputs) -> int:
+    """Return the bytes of files that the local engine reads before Spark starts, else 0."""
     from cerlab.spark.footers import local_path
 
     files = [local_path(file.place) for file in found.files]
     local = [file for file in files if file is not None]
     size = sum(file.stat().st_size for file in local)
-    small = 0 < len(files) == len(local) and size < SMALL
-    if small:
-        seconds = 1 + size / _BYTES_A_SECOND
-        text = f"the events have {size / 1e6:,.1f} MB, which is little for Spark"
-        message = f"CER0951: {text}: cerlab run takes about {seconds:.0f} s"
-        warn(CerlabWarning(message), stacklevel=2)
-    return small
+    return size if 0 < len(files) == len(local) and size < SMALL else 0
+
+
+def _warn_of_small(size: int) -> None:
+    """Warn that the local engine answers sooner than Spark starts."""
+    seconds = 1 + size / _BYTES_A_SECOND
+    text = f"the events have {size / 1e6:,.1f} MB, which is little for Spark"
+    message = f"CER0951: {text}: cerlab run takes about {seconds:.0f} s"
+    warn(CerlabWarning(message), stacklevel=2)
 
 
 def _tasks_read(query: Pattern, arguments: argparse.Namespace, found: Inputs) -> bool:
@@ -141,8 +146,9 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace, found: Inputs) ->
 
 
 def _run_batch(
-    spark: SparkSession, query: Pattern, arguments: argparse.Namespace, found: Inputs
+    spark: SparkSession, query: Pattern, arguments: argparse.Namespace, found: Inputs, small: int
 ) -> int:
+    """Write the answers; `small` is `_bytes_if_small`, of which files that can be read are told."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -154,6 +160,8 @@ def _run_batch(
 
     column, unit = time_option(arguments)
     frame = inputs.frame_of(spark, found, query.schema)
+    if small:
+        _warn_of_small(small)
     request = request_of(
         frame,
         query,

@@ -285,7 +285,8 @@ def _refuse(last: Any, rows: Any, labels: ColumnNames) -> NoReturn:
     row, text = problem.row, problem.text
     cells = [rows.column(name).to_pylist() for name in ("time", "position")]
     if row and all(column[row - 1] == column[row] for column in cells):
-        text = f"duplicate: two rows have {labels.keys[0]} = {cells[0][row]!r} and this position"
+        time = labels.text(labels.keys[0], cells[0][row])
+        text = f"duplicate: two rows have {labels.keys[0]} = {time} and this position"
     files = rows.column(FILE) if FILE in rows.column_names else None
     file = None if files is None else files[row].as_py()
     place = DataPlace(unquote(file.removeprefix("file://"))) if file else None

@@ -18,8 +18,18 @@ class ColumnNames:
 
     keys: tuple[str, ...]
     time: str | None = None
-    moments: bool = False
-    """Whether times are moments, as integers of microseconds."""
+    units: tuple[tuple[str, int], ...] = ()
+    """The columns of moments, which are integers of that many nanoseconds."""
+
+    @property
+    def moments(self) -> bool:
+        """Whether times are moments."""
+        return any(name == self.time for name, _ in self.units)
+
+    def text(self, name: str | None, value: Any) -> str:
+        """Return a value of a column as a user reads it: an integer of a moment as that."""
+        unit = dict(self.units).get(name or "")
+        return repr(value) if unit is None or value is None else str(Timestamp(value * unit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +95,7 @@ def _checks(before: Any | None, rows: Any, labels: ColumnNames) -> Iterator[_Che
         yield _missing_time(rows, times, labels.time)
         if labels.moments:
             yield _far_time(rows, times, labels.time)
-        yield _goes_back(rows, times)
+        yield _goes_back(rows, times, labels)
 
 
 def _missing_key(rows: Any, key: str, label: str) -> _Check:
@@ -101,7 +111,7 @@ def _nameless(rows: Any) -> _Check:
     types = rows.column("type")
     nameless = mask(pc.or_(pc.is_null(types), pc.fill_null(pc.equal(types, ""), True)))
     text = "an event type is a text, not"
-    return _Check(nameless, "CER0701", lambda row: f"{text} {_cell_text(rows, 'type', row)}")
+    return _Check(nameless, "CER0701", lambda row: f"{text} {_cell(rows, 'type', row)!r}")
 
 
 def _out_of_place(before: Any | None, rows: Any, labels: ColumnNames) -> _Check:
@@ -118,8 +128,8 @@ def _out_of_place(before: Any | None, rows: Any, labels: ColumnNames) -> _Check:
         return flags if before is not None else np.concatenate(([False], flags))
 
     def place(row: int) -> str:
-        values = (_cell_text(rows, f"k{n}", row) for n in range(len(labels.keys)))
-        return ", ".join(f"{label} = {v}" for label, v in zip(labels.keys, values, strict=True))
+        values = ((name, _cell(rows, f"k{n}", row)) for n, name in enumerate(labels.keys))
+        return ", ".join(f"{name} = {labels.text(name, value)}" for name, value in values)
 
     if "position" in rows.column_names:
         not_more = beside("position", pc.less_equal)
@@ -135,7 +145,7 @@ def _missing_time(rows: Any, times: Any, label: str) -> _Check:
     missing = np.zeros(rows.num_rows, bool)
     missing[indices_in_from(rows)] = mask(pc.invert(pc.fill_null(pc.is_finite(times), False)))
     text = f"the event has no time: '{label}' is"
-    return _Check(missing, "CER0712", lambda row: f"{text} {_cell_text(rows, 'time', row)}")
+    return _Check(missing, "CER0712", lambda row: f"{text} {_cell(rows, 'time', row)!r}")
 
 
 def _far_time(rows: Any, times: Any, label: str) -> _Check:
@@ -143,7 +153,7 @@ def _far_time(rows: Any, times: Any, label: str) -> _Check:
     far[indices_in_from(rows)] = mask(are_far(times))
 
     def text(row: int) -> str:
-        moment = Timestamp(rows.column("time")[row].as_py() * MICROSECOND)
+        moment = Timestamp(_cell(rows, "time", row) * MICROSECOND)
         return far_time("the event", label, moment).message
 
     return _Check(far, "CER0740", text)
@@ -156,7 +166,7 @@ def are_far(times: Any) -> Any:
     return pc.or_(pc.less(times, -LAST_MOMENT), pc.greater(times, LAST_MOMENT))
 
 
-def _goes_back(rows: Any, times: Any) -> _Check:
+def _goes_back(rows: Any, times: Any, labels: ColumnNames) -> _Check:
     """Rows in FROM whose time is before that of the one in FROM before, in this table."""
     import pyarrow.compute as pc
 
@@ -167,14 +177,15 @@ def _goes_back(rows: Any, times: Any) -> _Check:
 
     def steps(row: int) -> str:
         at = int(np.searchsorted(in_from, row))
-        return backwards(times[at - 1].as_py(), times[at].as_py())
+        return backwards(times[at - 1].as_py(), times[at].as_py(), labels)
 
     return _Check(back, "CER0714", steps)
 
 
-def backwards(before: object, now: object) -> str:
-    """The text on a time after a later one."""
-    return f"time goes backwards: {before}, then {now}"
+def backwards(before: object, now: object, labels: ColumnNames) -> str:
+    """Return the text on a time after a later one."""
+    both = (labels.text(labels.time, time) for time in (before, now))
+    return f"time goes backwards: {', then '.join(both)}"
 
 
 def mask(column: Any) -> Any:
@@ -183,8 +194,8 @@ def mask(column: Any) -> Any:
     return whole.fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
 
 
-def _cell_text(rows: Any, name: str, row: int) -> str:
-    return repr(rows.column(name)[row].as_py())
+def _cell(rows: Any, name: str, row: int) -> Any:
+    return rows.column(name)[row].as_py()
 
 
 MICROSECOND = 1_000

@@ -17,8 +17,10 @@ from cerlab.engine.answers import AnswerBatch, batched_answers
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.engine.whole_stream import stream_evaluation
+from cerlab.errors import Unsupported
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.evaluate.physical import choose
+from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.answers import ROWS, arrow_schema, table_of_batches
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.model.columns import order_of
@@ -244,6 +246,21 @@ class GroupJob:
     attributes: tuple[str, ...]
     """Types of the columns ``a0 a1 ..``."""
     names: RowNames | None
+    until: Any = None
+    """The time before which all events of all keys are, for a query that waits."""
+
+
+def way_of(pattern: Pattern) -> Evaluator:
+    """Return the engine for a query without automaton, or with THROTTLE.
+
+    Raises `Unsupported` for a query that no machine takes.
+    """
+    try:
+        # strategies inside a formula: the compiled engine refuses them
+        return choose(pattern, "tecs" if pattern.machine_kind is None else "compiled")
+    except Unsupported as error:
+        error.hint = "cerlab.evaluate takes it on one machine, on short streams"
+        raise
 
 
 @lru_cache(maxsize=16)
@@ -289,8 +306,8 @@ def _together(rows: Any, job: GroupJob) -> Iterator[Any]:
     columns = {name: rows.column(f"a{n}") for n, name in enumerate(job.attributes)}
     stream = io.as_stream(pa.table(columns))
     stream = stream if job.time is None else stream.on_time(job.time)
-    pattern = pattern_of(job.query)
-    batches = batched_answers(choose(pattern, "compiled").answers(stream), ROWS)
+    stream, pattern = stream.up_to(job.until), pattern_of(job.query)
+    batches = batched_answers(way_of(pattern).answers(stream), ROWS)
     if job.names is None:
         yield from table_of_batches(
             _with_positions(batch, positions) for batch in batches

@@ -33,6 +33,9 @@ _NO_FILES = re.compile(
     r'No FileSystem for scheme "(\w*)"|Class org\.apache\.hadoop\.fs\.(\w+)\.\w+ not found'
 )
 
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '((?:cerlab|pyarrow|numpy|numba)\b)")
+"""A worker that unpickles a task imports these first."""
+
 _READING = re.compile(r"\[FAILED_READ_FILE\.(\w+)\] .*?while reading file (\S+?)\.?\s(.*)")
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] (.*)")
@@ -86,6 +89,10 @@ def error_of(error: BaseException, *places: str | None) -> CerlabError:
     if ours := _OURS.findall(text):
         code, message, hint = ours[-1]
         return CLASSES.get(code[3:5], BadData)(code, message.strip(), hint=hint.strip())
+    if (module := _NO_MODULE.search(text)) is not None:
+        return _lacks(module[1])
+    if "Redefining watermark is disallowed" in text:
+        return two_watermarks()
     if (scheme := _NO_FILES.search(text)) is not None:
         return _no_files(scheme[1] or scheme[2], places)
     if (reading := _READING.search(text)) is not None:
@@ -98,6 +105,24 @@ def error_of(error: BaseException, *places: str | None) -> CerlabError:
             hint="give it more: PYSPARK_SUBMIT_ARGS='--driver-memory 4g pyspark-shell'; " + _MORE,
         )
     return _of_condition(text)
+
+
+def _lacks(module: str) -> UsageError:
+    """Return the error that the Python of a worker lacks a package."""
+    return UsageError(
+        "CER0892",
+        f"a worker of Spark has no package '{module}'",
+        hint="install cerlab, as it is here, in the Python of all workers: that of PYSPARK_PYTHON",
+    )
+
+
+def two_watermarks() -> UsageError:
+    """Return the error that a stream has a watermark, and `lag` sets another one."""
+    return UsageError(
+        "CER0893",
+        "the DataFrame has a watermark, and lag= sets one: Spark takes one in a query",
+        hint="leave withWatermark out; lag= is how far keys may be behind, as its delay was",
+    )
 
 
 def _has_ended(error: BaseException, text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from cerlab.spark.footers import (
     layout,
     local_path,
     row_groups,
+    unit_of,
     warn_of_lost_columns,
 )
 from cerlab.spark.frame import WHOLE, group_of, map_batches
@@ -66,7 +68,11 @@ def file_ranges(request: Request) -> FileRanges:
 
 def _ranges(request: Request, columns: Columns, footers: RowGroups, mode: Mode) -> FileRanges:
     lie, plan, time = layout(footers, columns), request.plan, request.time
-    return ranges_in_files(lie, columns, request.labels, plan, time, mode, request.parts)
+    kinds, labels = dict(footers.kinds), request.labels
+    in_files = dict(zip((*labels.keys, labels.time), (*columns.keys, columns.time), strict=True))
+    units = ((n, unit_of(kinds[column])) for n, column in in_files.items() if n and column)
+    labels = replace(labels, units=tuple((n, unit) for n, unit in units if unit is not None))
+    return ranges_in_files(lie, columns, labels, plan, time, mode, request.parts)
 
 
 def files_below(request: Request) -> FileRanges | UnorderedFiles:

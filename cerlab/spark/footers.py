@@ -108,7 +108,7 @@ def row_groups(
         kinds = [(n, own[n].type if n in own else _kind(file, path, n)) for n in names]
         if schema is not None and kinds != schema:
             raise NoProof("the files have not the same columns")
-        schema, unit = kinds, _unit(file, columns)
+        schema, unit = kinds, unit_of(dict(kinds).get(columns.time or "")) or 1
         groups += _row_groups(file, path, columns, own)
     return RowGroups(tuple(groups), unit, tuple(schema or ()))
 
@@ -178,16 +178,14 @@ def _kind(file: Any, path: str, name: str) -> Any:
     return kind
 
 
-def _unit(file: Any, columns: Columns) -> int:
+def unit_of(kind: Any) -> int | None:
+    """Return the nanoseconds of one step of a type of moments; None for other types."""
     import pyarrow as pa
 
-    if columns.time is None:
-        return 1
-    kind = file.schema_arrow.field(columns.time).type
-    if pa.types.is_date32(kind):
+    if kind is not None and pa.types.is_date32(kind):
         return 86_400 * 10**9
-    if not pa.types.is_timestamp(kind):
-        return 1
+    if kind is None or not pa.types.is_timestamp(kind):
+        return None
     return {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
 
 
@@ -197,7 +195,9 @@ def _row_groups(
     """The row groups of a file; raises `NoProof` for one whose statistics do not tell enough."""
     metadata = file.metadata
     index = {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
-    unit = _unit(file, columns)
+    unit = 1
+    if columns.time is not None:
+        unit = unit_of(file.schema_arrow.field(columns.time).type) or 1
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if not group.num_rows:

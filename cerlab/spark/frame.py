@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.computed import cached_property
+from cerlab.engine.row_order import MICROSECOND, ColumnNames
 from cerlab.errors import BadData, UsageError, nearest
 from cerlab.evaluate.missing_names import idle_unit, warn_of
 from cerlab.model.clauses import AttributeWindow, TimeWindow
@@ -232,6 +233,13 @@ def _example(kind: str | None) -> Value:
     if kind == "boolean":
         return False
     return None if kind in (None, "void") else "text"
+
+
+def column_names(source: Source, keys: Sequence[str], time: str | None) -> ColumnNames:
+    """Return the names of the columns that order a stream; moments are integers by `_micros`."""
+    names = dict.fromkeys((*keys, *(() if time is None else (time,))))
+    moments = (name for name in names if source.kind(name) in MOMENTS)
+    return ColumnNames(tuple(keys), time, tuple((name, MICROSECOND) for name in moments))
 
 
 def _micros(source: Source, name: str) -> Column:

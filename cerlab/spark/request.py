@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
 from cerlab.engine.measures import no_sum
-from cerlab.engine.row_order import ColumnNames
+from cerlab.engine.row_order import MICROSECOND, ColumnNames
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate.aggregates import (
     PLACES,
@@ -23,11 +23,13 @@ from cerlab.evaluate.labelled import named_columns, repeatable_labels
 from cerlab.evaluate.missing_names import requirements_of
 from cerlab.evaluate.separation import warn_of_pairs
 from cerlab.io.named_columns import NamedColumn
-from cerlab.logic.ceql.syntax import partition_attributes, query_text
+from cerlab.logic.cel.syntax import waits, windows
+from cerlab.logic.ceql.syntax import partition_attributes, plan_clauses, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.event import Timestamp, Value
 from cerlab.model.stream import TimeAxis, axis_of_options
 from cerlab.spark import frame
-from cerlab.spark.evaluation import GroupJob, Job, evaluate_groups
+from cerlab.spark.evaluation import GroupJob, Job, evaluate_groups, way_of
 from cerlab.spark.frame import FLOATS, WHOLE, Source, arrow_schema, source_of
 from cerlab.spark.plan import Choice, Mode, attributes_of_job, choose_mode, time_attribute, why_not
 from cerlab.spark.task_outputs import GroupRows, RowNames, merge_parts
@@ -132,6 +134,7 @@ def request_of(
     places = None if position is None else frame.position_column(source, position)
     if places is not None:
         keys.append(places)
+    ordering = (*order_by, *(() if position is None else (position,)))
     label_of_time = None if clock is None else time_attribute(plan, time)
     return Request(
         source=source,
@@ -139,11 +142,7 @@ def request_of(
         choice=choose_mode(plan, options.get("mode")),
         time=time,
         keys=tuple(keys),
-        labels=ColumnNames(
-            (*order_by, *(() if position is None else (position,))),
-            label_of_time,
-            label_of_time is not None and source.kind(label_of_time) in frame.MOMENTS,
-        ),
+        labels=frame.column_names(source, ordering, label_of_time),
         position=places,
         from_filter=frame.from_filter(source, plan.streams),
         clock=clock,
@@ -391,23 +390,44 @@ def refuse_aggregates(pattern: Pattern) -> None:
 
 
 def runs_in_groups(pattern: Pattern) -> bool:
-    """Whether tasks evaluate a query key by key, each in memory, and not its automaton."""
-    return pattern.machine_kind == "registers" or pattern.ast.throttle is not None
+    """Return whether tasks evaluate a query key by key, each in memory, and not its automaton."""
+    return pattern.machine_kind != "automaton" or pattern.ast.throttle is not None
+
+
+_WITHOUT_PLAN = {
+    "registers": "filters that compare labels have no automaton",
+    "waits": "waits, look-backs and windows in time inside a formula have no automaton",
+    "listed": "filters on groups of events are tested on listed answers",
+    "automaton": "queries with THROTTLE have to see earlier answers of a key",
+    None: "strategies inside a formula have no automaton on intervals alone",
+}
+"""Why tasks evaluate a query key by key, by its `MachineKind`."""
 
 
 def refuse_correlated(pattern: Pattern, why: str = "they run by key, in batches") -> None:
-    """Raise `Unsupported` for a query that compares labels, or has THROTTLE."""
+    """Raise `Unsupported` for a query that `runs_in_groups`.
+
+    Of a query that no machine takes the error is that of the engine.
+    """
     if not runs_in_groups(pattern):
         return
-    no_plan = "filters that compare labels have no automaton"
-    if pattern.machine_kind != "registers":
-        no_plan = "queries with THROTTLE have to see earlier answers of a key"
+    way_of(pattern)
     raise Unsupported(
         "CER0496",
-        f"{no_plan}; on Spark {why}",
+        f"{_WITHOUT_PLAN[pattern.machine_kind]}; on Spark {why}",
         hint="cerlab.spark.match takes them with PARTITION BY and position=, "
         "cerlab.evaluate all of them",
     )
+
+
+def attributes_of_groups(
+    pattern: Pattern, plan: PlanClauses, clock: str | None, names: RowNames | None
+) -> tuple[str, ...]:
+    """Return the attributes that tasks read for a query without plan, ``type`` first."""
+    needs = requirements_of(pattern)
+    read = ["type", *needs.attributes, *plan.partition, *(["stream"] if needs.streams else ())]
+    read += [] if clock is None else [clock]
+    return tuple(dict.fromkeys((*read, *(names.attributes if names else ()))))
 
 
 def correlated_answers(
@@ -425,7 +445,7 @@ def correlated_answers(
     """
     from pyspark.sql import functions as fn
 
-    plan: PlanClauses = pattern.plan if pattern.machine_kind == "automaton" else pattern.registers
+    plan = PlanClauses(**plan_clauses(pattern.ast))
     if pattern.machine_kind == "registers" and pattern.separated is not None:
         compared = {x.attribute for C in pattern.separated.changed for x in C.attributes}
         if any(source.kind(name) in (*FLOATS, "decimal") for name in compared):
@@ -435,14 +455,15 @@ def correlated_answers(
     if position is None:
         refuse_correlated(pattern, "their positions are given, not counted")
     assert position is not None
-    for length in (plan.window, plan.throttle):
+    way_of(pattern)
+    lengths = waits(pattern.formula)
+    for length in (plan.window, plan.throttle, *windows(pattern.formula)):
         if isinstance(length, TimeWindow):
             time = time or frame.only_moment(source)
         if isinstance(length, AttributeWindow | TimeWindow):
             frame.time_column(source, length, time)
-    read = ["type", *requirements_of(pattern).attributes, *plan.partition]
-    read += [] if time is None else [time.attribute]
-    attributes = tuple(dict.fromkeys((*read, *(names.attributes if names else ()))))
+    clock = None if time is None else time.attribute
+    attributes = attributes_of_groups(pattern, plan, clock, names)
     frame.check_values(source, attributes)
     schema = "start bigint, end bigint, positions array<bigint>"
     if names is not None:
@@ -453,7 +474,8 @@ def correlated_answers(
     columns = [source.column(name).alias(f"a{n}") for n, name in enumerate(attributes)]
     place = frame.position_column(source, position).alias("position")
     text = query_text(replace(pattern.ast, streams=()))
-    job = GroupJob(text, time, attributes, names)
+    until = _last_time(source, pattern, lengths, time, from_filter) if lengths else None
+    job = GroupJob(text, time, attributes, names, until)
     rows = (
         source.frame.where(present if from_filter is None else present & from_filter)
         .select(group.alias("group"), place, *columns)
@@ -462,3 +484,31 @@ def correlated_answers(
     )
     evaluate = partial(evaluate_groups, job=job)
     return frame.map_batches(rows, evaluate, schema if names is None else types)
+
+
+def _last_time(
+    source: Source,
+    pattern: Pattern,
+    lengths: Sequence[TimeWindow | AttributeWindow],
+    time: TimeAxis | None,
+    from_filter: Column | None,
+) -> Value | None:
+    """Return the largest time of the streams in FROM, of all keys: the clock of waits.
+
+    Spark reads the column of times once for it. Raises `Unsupported` for waits on two axes.
+    """
+    from pyspark.sql import functions as fn
+
+    clocks = {x.attribute if isinstance(x, AttributeWindow) else None for x in lengths}
+    if len(clocks) > 1:
+        refuse_correlated(pattern, "they run by key, and waits on two axes have two clocks")
+    column, whole = frame.time_column(source, lengths[0], time)
+    if not whole:
+        column = fn.when(~fn.isnan(column), column)
+    rows = source.frame if from_filter is None else source.frame.where(from_filter)
+    last = rows.agg(fn.max(column).alias("last")).toArrow().column("last")[0].as_py()
+    (attribute,) = clocks
+    if attribute is None and time is not None:
+        attribute = time.attribute
+    are_moments = source.kind(attribute or "") in frame.MOMENTS
+    return Timestamp(last * MICROSECOND) if are_moments and last is not None else last

@@ -128,7 +128,7 @@ def runs_of_survey(
             message = f"the positions do not increase: {runs[-1].last[-1]}, then {row['first']}"
             raise _bad(row["first"], "CER0782", message)
         if last_time is not None and run.first_time is not None and run.first_time < last_time:
-            message = backwards(last_time, run.first_time)
+            message = backwards(last_time, run.first_time, labels)
             raise _bad(row["first_kept"] + start, "CER0714", message)
         if row["code"] is not None:
             raise _bad((row["at"] or 0) + start, row["code"], row["text"])

@@ -30,7 +30,8 @@ def survey(
         pa.Table.from_batches(packets).sort_by("run").to_batches(max_chunksize=1) if packets else []
     )
     names = ("ts", "at")[: 1 + ("k1" in columns)]
-    labels = ColumnNames(names, "t" if "time" in columns else None, moments)
+    time = "t" if "time" in columns else None
+    labels = ColumnNames(names, time, (("t", 1_000),) if moments else ())
     reports = survey_packets(runs, labels, positions=positions)
     rows = [row for batch in reports for row in batch.to_pylist()]
     return runs_of_survey(rows, labels, positions=positions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -179,24 +178,30 @@ def test_explain_says_what_waits_what_is_late_and_what_is_kept(spark: Any, tmp_p
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("SELECT * WHERE (A WAIT 5 [t]) UNLESS B PARTITION BY [k]", "WAIT 5"),
-        ("SELECT * WHERE (A ; B WITHIN 5 SECONDS) PARTITION BY [k]", "a window in time inside"),
+        ("SELECT * WHERE (A WAIT 5 [t]) UNLESS B PARTITION BY [k]", "waits"),
+        ("SELECT * WHERE (A ; B WITHIN 5 SECONDS) PARTITION BY [k]", "windows in time inside"),
     ],
 )
 def test_waits_and_windows_in_time_inside_are_refused_by_name(
     text: str, part: str, spark: Any, tmp_path: Path
 ) -> None:
-    """On streams and on whole frames; the hint names a call that takes the query."""
+    """On streams; the hint names a call of Spark that takes the query."""
     frame = arriving(spark, tmp_path)
-    batch = spark.createDataFrame([], frame.schema)
-    asked: list[Callable[[], object]] = [
-        lambda: cerlab.spark.match_stream(frame, text, position="id", lateness=LATENESS),
-        lambda: cerlab.spark.match(batch, text, position="id"),
-    ]
-    for ask in asked:
-        with pytest.raises(cerlab.Unsupported, match=f"CER0403.*{part}") as refused:
-            ask()
-        assert refused.value.hint == "cerlab.evaluate and cerlab run take it"
+    with pytest.raises(cerlab.Unsupported, match=f"CER0496.*{part}.*only batches") as refused:
+        cerlab.spark.match_stream(frame, text, position="id", lateness=LATENESS)
+    assert refused.value.hint.startswith("cerlab.spark.match takes them with PARTITION BY")
+
+
+def test_a_watermark_beside_lag_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
+    from pyspark.sql import functions as fn
+
+    frame, query = arriving(spark, tmp_path), "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]"
+    marked = frame.withColumn("seen", fn.current_timestamp()).withWatermark("seen", "5 seconds")
+    cerlab.spark.match_stream(marked, query, position="id", lateness=LATENESS)
+    with pytest.raises(cerlab.UsageError, match="CER0893"):
+        cerlab.spark.match_stream(marked, query, position="id", lateness=LATENESS, lag=90)
+    text = "StreamingQueryException: Redefining watermark is disallowed. You can set"
+    assert cerlab.spark.error_of(Exception(text)).code == "CER0893"  # over Spark Connect
 
 
 def test_a_name_that_rows_of_a_stream_have_themselves_is_refused(

@@ -178,7 +178,7 @@ def test_a_row_with_a_moment_far_away_is_a_bad_row() -> None:
         assert (
             BucketStep(job, None, arriving).bad.num_rows == 0
         )  # an integer of this size is a time
-        of_moments = replace(job, labels=replace(job.labels, moments=True))
+        of_moments = replace(job, labels=replace(job.labels, units=(("t", 1_000),)))
         if quarantine:
             bad = BucketStep(of_moments, None, arriving).bad
             assert positions_of(bad) == [2]

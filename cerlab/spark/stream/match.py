@@ -13,7 +13,7 @@ from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, refu
 from cerlab.model.event import Schema
 from cerlab.spark import inputs
 from cerlab.spark.batch import warn_about_attributes
-from cerlab.spark.failures import failures
+from cerlab.spark.failures import failures, two_watermarks
 from cerlab.spark.frame import Source, group_of
 from cerlab.spark.launch import BATCHES, BATCHES_OF_STREAMS, set_batches
 from cerlab.spark.plan import Mode, warn_of_one_task
@@ -221,6 +221,7 @@ def _rows(request: StreamRequest) -> DataFrame:
     else:
         bucket, condition = fn.lit(0).cast("bigint"), request.from_filter
     if job.tick is not None and job.lag is not None:
+        _refuse_watermark(source.frame)
         ticks = fn.floor(request.clock / fn.lit(job.tick)).cast("bigint")
         columns.append(fn.timestamp_millis(ticks).alias("watermark"))
     rows = source.frame if condition is None else source.frame.where(condition)
@@ -229,6 +230,13 @@ def _rows(request: StreamRequest) -> DataFrame:
         delay = f"{round(job.lag / job.tick)} milliseconds"
         rows = rows.withWatermark("watermark", delay).drop("watermark")
     return rows
+
+
+def _refuse_watermark(rows: DataFrame) -> None:
+    """Raise `UsageError` for rows with a watermark, which over Spark Connect Spark finds later."""
+    java = getattr(rows, "_jdf", None)
+    if java is not None and "EventTimeWatermark" in java.queryExecution().analyzed().toString():
+        raise two_watermarks()
 
 
 def _file(rows: DataFrame) -> Column:

@@ -14,7 +14,6 @@ from cerlab.engine.late_events import Length, length_in
 from cerlab.engine.reorder import Instant
 from cerlab.engine.row_order import MICROSECOND, ColumnNames
 from cerlab.errors import Unsupported, UsageError, nearest, refuse_misspelt
-from cerlab.evaluate.missing_names import requirements_of
 from cerlab.evaluate.runs import not_taken
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.clauses import AttributeWindow, TimeWindow
@@ -24,6 +23,7 @@ from cerlab.spark.batch import in_columns, of_plan
 from cerlab.spark.frame import FLOATS, MOMENTS, WHOLE, Source
 from cerlab.spark.plan import Choice, Mode, attributes_of_job, choose_mode, time_attribute, why_not
 from cerlab.spark.request import (
+    attributes_of_groups,
     check_count,
     check_partition,
     refuse_aggregates,
@@ -92,8 +92,8 @@ def stream_request_of(
     """The request of `match_stream` with the same arguments. Raises as it does."""
     pattern, with_partition = as_pattern(query), options.get("partition", False)
     refuse_aggregates(pattern)
-    if pattern.ast.throttle is not None:
-        refuse_correlated(pattern, "only batches take it")
+    if pattern.ast.throttle is not None or pattern.machine_kind not in ("automaton", "registers"):
+        refuse_correlated(pattern, "only batches take them")
     plan: PlanClauses = pattern.plan if pattern.machine_kind == "automaton" else pattern.registers
     columns = options.get("columns")
     names = row_names(pattern, sdf.columns, columns, with_partition=with_partition)
@@ -165,9 +165,7 @@ def attributes_of_stream(
     of_rows = None if names is None else names.attributes
     if isinstance(plan, Plan):
         return attributes_of_job(plan, axis, of_rows)
-    clock = time_attribute(plan, axis)
-    read = ["type", *requirements_of(pattern).attributes, *plan.partition, clock]
-    return tuple(dict.fromkeys(name for name in (*read, *(of_rows or ())) if name is not None))
+    return attributes_of_groups(pattern, plan, time_attribute(plan, axis), names)
 
 
 def refuse_runs(pattern: Pattern, *, by_key: bool) -> None:
@@ -230,7 +228,7 @@ def _clock(source: Source, plan: PlanClauses, axis: TimeAxis) -> tuple[Column, s
 
 def _labels(source: Source, axis: TimeAxis | None, position: str) -> ColumnNames:
     time = position if axis is None else axis.attribute
-    return ColumnNames((time, position), time, source.kind(time) in MOMENTS)
+    return frame.column_names(source, (time, position), time)
 
 
 def _in_kind(length: Fraction, kind: str) -> Instant:
