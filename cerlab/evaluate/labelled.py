@@ -23,11 +23,14 @@ from cerlab.errors import Unsupported
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.evaluate.separation import fast_form
 from cerlab.io.named_columns import (
+    PLACES,
     AnswerColumns,
     NamedColumn,
+    at_place,
     check_columns,
     names_label,
     read_column,
+    refuse_same,
     refuse_twice,
 )
 from cerlab.logic.cel.syntax import (
@@ -316,17 +319,18 @@ def named_columns(
     `names` are those of the attributes of events; of an `empty` stream they are not known. Raises
     as `answer_columns`.
     """
-    places, key = ("start", "end"), partition_attributes(pattern.ast)
-    refuse_twice(key, places)
+    key = partition_attributes(pattern.ast)
+    refuse_twice(key, PLACES)
     if columns is None:
         label_columns = default_columns(pattern, names)
         refuse_twice(key, [column.name for column in label_columns])
         return label_columns
     texts, labels = list(dict.fromkeys(columns)), selected_labels(pattern)
     refuse_twice([name for name in key if names_label(name, labels)], texts)
-    apart = (*places, *key)
-    label_columns = [read_column(text) for text in texts if text not in apart]
+    apart = (*PLACES, *key)
+    label_columns = [at_place(read_column(text), labels) for text in texts if text not in apart]
     check_columns(label_columns, labels, None if empty else names)
+    refuse_same([*apart, *(column.name for column in label_columns)])
     return label_columns
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -35,21 +35,29 @@ FUNCTIONS = ("first", "last", "count")
 
 _NAME = r"(?:[A-Za-z_]\w*|`(?:[^`]|``)+`)"
 _COLUMN = re.compile(
-    rf"\s*(?:(?P<f>\w+)\s*\(\s*)?(?P<x>{_NAME})\s*(?P<a>(?:\.\s*{_NAME}\s*)*)(?P<close>\))?\s*"
+    rf"\s*(?P<text>(?:(?P<f>\w+)\s*\(\s*)?(?P<x>{_NAME})\s*(?P<a>(?:\.\s*{_NAME}\s*)*)"
+    rf"(?P<close>\))?)(?:\s*\b[aA][sS]\s+(?P<as>{_NAME}))?\s*"
 )
+
+PLACES = ("start", "end")
+"""The columns of every row. ``end.ts`` is the attribute of the event there, unless a label is so
+called."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedColumn:
     """``x.attr``, ``x`` (its positions), ``first(x.attr)``, ``last(x.attr)`` or ``count(x)``.
 
-    The attribute may be a path, as in ``x.user.id``.
+    The attribute may be a path, as in ``x.user.id``. With ``AS name`` after it the column is called
+    so. `at_place` makes ``end.attr`` one without a label whose function is one of `PLACES`.
     """
 
     name: str
     label: str
     attribute: str | None = None
     function: str | None = None
+    text: str = ""
+    """The whole text, where it is not the name."""
 
 
 def read_column(text: str) -> NamedColumn:
@@ -70,7 +78,9 @@ def read_column(text: str) -> NamedColumn:
         hint = f"there are {', '.join(FUNCTIONS)}; matches.aggregate has sums over all answers"
         raise UsageError("CER0862", f"no column is made by '{match['f']}'", hint=hint)
     attribute = path_name(_fields(match["a"])) if match["a"] else None
-    return NamedColumn(text.strip(), _fields(match["x"])[0], attribute, function)
+    label, whole = _fields(match["x"])[0], text.strip()
+    named = _fields(match["as"])[0] if match["as"] else ""
+    return NamedColumn(named or whole, label, attribute, function, whole if named else "")
 
 
 def _fields(text: str) -> list[str]:
@@ -83,6 +93,15 @@ def attributes_named(texts: Iterable[str]) -> set[str]:
     """Return the attributes that some texts of columns name."""
     matches = map(_COLUMN.fullmatch, texts)
     return {path_name(_fields(match["a"])) for match in matches if match and match["a"]}
+
+
+def at_place(column: NamedColumn, labels: Collection[str]) -> NamedColumn:
+    """Return a column that reads the event at the start or end, if its text does; else itself."""
+    if column.label not in PLACES or column.label in labels or column.function:
+        return column
+    if column.attribute is None:
+        return column
+    return replace(column, label="", function=column.label)
 
 
 def names_label(text: str, labels: Collection[str]) -> bool:
@@ -104,6 +123,14 @@ def refuse_twice(key: Iterable[str], names: Collection[str]) -> None:
             )
 
 
+def refuse_same(names: Sequence[str]) -> None:
+    """Raise `UsageError` for two columns of one name."""
+    if len(set(names)) < len(names):
+        name = next(name for name in names if names.count(name) > 1)
+        message, hint = f"two columns of the rows are called '{name}'", "give another name by AS"
+        raise UsageError("CER0862", message, hint=hint)
+
+
 def check_columns(
     columns: Iterable[NamedColumn], labels: Collection[str], names: Collection[str] | None
 ) -> None:
@@ -112,7 +139,7 @@ def check_columns(
     `names` are those of attributes, None where there are no events.
     """
     for column in columns:
-        if column.label not in labels:
+        if column.label and column.label not in labels:
             raise UsageError(
                 "CER0863",
                 f"no answer has label '{column.label}', which column '{column.name}' names",
@@ -168,6 +195,10 @@ class AnswerColumns:
         shape = _one_shape(rows)
         offsets = cache(lambda each: np.arange(len(rows.offsets)) * each)
         for column in self._columns:
+            if not column.label:
+                at = start if column.function == "start" else end
+                columns[column.name] = self._values(column, at)
+                continue
             if column.label not in events:
                 events[column.label] = _label_events(rows, shape, column.label, offsets)
             columns[column.name] = self._column(column, events[column.label])

@@ -19,7 +19,15 @@ from cerlab.spark.failures import failures
 from cerlab.spark.files import answers_in_files, answers_in_packets, why_not_files
 from cerlab.spark.first_pass import FirstPass, RowRanges, first_pass
 from cerlab.spark.footers import local_path
-from cerlab.spark.frame import Source, quoted, refuse_stream, source_of
+from cerlab.spark.frame import (
+    OrderBy,
+    Source,
+    quoted,
+    refuse_stream,
+    source_of,
+    with_order,
+    with_types,
+)
 from cerlab.spark.plan import Mode, warn_of_one_task
 from cerlab.spark.ranges import FileRanges, starts_of
 from cerlab.spark.relevant_events import RelevantEvents
@@ -45,17 +53,19 @@ if TYPE_CHECKING:
 def match(
     df: DataFrame,
     query: QueryInput,
-    order_by: str | Sequence[str] = (),
+    order_by: OrderBy = (),
     position: str | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
     """The answers of a query on the events of a DataFrame, exactly those of the local engine.
 
-    The stream is the rows in the order of the columns `order_by`, numbered from 0; or in that of
+    The stream is the rows in the order of the columns `order_by` (names, nested fields as
+    ``"user.ts"``, columns of Spark as ``F.col("ts")``), numbered from 0; or in that of
     `position`, a column of integers that are then the positions of the answers. With both, the
     positions have to increase along `order_by`. Options:
 
     ``type``         the event type of all rows, where no column has it
+    ``type_column``  the column of the event types, where it is not called ``type``
     ``time, unit``   the time attribute for windows in hours, minutes or seconds
     ``mode``         ``"keys"``, ``"ranges"`` or ``"one"``; by default the first that is exact
                      (`cerlab.spark` has the table)
@@ -83,6 +93,7 @@ def match(
     """
     refuse_misspelt(options, Options.__optional_keys__)
     pattern = as_pattern(query)
+    df, order_by = with_order(with_types(df, options.get("type_column")), order_by)
     warn_about_attributes(pattern, df.columns)
     if not runs_in_groups(pattern) or pattern.ast.aggregates:
         with failures():
@@ -102,7 +113,7 @@ def match(
 
 def matching(
     query: QueryInput,
-    order_by: str | Sequence[str] = (),
+    order_by: OrderBy = (),
     position: str | None = None,
     **options: Unpack[Options],
 ) -> Callable[[DataFrame], DataFrame]:
@@ -163,13 +174,14 @@ _EXACT_SUMS = "exact sums of each part, which are put together by group"
 def explain(
     df: DataFrame,
     query: QueryInput,
-    order_by: str | Sequence[str] = (),
+    order_by: OrderBy = (),
     position: str | None = None,
     **options: Unpack[Options],
 ) -> str:
     """Explain `match` with the same arguments; only the first pass runs."""
     refuse_misspelt(options, Options.__optional_keys__)
     pattern = as_pattern(query)
+    df, order_by = with_order(with_types(df, options.get("type_column")), order_by)
     request = request_of(df, pattern, order_by, position, **options)
     return explanation(request, first_pass(request), pattern.text)
 

@@ -313,7 +313,7 @@ def _together(rows: Any, job: GroupJob) -> Iterator[Any]:
             _with_positions(batch, positions) for batch in batches
         ).to_batches()
         return
-    texts = [column.name for column in job.names.columns]
+    texts = [column.text or column.name for column in job.names.columns]
     for table in answer_tables(pattern, stream, batches, texts, positions=positions):
         yield from in_types(table, job.names.schema).to_batches()
 

@@ -6,6 +6,7 @@ upper and lower case stay apart.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -132,6 +133,68 @@ def source_of(frame: DataFrame, type_name: str | None, files: Sequence[EventFile
                 hint="cast it to string",
             )
     return source
+
+
+def with_types(frame: DataFrame, type_column: str | None) -> DataFrame:
+    """Return a DataFrame whose column `type_column`, if one is named, is called ``type``.
+
+    Raises `UsageError` for a column that there is not, or beside a column ``type``.
+    """
+    if type_column in (None, "type"):
+        return frame
+    if type_column not in frame.columns:
+        message = f"there is no column '{type_column}' to hold the event types"
+        raise BadData("CER0736", message, hint=nearest(str(type_column), frame.columns))
+    if "type" in frame.columns:
+        hint = f"drop 'type', or leave type_column='{type_column}' out"
+        raise BadData("CER0732", "'type' stands twice", hint=hint)
+    return frame.toDF(*("type" if name == type_column else name for name in frame.columns))
+
+
+OrderBy: TypeAlias = "str | Column | Sequence[str | Column]"
+"""Columns that order a stream: names, ``user.ts`` of a nested field, or columns of Spark."""
+
+
+def with_order(frame: DataFrame, order_by: OrderBy) -> tuple[DataFrame, tuple[str, ...]]:
+    """Return a DataFrame that has all columns of an order, and their names.
+
+    A nested field or an expression is a column more, by its alias or its text. Raises `UsageError`
+    for a column in descending order.
+    """
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import Column
+    from pyspark.sql import functions as fn
+
+    several = [order_by] if isinstance(order_by, str | Column) else order_by
+    names: list[str] = []
+    for each in several:
+        text = each if isinstance(each, str) else _text_of_column(each)
+        if text in frame.columns:
+            names.append(text)
+            continue
+        name = text.rpartition(" AS ")[2].replace("`", "")
+        if name in frame.columns:
+            name = text
+        try:
+            more = frame.withColumn(name, fn.col(each) if isinstance(each, str) else each)
+            _ = more.schema  # Spark Connect asks later
+        except AnalysisException:
+            if not isinstance(each, str):
+                raise
+            more = frame  # `order_key` refuses the name
+        frame = more
+        names.append(name)
+    return frame, tuple(names)
+
+
+def _text_of_column(column: Column) -> str:
+    """Return the text of a column, which is its name where it is one of the DataFrame."""
+    text = str(column).removeprefix("Column<'").removesuffix("'>")
+    if re.search(r" (ASC|DESC) NULLS (FIRST|LAST)$", text):
+        message = f"order_by={text}: the events of a stream are read in ascending order"
+        hint = "give the column without asc() and desc()"
+        raise UsageError("CER0874", message, hint=hint)
+    return text
 
 
 def refuse_stream(frame: DataFrame, verb: str) -> None:

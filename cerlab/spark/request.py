@@ -45,6 +45,7 @@ class Options(TypedDict, total=False):
     """Further options of `cerlab.spark.match`, which documents them."""
 
     type: str | None
+    type_column: str | None
     time: str | None
     unit: str | None
     mode: str | None
@@ -301,7 +302,7 @@ def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
     check_running(pattern)
     request = check_attributes(selected_request(pattern), pattern, source.names)
     for _, attribute in request.summands:
-        if (kind := source.kind(attribute)) not in (*WHOLE, *FLOATS, "void"):
+        if (kind := source.kind(attribute)) not in (*WHOLE, *FLOATS, "decimal", "void"):
             raise no_sum(attribute, kind)
     return GroupRows(request)
 
@@ -365,10 +366,12 @@ def _group_type(source: Source, rows: GroupRows, name: str) -> DataType:
 def _measure_type(source: Source, measure: Measure) -> DataType:
     from pyspark.sql.types import DoubleType, LongType
 
-    attribute = measure.place[1]
-    if measure.function in ("min", "max"):
-        return _by_code_point(source.type_of(attribute))
-    whole = measure.function == "sum" and source.kind(attribute) not in FLOATS
+    attribute, kind = measure.place[1], source.type_of(measure.place[1])
+    is_decimal = source.kind(attribute) == "decimal"
+    doubles = kind.scale > 0 if is_decimal else source.kind(attribute) in FLOATS
+    if measure.function in ("min", "max") and not is_decimal:
+        return _by_code_point(kind)
+    whole = measure.function != "avg" and not doubles
     return LongType() if whole else DoubleType()
 
 

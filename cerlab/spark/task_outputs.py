@@ -112,8 +112,20 @@ def in_types(table: Any, schema: Any) -> Any:
     """The same rows without codes of text, in the types of a schema if there is one."""
     import pyarrow as pa
 
-    plain = pa.table({name: _plain(table.column(name)) for name in table.column_names})
-    return plain if schema is None else plain.cast(schema)
+    plain = {name: _plain(table.column(name)) for name in table.column_names}
+    if schema is None:
+        return pa.table(plain)
+    columns = [_cast(plain[name], field.type) for name, field in zip(plain, schema, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _cast(column: Any, kind: Any) -> Any:
+    """Return a column in another type; whole decimals are read as integers, of up to 19 digits."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(kind) and pa.types.is_integer(column.type):
+        column = column.cast(pa.decimal128(38 - kind.scale, 0)).cast(pa.decimal128(38, kind.scale))
+    return column.cast(kind)
 
 
 def _plain(column: Any) -> Any:

@@ -392,3 +392,22 @@ def test_evaluators_without_variables_say_so(evaluator: EvaluatorName) -> None:
     with pytest.raises(cerlab.Unsupported) as caught:
         cerlab.valuations(binary, events, logic="fo", evaluator="automaton")
     assert caught.value.hint == "evaluators that give its labels: reference, compiled, registers"
+
+
+def test_columns_have_aliases_and_attributes_of_the_start_and_end() -> None:
+    events = [{"type": kind, "t": n, "p": 2 * n} for n, kind in enumerate("ABAB")]
+    matches = cerlab.parse_query("SELECT * WHERE A AS a ; B+ AS b WITHIN 2 [t]").run(events)
+    rows = matches.table(["a.p AS low", "count(b) as n", "end.p", "start.t AS `first t`"])
+    assert rows.to_pylist()[0] == {
+        "start": 0,
+        "end": 1,
+        "low": 0,
+        "n": 1,
+        "end.p": 2,
+        "first t": 0,
+    }
+    named = cerlab.parse_query("SELECT * WHERE A AS end ; B WITHIN 1 [t]").run(events)
+    assert named.table(["end.p"]).column("end.p").to_pylist() == [0, 4]  # a label hides the place
+    for columns in (["a.p AS x", "a.t AS x"], ["a.p AS end"], ["a.p AS"], ["last(end.t)"]):
+        with pytest.raises(cerlab.UsageError, match=r"CER086[23]"):
+            matches.table(columns)

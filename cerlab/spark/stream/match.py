@@ -14,7 +14,7 @@ from cerlab.model.event import Schema
 from cerlab.spark import inputs
 from cerlab.spark.batch import warn_about_attributes
 from cerlab.spark.failures import failures, two_watermarks
-from cerlab.spark.frame import Source, group_of
+from cerlab.spark.frame import Source, group_of, with_types
 from cerlab.spark.launch import BATCHES, BATCHES_OF_STREAMS, set_batches
 from cerlab.spark.plan import Mode, warn_of_one_task
 from cerlab.spark.request import answer_types
@@ -64,6 +64,7 @@ def match_stream(
                     wait when all keys have passed them, and a key whose window has passed leaves
                     no state. Without it a key is judged by its own rows alone, and kept for ever
     ``type``        the event type of all rows, where no column has it
+    ``type_column`` the column of the event types, where it is not called ``type``
     ``mode``        ``"keys"`` or ``"one"``; by default the first that is exact
     ``partition``   with True each row has its key besides, as a struct ``partition``
     ``columns``     rows with names instead of positions, as `match` takes them; the state then has
@@ -92,7 +93,7 @@ def match_stream(
     positions that do not increase with the time.
     """
     refuse_misspelt(options, StreamOptions.__optional_keys__)
-    pattern = as_pattern(query)
+    pattern, sdf = as_pattern(query), with_types(sdf, options.get("type_column"))
     warn_about_attributes(pattern, sdf.columns)
     with failures():
         request = stream_request_of(sdf, pattern, position=position, lateness=lateness, **options)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
-from cerlab.engine.late_events import Length, length_in
+from cerlab.engine.late_events import Length, length_in, length_of
 from cerlab.engine.reorder import Instant
 from cerlab.engine.row_order import MICROSECOND, ColumnNames
 from cerlab.errors import Unsupported, UsageError, nearest, refuse_misspelt
@@ -51,6 +51,7 @@ class StreamOptions(TypedDict, total=False):
     unit: str | None
     lag: Length | None
     type: str | None
+    type_column: str | None
     mode: str | None
     partition: bool
     columns: str | Iterable[str] | None
@@ -109,8 +110,10 @@ def stream_request_of(
         unit_of_time = MICROSECOND if source.kind(axis.attribute) in MOMENTS else None
         if axis.unit is not None and unit_of_time is None:
             unit_of_time = axis.unit.value
-    tolerance = length_in(unit_of_time, lateness, "lateness")
     lag = options.get("lag")
+    if axis is not None and source.kind(axis.attribute) in MOMENTS:
+        _refuse_numbers(lateness=lateness, lag=0 if lag is None else lag)
+    tolerance = length_in(unit_of_time, lateness, "lateness")
     tick, behind = _ticks(None if lag is None else length_in(unit_of_time, lag, "lag"), tolerance)
     check_count("buckets", buckets := options.get("buckets", BUCKETS))
     if options.get("output") is not None and options.get("checkpoint") is None:
@@ -146,6 +149,15 @@ def stream_request_of(
         )
     from_filter = frame.from_filter(source, plan.streams)
     return StreamRequest(source, plan, choice, place, clock, from_filter, job)
+
+
+def _refuse_numbers(**lengths: Length) -> None:
+    """Raise `UsageError` for a length without a unit, but for 0, where times are moments."""
+    for option, length in lengths.items():
+        number, has_unit = length_of(length, option)
+        if number and not has_unit:
+            message = f"{option}={length}: a number has no unit, and times are moments"
+            raise UsageError("CER0882", message, hint="give the unit: '10 seconds', or a timedelta")
 
 
 def _source(df: DataFrame, type_name: str | None) -> Source:
@@ -260,7 +272,7 @@ def explain_stream(
 ) -> str:
     """Explain `match_stream` with the same arguments; nothing runs."""
     refuse_misspelt(options, StreamOptions.__optional_keys__)
-    pattern = as_pattern(query)
+    pattern, sdf = as_pattern(query), frame.with_types(sdf, options.get("type_column"))
     request = stream_request_of(sdf, pattern, position=position, lateness=lateness, **options)
     return stream_explanation(request, pattern.text)
 
