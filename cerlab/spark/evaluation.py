@@ -25,7 +25,7 @@ from cerlab.io.answers import ROWS, arrow_schema, table_of_batches
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.model.columns import order_of
 from cerlab.model.stream import TimeAxis
-from cerlab.spark.plan import attributes_read, engine_column
+from cerlab.spark.plan import attributes_computed, attributes_read, engine_column
 from cerlab.spark.runs import SIZE, integers, tables_of
 from cerlab.spark.task_outputs import (
     EventBuffer,
@@ -63,9 +63,13 @@ def plan_and_tables(content: bytes) -> tuple[Plan, LearnedTables]:
 
 
 @lru_cache(maxsize=16)
-def _attributes_of_engine(plan: bytes, time: TimeAxis | None) -> frozenset[str]:
-    """The attributes that the engine itself reads."""
-    return frozenset(attributes_read(plan_and_tables(plan)[0], time))
+def _attributes_of_engine(
+    content: bytes, time: TimeAxis | None
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the attributes that the engine itself reads, and those that it computes with."""
+    plan, tables = plan_and_tables(content)
+    computed = attributes_computed(tables.machine.predicates)
+    return frozenset(attributes_read(plan, time)), computed
 
 
 def new_evaluation(job: Job) -> PlanEvaluation | GroupEvaluation:
@@ -87,7 +91,7 @@ class PlanEvaluation:
         self._job = job
         self._plan = plan
         at_once = job.with_partition or job.names is not None
-        self._engine_attributes = _attributes_of_engine(job.plan, job.time)
+        self._engine_attributes, self._computed = _attributes_of_engine(job.plan, job.time)
         self._buffer = None if job.names is None else EventBuffer()
         # Keys and rows are made of the table that an answer ends in, so none may be held back.
         make = GeneralEvaluation if at_once else stream_evaluation
@@ -106,7 +110,7 @@ class PlanEvaluation:
         if self._buffer is not None:
             self._buffer.append(rows)
         columns = {
-            name: engine_column(rows.column(f"a{n}"), name)
+            name: engine_column(rows.column(f"a{n}"), name, self._computed)
             for n, name in enumerate(self._job.attributes)
             if name in self._engine_attributes
         }

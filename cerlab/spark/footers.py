@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from glob import has_magic
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote, unquote, urlsplit
 from warnings import warn
 
@@ -25,6 +26,14 @@ LONGEST = 1 << 23
 
 class NoProof(Exception):
     """The reason why the footers of some files do not prove the order."""
+
+
+class NoEnds(NoProof):
+    """The reason why footers lack the ends of a column: INT96, or files without statistics."""
+
+
+Measured: TypeAlias = Mapping[tuple[str, int], Mapping[str, tuple[int | None, int | None]]]
+"""The least and the greatest value of columns, by file and row group; None beside a NULL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +99,15 @@ class RowGroups:
 
 
 def row_groups(
-    paths: Sequence[str], columns: Columns, keys: Sequence[Mapping[str, Any]] = ()
+    paths: Sequence[str],
+    columns: Columns,
+    keys: Sequence[Mapping[str, Any]] = (),
+    measured: Measured | None = None,
 ) -> RowGroups:
-    """Read the footers of some files; raises `NoProof` where they lack statistics.
+    """Read the footers of some files; raises `NoEnds` where they lack statistics.
 
-    `keys` are those of the folders of each file: columns that all of its rows have.
+    `keys` are those of the folders of each file: columns that all of its rows have. `measured` has
+    the ends of columns where footers lack them. Raises `NoProof` for other files without proof.
     """
     groups: list[RowGroup] = []
     schema, unit = None, 1
@@ -103,13 +116,11 @@ def row_groups(
         names = [name for name in columns.read if name in file.schema_arrow.names or name in own]
         if missing := sorted(set(columns.read) - set(names)):
             raise NoProof(f"{path} has no column '{missing[0]}'")
-        if key := next((name for name in (*columns.keys, columns.time) if name in own), None):
-            raise NoProof(f"the names of folders hold '{key}'")
         kinds = [(n, own[n].type if n in own else _kind(file, path, n)) for n in names]
         if schema is not None and kinds != schema:
             raise NoProof("the files have not the same columns")
         schema, unit = kinds, unit_of(dict(kinds).get(columns.time or "")) or 1
-        groups += _row_groups(file, path, columns, own)
+        groups += _row_groups(file, path, columns, own, unit, measured or {})
     return RowGroups(tuple(groups), unit, tuple(schema or ()))
 
 
@@ -170,12 +181,36 @@ def _kind(file: Any, path: str, name: str) -> Any:
         pa.types.is_large_string,
         pa.types.is_timestamp,
         pa.types.is_date32,
+        pa.types.is_decimal128,
     )
-    if b"org.apache.spark.legacyDateTime" in (file.metadata.metadata or {}):
-        raise NoProof(f"{path} has moments in the calendar of Spark 2")
+    if _is_of_old_calendar(file, name, kind):
+        raise NoProof(f"{path} has moments in the calendar of an old Spark")
+    if is_int96(file, name):
+        return pa.timestamp("us", "UTC")  # as Spark reads them
     if not any(holds(kind) for holds in tests) or kind == pa.float16():
         raise NoProof(f"column '{name}' is {kind}")
     return kind
+
+
+_SPARK = re.compile(rb"(\d+)\.(\d+)")
+
+
+def _is_of_old_calendar(file: Any, name: str, kind: Any) -> bool:
+    """Return whether Spark reads moments of a column as of the Julian calendar."""
+    said, int96 = file.metadata.metadata or {}, is_int96(file, name)
+    if b"org.apache.spark.legacyDateTime" in said or b"org.apache.spark.legacyINT96" in said:
+        return True
+    written = _SPARK.match(said.get(b"org.apache.spark.version", b""))
+    if written is None or unit_of(kind) is None:
+        return False
+    return (int(written[1]), int(written[2])) < ((3, 1) if int96 else (3, 0))
+
+
+def is_int96(file: Any, name: str) -> bool:
+    """Return whether a column is of moments in 96 bits, as Spark writes them unless it is told."""
+    schema = file.metadata.schema
+    kinds = (schema.column(n) for n in range(len(schema)) if schema.column(n).path == name)
+    return any(kind.physical_type == "INT96" for kind in kinds)
 
 
 def unit_of(kind: Any) -> int | None:
@@ -190,22 +225,28 @@ def unit_of(kind: Any) -> int | None:
 
 
 def _row_groups(
-    file: Any, path: str, columns: Columns, keys: Mapping[str, Any]
+    file: Any, path: str, columns: Columns, keys: Mapping[str, Any], unit: int, measured: Measured
 ) -> Iterator[RowGroup]:
     """The row groups of a file; raises `NoProof` for one whose statistics do not tell enough."""
     metadata = file.metadata
     index = {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
-    unit = 1
-    if columns.time is not None:
-        unit = unit_of(file.schema_arrow.field(columns.time).type) or 1
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if not group.num_rows:
             continue
+        known = measured.get((path, number), {})
 
-        def ends(name: str, chunk: Any = group) -> tuple[int, int]:
+        def ends(name: str, chunk: Any = group, known: Any = known) -> tuple[int, int]:
+            column = f"'{name}' of {path}"
+            if name in keys:
+                return _ends_of_key(keys[name], column)
+            if name in known:
+                least, greatest = known[name]
+                if least is None or greatest is None:
+                    raise NoProof(f"{column} has NULL, which a row shows best")
+                return least, greatest
             unit = getattr(file.schema_arrow.field(name).type, "unit", None)
-            return _ends(chunk.column(index[name]), unit, f"'{name}' of {path}")
+            return _ends(chunk.column(index[name]), unit, column)
 
         first, last = zip(*map(ends, columns.keys), strict=True)
         time = (0, 0) if columns.time is None else ends(columns.time)
@@ -214,21 +255,38 @@ def _row_groups(
         yield RowGroup(path, number, group.num_rows, first, last, *time, keys)
 
 
+def _ends_of_key(value: Any, column: str) -> tuple[int, int]:
+    """The ends of a column that the name of a folder holds."""
+    import pyarrow as pa
+
+    kind = value.type
+    if not (pa.types.is_signed_integer(kind) or unit_of(kind)) or not value.is_valid:
+        raise NoProof(f"the names of folders hold {column}, which is no integer or moment there")
+    if pa.types.is_date32(kind):
+        value = value.cast(pa.int32())
+    whole = value.cast(pa.int64()).as_py()
+    return whole, whole
+
+
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 
 def _ends(chunk: Any, unit: str | None, column: str) -> tuple[int, int]:
     """The least and the greatest value of a column in a row group, as the integers of Parquet."""
     stats = chunk.statistics
+    if chunk.physical_type == "INT96":
+        raise NoEnds(f"{column} is INT96, of which footers have no ends")
     if chunk.physical_type not in ("INT32", "INT64"):
         raise NoProof(
             f"{column} is neither an integer nor a moment, so its statistics do not order it"
         )
     if stats is None or not stats.has_min_max or not stats.has_null_count:
-        raise NoProof(f"{column} has no statistics")
+        raise NoEnds(f"{column} has no statistics")
     if stats.null_count:
         raise NoProof(f"{column} has NULL, which a row shows best")
     kind = json.loads(stats.logical_type.to_json())
+    if kind["Type"] == "Decimal":
+        raise NoProof(f"{column} is a decimal, whose files hold scaled integers")
     if kind["Type"] == "Timestamp" and _UNITS[kind["timeUnit"]] != unit:
         raise NoProof(f"{column} is kept in {kind['timeUnit']} and read in {unit}")
     return stats.min_raw, stats.max_raw

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -57,6 +57,8 @@ class Source:
     """The type of all events, where no column has it."""
     files: tuple[EventFile, ...] = ()
     """The Parquet files that it is, where tasks read them and not Spark."""
+    measured: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict, compare=False)
+    """The ends of columns in row groups whose footers lack them, as far as tasks found them."""
 
     @cached_property
     def schema(self) -> StructType:

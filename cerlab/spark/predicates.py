@@ -3,8 +3,8 @@
 Only what is provably the same in every corner has a column: comparisons of integers, floats, text
 and booleans with constants, and with others of their own type. Spark compares text by bytes of
 UTF-8, which is by code point, and takes NaN as equal to itself and larger than all; the rest is as
-here. LIKE, arithmetic, decimals, moments, integers against floats, collated and padded text have
-none.
+here. Decimals of up to 15 digits are the doubles nearest to them, in Spark as here. LIKE,
+arithmetic, longer decimals, moments, integers against floats, collated and padded text have none.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from cerlab.predicates.syntax import (
 )
 from cerlab.predicates.truth import compare, evaluate, kind_of
 from cerlab.spark.frame import FLOATS, WHOLE, Source
+from cerlab.spark.plan import SHORT_DECIMALS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -177,11 +178,13 @@ def _values(operand: Expression, source: Source) -> _Values | None:
         return _Values(column.cast("bigint"), "whole")
     if kind in FLOATS:
         return _Values(column.cast("double"), "float")
+    if kind == "decimal" and source.type_of(operand.name).precision <= SHORT_DECIMALS:
+        return _Values(column.cast("double"), "float")
     if kind == "string" and source.is_plain_text(operand.name):
         return _Values(column, "text")
     if kind == "boolean":
         return _Values(column, kind)
-    raise Inexact(f"'{operand.name}' is {kind}: decimal, padded, collated, or a moment")
+    raise Inexact(f"'{operand.name}' is {kind}: long, padded, collated, or a moment")
 
 
 def _between_attributes(op: Operator, left: _Values | None, right: _Values | None) -> Column:

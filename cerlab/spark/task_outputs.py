@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from cerlab.evaluate.labelled import label_of
 from cerlab.io.named_columns import AnswerColumns, NamedColumn
 from cerlab.model.columns import decoded
 from cerlab.model.stream import Stream, TimeAxis
-from cerlab.spark.plan import attributes_labelled, engine_column
+from cerlab.spark.plan import attributes_computed, attributes_labelled, engine_column
 
 if TYPE_CHECKING:
     from cerlab.evaluate.aggregates import GroupTotals, Request
@@ -85,7 +85,8 @@ class RowTables:
         labels = {column.label for column in names.columns}
         if isinstance(query, Plan):
             read = attributes_labelled(query)
-            columns = {name: engine_column(events.column(name), name) for name in read}
+            computed = attributes_computed(t.predicate for t in query.vcea.Delta)
+            columns = {name: engine_column(events.column(name), name, computed) for name in read}
             stream = _stream(columns, events.num_rows)
             self._label = LabelMachine(query.vcea).label(query, stream, labels)
         else:
@@ -200,8 +201,10 @@ class GroupEvaluation:
         if not self.read:
             return
         rows, self._tables = pa.concat_tables(self._tables), []
+        computed = attributes_computed(t.predicate for t in self._plan.vcea.Delta)
         columns = {
-            name: _values(rows.column(f"a{n}"), name) for n, name in enumerate(self._attributes)
+            name: _values(rows.column(f"a{n}"), name, computed)
+            for n, name in enumerate(self._attributes)
         }
         stream = io.as_stream(pa.table(columns))
         positions = self.first + np.arange(self.read)
@@ -219,13 +222,13 @@ class GroupEvaluation:
         yield from _fitting(result, self._rows.schema).to_batches()
 
 
-def _values(column: Any, name: str) -> Any:
+def _values(column: Any, name: str, computed: Collection[str]) -> Any:
     """A column as the engine takes it; one of NULL alone has no type, as on one machine."""
     import pyarrow as pa
 
     if column.null_count == len(column):
         return pa.nulls(len(column))
-    return engine_column(column, name)
+    return engine_column(column, name, computed)
 
 
 def _parts(totals: GroupTotals, request: Request) -> Any:

@@ -26,7 +26,7 @@ from cerlab.predicates.syntax import Predicate
 from cerlab.spark.evaluation import Job, new_evaluation
 from cerlab.spark.footers import Columns, RowGroup, inside, parquet_file, resolve
 from cerlab.spark.packets import ROWS_OF_A_PACKET, change_error, packets_of_cuts
-from cerlab.spark.plan import engine_column
+from cerlab.spark.plan import attributes_computed, engine_column
 from cerlab.spark.ranges import BitFields, FileRanges, UnorderedFiles
 from cerlab.spark.runs import HINTS, SIZE, integers, numbers_in, run_table, tables_of
 
@@ -165,6 +165,33 @@ def _as_field(rows: Any, field: Any, keys: Mapping[str, Any]) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column.cast(field.type)
+
+
+def ends_of_groups(
+    batches: Iterable[Any], groups: Sequence[tuple[str, int]], names: Sequence[str]
+) -> Iterator[Any]:
+    """Yield the least and the greatest value of columns in some row groups, as integers.
+
+    The rows of `batches` are ``id``, the numbers of those groups; of a column with NULL both are
+    NULL.
+    """
+    import pyarrow as pa
+
+    for number in numbers_in(batches):
+        path, group = groups[number]
+        file = open_file(path, names)
+        row: dict[str, Any] = {"group": [number]}
+        for n, name in enumerate(names):
+            with spending("reading"):
+                table = file.read_row_group(group, columns=[name], use_threads=False)
+            column = table.column(0)
+            whole = None if column.null_count or not len(column) else integers(table, name)
+            row |= {f"{e}{n}": [None if whole is None else int(f(whole))] for e, f in _ENDS}
+        schema = pa.schema([(name, pa.int64()) for name in row])
+        yield pa.RecordBatch.from_pydict(row, schema)
+
+
+_ENDS = (("f", np.min), ("l", np.max))
 
 
 def runs_of_files(batches: Iterable[Any], ranges: FileRanges) -> Iterator[Any]:
@@ -370,8 +397,9 @@ def sample_of_files(files: UnorderedFiles, rows: int) -> list[tuple[Any, ...]]:
     step = max(1, sum(group.rows for group in groups) // rows)
     sample: list[tuple[Any, ...]] = []
     for group in groups:
-        keys = _read(group, list(files.columns.keys))
-        places = zip(*(keys.column(n)[::step].to_pylist() for n in keys.column_names), strict=True)
+        table = _read(group, list(files.columns.keys))
+        keys = (table.column(name)[::step].cast("int64") for name in files.columns.keys)
+        places = zip(*(key.to_pylist() for key in keys), strict=True)
         sample += (place for place in places if None not in place)
     return sorted(sample)
 
@@ -437,8 +465,9 @@ def _rows_to_spread(group: RowGroup, files: GroupedRows) -> Iterator[Any]:
         parts = [rows.column(f"a{n}") for n in files.partition]
         rows = rows.append_column("group", buckets_of_keys(parts, rows.num_rows, files.buckets))
     if files.tests is not None:
+        computed = attributes_computed(files.tests)
         values = {
-            name: engine_column(rows.column(f"a{n}"), name)
+            name: engine_column(rows.column(f"a{n}"), name, computed)
             for n, name in enumerate(files.attributes)
         }
         kept = np.asarray(stage_of_tests(files.tests).symbols(values, rows.num_rows)) != 0
@@ -479,7 +508,7 @@ def _codes(key: Any) -> tuple[Any, Any]:
         texts = [crc32(text.encode()) for text in key.dictionary.to_pylist()]
         indices = key.indices.fill_null(0).to_numpy()
         return np.array([*texts, 0], np.uint64)[indices], missing
-    if pa.types.is_floating(key.type):  # the two zeros are one
+    if pa.types.is_floating(key.type) or pa.types.is_decimal(key.type):  # the two zeros are one
         values = key.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
         return values.view(np.uint64), missing
     if pa.types.is_date32(key.type):

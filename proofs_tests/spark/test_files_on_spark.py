@@ -16,11 +16,12 @@ import pytest
 import cerlab
 from cerlab.spark import footers
 from cerlab.spark.batch import answers, write
-from cerlab.spark.files import bare_scan, files_below, why_not_files
+from cerlab.spark.files import files_below, why_not_files
 from cerlab.spark.first_pass import RowRanges, first_pass
 from cerlab.spark.footers import NoProof
 from cerlab.spark.ranges import FileRanges
 from cerlab.spark.request import request_of
+from cerlab.spark.scans import bare_scan
 
 ROWS = 400
 QUERY = "SELECT * WHERE A AS a ; B AS b FILTER a[v > 1] WITHIN 7 [t]"
@@ -186,9 +187,9 @@ def test_renamed_columns_are_still_a_scan(spark: Any, folder: str) -> None:
         fn.col("v").alias("w"), "id", fn.col("t").alias("v"), fn.col("type")
     )
     again = selection.toDF("v", "id", "t", "type")
-    paths, names = bare_scan(again)
-    assert len(paths) == 3
-    assert names == {"v": "v", "id": "id", "t": "t", "type": "type"}
+    found = bare_scan(again)
+    assert len(found.paths) == 3
+    assert found.names == {"v": "v", "id": "id", "t": "t", "type": "type"}
     assert rows_of(cerlab.spark.match(again, QUERY, position="id")) == expected()
 
 
@@ -212,16 +213,25 @@ def test_every_plan_but_a_bare_scan_is_refused(spark: Any, folder: str, shape: s
         bare_scan(SHAPES[shape](spark, folder))
 
 
-def test_columns_in_the_names_of_folders_are_refused(spark: Any, tmp_path: Path) -> None:
+def test_a_filter_of_folders_leaves_files(spark: Any, tmp_path: Path) -> None:
     place = str(tmp_path / "by_v")
-    spark.createDataFrame(table().to_pandas()).write.partitionBy("v").parquet(place)
-    with pytest.raises(NoProof, match="names of folders"):
-        bare_scan(spark.read.parquet(place))
+    rows = spark.createDataFrame(table().to_pandas()).coalesce(1)
+    rows.withColumn("v", rows.v - 1).write.partitionBy("v").parquet(place)
+    frame = spark.read.parquet(place)
+    for condition, values in ((None, [-1, 0, 1, 2]), ("v > 0", [1, 2]), ("abs(v) = 1", [-1, 1])):
+        some = frame if condition is None else frame.where(condition).selectExpr("v AS w", "type")
+        found = bare_scan(some)
+        assert found.names["v" if condition is None else "w"] == "v"
+        assert sorted(keys["v"].as_py() for keys in found.keys) == values
+        assert len(found.paths) == len(values)
+    for condition in ("v > 0 AND t > 3", "rand() > 0.5", "v + rand() > 0"):
+        with pytest.raises(NoProof, match="filter"):
+            bare_scan(frame.where(condition))
 
 
 def test_another_format_than_sparks_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Delta's format is a class derived from Spark's: it is recognised by its exact name."""
-    from cerlab.spark import files
+    from cerlab.spark import scans
 
     class Class:
         def __init__(self, name: str) -> None:
@@ -237,10 +247,10 @@ def test_another_format_than_sparks_own_is_refused(monkeypatch: pytest.MonkeyPat
         def size(self) -> int:
             return 0
 
-    index = Node(files._INDEX, inputFiles=Nothing())
+    index = Node(scans._INDEX, inputFiles=Nothing())
     delta = Node("org.apache.spark.sql.delta.DeltaParquetFileFormat")
-    relation = Node(files._FILES, fileFormat=delta, location=index)
-    plan = Node(files._RELATION, relation=relation, output=Nothing())
+    relation = Node(scans._FILES, fileFormat=delta, location=index)
+    plan = Node(scans._RELATION, relation=relation, output=Nothing())
     java = Node("", queryExecution=Node("", analyzed=plan))
     with pytest.raises(NoProof, match="own format"):
         bare_scan(SimpleNamespace(_jdf=java))

@@ -75,7 +75,12 @@ def write(folder: Path, table: Any, **options: Any) -> list[str]:
         (stream(id=[f"{n}" for n in range(8)]), {}, "neither an integer nor a moment"),
         (stream(t=[n / 2 for n in range(8)]), {}, "neither an integer nor a moment"),
         (stream(id=pa.array(range(8), pa.uint64())), {}, "uint64"),
-        (stream(t=pa.array(range(8), pa.decimal128(9, 2))), {}, "decimal"),
+        (stream(t=pa.array(range(8), pa.decimal128(9, 2))), {}, "neither an integer nor a moment"),
+        (
+            stream(t=pa.array(range(8), pa.decimal128(9, 2))),
+            {"store_decimal_as_integer": True},
+            "is a decimal",
+        ),
         (stream(type=pa.array([b"A"] * 8, pa.binary())), {}, "binary"),
         (stream(t=[0, 1, 2, 3, 0, 1, 2, 3]), {}, "goes back"),
         (stream().drop(["t"]), {}, "no column 't'"),
@@ -319,9 +324,30 @@ def test_rows_without_a_time_lie_in_the_order_of_their_keys(tmp_path: Path) -> N
 
 
 def test_moments_in_the_calendar_of_spark_2_are_refused(tmp_path: Path) -> None:
-    table = stream().replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
-    with pytest.raises(NoProof, match="the calendar of Spark 2"):
-        row_groups(write(tmp_path, table), COLUMNS)
+    moments = stream(t=pa.array(range(8), pa.timestamp("us")))
+    for table, said, int96, is_old in (
+        (stream(), {"legacyDateTime": ""}, False, True),
+        (moments, {"legacyINT96": ""}, True, True),
+        (moments, {"version": "2.4.8"}, True, True),
+        (moments, {"version": "3.0.1-amzn"}, True, True),
+        (moments, {"version": "2.4.8"}, False, True),
+        (moments, {"version": "3.0.1"}, False, False),
+        (moments, {"version": "3.1.0"}, True, False),
+        (moments, {"version": "4.0.0"}, True, False),
+        (moments, {}, True, False),
+    ):
+        metadata = {f"org.apache.spark.{name}": value for name, value in said.items()}
+        paths = write(
+            tmp_path,
+            table.replace_schema_metadata(metadata),
+            use_deprecated_int96_timestamps=int96,
+        )
+        reason = "the calendar of an old Spark" if is_old else "INT96" if int96 else None
+        if reason is None:
+            assert len(row_groups(paths, COLUMNS).groups) == 4
+            continue
+        with pytest.raises(NoProof, match=reason):
+            row_groups(paths, COLUMNS)
     assert len(row_groups(write(tmp_path, stream(), store_schema=False), COLUMNS).groups) == 4
 
 

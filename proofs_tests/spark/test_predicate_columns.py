@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from itertools import product
 from random import Random
 from typing import Any
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from cerlab import Event, satisfies
-from cerlab.model.event import Value
+from cerlab.model.event import Value, to_value
 from cerlab.predicates.syntax import (
     And,
     Arithmetic,
@@ -48,13 +49,17 @@ FLOATS += [
     float(pa.scalar(0.1, pa.float32()).as_py()),
 ]
 TEXTS = ["", "a", "A", "ab", "a\0", "\0", "ä", "\uffff", "\U0001f600", "\ue000", "z", " a", "a "]
-VALUES: dict[str, tuple[Any, list[Value]]] = {
+DECIMALS = [Decimal(n).scaleb(-2) for n in (0, 1, -10, 50, 100, -12800, 10**15 - 1, 1 - 10**15)]
+VALUES: dict[str, tuple[Any, list[Any]]] = {
     "long": (pa.int64(), [*INT64, *NEAR_2_53, 0, 1, -1, None]),
     "other": (pa.int64(), [*INT64, *NEAR_2_53, 0, 1, -1, None]),
     "byte": (pa.int8(), [-128, 127, 0, 1, None]),
     "double": (pa.float64(), [*FLOATS, None]),
     "second": (pa.float64(), [*FLOATS, None]),
     "float": (pa.float32(), [0.0, -0.0, 0.5, math.inf, -math.inf, math.nan, 16777216.0, None]),
+    "price": (pa.decimal128(15, 2), [*DECIMALS, None]),
+    "cost": (pa.decimal128(15, 2), [*DECIMALS, None]),
+    "whole": (pa.decimal128(12, 0), [Decimal(n) for n in (0, 1, -1, 127, 10**12 - 1)]),
     "text": (pa.string(), [*TEXTS, None]),
     "more": (pa.string(), [*TEXTS, None]),
     "flag": (pa.bool_(), [True, False, None]),
@@ -115,7 +120,7 @@ def constant(rng: Random, name: str) -> Constant:
     """As a rule of the kind of the attribute, and often one of its values."""
     values = [v for v in VALUES.get(name, (None, [0]))[1] if v is not None and v == v]
     if rng.random() < 0.4:
-        return Constant(rng.choice(values))
+        return Constant(to_value(rng.choice(values)))
     kinds = [v for v in CONSTANTS if isinstance(v, str) == isinstance(values[0], str)]
     return Constant(rng.choice(kinds if rng.random() < 0.9 else CONSTANTS))
 
@@ -129,7 +134,11 @@ def predicate(rng: Random, depth: int = 2) -> Predicate:
 
 
 def events_of(table: Any) -> list[Event]:
-    return [Event(row.pop("type"), row, row.pop("stream")) for row in table.to_pylist()]
+    events = []
+    for row in table.to_pylist():
+        kind, stream = row.pop("type"), row.pop("stream")
+        events.append(Event(kind, {name: to_value(v) for name, v in row.items()}, stream))
+    return events
 
 
 def check_cells(spark: Any, rng: Random, count: int) -> int:
@@ -167,7 +176,7 @@ INEXACT: list[Predicate] = [
 def test_what_spark_might_say_otherwise_is_left_out(spark: Any, P: Any) -> None:
     frame = spark.createDataFrame(rows(Random(1))).selectExpr(
         "*",
-        "CAST(1 AS DECIMAL(9, 2)) AS decimal",
+        "CAST(1 AS DECIMAL(16, 2)) AS decimal",
         "TIMESTAMP'2020-01-01' AS moment",
         "collate('A', 'UTF8_LCASE') AS collated",
     )
