@@ -26,8 +26,10 @@ from cerlab.conformance.run import (
 )
 from cerlab.display import terminal
 from cerlab.errors import UsageError, nearest
-from cerlab.fuzz import CEL, CLAUSES, FAMILY, TIMED, Progress, Summary, engine, fuzz, wanted
+from cerlab.fuzz import CEL, CLAUSES, FAMILY, Progress, Summary, engine, fuzz, wanted
 from cerlab.testing import ATTRIBUTES, SMALL
+from cerlab.testing.features import FEATURES as OF_QUERIES
+from cerlab.testing.features import TIMED
 from cerlab.trial import ADAPTERS, FAULTS, Trial, Verdict, adapter, conformance, trial
 from cerlab.trial.adapters import DEFAULT, PACKAGES, Absent, Adapter
 from cerlab.trial.report import cause_text, write_report
@@ -53,9 +55,10 @@ Streams are short, with types A, B, C, and attributes v, w, k, and t: the time i
   of time        {" ".join(TIMED)}
   of queries     {"  ".join(CLAUSES)}
 
-Without --with: those of formulas and of queries. Features that are always refused are drawn no
-more. Exit status: 0 no difference, 1 a difference, 3
-no difference, but too little was compared: most was refused, atomic or without answers.
+Without --with: those of formulas and of queries. Features of a refused query are asked alone; those
+that are refused alone are drawn no more. The last line names what was not tested. Exit status:
+0 no difference, 1 a difference, 3 no difference, but too little was compared: most was refused,
+atomic or without answers. Ctrl-C shows the counts so far.
 
   cerlab fuzz "cerlab run {{query}} {{events}} --time t:s --evaluator tecs" --cases 20
   cerlab fuzz ./my_engine --with ';,+,OR,AS,FILTER,EVENTS'
@@ -76,51 +79,79 @@ def run_fuzz(arguments: argparse.Namespace) -> int:
         engine(arguments.engine, arguments.timeout) as child,
         _watch_fuzz(arguments.cases) as watch,
     ):
-        outcome = fuzz(
-            child,
-            cases=arguments.cases,
-            seed=arguments.seed,
-            takes=takes - wanted(arguments.without),
-            shape=shape,
-            watch=watch,
-        )
-    print(_summary(outcome), file=sys.stderr)
+        takes -= wanted(arguments.without)
+        done = [Summary(0, 0, 0)]
+
+        def note(summary: Summary) -> None:
+            done[:] = [summary]
+            watch(summary)
+
+        try:
+            outcome = fuzz(
+                child,
+                cases=arguments.cases,
+                seed=arguments.seed,
+                takes=takes,
+                shape=shape,
+                watch=note,
+            )
+        except KeyboardInterrupt:
+            print(f"interrupted after {_counts(done[0])}", file=sys.stderr)
+            raise
+    print(_summary(outcome, takes), file=sys.stderr)
     if outcome.difference is not None:
         print(outcome.difference)
         return NO
     return UNDECIDED if outcome.doubt else OK
 
 
-def _summary(outcome: Summary) -> str:
-    head = (
+def _counts(outcome: Summary) -> str:
+    return (
         f"cases: {outcome.cases:,}, with answers: {outcome.answered:,} (composite: "
         f"{outcome.composite:,}), refused: {outcome.refused:,}"
     )
+
+
+def _summary(outcome: Summary, takes: frozenset[str]) -> str:
+    head = _counts(outcome)
     if outcome.reason:
         head += f" (the last: {outcome.reason})"
-    if outcome.shunned:
-        head += f"\nalways refused, so not asked again: {' '.join(outcome.shunned)}"
     if outcome.difference is not None:
         return f"{head}\ncase {outcome.case} differs; the smallest that still does:"
-    if not outcome.doubt:
-        return f"{head}\nno difference"
-    if not outcome.answered:
-        return f"{head}\n{outcome.doubt}"
-    return f"{head}\nno difference, which says little: {outcome.doubt}; see --with and --without"
+    return f"{head}\n{_verdict(outcome)}\nnot tested: {_untested(outcome, takes)}"
+
+
+def _verdict(outcome: Summary) -> str:
+    if not outcome.answered or not outcome.doubt:
+        return outcome.doubt or "no difference"
+    return f"no difference, which says little: {outcome.doubt}; see --with and --without"
+
+
+def _untested(outcome: Summary, takes: frozenset[str]) -> str:
+    """Return the features that no compared case with answers had, with the reason."""
+    reasons = {
+        "refused": [each for each in OF_QUERIES if each in outcome.shunned],
+        "in no case with answers": [
+            each for each in OF_QUERIES if each in outcome.untested and each not in outcome.shunned
+        ],
+        "not asked for": [each for each in OF_QUERIES if each not in takes],
+    }
+    parts = [f"{' '.join(names)} ({why})" for why, names in reasons.items() if names]
+    return "; ".join(parts) or "nothing"
 
 
 @contextmanager
 def _watch_fuzz(cases: int) -> Iterator[Progress]:
     """A progress bar on a terminal."""
     if not sys.stderr.isatty():
-        yield lambda n: None
+        yield lambda summary: None
         return
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(file=terminal(sys.stderr)), transient=True) as progress:
         task = progress.add_task("comparing", total=cases)
-        yield lambda n: progress.update(task, completed=n)
+        yield lambda summary: progress.update(task, completed=summary.cases)
 
 
 ABOUT_CONFORMANCE = """

@@ -16,9 +16,9 @@ from typing import Any
 from cerlab.conformance import Case
 from cerlab.conformance.judge import difference
 from cerlab.conformance.replies import Reply, reply_of
-from cerlab.fuzz import FEATURES as OF_QUERIES
-from cerlab.fuzz import GROUPS
 from cerlab.fuzz.engines import Failure, OtherProcess
+from cerlab.testing.features import FEATURES as OF_QUERIES
+from cerlab.testing.features import GROUPS
 
 ON_DEMAND = ("warnings", "verdict", "why")
 """Kinds of replies that only an engine is asked that says so."""

@@ -2,35 +2,41 @@
 
     cerlab fuzz "my_engine {query} {events}" --with ';,+,OR,FILTER,AS,EVENTS'
 
-Reading order: `features` (what a query is made of), `engines` (how an engine in another process is
-asked), `difference` (what two sets of answers do not share, and why), and here the search.
+Reading order: `cerlab.testing.features` (what a query is made of), `engines` (how an engine in
+another process is asked), `difference` (what two sets of answers do not share, and why), and here
+the search.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, assert_never
+from typing import Any
 
 from cerlab.compile.pattern import Pattern
-from cerlab.errors import CerlabError, UsageError, keywords_by_name, nearest
+from cerlab.errors import CerlabError, keywords_by_name
 from cerlab.fuzz.engines import AnswerRows, Engine, Failure, Outcome, Refusal, engine
-from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.syntax import Formula, subformulas
+from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream, time_axis
-from cerlab.predicates.condition import Condition, Correlation, atomics
-from cerlab.predicates.syntax import LabelAttribute
-from cerlab.predicates.text import expression_text
 from cerlab.testing import SMALL, Shape, as_dict, random_events, random_query
 from cerlab.testing.choices import smallest
+from cerlab.testing.features import (
+    ALONE,
+    CEL,
+    CLAUSES,
+    COMPOSITE,
+    FAMILY,
+    FEATURES,
+    features,
+    wanted,
+)
 from cerlab.why import why, why_text
 
 __all__ = [
@@ -50,150 +56,27 @@ __all__ = [
 ]
 
 
-CEL = (
-    *(";", ":", "+", ":+", "{n}", ":{n}", "OR"),
-    *("AS", "FILTER", "NOT", "PROJECT", "RENAME", ">"),
-)
-"""Operators that every automaton has; ``>`` is that of ``S>R``, ``{n}`` stands for all counts."""
-
-
-FAMILY = ("AND", "ALL", "UNLESS", "STRICT()", "NEXT()", "LAST()", "MAX()", "x.v=y.v", "x.v+y.v")
-"""Operators of the rest of the family; the last two compare labels, plainly and with arithmetic."""
-
-
-GROUPS = (
-    *("COUNT(x)", "SUM(x)", "AVG(x)", "MIN(x)", "MAX(x)"),
-    *("FIRST(x)", "LAST(x)", "PREV(x)"),
-)
-"""Operands of several events of a label; COUNT(DISTINCT x.attr) is of COUNT(x)."""
-
-
-TIMED = ("WITHIN", "WAIT", "LOOKBACK")
-"""Windows inside a formula, and waits."""
-
-
-CLAUSES = (
-    *("SELECT", "STRICT", "NEXT", "LAST", "MAX", "FROM", "PARTITION BY"),
-    *("EVENTS", "SECONDS", "[t]", "CONSUME BY"),
-)
-"""Clauses: a projection, a strategy, .., and WITHIN in events, in time, and by an attribute."""
-
-
-COMPOSITE = frozenset((";", ":", "+", ":+", "{n}", ":{n}", "OR", "AND", "ALL", "UNLESS"))
-"""Operators that join parts, or repeat one."""
-
-
-FEATURES = (*CEL, *FAMILY, *TIMED, *CLAUSES)
-
-
-@keywords_by_name
-def wanted(text: str, known: Sequence[str] = FEATURES) -> frozenset[str]:
-    """Features from a list with commas, upper or lower case; raises `UsageError` for others."""
-    names = set()
-    by_name = {each.lower(): each for each in known}
-    for name in filter(None, (part.strip() for part in text.split(","))):
-        if name.lower() not in by_name:
-            hint = nearest(name, known)
-            raise UsageError("CER0850", f"there is no feature '{name}' of queries", hint=hint)
-        names.add(by_name[name.lower()])
-    return frozenset(names)
-
-
-def features(query: CeqlQuery) -> frozenset[str]:
-    """Return the features of a query.
-
-    >>> from cerlab.logic.ceql.parser import parse_ceql
-    >>> sorted(features(parse_ceql("SELECT LAST * WHERE A AS x ; B WITHIN 3 EVENTS")[0]))
-    [';', 'AS', 'EVENTS', 'LAST']
-    """
-    inside = (name for phi in subformulas(query.formula) for name in _operators(phi))
-    return frozenset(inside) | frozenset(_clauses(query))
-
-
-def _operators(phi: Formula) -> Iterable[str]:
-    match phi:
-        case cel.Atom(_, stream):
-            return () if stream is None else (">",)
-        case cel.Seq():
-            return (";",)
-        case cel.Concat():
-            return (":",)
-        case cel.Plus():
-            return ("+",)
-        case cel.ConcatPlus():
-            return (":+",)
-        case cel.Count(_, _, _, gaps):
-            return ("{n}",) if gaps else (":{n}",)
-        case cel.Filter(_, condition):
-            return ("FILTER", *_of_correlations(condition))
-        case cel.Select(strategy, _):
-            return (f"{strategy.value}()",)
-        case cel.Or() | cel.And() | cel.All() | cel.Unless() | cel.As() | cel.Not():
-            return (type(phi).__name__.upper(),)
-        case cel.Project() | cel.Rename() | cel.Within() | cel.Wait() | cel.Lookback():
-            return (type(phi).__name__.upper(),)
-        case _:
-            assert_never(phi)
-
-
-def _of_correlations(condition: Condition) -> Iterator[str]:
-    for each in atomics(condition):
-        if isinstance(each, Correlation) and each.of_group is not None:
-            read = (x for x in each.operands if not isinstance(x, LabelAttribute))
-            words = (expression_text(x).split("(")[0] for x in read)
-            yield from (f"{word}(x)" for word in words)
-        elif isinstance(each, Correlation):
-            plain = all(isinstance(side, LabelAttribute) for side in (each.left, each.right))
-            yield "x.v=y.v" if plain else "x.v+y.v"
-
-
-def _clauses(query: CeqlQuery) -> Iterator[str]:
-    if query.items is not None:
-        yield "SELECT"
-    if query.strategy is not None:
-        yield query.strategy.value
-    if query.streams:
-        yield "FROM"
-    if query.partition:
-        yield "PARTITION BY"
-    match query.window:
-        case EventWindow():
-            yield "EVENTS"
-        case TimeWindow():
-            yield "SECONDS"
-        case AttributeWindow():
-            yield "[t]"
-        case None:
-            pass
-        case _:
-            assert_never(query.window)
-    if query.consume is not Consume.NONE:
-        yield "CONSUME BY"
-
-
-Progress = Callable[[int], None]
-
-
 _ATOMIC = 0.1
-"""So large a part of the queries may have one type alone."""
+"""The share of queries that may have one type alone."""
 
 
-_OFTEN = 8
-"""A feature that was refused so often, and never taken, is drawn no more."""
+_DRAWS = 1_000
+"""Queries drawn in search of one that the reference takes: most of 100 queries are."""
 
 
-_DRAWS = 20_000
-"""Queries drawn in search of one with the features asked for, before a `UsageError`."""
+_PLAIN = "SELECT * WHERE A"
+"""A query without features: an engine that refuses it fails, and no feature is to blame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Counts of a search, and the first difference, made as small as possible.
 
-    Of the cases `answered` had answers by the reference and were compared, of which `composite` had
-    an operator that joins or repeats parts; the engine refused `refused`, the last one for a
-    `reason`, and every one with a feature of `shunned`, which were drawn no more. `case` is the
-    number of the one that differed.
+    Of the `cases`, `answered` had answers by the reference and were compared, of which `composite`
+    had an operator that joins or repeats parts. The engine refused `refused` cases, the last one
+    for a `reason`. It refused each feature of `shunned` alone; they are drawn no more. `untested`
+    lists the features of the search that no compared case with answers had. `case` is the number
+    of the case that differed.
     """
 
     cases: int
@@ -204,6 +87,7 @@ class Summary:
     case: int | None = None
     composite: int = 0
     shunned: tuple[str, ...] = ()
+    untested: tuple[str, ...] = ()
 
     @property
     def doubt(self) -> str:
@@ -219,6 +103,9 @@ class Summary:
         return ""
 
 
+Progress = Callable[[Summary], None]
+
+
 @keywords_by_name
 def fuzz(
     child: Engine,
@@ -227,56 +114,76 @@ def fuzz(
     seed: int = 0,
     takes: frozenset[str] = frozenset((*CEL, *CLAUSES)),
     shape: Shape = SMALL,
-    watch: Progress = lambda n: None,
+    watch: Progress = lambda summary: None,
 ) -> Summary:
-    """Ask an engine and the reference the same, until they differ or there were so many cases.
+    """Compare an engine with the reference on random cases, up to the first difference.
 
-    The same `seed` gives the same cases. Queries have no features but those that the engine
-    `takes`. Streams have types A, B, C, attributes v, w, k, and t, which is the time in seconds.
-    Raises `UsageError` where hardly any query has only these features.
+    Streams have types A, B, C, attributes v, w, k, and t, which is the time in seconds. A feature
+    of a refused query is asked alone, and is given up only if that is refused too.
+
+    Args:
+        child: The engine.
+        cases: The number of cases.
+        seed: The same seed gives the same cases.
+        takes: Features that queries may have.
+        shape: The size and the variety of queries and streams.
+        watch: Is called with the counts so far before each case.
     """
-    outcome = Summary(0, 0, 0)
-    replies, refusals = Counter[str](), Counter[str]()
+    outcome = Summary(0, 0, 0, untested=tuple(sorted(takes)))
+    taken: set[str] = set()
     for n in range(cases):
-        watch(n)
-        choice = takes - set(outcome.shunned)
+        watch(outcome)
         # Each case has its own generator, so case n does not depend on how much the others drew.
+        choice = takes - set(outcome.shunned)
         query, events, expected = _case(Random(f"{seed} {n}"), choice, shape)
         used = features(query)
         reply = _compare(child, query, events, expected)
-        outcome = replace(outcome, cases=n + 1)
-        if isinstance(reply, Refusal):
-            refusals.update(used)
-            outcome = replace(outcome, refused=outcome.refused + 1, reason=reply.why)
-        else:
-            replies.update(used)
-            some = bool(expected)
-            is_composite = some and bool(used & COMPOSITE)
-            outcome = replace(
-                outcome,
-                answered=outcome.answered + some,
-                composite=outcome.composite + is_composite,
-            )
+        outcome = _counted(outcome, used, reply, bool(expected))
         if isinstance(reply, Difference):
             smaller = _smallest(child, query, events, reply)
             return replace(outcome, difference=smaller, case=n)
-        # While all is refused it is the engine that fails, and no feature.
-        unsupported = (f for f in sorted(refusals) if refusals[f] >= _OFTEN and not replies[f])
-        outcome = replace(
-            outcome, shunned=tuple(unsupported) if outcome.cases > outcome.refused else ()
-        )
+        if isinstance(reply, Refusal) and (taken or not _is_refused(child, _PLAIN)):
+            alone = {each for each in used - taken if _is_refused(child, ALONE[each])}
+            shunned = tuple(sorted(alone.union(outcome.shunned)))
+            outcome = replace(outcome, shunned=shunned)
+            taken |= used - alone
+        elif not isinstance(reply, Refusal):
+            taken |= used
     return outcome
+
+
+def _counted(
+    outcome: Summary, used: frozenset[str], reply: Difference | Refusal | None, has_answers: bool
+) -> Summary:
+    """Return the counts with those of one more case."""
+    outcome = replace(outcome, cases=outcome.cases + 1)
+    if isinstance(reply, Refusal):
+        return replace(outcome, refused=outcome.refused + 1, reason=reply.why)
+    if not has_answers:
+        return outcome
+    return replace(
+        outcome,
+        answered=outcome.answered + 1,
+        composite=outcome.composite + bool(used & COMPOSITE),
+        untested=tuple(each for each in outcome.untested if each not in used),
+    )
+
+
+def _is_refused(child: Engine, text: str) -> bool:
+    """Return whether the engine refuses a query, asked without events."""
+    query = parse_ceql(text if text.startswith("SELECT") else f"SELECT * WHERE {text}")[0]
+    return isinstance(child.ask(query_text(query), []), Refusal)
 
 
 def _case(
     rng: Random, takes: frozenset[str], shape: Shape
 ) -> tuple[CeqlQuery, tuple[Event, ...], list[ComplexEvent]]:
     """A query that the reference takes, a stream that can be written as JSON, and the answers."""
-    shape = replace(shape, family=bool(takes & set(FAMILY)), timed=bool(takes & set(TIMED)))
+    shape = replace(shape, takes=takes)
     atomic = not takes & COMPOSITE or rng.random() < _ATOMIC
     for _ in range(_DRAWS):
         query = random_query(rng, shape)
-        if not (used := features(query)) <= takes or not (atomic or used & COMPOSITE):
+        if not (atomic or features(query) & COMPOSITE):
             continue
         events = tuple(random_events(rng, query.formula, shape))
         if any(value != value for event in events for value in event.attributes.values()):
@@ -285,11 +192,7 @@ def _case(
             return query, events, reference(query, events)
         except CerlabError:
             continue
-    raise UsageError(
-        "CER0852",
-        f"none of {_DRAWS:,} random queries has only these features",
-        hint="give more of them with --with",
-    )
+    raise AssertionError(f"the reference takes none of {_DRAWS:,} random queries")
 
 
 def _compare(

@@ -30,9 +30,9 @@ and `smallest` makes their failing cases small.
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -41,33 +41,25 @@ from typing import (
     Any,
     Concatenate,
     Literal,
-    NamedTuple,
     ParamSpec,
     TypeAlias,
     TypeVar,
     get_args,
 )
 
-from cerlab import io
-from cerlab.compile.pattern import as_pattern
 from cerlab.errors import CerlabError, CerlabWarning, UsageError, keywords_by_name, nearest
-from cerlab.evaluate import answers_of
 from cerlab.io.synthetic import STOCK_SCHEMA, stock_batches, stocks
 from cerlab.logic.cel.syntax import Atom, Formula, windows
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.logic.sremo.syntax import Sremo
-from cerlab.model.answer import ComplexEvent, by_end
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import Predicate
-from cerlab.predicates.text import positions_text
+from cerlab.testing import case
 from cerlab.testing.cel import (
-    COLUMNS,
     any_fo_formula,
-    columns_of,
     on_one_axis,
     random_condition,
-    random_events,
     random_fo_formula,
     random_formula,
     random_predicate,
@@ -82,11 +74,14 @@ from cerlab.testing.choices import (
     STREAMS,
     TYPES,
     Choices,
+    Draws,
     Shape,
     likely,
     smallest,
     strategy,
 )
+from cerlab.testing.events import COLUMNS, columns_of, random_events
+from cerlab.testing.features import CEL, CLAUSES, FAMILY, TIMED, wanted
 from cerlab.testing.groups import random_group_condition
 from cerlab.testing.rows import random_row_pattern, random_row_table
 from cerlab.testing.sremo import (
@@ -100,6 +95,8 @@ from cerlab.testing.sremo import (
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
+
+    from cerlab.testing.case import Case as Case
 
 __all__ = [
     "ATTRIBUTES",
@@ -146,6 +143,22 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+def __getattr__(name: str) -> Any:
+    """Return `Case`, and make `cases` its strategy for ``from_type`` of hypothesis.
+
+    It is registered when a test asks for it: `cerlab fuzz` goes without hypothesis, which takes
+    longer to load than all else.
+    """
+    if name != "Case":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with suppress(ImportError):
+        from hypothesis.strategies import register_type_strategy
+
+        register_type_strategy(case.Case, cases())
+    globals()["Case"] = case.Case
+    return case.Case
+
+
 Language: TypeAlias = Literal["cel", "family", "so", "fo", "fo-binary"]
 
 LANGUAGES = ("cel", "family", "so", "fo", "fo-binary")
@@ -156,84 +169,85 @@ _EPOCH = datetime(1970, 1, 1)
 """The moment from which the times of a stream count, in UTC."""
 
 
-class Case(NamedTuple):
-    """A query as text and events as dicts, which `cerlab.evaluate` takes as they are.
-
-    >>> Case("SELECT * WHERE A+", [{"type": "A"}, {"type": "A"}])
-    Case(
-        "SELECT * WHERE A+",
-        [
-            {'type': 'A'},
-            {'type': 'A'},
-        ],
-        # the reference: {0}, {0, 1}, {1}
-    )
-    """
-
-    query: str
-    events: list[dict[str, Any]]
-
-    @property
-    def answers(self) -> list[ComplexEvent]:
-        """The answers of the reference, as `cerlab.evaluate` sorts them, and without warnings."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CerlabWarning)
-            pattern = as_pattern(self.query)
-        return sorted(answers_of(pattern, io.as_stream(self.events), "reference"), key=by_end)
-
-    def __repr__(self) -> str:
-        events = "".join(f"        {event!r},\n" for event in self.events)
-        listed = f"[\n{events}    ]" if events else "[]"
-        return f"Case(\n    {json.dumps(self.query)},\n    {listed},\n    # {_words(self)}\n)"
-
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print the representation at the current indentation."""
-        for n, line in enumerate(repr(self).split("\n")):
-            if n:
-                printer.break_()
-            printer.text(line)
-
-
-_MOST_ANSWERS = 8
-"""Answers that a printed case lists; the first few show what an engine does wrong."""
-
-
-def _words(case: Case) -> str:
-    """Return what the reference says of a case, in one line."""
-    try:
-        answers = case.answers
-    except CerlabError as error:
-        return f"the reference: {error.message}"
-    words = [_answer_text(answer) for answer in answers[:_MOST_ANSWERS]] or ["no answer"]
-    more = [".."] if len(answers) > _MOST_ANSWERS else []
-    return f"the reference: {', '.join((*words, *more))}"
-
-
-def _answer_text(answer: ComplexEvent) -> str:
-    """Return the positions, and the interval where it does not follow from them."""
-    positions = positions_text(answer.positions)
-    if answer.positions and (answer.start, answer.end) == (
-        answer.positions[0],
-        answer.positions[-1],
-    ):
-        return positions
-    return f"{positions} in [{answer.start}, {answer.end}]"
-
-
 @keywords_by_name
-def cases(shape: Shape = ATTRIBUTES, *, times: bool = False) -> SearchStrategy[Case]:
+def cases(
+    shape: Shape = ATTRIBUTES,
+    *,
+    times: bool = False,
+    with_: str | Iterable[str] = (),
+    without: str | Iterable[str] = (),
+) -> SearchStrategy[case.Case]:
     """Return a strategy of queries with events, for engines that share no types with cerlab.
 
-    Events have the attributes that a query reads: v and w, k for PARTITION BY, and t for a window.
-    With `times`, windows may be in seconds, and t is then a ``datetime``. A shape that is `timed`
-    has windows inside formulas, and WAIT; `Case.answers` are those known at the last event.
+    Four of five cases have answers, and one in fifty may have no events. Events have the attributes
+    that a query reads: v and w, k for PARTITION BY, and t for a window.
+
+    Args:
+        shape: The size and the variety of queries and events; see `Shape`.
+        times: Draw windows in seconds too; t is then a ``datetime``.
+        with_: The features that queries may have, by the names of ``cerlab fuzz --help``: a text
+            with commas, or several names (default: those of the shape).
+        without: Features that queries never have.
+
+    Raises:
+        UsageError: A feature has an unknown name.
+
+    A shape that is `timed` has windows inside formulas, and WAIT; `Case.answers` are those known at
+    the last event.
+
+    >>> cases(with_=";, +, ORR")
+    Traceback (most recent call last):
+        ...
+    cerlab.errors.UsageError: CER0850: there is no feature 'ORR' of queries
+    hint: did you mean 'OR'?
     """
-    return _strategy(_case, replace(shape, sparse=True), times=times)
+    family = FAMILY if shape.family else ()
+    usual = (*CEL, *CLAUSES, *family, *(TIMED if shape.timed else ()))
+    takes = (wanted(with_) or frozenset(usual)) - wanted(without)
+    any_case = _strategy(_case, replace(shape, sparse=not shape.typed, takes=takes), times=times)
+    return _strategy(_useful_case, *(any_case.filter(each) for each in (_is_taken, *_GOALS)))
 
 
-def _case(rng: Choices, shape: Shape, *, times: bool) -> Case:
+def _is_taken(drawn: case.Case) -> bool:
+    """Return whether the reference takes a case, and compute its answers while it is drawn."""
+    try:
+        return drawn.answers is not None
+    except CerlabError:
+        return False
+
+
+def _has_events(drawn: case.Case) -> bool:
+    return bool(drawn.events) and _is_taken(drawn)
+
+
+def _has_answers(drawn: case.Case) -> bool:
+    return _is_taken(drawn) and bool(drawn.answers)
+
+
+_GOALS = (_has_events, _has_answers)
+
+
+def _useful_case(
+    rng: Choices,
+    any_case: SearchStrategy[case.Case],
+    with_events: SearchStrategy[case.Case],
+    with_answers: SearchStrategy[case.Case],
+) -> case.Case:
+    """Return a case with answers mostly.
+
+    Hypothesis mutates draws, which empties many streams. So a goal is drawn before the case, which
+    is drawn until it reaches the goal; draws shrink towards no goal.
+    """
+    assert isinstance(rng, Draws)
+    goal = rng.randrange(100)
+    with rng.unmutated():
+        return rng.draw(any_case if goal < 1 else with_events if goal < 20 else with_answers)
+
+
+def _case(rng: Choices, shape: Shape, *, times: bool) -> case.Case:
     whole = random_query(rng, shape, times=times)
-    columns = COLUMNS if likely(rng, 0.1) else columns_of(whole)
+    every = COLUMNS if shape.allows(">") or shape.allows("FROM") else COLUMNS - {"stream"}
+    columns = every if shape.typed or likely(rng, 0.1) else columns_of(whole)
     query = with_parts_left_out(rng, whole)
     events = _stream(rng, whole.formula, shape, columns, columns_of(query))
     rows = [as_dict(event) for event in events]
@@ -244,7 +258,7 @@ def _case(rng: Choices, shape: Shape, *, times: bool) -> Case:
         rows = [{**row, "t": _EPOCH + timedelta(seconds=row["t"])} for row in rows]
         if not rows:  # no event has the time
             query = on_one_axis(query, times=False)
-    return Case(" ".join(query_text(query).split("\n")), rows)
+    return case.Case(" ".join(query_text(query).split("\n")), rows)
 
 
 _KEPT = 0.97
@@ -263,6 +277,8 @@ def _stream(
     ]
     # A draw for each column, read or not: else leaving out a part of the query would add draws.
     left_out = {name for name in sorted(columns) if not likely(rng, _KEPT)} - read
+    if shape.typed:
+        left_out = set()
     return [
         Event(
             each.type,
@@ -370,9 +386,9 @@ def _load() -> None:
 
     for kind in (*get_args(Formula), Event):
         for_type_by_name(kind.__module__, kind.__name__, print_call)
-    case = Case("A FILTER A[v LIKE 'a']", [{"type": "A", "v": "a"}])
+    example = case.Case("A FILTER A[v LIKE 'a']", [{"type": "A", "v": "a"}])
     # An engine under test may be cerlab itself, whose first call loads for up to two deadlines.
-    assert evaluate(case.query, case.events) == case.answers
+    assert evaluate(example.query, example.events) == example.answers
 
 
 def _formula_text(phi: Formula) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias, TypeVar, assert_never
+from functools import cache
+from typing import TypeVar
 
 from cerlab.errors import keywords_by_name
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
-from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes
+from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
 from cerlab.logic.focel.semantics import unscoped_variable
 from cerlab.model.clauses import (
     AttributeWindow,
@@ -20,11 +21,11 @@ from cerlab.model.clauses import (
     TimeWindow,
     Window,
 )
-from cerlab.model.event import Duration, Event, Timestamp, Value
+from cerlab.model.event import Duration, Timestamp, Value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, On
-from cerlab.predicates.syntax import LabelAttribute, Operator, attributes_of
+from cerlab.predicates.syntax import LabelAttribute, Operator
 from cerlab.testing.choices import (
     ATTRIBUTES,
     LABELS,
@@ -53,7 +54,7 @@ def random_predicate(rng: Choices, shape: Shape) -> pred.Predicate:
     """A predicate over the attributes v and w."""
     if shape.temporal and likely(rng, 0.6):
         return _temporal_predicate(rng)
-    if not likely(rng, 0.4) or not shape.rich:
+    if not likely(rng, 0.4) or not shape.rich or shape.typed:
         return pred.Comparison(
             rng.choice([pred.Operator.EQ, pred.Operator.EQ, pred.Operator.NE, pred.Operator.GE]),
             pred.Attribute("v"),
@@ -138,20 +139,67 @@ _FAMILY = ("and", "all", "unless", "select", "correlation")
 _TIMED = ("within", "within", "wait", "lookback")
 
 
+_WEIGHTS = {
+    "seq": 4,
+    "plus": 4,
+    "filter": 4,
+    "and": 4,
+    "correlation": 3,
+    "or": 2,
+    "count": 2,
+    "concat": 2,
+    "star": 2,
+    "all": 2,
+    "unless": 2,
+    "select": 2,
+    "within": 2,
+    "as": 1,
+    "project": 1,
+    "rename": 1,
+    "wait": 1,
+    "lookback": 1,
+}
+"""Shares of operators among chosen features.
+
+Faults of engines show where parts repeat, are compared or meet; renaming alone shows few.
+"""
+
+
+@cache
+def _kinds_of(takes: frozenset[str]) -> tuple[str, ...]:
+    """Return the kinds of operators that these features allow, each as often as its weight."""
+    strategies = {f"{strategy.value}()" for strategy in Strategy}
+    comparing = {"x.v=y.v", "x.v+y.v"} & takes
+    allowed = {
+        "seq": ";" in takes,
+        "concat": ":" in takes,
+        "plus": "+" in takes,
+        "star": ":+" in takes,
+        "count": bool({"{n}", ":{n}"} & takes),
+        "select": bool(strategies & takes),
+        "correlation": bool(comparing) and {";", "AS", "FILTER"} <= takes,
+    }
+    return tuple(
+        kind
+        for kind, weight in _WEIGHTS.items()
+        if allowed.get(kind, kind.upper() in takes)
+        for _ in range(weight)
+    )
+
+
 @keywords_by_name
 @part
 def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
     """A formula: the operators of CORE Table 2, NOT, ``:``, ``:+``, RENAME; with `family` all."""
-    if not nests(rng, shape.depth, 0.85):
+    kinds = _kinds(shape)
+    if not nests(rng, shape.depth if kinds else 0, 0.85):
         return _leaf(rng, shape)
     smaller = replace(shape, depth=shape.depth - 1)
-    kinds = _KINDS if shape.contiguous else _WITH_GAPS
-    more = (*(_FAMILY if shape.family else ()), *(_TIMED if shape.timed else ()))
-    match rng.choice((*kinds, *more)):
+    match rng.choice(kinds):
         case "and":
             # Two unrelated formulas have no valuation in common.
             common, other = (random_formula(rng, smaller) for _ in range(2))
-            either = cel.Or(common, other)
+            either = cel.Or(common, other) if shape.allows("OR") else common
             # Each side takes valuations away from the other in some of the draws.
             return cel.And(either, common) if likely(rng, 0.6) else cel.And(common, either)
         case "all":
@@ -159,12 +207,15 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
         case "unless":
             return cel.Unless(random_formula(rng, smaller), random_formula(rng, smaller))
         case "select":
-            return cel.Select(rng.choice(list(Strategy)), random_formula(rng, smaller))
+            strategies = [each for each in Strategy if shape.allows(f"{each.value}()")]
+            return cel.Select(rng.choice(strategies), random_formula(rng, smaller))
         case "correlation":
             x, y = (cel.As(random_formula(rng, smaller), label) for label in "xy")
             op = rng.choice(list(pred.Operator))
             here, there = (pred.LabelAttribute(label, rng.choice("vvw")) for label in "xy")
-            sides = random_sides(rng, here, there) if likely(rng, 0.25) else (here, there)
+            computed = likely(rng, 0.25) if shape.allows("x.v=y.v") else True
+            computed = computed and shape.allows("x.v+y.v")
+            sides = random_sides(rng, here, there) if computed else (here, there)
             return cel.Filter(cel.Seq(x, y), cond.Correlation(op, *sides))
         case "within":
             windows = (*_lengths(rng), EventWindow(rng.randrange(4)))
@@ -172,11 +223,13 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
         case "wait":
             waiting = cel.Wait(random_formula(rng, smaller), rng.choice(_lengths(rng)))
             # Absence is what most waits are for.
-            return cel.Unless(waiting, _leaf(rng, shape)) if likely(rng, 0.4) else waiting
+            absent = likely(rng, 0.4) and shape.allows("UNLESS")
+            return cel.Unless(waiting, _leaf(rng, shape)) if absent else waiting
         case "lookback":
             looking = cel.Lookback(random_formula(rng, smaller), rng.choice(_lengths(rng)))
             # Absence before is what most look-backs are for.
-            return cel.Unless(looking, _leaf(rng, shape)) if likely(rng, 0.4) else looking
+            absent = likely(rng, 0.4) and shape.allows("UNLESS")
+            return cel.Unless(looking, _leaf(rng, shape)) if absent else looking
         case "rename":
             body = random_formula(rng, smaller)
             old = rng.choice(sorted(cel.defined_labels(body)) or ["A"])
@@ -193,11 +246,15 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
             return cel.ConcatPlus(random_formula(rng, smaller))
         case "count":
             gaps = not shape.contiguous or likely(rng, 0.7)
+            gaps = shape.allows("{n}") if not shape.allows("{n}", ":{n}") else gaps
             return random_count(rng, random_formula(rng, smaller), gaps=gaps)
         case "as":
             return cel.As(random_formula(rng, smaller), rng.choice(LABELS))
         case "filter":
             body = random_formula(rng, smaller)
+            # A filter over several events of a label is the only one that reads "for all".
+            if shape.takes is not None and "+" in shape.takes and likely(rng, 0.4):
+                body = cel.Plus(body)
             labels = sorted(cel.defined_labels(body)) or ["A"]
             if likely(rng, 0.1):
                 labels.append(rng.choice(LABELS))
@@ -207,6 +264,14 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
             labels = sorted(cel.defined_labels(body))
             projection = frozenset(label for label in labels if likely(rng, 0.5))
             return cel.Project(projection, body)
+
+
+def _kinds(shape: Shape) -> tuple[str, ...]:
+    """Return the kinds of operators of a shape; one that is more likely is there more often."""
+    if shape.takes is not None:
+        return _kinds_of(shape.takes)
+    kinds = _KINDS if shape.contiguous else _WITH_GAPS
+    return (*kinds, *(_FAMILY if shape.family else ()), *(_TIMED if shape.timed else ()))
 
 
 def _lengths(rng: Choices) -> tuple[AttributeWindow, TimeWindow]:
@@ -266,10 +331,11 @@ def random_count(rng: Choices, body: Formula, *, gaps: bool = True) -> cel.Count
 
 
 def _leaf(rng: Choices, shape: Shape) -> Formula:
-    atom = cel.Atom(rng.choice(TYPES), rng.choice(STREAMS) if likely(rng, 0.05) else None)
-    if shape.contiguous and likely(rng, 0.1):
+    of_stream = likely(rng, 0.05) and shape.allows(">")
+    atom = cel.Atom(rng.choice(TYPES), rng.choice(STREAMS) if of_stream else None)
+    if shape.contiguous and shape.allows("NOT") and likely(rng, 0.1):
         body: Formula = atom
-        if likely(rng, 0.6):
+        if likely(rng, 0.6) and shape.allows("FILTER"):
             body = cel.Filter(atom, random_condition(rng, (atom.type,), shape))
         return cel.Not(body)
     return atom
@@ -326,30 +392,39 @@ def random_query(rng: Choices, shape: Shape = ATTRIBUTES, *, times: bool = True)
     """
     formula = random_formula(rng, shape)
     query = CeqlQuery(formula)
-    if likely(rng, 0.25):
+    if likely(rng, 0.25) and shape.allows("SELECT"):
         labels = sorted(cel.defined_labels(formula))
         query = replace(query, items=tuple(SelectItem(x) for x in labels if likely(rng, 0.5)))
-    if likely(rng, 0.2):
-        query = replace(query, strategy=rng.choice(list(Strategy)))
-    if likely(rng, 0.1):
+    strategies = [each for each in Strategy if shape.allows(each.value)]
+    if likely(rng, 0.2) and strategies:
+        query = replace(query, strategy=rng.choice(strategies))
+    if likely(rng, 0.1) and shape.allows("FROM"):
         query = replace(query, streams=("S",) if likely(rng, 0.5) else ("S", "T"))
-    if likely(rng, 0.25):
+    if likely(rng, 0.25) and shape.allows("PARTITION BY"):
         brackets = ((("k",),), (("k",),), (("k",), ("v",)), (("k", "v"),))
         query = replace(query, partition=rng.choice(brackets))
-    if likely(rng, 0.4):
-        windows = (
-            EventWindow(rng.randrange(5)),
-            AttributeWindow(rng.choice((0, 1, 2, 2.5, 4)), "t"),
-            TimeWindow(rng.randrange(5) * 10**9),
-        )
-        query = replace(query, window=rng.choice(windows if times else windows[:2]))
-    if likely(rng, 0.6 if query.partition else 0.2):
+    windows = _random_windows(rng, shape, times=times) if likely(rng, 0.4) else []
+    if windows:
+        query = replace(query, window=rng.choice(windows))
+    if likely(rng, 0.6 if query.partition else 0.2) and shape.allows("CONSUME BY"):
         policies = (Consume.ANY, Consume.ANY, Consume.PARTITION)
         query = replace(query, consume=rng.choice(policies))
     if query.partition and query.consume.crosses_partitions and cel.waits(formula):
         # which key's answer consumes first would depend on the clock, so this is an error
         query = replace(query, consume=Consume.PARTITION)
     return query if times else on_one_axis(query, times=False)
+
+
+def _random_windows(
+    rng: Choices, shape: Shape, *, times: bool
+) -> list[EventWindow | AttributeWindow | TimeWindow]:
+    """Return a random window of each allowed kind; all are drawn, so that draws stay aligned."""
+    windows: dict[str, EventWindow | AttributeWindow | TimeWindow] = {
+        "EVENTS": EventWindow(rng.randrange(5)),
+        "[t]": AttributeWindow(rng.choice((0, 1, 2, 2.5, 4)), "t"),
+        "SECONDS": TimeWindow(rng.randrange(5) * 10**9),
+    }
+    return [w for name, w in windows.items() if shape.allows(name) and (times or name != "SECONDS")]
 
 
 _KEPT = 0.98
@@ -405,179 +480,3 @@ def _with_conditions_left_out(rng: Choices, condition: cond.Condition) -> cond.C
 def with_limit(query: CeqlQuery, per_end: int) -> CeqlQuery:
     """The same query with LIMIT."""
     return replace(query, limit=Limit(per_end))
-
-
-COLUMNS = frozenset(("v", "w", "k", "t", "stream"))
-"""Attributes of random events, and their stream."""
-
-
-def columns_of(query: CeqlQuery) -> frozenset[str]:
-    """Return the attributes that a query reads, and "stream" if it names streams."""
-    formulas = list(cel.subformulas(query.formula))
-    conditions = [each for phi in formulas for each in _conditions(phi)]
-    atoms = [
-        atom for on in conditions if isinstance(on, cond.On) for atom in pred.atoms(on.predicate)
-    ]
-    sides = [side for c in conditions if isinstance(c, cond.Correlation) for side in c.attributes]
-    names = {
-        *attributes_of(atoms),
-        *(side.attribute for side in sides),
-        *partition_attributes(query),
-    }
-    lengths = (query.window, query.throttle, *cel.windows(query.formula))
-    if any(isinstance(each, AttributeWindow | TimeWindow) for each in lengths):
-        names.add("t")
-    if query.streams or any(isinstance(phi, cel.Atom) and phi.stream for phi in formulas):
-        names.add("stream")
-    return frozenset(names)
-
-
-def _conditions(phi: Formula) -> list[cond.Atomic]:
-    if not isinstance(phi, cel.Filter):
-        return []
-    return [each for way in cond.alternatives(phi.condition) for each in way]
-
-
-@keywords_by_name
-def random_events(
-    rng: Choices,
-    phi: Formula,
-    shape: Shape = ATTRIBUTES,
-    *,
-    columns: frozenset[str] = COLUMNS,
-) -> list[Event]:
-    """Return a stream with a planted word of the formula, and noise.
-
-    Its events have the `columns`: attributes v and w, a key k, a time t that never decreases, and
-    the stream. Sometimes a second word is interleaved, and then k tells the two apart.
-    """
-    word = _word(rng, phi, shape, columns) if likely(rng, 0.97) else []
-    first = _with_noise(rng, word, shape, columns)
-    pairs: _Keyed = [(event, _key(rng, shape) if "k" in columns else {}) for event in first]
-    if likely(rng, 0.3):
-        half = replace(shape, events=shape.events // 2 + 1)
-        words = [_with_noise(rng, _word(rng, phi, half, columns), half, columns) for _ in range(2)]
-        zero, one = (
-            [(event, {"k": k} if "k" in columns else {}) for event in word]
-            for k, word in enumerate(words)
-        )
-        pairs = _interleave(rng, zero, one)
-    time: int | float = 0
-    steps = (0, 0.1, 0.5, 1, 1.1) if shape.fractions else (0, 1, 1, 2)
-    events = []
-    for event, key in pairs:
-        attributes = dict(event.attributes)
-        if "t" in columns:
-            time += rng.choice(steps)
-            attributes["t"] = time
-        stream = event.stream
-        if stream is None and "stream" in columns and likely(rng, 0.3):
-            stream = rng.choice(STREAMS)
-        events.append(Event(event.type, {**attributes, **key}, stream))
-    return events
-
-
-_Keyed: TypeAlias = Sequence[tuple[Event, Mapping[str, Value]]]
-
-
-def _key(rng: Choices, shape: Shape) -> Mapping[str, Value]:
-    """Return the key of an event: 0 or 1 mostly, NULL, or absent, which is not the same."""
-    keys: tuple[Value, ...] = (0, 0, 0, 1, 1.0, True, None)
-    key = rng.choice((*({"k": key} for key in keys), {}))
-    # The key is drawn also where it is absent: then draws shrink without those after it moving.
-    return key if not shape.sparse or likely(rng, 0.9) else {}
-
-
-def _with_noise(
-    rng: Choices, word: list[Event], shape: Shape, columns: frozenset[str]
-) -> list[Event]:
-    """The word, cut to the length of the shape, with noise between or around."""
-    word = word[: shape.events]
-    noise = rng.randrange(shape.events - len(word) + 1)
-    # Contiguous patterns survive only without noise inside, so often it goes to the two ends.
-    if likely(rng, 0.5):
-        for _ in range(noise):
-            word.insert(rng.randrange(len(word) + 1), _noise(rng, shape, columns))
-        return word
-    before = [_noise(rng, shape, columns) for _ in range(rng.randrange(noise + 1))]
-    return before + word + [_noise(rng, shape, columns) for _ in range(noise - len(before))]
-
-
-def _interleave(rng: Choices, first: _Keyed, second: _Keyed) -> _Keyed:
-    """Merge two streams in any order of the one with the other."""
-    pairs = []
-    i = j = 0
-    while i < len(first) or j < len(second):
-        if i < len(first) and (j == len(second) or likely(rng, 0.5)):
-            pairs.append(first[i])
-            i += 1
-        else:
-            pairs.append(second[j])
-            j += 1
-    return pairs
-
-
-@part
-def _noise(rng: Choices, shape: Shape, columns: frozenset[str]) -> Event:
-    return Event(rng.choice(TYPES), _attributes(rng, shape, columns))
-
-
-def _attributes(rng: Choices, shape: Shape, columns: frozenset[str]) -> dict[str, Value]:
-    values: list[Value] = [0, 1]
-    if "v" in columns and shape.rich and likely(rng, 0.3):
-        values = [None, 0.5, 1.0, float("nan"), True, "a", "b"]
-    spans: tuple[Value, ...] = (0, 1, "a", None)
-    if shape.temporal and likely(rng, 0.8):
-        values = [*MOMENTS, *MOMENTS, *DURATIONS, None]
-        spans = (*DURATIONS, *DURATIONS, *MOMENTS, 1)
-    attributes: dict[str, Value] = {}
-    if "v" in columns and (not shape.sparse or likely(rng, 0.9)):
-        attributes["v"] = rng.choice(values)
-    if "w" in columns and shape.rich and likely(rng, 0.5):
-        attributes["w"] = rng.choice(spans)
-    return attributes
-
-
-def _word(rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str]) -> list[Event]:
-    """Events in an order that the formula would read, filters met where that is easy."""
-    match phi:
-        case cel.Atom(R, stream):
-            return [Event(R, _attributes(rng, shape, columns), stream)]
-        case cel.Not():
-            return [_noise(rng, shape, columns)]
-        case cel.As(body) | cel.Project(_, body) | cel.Rename(_, _, body) | cel.Select(_, body):
-            return _word(rng, body, shape, columns)
-        case cel.Within(body) | cel.Wait(body) | cel.Lookback(body):
-            return _word(rng, body, shape, columns)
-        case cel.Filter(body, condition):
-            return [_meet(rng, event, condition) for event in _word(rng, body, shape, columns)]
-        case cel.Or(left, right):
-            return _word(rng, rng.choice((left, right)), shape, columns)
-        case cel.Seq() | cel.Concat() | cel.All() | cel.And():
-            return _word(rng, phi.left, shape, columns) + _word(rng, phi.right, shape, columns)
-        case cel.Unless(left, _):
-            return _word(rng, left, shape, columns)
-        case cel.Plus(body) | cel.ConcatPlus(body):
-            times = rng.choice((1, 1, 2, 2, 3))
-            return [event for _ in range(times) for event in _word(rng, body, shape, columns)]
-        case cel.Count(body, least, most):
-            times = rng.choice((least, least, least + 1 if most is None else most))
-            return [event for _ in range(times) for event in _word(rng, body, shape, columns)]
-        case _:
-            assert_never(phi)
-
-
-def _meet(rng: Choices, event: Event, condition: cond.Condition) -> Event:
-    """The event with a value of v that may meet the filter: one that its first constant names."""
-    simple = [c for way in cond.alternatives(condition)[:2] for c in way if isinstance(c, cond.On)]
-    for on in simple[:1]:
-        for atom in pred.atoms(on.predicate)[:1]:
-            if (
-                isinstance(atom, pred.Comparison)
-                and isinstance(atom.right, pred.Constant)
-                and atom.left == pred.Attribute("v")
-                and atom.operator in (pred.Operator.EQ, pred.Operator.GE, pred.Operator.LE)
-                and likely(rng, 0.85)
-            ):
-                return Event(event.type, {**event.attributes, "v": atom.right.value}, event.stream)
-    return event

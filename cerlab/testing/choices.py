@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, MutableSequence, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -67,6 +68,14 @@ class Shape:
     """Whether values are moments and durations too, and predicates compute with them."""
     fractions: bool = False
     """Whether times have fractions, which doubles round."""
+    typed: bool = False
+    """Whether each event has each attribute, and each attribute one type: whole numbers or NULL."""
+    takes: frozenset[str] | None = None
+    """The features that queries may have, by the names of `cerlab fuzz`; None allows all."""
+
+    def allows(self, *features: str) -> bool:
+        """Return whether queries may have these features."""
+        return self.takes is None or self.takes.issuperset(features)
 
 
 SMALL = Shape(rich=False)
@@ -138,6 +147,21 @@ class Draws:
     def choice(self, options: SupportsLenAndGetItem[T], /) -> T:
         """Return one of the options."""
         return options[self.randrange(len(options))]
+
+    @contextmanager
+    def unmutated(self) -> Iterator[None]:
+        """Keep hypothesis from copying parts of the value drawn here over others of its parts.
+
+        Else five of six examples are copies of the one before, and 100 examples are 17. Unique
+        collections are exempt in the same way; older versions, which exempt nothing, copy on.
+        """
+        from hypothesis.internal.conjecture import data
+
+        self._data.start_span(getattr(data, "UNIQUE_COLLECTION_LABEL", 0))
+        try:
+            yield
+        finally:
+            self._data.stop_span()
 
     def sample(self, options: Sequence[T], count: int, /) -> list[T]:
         """Return `count` of the options; the first ones where nothing needs another order."""

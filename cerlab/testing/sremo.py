@@ -27,12 +27,12 @@ from cerlab.predicates.truth import satisfies
 from cerlab.testing.cel import (
     random_condition,
     random_count,
-    random_events,
     random_formula,
     random_predicate,
     random_sides,
 )
 from cerlab.testing.choices import ATTRIBUTES, LABELS, TYPES, Choices, Shape, likely, nests, part
+from cerlab.testing.events import random_events
 
 SremoKind: TypeAlias = Literal["all", "core", "unary"]
 """Kinds of expressions: ``"core"`` has only SRT Def. 15's operators, ``"unary"`` no registers."""

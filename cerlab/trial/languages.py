@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from cerlab.conformance import Case as SuiteCase
 from cerlab.errors import CerlabError, Unsupported
-from cerlab.fuzz import CEL, CLAUSES, FAMILY, TIMED, difference, reference
-from cerlab.fuzz import features as of_query
+from cerlab.fuzz import difference, reference
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
@@ -30,6 +29,8 @@ from cerlab.rows.recognise import match_recognize, parse_rows
 from cerlab.rows.syntax import RowPattern
 from cerlab.testing import SMALL, as_dict, random_events, random_query
 from cerlab.testing.choices import Shape, likely, smaller
+from cerlab.testing.features import CEL, CLAUSES, FAMILY, TIMED
+from cerlab.testing.features import features as of_query
 from cerlab.testing.rows import (
     random_row_pattern,
     random_row_sequence,

@@ -64,7 +64,8 @@ class Inside:
             case "missing":
                 rows = [row for row in rows if row["end"] - row["start"] < 2]
             case "extra":
-                rows += [{"start": 0, "end": 0, "positions": [0]}] if len(events) > 1 else []
+                extra_row = {"start": 0, "end": 0, "positions": [0]}
+                rows += [extra_row] if len(events) > 1 and extra_row not in rows else []
             case "extra positions" | "no positions":
                 extra = [{"positions": [0] if self.wrong == "extra positions" else []}]
                 rows = [{"positions": row["positions"]} for row in rows]

@@ -14,12 +14,13 @@ import cerlab
 from cerlab import Event
 from cerlab import fuzz as package
 from cerlab.cli import main
-from cerlab.fuzz import COMPOSITE, Summary, features, fuzz, wanted
+from cerlab.fuzz import CLAUSES, COMPOSITE, FEATURES, Summary, features, fuzz, wanted
 from cerlab.fuzz.engines import AnswerRows, Outcome, Refusal
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.testing import smallest
+from cerlab.testing.features import ALONE
 
 pytestmark = pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 
@@ -129,6 +130,63 @@ def test_what_is_always_refused_is_drawn_no_more(capsys: pytest.CaptureFixture[s
     assert not COMPOSITE & set(report.shunned)
     assert report.refused < 100
     assert not report.doubt
+
+
+def test_a_feature_that_is_taken_alone_is_asked_again() -> None:
+    """An engine refuses PARTITION BY beside any other clause, and has a fault in NULL keys."""
+
+    @dataclass
+    class Keys(WrongEngine):
+        def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
+            used = features(parse_ceql(query)[0]) & {*CLAUSES}
+            if len(used) > 1:
+                return Refusal("one clause at a time")
+            zero_for_null = [{**each, "k": each.get("k") or 0} for each in events]
+            return super().ask(query, zero_for_null if "PARTITION BY" in used else events)
+
+    report = fuzz(Keys(lambda query: query), cases=400)
+    assert report.shunned == ()
+    assert report.difference is not None
+    assert "PARTITION BY [k]" in query_text(report.difference.query)
+
+
+def test_each_feature_is_alone_in_its_query() -> None:
+    assert set(ALONE) == set(FEATURES)
+    for name, text in ALONE.items():
+        query = parse_ceql(text if text.startswith("SELECT") else f"SELECT * WHERE {text}")[0]
+        needs = {";", "AS", "FILTER"} if name in ("x.v=y.v", "x.v+y.v") else set()
+        assert features(query) == {name, *needs}
+
+
+def test_the_last_line_names_what_was_not_tested(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def without_plus(query: CeqlQuery) -> CeqlQuery | None:
+        return None if "+" in features(query) else query
+
+    assert verdict(WrongEngine(without_plus), monkeypatch, "--with", ";,+,OR,AND") == 0
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("not tested: + (refused); : :+ {n}")
+    assert "PARTITION BY" in last
+    assert last.endswith("(not asked for)")
+    verdict(WrongEngine(lambda q: q), monkeypatch, "--cases", "3")
+    assert "in no case with answers" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_control_c_shows_the_counts_so_far(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = 0
+
+    def interrupted(query: CeqlQuery) -> CeqlQuery:
+        nonlocal asked
+        asked += 1
+        if asked > 20:
+            raise KeyboardInterrupt
+        return query
+
+    assert verdict(WrongEngine(interrupted), monkeypatch) == 130
+    assert "\ninterrupted after cases: 20, with answers: " in capsys.readouterr().err
 
 
 def test_most_queries_are_composite() -> None:

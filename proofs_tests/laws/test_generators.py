@@ -19,6 +19,7 @@ from cerlab.predicates.text import predicate_text
 from cerlab.testing import (
     ATTRIBUTES,
     LANGUAGES,
+    Case,
     Shape,
     _case,
     cases,
@@ -30,7 +31,7 @@ from cerlab.testing import (
     random_query,
     streams,
 )
-from cerlab.testing.cel import columns_of
+from cerlab.testing.events import columns_of
 
 SMALL = Shape(depth=2, events=4)
 
@@ -39,9 +40,9 @@ SMALL = Shape(depth=2, events=4)
 @settings(max_examples=100)
 @given(cases(SMALL))
 def test_a_case_is_text_and_dicts_that_every_evaluator_takes(
-    case: tuple[str, list[dict[str, Any]]],
+    case: Case,
 ) -> None:
-    text, rows = case
+    text, rows = case.query, case.events
     events = Stream.from_events(rows, time="t", unit="s")
     expected = cerlab.evaluate(text, events, evaluator="reference")
     assert cerlab.evaluate(text, events) == expected
@@ -58,13 +59,12 @@ def test_the_same_seed_gives_the_same_case() -> None:
 def test_failures_can_be_searched_for_and_shrink() -> None:
     """A wrong engine that forgets every second answer is found out."""
 
-    def wrong(case: tuple[str, list[dict[str, Any]]]) -> bool:
-        text, rows = case
-        answers = cerlab.evaluate(as_pattern(text), Stream.from_events(rows, time="t", unit="s"))
+    def wrong(case: Case) -> bool:
+        stream = Stream.from_events(case.events, time="t", unit="s")
+        answers = cerlab.evaluate(as_pattern(case.query), stream)
         return answers[::2] != answers
 
-    text, rows = find(cases(Shape(depth=1, events=4)), wrong)
-    assert wrong((text, rows))
+    assert wrong(find(cases(Shape(depth=1, events=4)), wrong))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -115,9 +115,9 @@ def test_columns_that_no_part_of_a_query_reads_are_mostly_kept() -> None:
     """A tenth of all cases have every column, so that engines meet columns they do not need."""
     with_others = 0
     for seed in range(150):
-        text, rows = _case(Random(seed), ATTRIBUTES, times=False)
-        names = {name for row in rows for name in row} - {"type", "stream"}
-        with_others += bool(names - columns_of(cerlab.parse_query(text).ast))
+        case = _case(Random(seed), ATTRIBUTES, times=False)
+        names = {name for row in case.events for name in row} - {"type", "stream"}
+        with_others += bool(names - columns_of(cerlab.parse_query(case.query).ast))
     assert with_others > 10
 
 
