@@ -347,6 +347,41 @@ def keywords_by_name(function: F) -> F:
     return decorated
 
 
+def lists_options(options: type[Any], **defaults: Any) -> Callable[[F], F]:
+    """Return a decorator that lists the keywords of a TypedDict in the signature of a function.
+
+    Else ``**how: Unpack[Options]`` is one parameter for `inspect.signature` and `help`. A keyword
+    without a default among `defaults` has False, None or () by its type.
+
+    >>> from typing import TypedDict
+    >>> Colours = TypedDict("Colours", {"dark": bool, "red": "str | None"}, total=False)
+    >>> inspect.signature(lists_options(Colours)(lambda text, **how: text))
+    <Signature (text, *, dark: bool = False, red: 'str | None' = None)>
+    """
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function)
+        *others, last = signature.parameters.values()
+        assert last.kind is inspect.Parameter.VAR_KEYWORD
+        listed = (_keyword(*each, defaults) for each in options.__annotations__.items())
+        new = signature.replace(parameters=[*others, *listed])
+        function.__signature__ = new  # type: ignore[attr-defined]  # inspect.signature reads it
+        return function
+
+    return decorate
+
+
+def _keyword(name: str, annotation: Any, defaults: Mapping[str, object]) -> inspect.Parameter:
+    words = getattr(annotation, "__forward_arg__", annotation)
+    absent = False if words in (bool, "bool") else None if "None" in str(words) else ()
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=defaults.get(name, absent),
+        annotation=words,
+    )
+
+
 def _misspelt(function: Callable[..., Any], options: Mapping[str, object]) -> UsageError | None:
     try:
         refuse_misspelt(options, {*inspect.signature(function).parameters} - {"self", "cls"})

@@ -143,5 +143,13 @@ def test_a_misspelt_keyword_is_answered_by_name(door: Any) -> None:
             assert refused.value.hint == f"did you mean '{name}'?"
 
 
+@pytest.mark.parametrize("door", with_options())
+def test_a_signature_lists_every_keyword(door: Any) -> None:
+    """`help` and editors show no keyword of a parameter that is a TypedDict."""
+    for parameter in inspect.signature(door).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            assert "Unpack" not in str(parameter.annotation)
+
+
 if __name__ == "__main__":
     RECORD.write_text("\n".join(surface()) + "\n", encoding="utf-8")

@@ -16,7 +16,14 @@ from cerlab.compile.pattern import AnyPattern, Immutable, Pattern
 from cerlab.computed import cached_property
 from cerlab.display import Drawable, rich_display
 from cerlab.engine.random_access import Access, BatchAccess, ListAccess, sample
-from cerlab.errors import AnswerWarning, CerlabError, keywords_by_name, needed, stacklevel_of_caller
+from cerlab.errors import (
+    AnswerWarning,
+    CerlabError,
+    keywords_by_name,
+    lists_options,
+    needed,
+    stacklevel_of_caller,
+)
 from cerlab.evaluate import choose, missing_names, remarks_on_waits
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
 from cerlab.evaluate.labelled import answer_tables
@@ -276,6 +283,7 @@ class Matches(Drawable, Immutable):
         tables = answer_tables(self.query, self.stream, batches, columns)
         return pa.concat_tables(list(tables))
 
+    @lists_options(Aggregates)
     def aggregate(self, **aggregates: Unpack[Aggregates]) -> pa.Table:
         """Aggregates over all rows of `table`: a pyarrow Table.
 

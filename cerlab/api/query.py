@@ -17,7 +17,7 @@ from cerlab.compile.pattern import (
     is_formula,
 )
 from cerlab.computed import cached_property
-from cerlab.errors import keywords_by_name, refuse_misspelt
+from cerlab.errors import keywords_by_name, lists_options, refuse_misspelt
 from cerlab.evaluate.aggregates import Aggregates, request_of
 from cerlab.evaluate.physical import compiled
 from cerlab.logic.ceql.parser import as_schema
@@ -75,6 +75,7 @@ class Query(Pattern):
 
         return minterm_table(self.machine)
 
+    @lists_options(io.HowToRead)
     def explain(self, events: Any = None, **how: Unpack[io.HowToRead]) -> Explanation:
         """Explain how the compiled engine evaluates the query on streams such as `events`.
 
@@ -100,6 +101,7 @@ class Query(Pattern):
         """
         return self.registers.srt
 
+    @lists_options(io.HowToRead)
     def tecs(self, events: Any, **how: Unpack[io.HowToRead]) -> TecsSnapshot:
         """The tECS that the last event leaves; `how` as `cerlab.evaluate`.
 
@@ -112,6 +114,7 @@ class Query(Pattern):
 
         return tecs_snapshot(self.plan, self.machine, io.as_stream(events, **how))
 
+    @lists_options(io.HowToRead)
     def run(
         self, events: Any, *, threads: int | None = None, **how: Unpack[io.HowToRead]
     ) -> Matches:
@@ -124,6 +127,7 @@ class Query(Pattern):
         """
         return Matches(self, io.as_stream(events, **how), threads=threads)
 
+    @lists_options(io.HowToRead)
     def why_not(
         self,
         events: Any,
@@ -144,6 +148,7 @@ class Query(Pattern):
 
         return why(self, events, positions, start, end, logic=logic, **how)
 
+    @lists_options(io.HowToRead)
     def why_none(self, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
         """Explain why a stream has no answer, and the changes that give one (`cerlab.why_none`).
 
@@ -202,6 +207,7 @@ class Query(Pattern):
         """
         return RowSession(self, columns, self._axis(time, unit, state), state, lateness)
 
+    @lists_options(Aggregates)
     def aggregating(
         self,
         *,

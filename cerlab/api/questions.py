@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 from cerlab import decisions, io
 from cerlab.compile.pattern import AnyPattern, AnyQueryInput, Logic, QueryInput, is_row_pattern
 from cerlab.decisions import Verdict, Witness
-from cerlab.errors import Unsupported, UsageError, keywords_by_name
+from cerlab.errors import Unsupported, UsageError, keywords_by_name, lists_options
 from cerlab.model.answer import ComplexEvent
 
 if TYPE_CHECKING:
@@ -204,6 +204,7 @@ def why(
 ) -> Why: ...
 @overload
 def why(query: RowPattern, events: Any, positions: Iterable[int]) -> WhyRows: ...
+@lists_options(io.HowToRead)
 def why(
     query: AnyQueryInput | RowPattern,
     events: Any,
@@ -253,6 +254,7 @@ def why(
 def why_none(query: QueryInput, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone: ...
 @overload
 def why_none(query: RowPattern, events: Any) -> WhyRows: ...
+@lists_options(io.HowToRead)
 def why_none(
     query: QueryInput | RowPattern, events: Any, **how: Unpack[io.HowToRead]
 ) -> WhyNone | WhyRows:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 from cerlab import io
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.display import rich_display
-from cerlab.errors import BadData, TypeMismatch, Unsupported, UsageError
+from cerlab.errors import BadData, TypeMismatch, Unsupported, UsageError, lists_options
 from cerlab.evaluate.labelled import answer_columns, has_labels, rows_of_part
 from cerlab.evaluate.missing_names import Requirements, warn_of
 from cerlab.evaluate.physical import compiled
@@ -310,6 +310,7 @@ class Session(_Session[list[ComplexEvent]]):
     def _reopened(self, state: bytes) -> tuple[Any, ...]:
         return type(self), (self._query, None, state)
 
+    @lists_options(io.HowToRead)
     def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> list[ComplexEvent]:
         """Read more events (anything that `cerlab.evaluate` takes): the answers they complete.
 
@@ -393,6 +394,7 @@ class RowSession(_Session[Any]):
     def _reopened(self, state: bytes) -> tuple[Any, ...]:
         return type(self), (self._query, self._columns, None, state)
 
+    @lists_options(io.HowToRead)
     def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
         """Read more events: a pyarrow Table of the answers they complete, as ``Matches.table``.
 
@@ -455,6 +457,7 @@ class AggregateSession(_Session[Any]):
         query, request = self._run.asked
         return type(self), (query, request, None, state)
 
+    @lists_options(io.HowToRead)
     def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
         """Read more events: a pyarrow Table of the groups that they changed, as they are then.
 

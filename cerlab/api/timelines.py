@@ -24,7 +24,7 @@ from cerlab.compile.pattern import (
     as_pattern,
 )
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.errors import Unsupported, UsageError, nearest, refuse_misspelt
+from cerlab.errors import Unsupported, UsageError, lists_options, nearest, refuse_misspelt
 from cerlab.evaluate import EvaluatorName, answers_of, choose
 from cerlab.logic.ceql.syntax import strategy_and_body
 from cerlab.logic.sremo.syntax import Sremo
@@ -71,6 +71,7 @@ TimelineInput: TypeAlias = (
 """Inputs of a timeline: a query, a SREMO, its answers, any answers, or several lists by name."""
 
 
+@lists_options(io.HowToRead)
 def step(
     query: QueryInput,
     events: Any,

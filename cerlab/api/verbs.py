@@ -16,7 +16,7 @@ from cerlab.compile.pattern import (
     any_pattern,
     is_row_pattern,
 )
-from cerlab.errors import UsageError, keywords_by_name
+from cerlab.errors import UsageError, keywords_by_name, lists_options
 from cerlab.evaluate import AUTO, EvaluatorName, answers_of, choose, valuations_of
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.parser import parse_cel
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from cerlab.rows.syntax import RowPattern
 
 
+@lists_options(io.HowToRead)
 def evaluate(
     what: AnyQueryInput,
     events: Any,
@@ -73,6 +74,7 @@ def evaluate(
     return answers
 
 
+@lists_options(io.HowToRead)
 def valuations(
     what: AnyQueryInput,
     events: Any,
@@ -98,6 +100,7 @@ def valuations(
     return answers
 
 
+@lists_options(io.HowToRead)
 def count(
     query: AnyQueryInput, events: Any, *, threads: int | None = None, **how: Unpack[io.HowToRead]
 ) -> int:
@@ -186,6 +189,7 @@ def _row_session(
     return RowPatternSession(what, state)
 
 
+@lists_options(io.HowToRead)
 def matches(sremo: str | Sremo, events: Any, **how: Unpack[io.HowToRead]) -> frozenset[Positions]:
     """``Match(e, S)``: the positions that e marks when it consumes the whole stream (SRT Def. 18).
 

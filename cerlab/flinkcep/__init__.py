@@ -14,7 +14,7 @@ from typing import Any, Unpack
 from cerlab import io
 from cerlab.compile.pattern import QueryInput, as_pattern
 from cerlab.display import drawable
-from cerlab.errors import Unsupported, UsageError, keywords_by_name
+from cerlab.errors import Unsupported, UsageError, keywords_by_name, lists_options
 from cerlab.evaluate import answers_of
 from cerlab.flinkcep.pattern import EVERY_MATCH, FlinkPattern, SkipTo, begin, parse_pattern
 from cerlab.flinkcep.semantics import check_ending, flink_matches
@@ -44,6 +44,7 @@ OTHER = "X"
 """The type of an event that no part takes, in the streams of `difference`."""
 
 
+@lists_options(io.HowToRead)
 def matches(
     pattern: FlinkPattern,
     events: Any,

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from cerlab.budget import poll
-from cerlab.errors import UsageError, keywords_by_name, needed, refuse_misspelt
+from cerlab.errors import UsageError, keywords_by_name, lists_options, needed, refuse_misspelt
 from cerlab.io import arrow
 from cerlab.io.conversion import RowReading, conform_event, warn_of_column
 from cerlab.io.declared import table_columns
@@ -233,6 +233,7 @@ def events_table(stream: Events) -> Any:
     return table.replace_schema_metadata(columns.source and columns.source.metadata)
 
 
+@lists_options(HowToReadFile)
 def read(
     path: Source | Named,
     *,
@@ -275,6 +276,7 @@ def _stream_of_files(source: Source, options: FileOptions, watch: Watch, lazily:
     return stream_of(list(parts or source.parts(options, watch=watch)), axis, schema, Stream)
 
 
+@lists_options(HowToReadFile)
 def batches(
     path: Source | Named,
     *,
@@ -356,6 +358,7 @@ def _table_stream(table: Any, reading: RowReading, axis: TimeAxis | None) -> Str
     )
 
 
+@lists_options(HowToReadTable)
 def from_arrow(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
     """A stream of the rows of a pyarrow Table, or of what can be one; options as `Stream.read`."""
     if (arrow_table := arrow.as_table(table)) is None:
@@ -372,6 +375,7 @@ def _of_table(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
     return (sorted_by_time(stream) if options.sort else stream).up_to(options.until)
 
 
+@lists_options(HowToRead)
 def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     """Return a stream of anything that holds events.
 

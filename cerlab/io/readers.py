@@ -9,7 +9,7 @@ from functools import partial
 from typing import TypeVar, Unpack
 
 from cerlab.budget import poll
-from cerlab.errors import BadData, UsageError
+from cerlab.errors import BadData, UsageError, lists_options
 from cerlab.io import arrow
 from cerlab.io.conversion import RowReading
 from cerlab.io.declared import table_columns
@@ -64,6 +64,7 @@ def arriving_parts(
         types.warn()
 
 
+@lists_options(HowToReadFile)
 def short_streams(
     kind: type[S],
     sources: Source | Named,

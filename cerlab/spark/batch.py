@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, assert_never
 
 from cerlab.automata.plan import Plan, PlanClauses, plan_digest
 from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
-from cerlab.errors import BadData, Unsupported, refuse_misspelt
+from cerlab.errors import BadData, Unsupported, lists_options, refuse_misspelt
 from cerlab.evaluate.missing_names import Requirements, requirements_of, warn_of
 from cerlab.model.stream import Stream
 from cerlab.rows.recognise import column_kinds, recognise
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
+@lists_options(Options)
 def match(
     df: DataFrame,
     query: QueryInput,
@@ -111,6 +112,7 @@ def match(
     )
 
 
+@lists_options(Options)
 def matching(
     query: QueryInput,
     order_by: OrderBy = (),
@@ -171,6 +173,7 @@ _STAGES = {
 _EXACT_SUMS = "exact sums of each part, which are put together by group"
 
 
+@lists_options(Options)
 def explain(
     df: DataFrame,
     query: QueryInput,

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, Unpack
 from cerlab import display, io
 from cerlab.compile.pattern import AnyQueryInput, Logic, SremoPattern, any_pattern
 from cerlab.display import Drawable, tree_lines
-from cerlab.errors import UsageError
+from cerlab.errors import UsageError, lists_options
 from cerlab.logic.cel.syntax import Atom, Formula, Not
 from cerlab.logic.cel.text import node_text, window_text
 from cerlab.logic.sremo import syntax as sre
@@ -61,6 +61,7 @@ __all__ = [
 ]
 
 
+@lists_options(io.HowToRead)
 def why(
     query: AnyQueryInput,
     events: Any,

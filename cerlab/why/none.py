@@ -10,7 +10,7 @@ from cerlab import display, io
 from cerlab.budget import poll
 from cerlab.compile.pattern import QueryInput, as_pattern
 from cerlab.display import drawable
-from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.errors import ResourceLimit, Unsupported, lists_options
 from cerlab.evaluate.missing_names import Absent, requirements_of
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, children, waits
@@ -65,6 +65,7 @@ class WhyNone:
         return f"<WhyNone, {verdict} on {self.events:,} events>"
 
 
+@lists_options(io.HowToRead)
 def why_none(query: QueryInput, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
     """Why a query has no answer on a stream: names that it lacks, and single changes that suffice.
 

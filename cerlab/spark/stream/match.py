@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from cerlab.compile.pattern import QueryInput, as_pattern
 from cerlab.engine.late_events import Length
 from cerlab.engine.reorder import FILE
-from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, refuse_misspelt
+from cerlab.errors import (
+    BadData,
+    DataPlace,
+    UsageError,
+    keywords_by_name,
+    lists_options,
+    refuse_misspelt,
+)
 from cerlab.model.event import Schema
 from cerlab.spark import inputs
 from cerlab.spark.batch import warn_about_attributes
@@ -21,7 +28,7 @@ from cerlab.spark.request import answer_types
 from cerlab.spark.stream.pandas_rows import attribute_columns, column_and_mask, pandas_type, restore
 from cerlab.spark.stream.request import StreamOptions, StreamRequest, stream_request_of
 from cerlab.spark.stream.state import check_logs, claim
-from cerlab.spark.stream.step import digest
+from cerlab.spark.stream.step import BUCKETS, digest
 from cerlab.spark.task_outputs import RowNames
 from cerlab.spark.texts import EVENTS, text_stream
 
@@ -40,6 +47,7 @@ METRICS = "cerlab"
 """Names of observed metrics begin with it; `row_counts` reads them."""
 
 
+@lists_options(StreamOptions, buckets=BUCKETS)
 def match_stream(
     sdf: DataFrame,
     query: QueryInput,
@@ -104,6 +112,7 @@ def match_stream(
         return stream_answers(request)
 
 
+@lists_options(StreamOptions, buckets=BUCKETS)
 def matching_stream(
     query: QueryInput, *, position: str, lateness: Length, **options: Unpack[StreamOptions]
 ) -> Callable[[DataFrame], DataFrame]:

@@ -13,7 +13,7 @@ from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
 from cerlab.engine.late_events import Length, length_in, length_of
 from cerlab.engine.reorder import Instant
 from cerlab.engine.row_order import MICROSECOND, ColumnNames
-from cerlab.errors import Unsupported, UsageError, nearest, refuse_misspelt
+from cerlab.errors import Unsupported, UsageError, lists_options, nearest, refuse_misspelt
 from cerlab.evaluate.runs import not_taken
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.clauses import AttributeWindow, TimeWindow
@@ -262,6 +262,7 @@ def _ticks(lag: Fraction | None, lateness: Fraction) -> tuple[int | None, Fracti
     return tick, Fraction(math.ceil(lag / tick) * tick)
 
 
+@lists_options(StreamOptions, buckets=BUCKETS)
 def explain_stream(
     sdf: DataFrame,
     query: QueryInput,
