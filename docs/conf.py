@@ -14,12 +14,14 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+from extensions.spelling import split  # noqa: E402
 from sphinx.search.en import SearchEnglish  # noqa: E402
 
 import cerlab  # noqa: E402
 
 # Words that patterns are about, and that the search leaves out of English.
 SearchEnglish.stopwords -= {"not", "between", "before", "after", "until", "once", "same", "why"}
+SearchEnglish.split = split  # type: ignore[method-assign]
 
 project = "cerlab"
 author = "the cerlab authors"

@@ -176,7 +176,7 @@ POOLS = (
     CELLS,
 )
 ODD = re.compile(r"(?i)[+-]?nan|\d{4}-\d\d-\d\d.*|[+-]?\d{19,}")
-"""Cells that pandas reads otherwise, as the manual lists: NaN, times, integers beyond 64 bits."""
+"""Cells that pandas reads otherwise: NaN, times, integers beyond 63 bits."""
 
 
 def test_random_files_are_read_as_by_pandas(tmp_path: Path, suite: Suite) -> None:
@@ -204,6 +204,33 @@ def test_random_files_are_read_as_by_pandas(tmp_path: Path, suite: Suite) -> Non
         return bool(rows)
 
     suite.run(case, deep_count=5_000)
+
+
+KINDS = {
+    "nan": ["nan", "1.5"],
+    "2026-01-31": ["2026-01-31"],
+    "an empty cell": ["1", ""],
+    "9223372036854775808": ["9223372036854775808"],
+    "18446744073709551616": ["18446744073709551616", "1.5"],
+    " true": [" true"],
+    " inf": [" inf"],
+    "0.30000000000000004": ["0.30000000000000004"],
+}
+"""Columns that pandas reads otherwise, by a cell in the table of the manual."""
+
+
+@pytest.mark.filterwarnings("ignore:CER0920")
+@pytest.mark.parametrize("name", KINDS)
+def test_pandas_reads_other_values_as_the_manual_says(name: str, tmp_path: Path) -> None:
+    manual = Path(__file__).parents[2] / "docs" / "how_to" / "files.md"
+    table = manual.read_text("utf-8").partition("of seven kinds:")[2].partition("\n\nA pipe")[0]
+    assert name in table
+    assert len(table.strip().splitlines()) == 2 + 7
+    path = tmp_path / "e.csv"
+    path.write_text("\n".join(["type,v", *(f"A,{cell}" for cell in KINDS[name])]) + "\n")
+    theirs = pd.read_csv(path, na_values=[""], keep_default_na=False)["v"].tolist()
+    ours = [event.attributes["v"] for event in Stream.read(path)]
+    assert list(map(repr, ours)) != list(map(repr, theirs))
 
 
 def same(value: Any) -> Any:
