@@ -35,6 +35,7 @@ def test_a_british_word_is_in_the_index_by_its_american_spelling(
     assert re.search(r"^SearchEnglish.split = split\b", (DOCS / "conf.py").read_text(), re.M)
 
 
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 def test_the_symbols_of_the_papers_are_texts_that_parse() -> None:
     import cerlab
 
