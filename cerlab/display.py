@@ -121,12 +121,25 @@ class Drawable:
         """
         return render(self, NETWORKX)
 
-    def to_graphviz(self) -> Any:
-        """The value as a ``graphviz.Source`` (`cerlab.viz.to_graphviz`).
+    def to_graphviz(
+        self,
+        *,
+        rankdir: str | None = None,
+        size: tuple[float, float] | None = None,
+        monochrome: bool = False,
+    ) -> Any:
+        """Return the value as a ``graphviz.Source``; the options are `cerlab.viz.to_graphviz`'s.
 
-        Raises `Unsupported` for what is no graph, and without the package graphviz.
+        Args:
+            rankdir: The direction of the layout: ``"LR"``, ``"TB"``, ``"RL"`` or ``"BT"``.
+            size: The greatest width and height in inches; larger pictures shrink.
+            monochrome: Draw in black on white, for print.
+
+        Raises:
+            Unsupported: The value is no graph, or the package graphviz is missing.
         """
-        return render(self, GRAPHVIZ)
+        draw = render(self, GRAPHVIZ)
+        return draw(rankdir=rankdir, size=size, monochrome=monochrome)
 
 
 def rich_display(cls: T) -> T:

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from cerlab.why.none import WhyNone
 
 
-_STAGES = ("cea", "det", "formula", "plan", "schema", "text", "to_graphviz", "to_networkx", "vcea")
+_STAGES = (
+    *("cea", "det", "formula", "machine", "plan", "schema", "text", "to_graphviz", "to_networkx"),
+    "vcea",
+)
 """Attributes of a `Pattern` that users of a query need."""
 
 

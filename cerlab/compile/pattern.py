@@ -391,7 +391,10 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def machine(self) -> Machine:
-        """The machine that the tECS steps through: `det`, or that of the strategy in SELECT."""
+        """The machine of the whole query: `det`, or with a strategy in SELECT its `StrategyCea`.
+
+        Raises `Unsupported` where a query has no automaton.
+        """
         return machine_of(self.plan)
 
     @cached_property

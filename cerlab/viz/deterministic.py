@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
@@ -17,8 +17,9 @@ from cerlab.display import Drawable
 from cerlab.errors import Unsupported
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.syntax import EVERYTHING, Not, Or, Predicate, conjunction
+from cerlab.predicates.syntax import EVERYTHING, Not, Or, Predicate, atoms, conjunction
 from cerlab.predicates.text import count_text, name_text, predicate_text
+from cerlab.predicates.truth import satisfies
 from cerlab.viz.graph import Edge, Graph, NodeKind, graph_of, picture
 from cerlab.viz.html import Grid, grid_graph
 from cerlab.viz.machines import mark_kind, state_graph, state_nodes
@@ -149,7 +150,8 @@ def as_cea(machine: DeterministicCea | StrategyCea) -> IntervalCea | AnchoredCea
     skipped event, which `AnchoredCea` cannot say.
     """
     A = explore(machine)
-    Delta = tuple(Transition(m.source, _predicate(A, m), m.mark, m.target) for m in A.moves)
+    tests = guard_tests(A)
+    Delta = tuple(Transition(m.source, _predicate(tests, m), m.mark, m.target) for m in A.moves)
     if isinstance(machine, DeterministicCea):
         return IntervalCea(len(A.states), Delta, frozenset({0}), A.final)
     if any(t.target in A.final and t.mark is Mark.SKIP for t in Delta):
@@ -162,12 +164,8 @@ def as_cea(machine: DeterministicCea | StrategyCea) -> IntervalCea | AnchoredCea
     return AnchoredCea(len(A.states), Delta, frozenset({0}), A.final)
 
 
-def _predicate(A: ExploredCea, move: GuardedMove) -> Predicate:
-    if len(move.symbols) == len(A.every):
-        return EVERYTHING
-    whole = (1 << len(A.predicates)) - 1
-    ways = (predicate_of(Cube(whole, symbol), A.predicates) for symbol in move.symbols)
-    return reduce(Or, ways)
+def _predicate(tests: GuardTests, move: GuardedMove) -> Predicate:
+    return reduce(Or, (predicate_of(cube, tests.predicates) for cube in tests.cover(move.symbols)))
 
 
 class Cube(NamedTuple):
@@ -199,17 +197,61 @@ def cubes(symbols: Sequence[int], every: Sequence[int], width: int) -> list[Cube
             if all(v & wider != symbol & wider for v in others):
                 mask = wider
         cover.append(Cube(mask, symbol & mask))
+    return _irredundant(cover, inside)
+
+
+def _irredundant(cover: list[Cube], symbols: Set[int]) -> list[Cube]:
+    """Return the cubes without those whose symbols the others hold, the narrowest tried first."""
+    held = {cube: {v for v in symbols if v & cube.mask == cube.value} for cube in cover}
+    for cube in sorted(cover, key=lambda cube: len(held[cube])):
+        others = set().union(*(held[other] for other in cover if other != cube))
+        if others >= symbols:
+            cover = [other for other in cover if other != cube]
     return cover
 
 
-def guard_words(
-    symbols: Sequence[int], every: Sequence[int], predicates: Sequence[Predicate], most: int = 3
-) -> str | None:
+MOST_TESTS = 8
+"""Guards are covered by tests up to this many: 256 vectors of truth take 2 ms a machine."""
+
+
+class GuardTests(NamedTuple):
+    """The atomic tests of a machine, and the vectors of their truth by symbol.
+
+    An event has one type, so `A AND NOT B` is `A`: tests say it, whole predicates do not.
+    """
+
+    predicates: tuple[Predicate, ...]
+    vectors: dict[int, list[int]]
+
+    def cover(self, symbols: Sequence[int]) -> list[Cube]:
+        """Return cubes of tests that hold these symbols and no others."""
+        inside = [v for symbol in symbols for v in self.vectors[symbol]]
+        every = [v for vectors in self.vectors.values() for v in vectors]
+        return cubes(inside, every, len(self.predicates))
+
+
+def guard_tests(A: ExploredCea) -> GuardTests:
+    """Return the atomic tests of the guards, or their predicates where tests are undecided."""
+    plain = GuardTests(A.predicates, {symbol: [symbol] for symbol in A.every})
+    tests = tuple(dict.fromkeys(atom for P in A.predicates for atom in atoms(P)))
+    if len(tests) > MOST_TESTS:
+        return plain
+    vectors: dict[int, list[int]] = {}
+    for m in minterms(tests):
+        if m.example is None:
+            return plain
+        holds = (satisfies(m.example, P) << k for k, P in enumerate(A.predicates))
+        vectors.setdefault(sum(holds), []).append(m.symbol)
+    return GuardTests(tests, vectors) if vectors.keys() == set(A.every) else plain
+
+
+def guard_words(symbols: Sequence[int], tests: GuardTests, most: int = 3) -> str | None:
     """The condition in words, or None if it takes more than `most` cubes."""
-    cover = cubes(symbols, every, len(predicates))
+    cover = tests.cover(symbols)
     if len(cover) > most:
         return None
-    return " OR ".join(_cube_text(cube, predicates, alone=len(cover) == 1) for cube in cover)
+    alone = len(cover) == 1
+    return " OR ".join(_cube_text(cube, tests.predicates, alone=alone) for cube in cover)
 
 
 def predicate_of(cube: Cube, predicates: Sequence[Predicate]) -> Predicate:
@@ -270,7 +312,8 @@ def det_graph(machine: DeterministicCea | StrategyCea, limit: int | None = None)
 def explored_graph(A: ExploredCea, limit: int | None = None) -> Graph:
     """The machine; a guard that takes many words is its bits, and the legend names them."""
     nodes = state_nodes(A.states, {0}, A.final)
-    words = {move: _guard(A, move) for move in A.moves}
+    tests = guard_tests(A)
+    words = {move: guard_words(move.symbols, tests) for move in A.moves}
     edges = tuple(_edge(A, move, words[move]) for move in A.moves)
     in_bits = any(text is None for text in words.values())
     legend = [f"bit {k}: {text}" for k, text in enumerate(A.legend)] if in_bits else []
@@ -279,10 +322,6 @@ def explored_graph(A: ExploredCea, limit: int | None = None) -> Graph:
     return state_graph(
         "det", A.kind, nodes, edges, legend=tuple(legend), note=note, predicates=A.predicates
     )
-
-
-def _guard(A: ExploredCea, move: GuardedMove) -> str | None:
-    return guard_words(move.symbols, A.every, A.predicates)
 
 
 def _edge(A: ExploredCea, move: GuardedMove, words: str | None) -> Edge:

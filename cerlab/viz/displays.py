@@ -142,7 +142,7 @@ display.register(MintermList, "text/html", lambda vectors: grid_html(minterms_gr
 display.register(Why, "image/svg+xml", _why_svg)
 display.register(Why, "text/html", _why_html)
 display.register(object, display.NETWORKX, to_networkx)
-display.register(object, display.GRAPHVIZ, render.to_graphviz)
+display.register(object, display.GRAPHVIZ, lambda value: partial(render.to_graphviz, value))
 
 Facts: TypeAlias = Sequence[tuple[str, str]]
 """The name of each part, and its value."""

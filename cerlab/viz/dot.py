@@ -82,6 +82,9 @@ def dot_text(value: object, theme: ThemeName | None = None) -> str:
 def _head(graph: Graph, theme: Theme | None) -> Iterator[str]:
     if graph.direction != "TB":
         yield f"  rankdir={graph.direction};"
+    if graph.size is not None:
+        width, height = graph.size
+        yield f'  size="{width:g},{height:g}";'
     shape, style = _default_shape(graph)
     node = {"shape": shape} | style | {"fontname": FONT}
     edge = {"fontname": FONT}

@@ -100,6 +100,11 @@ class Graph:
     note: str = ""
     parts: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[tuple[int, str], ...] = ()
+    size: tuple[float, float] | None = None
+    """The greatest width and height in inches."""
+
+
+DIRECTIONS = ("LR", "TB", "RL", "BT")
 
 
 @singledispatch
@@ -176,7 +181,7 @@ ON_ITS_OWN = "svg:root{color-scheme:light dark}"
 FONT = '"Helvetica"'
 """As DOT has it; Graphviz measures with what the machine has in its place."""
 
-ThemeName: TypeAlias = Literal["light", "dark"]
+ThemeName: TypeAlias = Literal["light", "dark", "print"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +237,23 @@ DARK = Theme(
     table="#2cc295",
 )
 
-THEMES: dict[str, Theme] = {"light": LIGHT, "dark": DARK}
+PRINT = Theme(
+    ink="#000000",
+    faint="#000000",
+    ghost="#000000",
+    surface="#ffffff",
+    accepting="#ffffff",
+    accept_line="#000000",
+    highlight="#ffffff",
+    take="#000000",
+    skip="#000000",
+    empty="#000000",
+    right="#000000",
+    table="#000000",
+)
+"""Black on white: edges that take an event are wider, also in print."""
+
+THEMES: dict[str, Theme] = {"light": LIGHT, "dark": DARK, "print": PRINT}
 
 SHAPES = {
     NodeKind.STATE: "circle",

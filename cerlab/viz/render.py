@@ -6,18 +6,29 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from html import escape
 from tempfile import TemporaryFile
 from threading import Lock
 from typing import Any, Literal, TypeAlias
 
 from cerlab.budget import poll
-from cerlab.errors import ResourceLimit, UsageError, needed
+from cerlab.errors import ResourceLimit, UsageError, keywords_by_name, needed
 from cerlab.viz.dot import dot_text
-from cerlab.viz.graph import DARK, LIGHT, ON_ITS_OWN, THEMES, Graph, ThemeName, alt_text, graph_of
+from cerlab.viz.graph import (
+    DARK,
+    DIRECTIONS,
+    LIGHT,
+    ON_ITS_OWN,
+    THEMES,
+    Graph,
+    ThemeName,
+    alt_text,
+    graph_of,
+)
 from cerlab.viz.html import shaded
 
-Look: TypeAlias = Literal["auto", "light", "dark"]
+Look: TypeAlias = Literal["auto", "light", "dark", "print"]
 
 Form: TypeAlias = Literal["svg", "png", "pdf"]
 
@@ -79,14 +90,39 @@ def drawing(value: object, form: Form, theme: ThemeName = "light") -> bytes:
     return _graphviz_output(graph_of(value), form, theme)
 
 
-def to_graphviz(value: object, theme: ThemeName = "light") -> Any:
-    """The picture of a value as a ``graphviz.Source``, whose ``source`` is the themed DOT text.
+@keywords_by_name
+def to_graphviz(
+    value: object,
+    theme: ThemeName = "light",
+    *,
+    rankdir: str | None = None,
+    size: tuple[float, float] | None = None,
+    monochrome: bool = False,
+) -> Any:
+    """Return the picture of a value as a ``graphviz.Source`` with the themed DOT text.
 
     A notebook shows it without a ``dot`` program, and ``pipe("svg")``, ``"png"`` and ``"pdf"`` need
-    none; its other methods do. Raises `Unsupported` for what is no graph, and without the package
-    graphviz.
+    none; its other methods do.
+
+    Args:
+        value: A formula, a machine, a table, a tECS snapshot or a derivation.
+        theme: The colours, ``"light"`` or ``"dark"``.
+        rankdir: The direction of the layout: ``"LR"``, ``"TB"``, ``"RL"`` or ``"BT"`` (default: by
+            the kind of the picture). A machine that is too wide fits a column with ``"TB"``.
+        size: The greatest width and height in inches; larger pictures shrink.
+        monochrome: Draw in black on white, for print.
+
+    Raises:
+        Unsupported: The value is no graph, or the package graphviz is missing.
+        UsageError: There is no such direction.
     """
-    source = dot_text(value, theme)
+    if rankdir not in (None, *DIRECTIONS):
+        message = f"directions are {', '.join(DIRECTIONS)}, not '{rankdir}'"
+        raise UsageError("CER0822", message, hint="name one of them")
+    graph = graph_of(value)
+    graph = replace(graph, direction=rankdir or graph.direction, size=size)
+    look: ThemeName = "print" if monochrome else theme
+    source = dot_text(graph, look)
     with needed("graphviz", _MISSING, "CER0416"):
         from graphviz import Source
 
@@ -94,14 +130,14 @@ def to_graphviz(value: object, theme: ThemeName = "light") -> Any:
         """A source that is drawn in this process."""
 
         def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
-            return {"image/svg+xml": svg(value, theme), "text/plain": self.source}
+            return {"image/svg+xml": svg(graph, look), "text/plain": self.source}
 
         def pipe(self, format: str | None = None, *args: Any, **options: Any) -> Any:
             """Return the picture in a format, as bytes, or as text where an encoding is named."""
             form = format or "svg"
             if args or form not in FORMS or {*options} > {"encoding"}:
                 return super().pipe(format, *args, **options)
-            picture, encoding = drawing(value, form, theme), options.get("encoding")  # type: ignore[arg-type]  # a form
+            picture, encoding = drawing(graph, form, look), options.get("encoding")  # type: ignore[arg-type]  # a form
             return picture if encoding is None else picture.decode(encoding)
 
     return Drawn(source)

@@ -231,6 +231,7 @@ def test_a_query_offers_the_names_of_users() -> None:
             "det",
             "explain",
             "formula",
+            "machine",
             "open",
             "plan",
             "run",

@@ -12,14 +12,25 @@ import networkx as nx
 import pytest
 
 import cerlab
-from cerlab import BadData, Unsupported, from_networkx
+from cerlab import BadData, CerlabError, Unsupported, from_networkx
 from cerlab.automata.automaton import EpsilonCea, Mark, Transition
 from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.compile.foundations import focel_to_epsilon_cea
+from cerlab.compile.pattern import Pattern
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
-from cerlab.testing import random_formula, random_sremo
+from cerlab.predicates.truth import satisfies
+from cerlab.testing import Shape, random_formula, random_sremo
 from cerlab.viz import EdgeKind, NodeKind, alt_text, graph_of, plain_networkx, to_networkx
-from cerlab.viz.deterministic import cubes, guard_words
+from cerlab.viz.deterministic import (
+    GuardTests,
+    cubes,
+    explore,
+    guard_tests,
+    guard_words,
+    predicate_of,
+)
 from proofs_tests.dqe.cases import random_gcq
 from proofs_tests.io.machine_cases import exact
 from proofs_tests.srt.cases import random_epsilon_srt, random_srt
@@ -237,15 +248,60 @@ def test_guards_in_words_hold_for_exactly_their_vectors(suite: Suite) -> None:
 
 
 def test_a_guard_says_what_an_event_is_where_that_is_enough() -> None:
-    predicates = [TypeIs("A"), TypeIs("B")]
-    every = (0b00, 0b01, 0b10)
-    assert guard_words([0b01], every, predicates) == "type = 'A'"
-    assert guard_words([0b00], every, predicates) == "NOT type = 'A' AND NOT type = 'B'"
-    assert guard_words([0b00, 0b01], every, predicates) == "NOT type = 'B'"
-    assert guard_words([0b00, 0b01, 0b10], every, predicates) == "TRUE"
-    assert guard_words([0b01, 0b10], every, predicates) == "(type = 'A') OR (type = 'B')"
-    many = [TypeIs(name) for name in "ABCD"]
-    assert guard_words([1, 2, 4, 8], (0, 1, 2, 4, 8), many) is None
+    names = (TypeIs("A"), TypeIs("B"))
+    tests = GuardTests(names, {0b00: [0b00], 0b01: [0b01], 0b10: [0b10]})
+    assert guard_words([0b01], tests) == "type = 'A'"
+    assert guard_words([0b00], tests) == "NOT type = 'A' AND NOT type = 'B'"
+    assert guard_words([0b00, 0b01], tests) == "NOT type = 'B'"
+    assert guard_words([0b00, 0b01, 0b10], tests) == "TRUE"
+    assert guard_words([0b01, 0b10], tests) == "(type = 'A') OR (type = 'B')"
+    many = GuardTests(tuple(TypeIs(name) for name in "ABCD"), {v: [v] for v in (0, 1, 2, 4, 8)})
+    assert guard_words([1, 2, 4, 8], many) is None
+
+
+@pytest.mark.parametrize(
+    ("formula", "labels"),
+    [
+        ("(A ; C) UNLESS B", ["type = 'A' / •", "NOT type = 'B' / ∘", "type = 'C' / •"]),
+        (
+            "(A ; C) UNLESS (B OR D)",
+            ["type = 'A' / •", "NOT type = 'B' AND NOT type = 'D' / ∘", "type = 'C' / •"],
+        ),
+        ("(A ; D) UNLESS (B FILTER B[v > 1])", ["type = 'A' / •"]),
+    ],
+)
+def test_one_event_has_one_type_so_guards_leave_out_the_others(
+    formula: str, labels: list[str]
+) -> None:
+    edges = graph_of(cerlab.parse_query(formula).det).edges
+    assert [edge.label for edge in edges][: len(labels)] == labels
+
+
+def test_guards_hold_of_the_events_of_their_vectors(suite: Suite) -> None:
+    """In words and as predicates of a written automaton, on an event of each minterm."""
+
+    def case(rng: Random) -> bool:
+        phi = random_formula(rng, Shape(depth=2, family=True))
+        det = Pattern(CeqlQuery(phi)).det
+        A = explore(det)
+        tests = guard_tests(A)
+        events = {m.symbol: m.example for m in minterms(A.predicates)}
+        for move in A.moves:
+            cover = tests.cover(move.symbols)
+            ways = [predicate_of(cube, tests.predicates) for cube in cover]
+            for symbol, event in events.items():
+                if event is not None:
+                    holds = any(satisfies(event, P) for P in ways)
+                    assert holds is (symbol in move.symbols)
+        return len(A.moves) > 1
+
+    def checked(rng: Random) -> bool:
+        try:
+            return case(rng)
+        except CerlabError:
+            return False
+
+    suite.run(checked, deep_count=1_000, needs_answers=0.3)
 
 
 def test_a_strategy_machine_explored_in_part_says_so() -> None:

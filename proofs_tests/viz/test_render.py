@@ -270,3 +270,29 @@ def test_the_last_snapshot_of_a_stream_is_what_is_drawn() -> None:
     heads = [name for name in nodes_of(root) if name.startswith("at")]
     assert heads == ["at0", "at1"]
     assert [n.kind for n in graph.nodes].count(NodeKind.TABLE) == 1
+
+
+def test_graphviz_has_directions_sizes_and_black_on_white() -> None:
+    det = A_THEN_B.det
+    wide, high = (det.to_graphviz(rankdir=each).source for each in ("LR", "TB"))
+    assert "rankdir=LR;" in wide
+    assert "rankdir" not in high
+    small = det.to_graphviz(size=(1, 2.5), monochrome=True)
+    assert 'size="1,2.5";' in small.source
+    assert set(re.findall(r'"(#\w{6})"', small.source)) == {"#000000", "#ffffff"}
+    assert small.source == to_graphviz(det, "print", size=(1, 2.5)).source
+    drawn = small.pipe("svg", encoding="utf-8")
+    points = re.search(r'width="(\d+)pt" height="(\d+)pt"', drawn)
+    assert points is not None
+    assert int(points[1]) <= 73
+    assert small._repr_mimebundle_()["image/svg+xml"].startswith("<svg")
+    with pytest.raises(cerlab.UsageError, match="directions are LR, TB, RL, BT, not 'up'"):
+        det.to_graphviz(rankdir="up")
+
+
+def test_the_machine_of_a_query_has_its_strategy() -> None:
+    assert A_THEN_B.machine is A_THEN_B.det
+    with_max = cerlab.parse_query("SELECT MAX * WHERE A ; B")
+    assert "CEA of MAX" in str(with_max.machine)
+    assert "machine" in dir(with_max)
+    assert with_max.machine.to_graphviz().source.startswith("digraph det {")
