@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from textwrap import shorten
 from typing import Any, NamedTuple, TypeVar
 
+from cerlab.errors import keywords_by_name
+
 Renderer = Callable[[Any], Any]
 """Makes a text of a value, None where it cannot; or, in the formats of graphs, a graph."""
 
@@ -121,6 +123,7 @@ class Drawable:
         """
         return render(self, NETWORKX)
 
+    @keywords_by_name
     def to_graphviz(
         self,
         *,
