@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from textwrap import shorten
 from typing import Any, NamedTuple, TypeVar
 
-from cerlab.errors import keywords_by_name
-
 Renderer = Callable[[Any], Any]
 """Makes a text of a value, None where it cannot; or, in the formats of graphs, a graph."""
 
@@ -123,13 +121,13 @@ class Drawable:
         """
         return render(self, NETWORKX)
 
-    @keywords_by_name
     def to_graphviz(
         self,
         *,
         rankdir: str | None = None,
         size: tuple[float, float] | None = None,
         monochrome: bool = False,
+        **misspelt: Any,
     ) -> Any:
         """Return the value as a ``graphviz.Source``; the options are `cerlab.viz.to_graphviz`'s.
 
@@ -142,7 +140,8 @@ class Drawable:
             Unsupported: The value is no graph, or the package graphviz is missing.
         """
         draw = render(self, GRAPHVIZ)
-        return draw(rankdir=rankdir, size=size, monochrome=monochrome)
+        # The function answers other keywords by name: this module loads nothing, nor `errors`.
+        return draw(rankdir=rankdir, size=size, monochrome=monochrome, **misspelt)
 
 
 def rich_display(cls: T) -> T:
