@@ -461,6 +461,11 @@ class ExpressionBuilder:
             raise ill_formed(
                 "arguments", f"{node.name.upper()} does not accept *", self._place(node)
             )
+        if isinstance(body, exp.Null):
+            name = node.name.upper()
+            message = f"{name} expects the value of a row, got NULL"
+            hint = f"write {name}(price) IS NULL to find a missing value"
+            raise ill_formed("arguments", message, self._place(node), hint)
         offset = 1 if kind in (ex.Prev, ex.Next) else 0
         for literal in rest:
             if not (isinstance(literal, exp.Literal) and str(literal.this).isdecimal()) or (

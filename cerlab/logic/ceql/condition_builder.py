@@ -286,6 +286,13 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
 
     def comparison(self, meta: Meta, children: list[Any]) -> pred.Comparison:
         left, op, right = children
+        constants = isinstance(left, pred.Constant) and isinstance(right, pred.Constant)
+        if constants and self.text[meta.start_pos : meta.start_pos + 1] == '"':
+            name, other = left.value, self.text[meta.start_pos : meta.end_pos].partition('"')[2]
+            rest = other.partition('"')[2].strip()
+            message = "double quotes are for texts, and two constants are compared"
+            hint = f"write the attribute without quotes: {name} {rest}; a text has single quotes"
+            raise IllFormed("CER0245", message, place=self.place(meta), hint=hint)
         return self._record(meta, pred.Comparison(op, left, right), left, right)
 
     def like(self, meta: Meta, children: list[Any]) -> pred.Like:
