@@ -115,6 +115,31 @@ class DataPlace:
         return ""
 
 
+class HintByDoor(str):
+    """A hint with the form of Python, and beside it that of the command line."""
+
+    command_line: str
+
+
+def by_door(python: str, command_line: str) -> HintByDoor:
+    """Return a hint that names keywords in Python, and options on the command line.
+
+    >>> hint = by_door("give unit=", "give --time t:ms")
+    >>> str(hint), hint.command_line
+    ('give unit=', 'give --time t:ms')
+    """
+    hint = HintByDoor(python)
+    hint.command_line = command_line
+    return hint
+
+
+def on_command_line(error: CerlabError) -> CerlabError:
+    """Return the error with the hint that the command line prints."""
+    if isinstance(error.hint, HintByDoor):
+        error.hint = error.hint.command_line
+    return error
+
+
 class CerlabError(Exception):
     """Any error that cerlab raises on purpose: it has a stable ``code`` and a ``hint``."""
 

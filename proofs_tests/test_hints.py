@@ -12,6 +12,7 @@ import pytest
 
 import cerlab
 from cerlab.catalogue import entries
+from cerlab.cli import main
 from cerlab.evaluate import EVALUATORS
 
 ERRORS = {
@@ -83,3 +84,31 @@ def test_an_evaluator_that_a_limit_names_takes_the_query(text: str, ask: Any) ->
                     ask(text, events[:20], evaluator=named)
         except cerlab.Unsupported:
             pass
+
+
+def test_no_text_names_a_keyword_and_an_option_together() -> None:
+    """A hint has the form of the door in use: see `cerlab.errors.by_door`."""
+    both = re.compile(r"on the command line[ :]+--|--[a-z-]+[^;]*\(\w+=|\(\w+=[^)]*--[a-z]")
+    found = [
+        (path.name, node.value)
+        for path in sorted(Path(cerlab.__file__).parent.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if len(node.value) < 200 and both.search(node.value)
+    ]
+    assert found == []
+
+
+def test_a_hint_has_the_form_of_its_door(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("kind,t\nA,2\nB,1\n")
+    assert main(["run", "A ; B", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "--type-column" in said
+    assert "type_column=" not in said
+    with pytest.raises(cerlab.CerlabError) as refused:
+        cerlab.evaluate("A ; B", str(path))
+    assert "type_column=" in str(refused.value)
+    assert "--" not in str(refused.value)

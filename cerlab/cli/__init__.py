@@ -23,7 +23,7 @@ from cerlab.cli.arguments import COMMANDS
 from cerlab.cli.command import BAD, INTERNAL, INTERRUPTED, OK, within_limits
 from cerlab.cli.streams import standard_streams
 from cerlab.display import terminal
-from cerlab.errors import CerlabError, CerlabWarning, nearest, printable
+from cerlab.errors import CerlabError, CerlabWarning, nearest, on_command_line, printable
 
 __all__ = ["COMMANDS", "main", "parser_of"]
 
@@ -105,7 +105,7 @@ def _status(words: Sequence[str]) -> int:
         sys.stdout.flush()
         return status
     except CerlabError as error:
-        print(error, file=sys.stderr)
+        print(on_command_line(error), file=sys.stderr)
         return BAD
     except BrokenPipeError:  # the reader of our output has gone, as in `cerlab run .. | head`
         return OK

@@ -20,7 +20,7 @@ from cerlab.engine import codec
 from cerlab.engine.codec import AXIS, Layout, axis_of_state
 from cerlab.engine.run import Run
 from cerlab.engine.state_checks import check_times, expect, reading_state
-from cerlab.errors import BadData, TypeMismatch, UsageError
+from cerlab.errors import BadData, TypeMismatch, UsageError, by_door
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.event import Event
 from cerlab.model.stream import (
@@ -94,7 +94,9 @@ def length_in(unit: int | None, length: Length, option: str) -> Fraction:
         raise UsageError(
             "CER0882",
             f"{option}={str(length)!r}: nothing says what a number in the column of times means",
-            hint="give unit= (on the command line: --time COLUMN:UNIT), or a plain number",
+            hint=by_door(
+                "give unit=, or a plain number", "give --time COLUMN:UNIT, or a plain number"
+            ),
         )
     return number / unit
 
@@ -209,7 +211,10 @@ class InOrder:
             "CER0727",
             f"an event came late: its '{name}' is {event.attributes[name]}, and events after that "
             "time were read or promised",
-            hint="give a larger lateness; on the command line --quarantine FILE goes on without it",
+            hint=by_door(
+                "give a larger lateness",
+                "give a larger --lateness; --quarantine FILE goes on without the event",
+            ),
         )
 
     def _give_before(self, bound: Instant | None) -> None:

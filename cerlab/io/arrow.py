@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from cerlab.budget import poll
-from cerlab.errors import BadData, DataPlace
+from cerlab.errors import BadData, DataPlace, by_door
 from cerlab.io.conversion import (
     RowReading,
     conform_event,
@@ -123,7 +123,10 @@ def _event(
             "CER0701",
             f"an event type is a text, not {event_type!r}",
             place=reading.place(row, "type"),
-            hint="every row needs one; on the command line --quarantine FILE goes on without",
+            hint=by_door(
+                "every row needs one; quarantine= goes on without",
+                "every row needs one; --quarantine FILE goes on without",
+            ),
         )
     if stream is not None and not isinstance(stream, str):
         raise BadData(

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerlab.errors import BadData, CerlabWarning, DataPlace, stacklevel_of_caller
+from cerlab.errors import BadData, CerlabWarning, DataPlace, by_door, stacklevel_of_caller
 from cerlab.io.conversion import INTEGER_CELL, is_double
 from cerlab.io.parts import Quoted
 from cerlab.model.columns import array_from, array_of, encode_text, numbers_of
@@ -234,7 +234,10 @@ class ColumnTypes:
             "CER0725",
             f"{str(cell)[:60]!r} is no {kind}, the type that the first events gave '{name}'",
             place=place,
-            hint=f"declare '{name}' as string by a schema (--schema FILE), or read from a file",
+            hint=by_door(
+                f"declare '{name}' as string by schema=, or read from a file",
+                f"declare '{name}' as string by --schema FILE, or read from a file",
+            ),
         )
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 from warnings import warn
 
-from cerlab.errors import BadData, CerlabWarning, DataPlace, nearest, stacklevel_of_caller
+from cerlab.errors import BadData, CerlabWarning, DataPlace, by_door, nearest, stacklevel_of_caller
 from cerlab.io.foreign_files import hint_of_header
 from cerlab.model.event import (
     AttributeType,
@@ -251,7 +251,10 @@ def _wrong_type(text: str, kind: AttributeType, place: DataPlace) -> BadData:
         "CER0721",
         f"{text} is no {kind.value}",
         place=place,
-        hint="the schema declares it so; on the command line --quarantine FILE goes on without",
+        hint=by_door(
+            "the schema declares it so; quarantine= goes on without",
+            "the schema declares it so; --quarantine FILE goes on without",
+        ),
     )
 
 
@@ -341,7 +344,7 @@ def warn_of_column(type_name: str | None, names: Iterable[str]) -> None:
     """Warn where the type for rows without one is a column's name, and rows have types."""
     if type_name in (names := set(names)) and "type" in names:
         message = f"CER0919: type '{type_name}' is for rows that have none, and is a column itself"
-        hint = "to read types from it drop the column 'type' and use --type-column (type_column=)"
+        hint = "to read types from it, drop the column 'type' and name it as the column of types"
         warn(CerlabWarning(f"{message}; {hint}"), stacklevel=stacklevel_of_caller())
 
 
@@ -360,7 +363,10 @@ def duplicate_column(
         message = (
             f"column '{type_name}' holds the event types, and there is a column 'type' as well"
         )
-        hint = "rename or drop column 'type', or leave --type-column (type_column=) out"
+        hint = by_door(
+            "rename or drop column 'type', or leave type_column= out",
+            "rename or drop column 'type', or leave --type-column out",
+        )
         return BadData("CER0732", message, place=DataPlace(file, row, "type"), hint=hint)
     return BadData(
         "CER0732",

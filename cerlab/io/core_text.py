@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from cerlab.errors import BadData, UsageError
+from cerlab.errors import BadData, UsageError, by_door
 from cerlab.io.cells import CellReader
 from cerlab.io.conversion import RowReading, twice
 from cerlab.io.formats import Format, Head, register
@@ -315,7 +315,11 @@ class _CoreReader(CellReader):
         super().__init__(reading, types)
         if isinstance(reading.type_name, TypeColumn):
             message = "in CORE's text form types stand before the brackets, not in a column"
-            raise UsageError("CER0859", message, hint="leave --type-column out")
+            raise UsageError(
+                "CER0859",
+                message,
+                hint=by_door("leave type_column= out", "leave --type-column out"),
+            )
 
     def may_be_cut(self, data: bytes) -> bool:
         return True

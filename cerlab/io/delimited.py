@@ -19,7 +19,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from cerlab.errors import BadData
+from cerlab.errors import BadData, by_door
 from cerlab.io.cells import CellReader
 from cerlab.io.conversion import (
     RowReading,
@@ -282,7 +282,10 @@ def _text_row(
             "CER0701",
             "the event has no type",
             place=reading.place(row, "type"),
-            hint="use --type NAME for those rows, or --quarantine FILE to go on without them",
+            hint=by_door(
+                "use type= for those rows, or quarantine= to go on without them",
+                "use --type NAME for those rows, or --quarantine FILE to go on without them",
+            ),
         )
     return TextRow(row, text, event_type, values.pop("stream", None), values)
 

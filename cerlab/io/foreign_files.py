@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from cerlab.errors import BadData, DataPlace, nearest
+from cerlab.errors import BadData, DataPlace, by_door, nearest
+from cerlab.model.event import NAME_THE_TYPE
 from cerlab.model.paths import path_name
 
 _ZIP = "unpack it first, for example with unzip; gzip and zstd are read as they are"
@@ -64,7 +65,7 @@ def hint_of_header(names: Iterable[str]) -> str:
     """Return what to do about a header without a column ``type``.
 
     >>> hint_of_header(["event", "t"])
-    "use --type-column event (type_column='event'), if it has the types"
+    "use type_column='event', if it has the types"
     """
     header = list(names)
     line = ",".join(header)
@@ -76,12 +77,18 @@ def hint_of_header(names: Iterable[str]) -> str:
     found = next((by_lower_case[each] for each in TYPE_NAMES if each in by_lower_case), None)
     if found is not None:
         shown = f"'{found}'" if re.search(r"\W", found) else found
-        return f"use --type-column {shown} (type_column='{found}'), if it has the types"
+        return by_door(
+            f"use type_column='{found}', if it has the types",
+            f"use --type-column {shown}, if it has the types",
+        )
     if len(header) == 1 and " " in line.strip():
         return f"is '{line[:40]}' a title? delete the lines above the header"
-    return (
-        "use --type NAME (type='NAME') if all rows are of one type, --type-column NAME "
-        f"(type_column='NAME') if a column has it; {nearest('type', header)}"
+    near = nearest("type", header)
+    return by_door(
+        "use type='NAME' if all rows are of one type, type_column='NAME' if a column has it"
+        f"; {near}",
+        "use --type NAME if all rows are of one type, --type-column NAME if a column has it"
+        f"; {near}",
     )
 
 
@@ -91,13 +98,19 @@ def hint_of_json(line: str, message: str) -> str:
         return "several objects are in one line; jq -c . FILE writes one object a line"
     if line.lstrip().startswith(("{", "[")) and line.count("{") > line.count("}"):
         return "an object goes over several lines; jq -c . FILE writes one object a line"
-    return "one object a line; on the command line --quarantine FILE goes on without it"
+    return by_door(
+        "write one object a line; quarantine= goes on without it",
+        "write one object a line; --quarantine FILE goes on without it",
+    )
 
 
 def hint_of_records(path: str) -> str:
     """Return what to do about an object around the list of events at a path."""
     shown = f"'{path}'" if re.search(r"[^\w.]", path) else path
-    return f"use --records {shown} (records='{path}'), if the rows are in this list"
+    return by_door(
+        f"use records='{path}', if the rows are in this list",
+        f"use --records {shown}, if the rows are in this list",
+    )
 
 
 def lists_in(value: Any, depth: int = 4) -> Iterator[tuple[str, ...]]:
@@ -127,5 +140,8 @@ def hint_of_object(row: Mapping[Any, Any]) -> str:
         return "this is OCEL 1: write its events one a line, with a type and a time"
     names = [each for each in TYPE_NAMES if isinstance(row.get(each), str)]
     if names:
-        return f"use --type-column {names[0]} (type_column='{names[0]}'), if it has the types"
-    return "add a 'type' key, or name the key that holds it (type_column=, --type-column)"
+        return by_door(
+            f"use type_column='{names[0]}', if it has the types",
+            f"use --type-column {names[0]}, if it has the types",
+        )
+    return NAME_THE_TYPE

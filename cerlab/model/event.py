@@ -13,7 +13,7 @@ from numbers import Real
 from typing import Any, Protocol, TypeAlias
 
 from cerlab.display import drawable, rich_display, short_repr
-from cerlab.errors import BadData, DataPlace, keywords_by_name
+from cerlab.errors import BadData, DataPlace, by_door, keywords_by_name
 
 
 @rich_display
@@ -160,6 +160,12 @@ def duration_of_text(text: str) -> Duration | None:
 
 Value: TypeAlias = bool | int | float | str | Timestamp | Duration | None
 """The values of attributes; None is NULL, and an absent attribute is the same as NULL."""
+
+NAME_THE_TYPE = by_door(
+    "add a 'type' key, or name the key that holds it: type_column=",
+    "add a 'type' key, or name the key that holds it: --type-column",
+)
+"""The hint where an event has no type."""
 
 _EVENTS = "the events"
 """The name, in errors, of the source of events that come from Python."""
@@ -353,7 +359,7 @@ def event_from_dict(row: Mapping[str, Any]) -> Event:
             "CER0701",
             f"an event needs a text under 'type', not {kind!r}",
             place=DataPlace(_EVENTS, None, "type"),
-            hint="add a 'type' key, or name the key that holds it (type_column=, --type-column)",
+            hint=NAME_THE_TYPE,
         )
     stream = row.get("stream")
     if stream is not None and not isinstance(stream, str):

@@ -22,7 +22,7 @@ from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from cerlab.budget import polled
 from cerlab.display import drawable
-from cerlab.errors import BadData, DataPlace, UsageError, keywords_by_name, nearest
+from cerlab.errors import BadData, DataPlace, UsageError, by_door, keywords_by_name, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.columns import (
     Columns,
@@ -57,7 +57,10 @@ Clock: TypeAlias = Callable[[Event, int], Instant]
 """Reads the time of an event at a position (given for the error only)."""
 
 
-NAME_THE_TIME = "give time= (on the command line: --time COLUMN); numbers need unit= too"
+NAME_THE_TIME = by_door(
+    "give time=; numbers need unit= too",
+    "give --time COLUMN; numbers need a unit: --time COLUMN:UNIT",
+)
 """The hint where nothing says which attribute is the time."""
 
 
@@ -119,7 +122,7 @@ def axis_of_options(time: str | None, unit: str | TimeUnit | None) -> TimeAxis |
         raise UsageError(
             "CER0837",
             f"the unit '{unit}' of which attribute?",
-            hint="give time= too (on the command line: --time COLUMN:UNIT)",
+            hint=by_door("give time= too", "give --time COLUMN:UNIT"),
         )
     return None
 
@@ -278,7 +281,7 @@ def _nanoseconds(event: Event, axis: TimeAxis, position: int) -> Instant:
         raise UsageError(
             "CER0803",
             f"the time attribute '{axis.attribute}' is a number and has no unit",
-            hint=f"give unit= (on the command line: --time {axis.attribute}:ms)",
+            hint=by_door("give unit=", f"give the unit: --time {axis.attribute}:ms"),
         )
     return _number(event, axis.attribute, position) * (axis.unit.value if axis.unit else 1)
 
@@ -291,7 +294,7 @@ def check_order(
         raise BadData(
             "CER0714",
             f"time goes backwards at position {position}: {_show(before)}, then {_show(now)}",
-            hint="sort the stream by time (on the command line: --sort)",
+            hint=by_door("sort the stream by time: sort=True", "sort the stream by time: --sort"),
         )
     if promised is not None and now < promised:
         raise BadData(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.computed import cached_property
 from cerlab.engine.row_order import MICROSECOND, ColumnNames
-from cerlab.errors import BadData, UsageError, nearest
+from cerlab.errors import BadData, UsageError, by_door, nearest
 from cerlab.evaluate.missing_names import idle_unit, warn_of
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.event import Event, Timestamp, Value
@@ -123,7 +123,10 @@ def source_of(frame: DataFrame, type_name: str | None, files: Sequence[EventFile
         raise BadData(
             "CER0736",
             "there is no column 'type'",
-            hint="give type= (on the command line: --type NAME) if all rows are of one type",
+            hint=by_door(
+                "give type= if all rows are of one type",
+                "give --type NAME if all rows are of one type",
+            ),
         )
     renamed_frame = frame.toDF(*(f"c{n}" for n in range(len(names))))
     source = Source(renamed_frame, names, type_name, tuple(files))

@@ -11,7 +11,7 @@ from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
 from cerlab.engine.measures import no_sum
 from cerlab.engine.row_order import MICROSECOND, ColumnNames
-from cerlab.errors import Unsupported, UsageError
+from cerlab.errors import Unsupported, UsageError, by_door
 from cerlab.evaluate.aggregates import (
     PLACES,
     Measure,
@@ -157,7 +157,7 @@ def request_of(
 
 def no_order() -> UsageError:
     """The error that nothing says in what order events came."""
-    hint = "give order_by= or position= (on the command line: --order-by, --position)"
+    hint = by_door("give order_by= or position=", "give --order-by or --position")
     return UsageError("CER0871", "the rows of a DataFrame have no order", hint=hint)
 
 
@@ -258,7 +258,7 @@ def row_names(
         raise UsageError(
             "CER0897",
             "rows with names have the attributes of PARTITION BY as columns",
-            hint="leave partition out (on the command line: --partition)",
+            hint=by_door("leave partition= out", "leave --partition out"),
         )
     texts = None if columns == OF_SELECT else [columns] if isinstance(columns, str) else columns
     selection = named_columns(pattern, texts, source_names)

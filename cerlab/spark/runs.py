@@ -19,12 +19,12 @@ from cerlab.engine.row_order import (
     is_stream,
     mask,
 )
-from cerlab.errors import BadData
+from cerlab.errors import BadData, by_door
 from cerlab.model.columns import numbers_of
 from cerlab.model.stream import HINT_OF_FAR
 
 HINTS = {
-    "CER0701": "give type= (on the command line: --type) if no column has it",
+    "CER0701": by_door("give type= if no column has it", "give --type NAME if no column has it"),
     "CER0712": "every event that is matched needs a finite number or a moment there",
     "CER0714": "order the stream by its time",
     "CER0740": HINT_OF_FAR,
