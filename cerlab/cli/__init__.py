@@ -99,13 +99,29 @@ def _run(arguments: argparse.Namespace) -> int:
     return status
 
 
+def _coloured(text: str) -> str:
+    """Return an error with a red code, a red caret and a bold hint; plain but on a terminal.
+
+    `NO_COLOR` turns colours off, as in other programs. Escapes are written here: rich takes longer
+    to load than most commands take.
+    """
+    if not sys.stderr.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb":
+        return text
+    text = re.sub(r"^(CER\d{4}:)", "\x1b[1;31m\\1\x1b[0m", text)
+    text = re.sub(r"^( +\^+)$", "\x1b[31m\\1\x1b[0m", text, flags=re.M)
+    return re.sub(r"^(hint:)", "\x1b[1;36m\\1\x1b[0m", text, flags=re.M)
+
+
 def _status(words: Sequence[str]) -> int:
     try:
         status = _parse_and_run(words)
         sys.stdout.flush()
         return status
     except CerlabError as error:
-        print(on_command_line(error), file=sys.stderr)
+        text = str(on_command_line(error))
+        coloured = _coloured(text)
+        # `sys.stderr` escapes colours; the text has no control characters (`cerlab.errors`).
+        print(coloured, file=sys.stderr if coloured == text else terminal(sys.stderr))
         return BAD
     except BrokenPipeError:  # the reader of our output has gone, as in `cerlab run .. | head`
         return OK

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -356,3 +357,20 @@ def test_importing_cerlab_is_light() -> None:
         check=True,
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_errors_have_colours_on_a_terminal_alone(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    assert main(["show", "A ;; B"]) == 2
+    coloured = capsys.readouterr().err
+    assert ("\x1b[1;31mCER0101:\x1b[0m" in coloured) is terminal
+    assert ("\x1b[1;36mhint:\x1b[0m" in coloured) is terminal
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert main(["show", "A ;; B"]) == 2
+    plain = capsys.readouterr().err
+    assert plain == re.sub(r"\x1b\[[\d;]*m", "", coloured)

@@ -18,6 +18,7 @@ import pytest
 
 import cerlab
 from cerlab import Stream
+from cerlab.errors import on_command_line
 from cerlab.io import batches
 from cerlab.io.conversion import RowReading
 from cerlab.io.text_reader import plain_events
@@ -156,7 +157,8 @@ def test_from_a_pipe_line_by_line(
         with pytest.raises(cerlab.BadData, match="CER0725") as caught:
             events.extend(e for part in batches("-") for e in part)
         assert (caught.value.row, caught.value.column) == (len(lines), "v")
-        assert "--schema" in caught.value.hint
+        assert "schema=" in caught.value.hint
+        assert "--schema" in on_command_line(caught.value).hint
         assert len(events) == len(cells) - 1
         return
     events.extend(e for part in batches("-") for e in part)
