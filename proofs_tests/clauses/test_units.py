@@ -15,6 +15,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
+from cerlab.errors import on_command_line
 from cerlab.model.stream import TimeUnit
 
 QUERY = "SELECT * WHERE A AS a ; B WITHIN 10 MINUTES"
@@ -125,10 +126,12 @@ def test_hints_name_a_unit_for_numbers_alone() -> None:
     window = "SELECT * WHERE A WITHIN 5 SECONDS"
     with pytest.raises(cerlab.UsageError, match="CER0802") as caught:
         cerlab.count(window, [{"type": "A"}])
-    assert "--time COLUMN); numbers need unit= too" in caught.value.hint
+    assert caught.value.hint == "give time=; numbers need unit= too"
+    assert "numbers need a unit: --time COLUMN:UNIT" in on_command_line(caught.value).hint
     with pytest.raises(cerlab.UsageError, match="CER0803") as caught:
         cerlab.count(window, [{"type": "A", "sent": 1}], time="sent")
-    assert "--time sent:ms" in caught.value.hint
+    assert caught.value.hint == "give unit="
+    assert "--time sent:ms" in on_command_line(caught.value).hint
     with pytest.raises(cerlab.UsageError, match="CER0801") as caught:
         cerlab.count(window, [{"type": "A", "sent": 1}], time="sent", unit="week")
     assert caught.value.hint == "known: ns, us, ms, s, min, h, d"
