@@ -53,8 +53,8 @@ window in time, nor with NEXT, LAST and MAX, which compare with answers older th
 *Files*: a DataFrame that is no more than Parquet files, perhaps in folders called ``key=value``, is
 not read by Spark. Where their row groups follow one another, each task reads its own and one window
 before them; tasks find the ends of row groups whose footers lack them, as of INT96. Else tasks read
-the columns that order the rows, then all that the query reads, and Spark moves what they made of it.
-`cerlab spark` has the tasks write the answers. `explain` says so, or why not.
+the columns that order the rows, then all that the query reads, and Spark moves what they make of
+them. `cerlab spark` has the tasks write the answers. `explain` says so, or why not.
 
 *Any other DataFrame* is read by Spark: once for the columns that order it, once for the events. The
 tests of the query are columns of Spark where those are exact, so what leaves the JVM of an event is
@@ -70,9 +70,8 @@ keys meet in one task, in order, and one engine with PARTITION BY reads them. *O
 
 What is sent to tasks is the plan as JSON (`cerlab.automata.plan`); ``cerlab`` has to be
 installed where they run. Only the DataFrame API is used, so a session of Spark Connect does as well
-(it needs ``pyspark[connect]``). Reading order, for
-files: `plan` (modes), `request`, `footers`, `scans` and `ranges` (which range reads which rows), `runs`
-and `first_pass` (the order of all rows), `tasks` and `packets` (what tasks read and move),
+(it needs ``pyspark[connect]``). Reading order, for files: `plan` (modes), `request`, `footers`,
+`scans` and `ranges` (which range reads which rows), `runs` and `first_pass` (the order of all rows), `tasks` and `packets` (what tasks read and move),
 `evaluation` and `task_outputs`, `files` and `writer`, and `batch`, which puts them together. For
 other inputs: `inputs`, `texts` (CSV, NDJSON and CORE's text); for rows that Spark reads: `frame`,
 `predicates` and `relevant_events`. For streams `stream`: `state`,
