@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from cerlab.errors import BadData, nearest
+from cerlab.errors import BadData, by_door, nearest
 from cerlab.io.conversion import RowReading, conform_event, too_large
 from cerlab.io.foreign_files import hint_of_lists, lists_in
 from cerlab.io.ndjson import DECODER, event_of, read_json, read_lines
@@ -68,7 +68,10 @@ def read_records(text: str, reading: RowReading) -> Iterator[Event]:
                 "CER0733",
                 f"this is not JSON: {error}",
                 place=reading.place(row + 1),
-                hint="--records (records=) reads one object, or objects one after the other",
+                hint=by_door(
+                    "records= reads one object, or objects one after the other",
+                    "--records reads one object, or objects one after the other",
+                ),
             ) from None
         except ValueError:  # Python reads integers of some thousands of digits only
             raise too_large("an integer", reading.place(row + 1)) from None

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeAlias, TypedDict
 
-from cerlab.errors import BadData, DataPlace, UsageError
+from cerlab.errors import BadData, DataPlace, UsageError, by_door
 from cerlab.io.conversion import OnBadRow, RowReading
 from cerlab.io.output import AnyPath, refuse_same, whole_text
 from cerlab.logic.ceql.parser import as_schema
@@ -29,7 +29,10 @@ def empty(file: str) -> BadData:
 
 def no_records(file: str) -> UsageError:
     """Return the error that a file with an option `records` is not JSON."""
-    hint = "leave --records (records=) out: it is for lists inside an object of JSON"
+    hint = by_door(
+        "leave records= out: it is for lists inside an object of JSON",
+        "leave --records out: it is for lists inside an object of JSON",
+    )
     return UsageError("CER0837", f"{file} is not JSON, and has no list of records", hint=hint)
 
 

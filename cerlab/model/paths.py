@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from cerlab.errors import BadData, DataPlace
+from cerlab.errors import BadData, DataPlace, by_door
 from cerlab.model.event import Event, PartlyReadable, Value, to_value
 
 Fields: TypeAlias = tuple[str, ...]
@@ -67,7 +67,10 @@ def into_list(name: str, field: str, noun: str = "a list") -> BadData:
         "CER0741",
         f"the path '{name}' goes into {noun}: '{field}' is not an object",
         place=DataPlace("the events", None, name),
-        hint="a path reads fields of objects; --records (records=) reads the rows of a list",
+        hint=by_door(
+            "a path reads fields of objects; records= reads the rows of a list",
+            "a path reads fields of objects; --records reads the rows of a list",
+        ),
     )
 
 

@@ -86,8 +86,8 @@ CASES = [
     ("pretty.json", PRETTY, "an object goes over several lines; jq -c .", compact, {}),
     ("pretty.ndjson", PRETTY, "an object goes over several lines; jq -c .", compact, {}),
     ("joined.ndjson", JOINED, "several objects are in one line; jq -c .", compact, {}),
-    ("ocel.json", OCEL, "use --records events (", same, {"records": "events"}),
-    ("whole.json", json.dumps({"events": EVENTS}), "use --records", same, {"records": "events"}),
+    ("ocel.json", OCEL, "use records='events'", same, {"records": "events"}),
+    ("whole.json", json.dumps({"events": EVENTS}), "use records=", same, {"records": "events"}),
 ]
 
 

@@ -282,7 +282,7 @@ def test_without_the_option_the_error_shows_it(
     path.write_text(AROUND[form][0])
     with pytest.raises(cerlab.BadData) as caught:
         Stream.read(path, **options)
-    assert "use --records Records (records='Records')" in str(caught.value)
+    assert "use records='Records'" in str(caught.value)
     assert main(["run", "A", str(path)]) == 2
     assert "use --records Records" in capsys.readouterr().err
 
