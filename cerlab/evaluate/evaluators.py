@@ -308,7 +308,7 @@ class CompiledInContext(CompiledTecs):
                 "CER0403",
                 "kernels read a strategy inside a formula before the machine, and CONSUME BY "
                 "begins it again at each answer",
-                hint='evaluator="tecs" takes it',
+                hint="evaluators that take it: reference, automaton, tecs",
             )
 
     def _on(self, stream: Stream) -> tuple[Plan, LearnedTables, Stream, TimeAxis | None]:

@@ -335,7 +335,8 @@ def _auto(pattern: AnyPattern) -> Evaluator:
                 only = OnlyReference(pattern)
                 return _Auto(only, only)
             by = Tecs(pattern)
-            engine = _compiled(pattern) if _takes("compiled", pattern) else None
+            has_kernels = isinstance(pattern, Pattern) and pattern.has_kernels_in_context
+            engine = CompiledInContext(pattern) if has_kernels else None
             return _Auto(by, engine or by, engine)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -56,7 +56,7 @@ class NamedColumn:
     label: str
     attribute: str | None = None
     function: str | None = None
-    text: str = ""
+    text: str = field(default="", repr=False)
     """The whole text, where it is not the name."""
 
 

@@ -215,10 +215,8 @@ def test_a_remark_is_at_the_line_that_asked() -> None:
 @pytest.mark.parametrize(
     ("text", "evaluator"),
     [
-        ("MAX(A) ; B", "compiled"),
-        ("PROJECT[](NEXT(A ; B))", "compiled"),
-        ("LAST(NEXT(A ; B))", "compiled"),
-        ("SELECT NEXT * WHERE MAX(A+)", "compiled"),
+        ("SELECT * WHERE MAX(A) ; B CONSUME BY ANY", "compiled"),
+        ("SELECT NEXT * WHERE MAX(A+) CONSUME BY ANY", "compiled"),
         ("A AS x ; B AS y FILTER x.v > y.v", "automaton"),
         ("A AS x ; B AS y FILTER x.v > y.v", "tecs"),
     ],

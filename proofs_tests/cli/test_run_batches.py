@@ -161,7 +161,10 @@ def test_the_time_of_a_file_in_batches(
     assert answers_of_lines(capsys.readouterr().out) == expected
 
 
-@pytest.mark.parametrize("query", ["A", "MAX(A) ; B", "SELECT * WHERE A WITHIN 3 SECONDS"])
+IN_STEPS = "SELECT * WHERE MAX(A) ; B CONSUME BY ANY"
+
+
+@pytest.mark.parametrize("query", ["A", IN_STEPS, "SELECT * WHERE A WITHIN 3 SECONDS"])
 def test_what_cannot_be_run_leaves_the_output_alone(
     query: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

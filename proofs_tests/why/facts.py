@@ -256,6 +256,9 @@ def _is_preferred(q: Question, failure: Failure, part: Formula) -> bool:
     strategy = q.ast.strategy
     if isinstance(part, cel.Select) and (failure.path or strategy is None):
         strategy = part.strategy
+    # a failure of STRICT has the two ends of a hole; another one is of the part inside
+    if strategy is Strategy.STRICT and isinstance(part, cel.Select) and not failure.positions:
+        strategy = part.strategy
     if strategy is Strategy.STRICT:
         first, last = failure.positions
         at = Substream(q.ast, q.stream, first).at

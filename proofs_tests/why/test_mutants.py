@@ -154,7 +154,7 @@ def agreeing(shape: Shape) -> Callable[[Random], bool]:
 REFERENCE = on_seeds(agreeing(SHAPE), 80)
 REFERENCE_OF_WAITS = on_seeds(agreeing(Shape(depth=2, events=7, timed=True)), 40)
 BLAME = blames(SHAPE).judge(
-    160, (table, "_wrong"), (windows, "wider"), (table, "_gap"), (deduction, "cost")
+    1_400, (table, "_wrong"), (windows, "wider"), (table, "_gap"), (deduction, "cost")
 )
 
 MUTANTS = [
