@@ -182,15 +182,11 @@ def cases(
     Four of five cases have answers, and one in fifty may have no events. Events have the attributes
     that a query reads: v and w, k for PARTITION BY, and t for a window.
 
-    Args:
-        shape: The size and the variety of queries and events; see `Shape`.
-        times: Draw windows in seconds too; t is then a ``datetime``.
-        with_: The features that queries may have, by the names of ``cerlab fuzz --help``: a text
-            with commas, or several names (default: those of the shape).
-        without: Features that queries never have.
-
-    Raises:
-        UsageError: A feature has an unknown name.
+    `shape` is the size and the variety of queries and events. With `times` windows are drawn in
+    seconds too; t is then a ``datetime``. ``with_=`` names the features that queries may have, by
+    the names of ``cerlab fuzz --help``: a text with commas, or several names; by default those of
+    the shape. `without` names features that queries never have.
+    Raises `UsageError` for a feature with an unknown name.
 
     A shape that is `timed` has windows inside formulas, and WAIT; `Case.answers` are those known at
     the last event.
