@@ -472,6 +472,7 @@ class SremoPattern(Immutable):
 
     schema = None
     separated = waits = None
+    is_in_context = has_kernels_in_context = False
 
     ast: Sremo
 

@@ -6,8 +6,7 @@ is read before the machine is, and every verb of the compiled engine takes the s
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from cerlab.engine.reference.driver import Clauses
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.errors import BadData, Unsupported
+from cerlab.model.columns import Columns
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
@@ -34,20 +34,20 @@ class ContextColumns:
         self._streams, self._keys = plan.streams, KeyCodes(plan.partition)
         self._walks = [_Walk(context) for context in contexts]
 
-    def read(self, columns: Mapping[str, Any], length: int) -> dict[str, Any]:
+    def read(self, columns: Columns, length: int) -> dict[str, Any]:
         """Return the columns of the contexts: Arrow, int64, NULL for events of no substream."""
         import pyarrow as pa
 
         some, positions = events_of_streams(self._streams, columns, length)
+        assert isinstance(some, Columns), "of columns come columns"
         codes, substreams = np.zeros(len(positions), np.int64), 1
         if self._keys.attributes:
             codes = self._keys.codes(some, len(positions))
             substreams = self._keys.count
         found: dict[str, Any] = {}
-        seen: MutableMapping[str, Any] = {}  # an inner context comes first, and outer ones read it
-        for walk in self._walks:
-            before = walk.read(ChainMap(seen, some), codes, substreams)  # type: ignore[arg-type]
-            seen[walk.name] = pa.array(before, mask=before == NONE)
+        for walk in self._walks:  # an inner context comes first, and outer ones read it
+            before = walk.read(some, codes, substreams)
+            some = some.with_more({walk.name: pa.array(before, mask=before == NONE)})
             of_all = np.full(length, NONE, np.int64)
             of_all[positions] = before
             found[walk.name] = pa.array(of_all, mask=of_all == NONE)
@@ -91,13 +91,15 @@ class _Walk:
             self._after[state, symbol] = following
 
     def _grow(self) -> None:
-        """Make room for all states and symbols that there are, twice as much as before at least."""
+        """Make room for all states and symbols that there are; what lacks room is doubled."""
         rows, columns = self._after.shape
         states, symbols = len(self._machine.idle_states), len(self._stage.vectors)
         if states <= rows and symbols <= columns:
             return
         known = self._after
-        self._after = np.full((max(states, 2 * rows), max(symbols, columns)), NONE, np.int64)
+        more_rows = rows if states <= rows else max(states, 2 * rows)
+        more_columns = columns if symbols <= columns else max(symbols, 2 * columns)
+        self._after = np.full((more_rows, more_columns), NONE, np.int64)
         self._after[:rows, :columns] = known
 
 
@@ -129,8 +131,9 @@ class EvaluationInContext(GeneralEvaluation):
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
         before = self._contexts.states()
         try:
+            assert isinstance(columns, Columns), "batches of streams"
             own = self._contexts.read(columns, length)
-            return super()._push(ChainMap(own, columns), length)  # type: ignore[arg-type]
+            return super()._push(columns.with_more(own), length)
         except BadData:  # nothing of the batch is read: it is halved to find the event
             self._contexts.go_back(before)
             raise

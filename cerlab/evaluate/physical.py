@@ -110,7 +110,7 @@ def compiled(pattern: AnyPattern) -> Compiled:
 def _compiled(pattern: AnyPattern) -> Compiled:
     if pattern.waits is not None:
         return CompiledWaits(pattern)
-    if pattern.machine_kind is None and _is_in_context(pattern):
+    if pattern.machine_kind is None and pattern.is_in_context:
         return CompiledInContext(pattern)
     if pattern.machine_kind is None and _compares_labels(pattern):
         CompiledRuns(pattern)  # registers refuse it, by the reason that an automaton lacks
@@ -211,7 +211,7 @@ class _Auto(BySize):
 
 def _is_in_context(pattern: AnyPattern) -> bool:
     """Whether the automaton of a pattern reads contexts, which few evaluators do."""
-    return isinstance(pattern, Pattern) and pattern.machine_kind is None and pattern.is_in_context
+    return pattern.machine_kind is None and pattern.is_in_context
 
 
 FEWER_EVENTS = f"take up to {MAX_EVENTS} events of each key of PARTITION BY at a time"
@@ -300,8 +300,7 @@ def why_in_python(pattern: AnyPattern) -> str | None:
             assert pattern.tested is not None
             return why_in_python(pattern.tested.query)
         case None:
-            has_kernels = isinstance(pattern, Pattern) and pattern.has_kernels_in_context
-            return None if has_kernels else _refusal(pattern)
+            return None if pattern.has_kernels_in_context else _refusal(pattern)
     from cerlab.engine.registers.evaluation import why_not  # Numba loads here
 
     return next(filter(None, map(why_not, plans)), None)
@@ -335,8 +334,7 @@ def _auto(pattern: AnyPattern) -> Evaluator:
                 only = OnlyReference(pattern)
                 return _Auto(only, only)
             by = Tecs(pattern)
-            has_kernels = isinstance(pattern, Pattern) and pattern.has_kernels_in_context
-            engine = CompiledInContext(pattern) if has_kernels else None
+            engine = CompiledInContext(pattern) if pattern.has_kernels_in_context else None
             return _Auto(by, engine or by, engine)
 
 
@@ -363,7 +361,7 @@ def names_that_take(pattern: AnyPattern) -> tuple[str, ...]:
     >>> names_that_take(any_pattern("A AS x ; B AS y FILTER x.v < y.v"))
     ('reference', 'compiled', 'registers')
     """
-    if pattern.machine_kind is None and not _is_in_context(pattern):
+    if pattern.machine_kind is None and not pattern.is_in_context:
         return ("reference",)
     return tuple(name for name in EVALUATORS if _takes(name, pattern))
 

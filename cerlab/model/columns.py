@@ -568,6 +568,16 @@ class Columns(Mapping[str, Column]):
         """The names of the columns that were used."""
         return self._columns.keys()
 
+    def with_more(self, more: Mapping[str, Column]) -> Columns:
+        """Return these columns and others, which come first where both have a name."""
+
+        def column(name: str) -> Column:
+            return more[name] if name in more else self[name]
+
+        names = (*self, *more)
+        source, complete = self.source, self.complete
+        return Columns(names, column, source, complete=complete, has_path=self._has_path)
+
     def keep(self, name: str, column: Column) -> None:
         """Keep a column for later uses, in place of an equal one in another form."""
         self._columns[name] = column

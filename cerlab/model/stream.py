@@ -394,7 +394,6 @@ class Stream:
 
     def with_columns(self, more: Mapping[str, Any]) -> Stream:
         """Return the stream with further attributes: Arrow columns as long as it, by name."""
-        columns = self.columns
 
         def load() -> Iterator[Event]:
             values = zip(*(column.to_pylist() for column in more.values()), strict=True)
@@ -403,11 +402,8 @@ class Stream:
                 own = {name: value for name, value in by_name if value is not None}
                 yield with_values(event, own)
 
-        def column(name: str) -> Any:
-            return more[name] if name in more else columns[name]
-
-        every = Columns((*columns, *more), column, columns.source, complete=columns.complete)
-        return Stream.from_columns(every, len(self), load, time=self.time)
+        columns = self.columns.with_more(more)
+        return Stream.from_columns(columns, len(self), load, time=self.time)
 
     def __deepcopy__(self, _: Any) -> Self:
         return self  # immutable
