@@ -16,7 +16,15 @@ from cerlab.model.columns import (
     values_of,
 )
 from cerlab.model.event import Value
-from cerlab.model.paths import Fields, field_column, fields_of, has_field, nested_column
+from cerlab.model.paths import (
+    Fields,
+    RepeatedKey,
+    field_column,
+    fields_of,
+    has_field,
+    has_repeated_key,
+    nested_column,
+)
 
 
 def event_values(column: Any, place: DataPlace) -> Sequence[Value]:
@@ -162,9 +170,15 @@ class NestedColumns:
 
 
 def nested_array(values: Sequence[Any]) -> Any:
-    """Return objects and lists as an Arrow array; as JSON in bytes where no type holds all."""
+    """Return objects and lists as an Arrow array; as JSON in bytes where no type holds all.
+
+    Of an object with a key that stands twice a type would hold one value.
+    """
     import pyarrow as pa
 
+    if has_repeated_key([*values]):
+        both = [None if v is None else _with_both(v).encode() for v in values]
+        return pa.array(both, pa.binary())
     try:
         array = pa.array(values)
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
@@ -173,6 +187,19 @@ def nested_array(values: Sequence[Any]) -> Any:
         return array
     texts = (None if each is None else json.dumps(each, ensure_ascii=False) for each in values)
     return pa.array([None if text is None else text.encode() for text in texts], pa.binary())
+
+
+def _with_both(value: Any) -> str:
+    """Return a value as JSON, in which a key that stands twice does so again."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_with_both, value))}]"
+    if not isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    items = [*value.items()]
+    if isinstance(value, RepeatedKey):
+        items.append((value.repeated, value[value.repeated]))
+    pairs = (f"{json.dumps(key, ensure_ascii=False)}: {_with_both(each)}" for key, each in items)
+    return f"{{{', '.join(pairs)}}}"
 
 
 class RowPaths:

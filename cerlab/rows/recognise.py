@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -13,6 +12,7 @@ from cerlab.io import arrow
 from cerlab.io.conversion import duplicate_column
 from cerlab.io.named_columns import one_table
 from cerlab.io.names import names_files
+from cerlab.io.ndjson import read_json
 from cerlab.io.nested import nested_array
 from cerlab.io.source import Source, as_source
 from cerlab.model.clauses import TimeWindow
@@ -276,7 +276,7 @@ def _column_of_json(column: Any, fields: tuple[str, ...], name: str) -> Any | No
     values, found = list[Value](), False
     for text in column.to_pylist():
         try:
-            values.append(None if text is None else field_value(json.loads(text), fields, name))
+            values.append(None if text is None else field_value(read_json(text), fields, name))
             found = found or text is not None
         except KeyError:
             values.append(None)

@@ -342,6 +342,30 @@ def test_a_repeated_key_inside_is_refused_when_it_is_read(tmp_path: Path) -> Non
         cerlab.count("A FILTER A[v.a = 1]", path)
 
 
+@pytest.mark.parametrize("inside", ["%s", '{"w": %s}', "[%s]"])
+def test_row_patterns_refuse_a_repeated_key_when_they_read_it(inside: str, tmp_path: Path) -> None:
+    line = '{"type": "A", "n": 1, "v": %s}\n' % (inside % '{"a": 1, "a": 2, "b": 3}')
+    path = tmp_path / "e.ndjson"
+    path.write_text(line)
+    field = {"%s": "v", '{"w": %s}': "v.w"}.get(inside)
+    texts = {"n": "A.n", "b": f"A.{field}.b", "a": f"A.{field}.a"}
+    queries = {
+        name: f"MATCH_RECOGNIZE (ORDER BY n MEASURES {x} AS x PATTERN (A) DEFINE A AS A.n = 1)"
+        for name, x in texts.items()
+        if field is not None or name == "n"
+    }
+    for name, expected in (("n", 1), ("b", 3)):
+        if name in queries:
+            assert cerlab.match_recognize(queries[name], path).to_pylist() == [{"x": expected}]
+    if "a" in queries:
+        with pytest.raises(cerlab.BadData, match=r"CER0732: 'v.*\.a' stands twice"):
+            cerlab.match_recognize(queries["a"], path)
+        argv = [sys.executable, "-m", "cerlab", "run", queries["a"], "-"]
+        done = subprocess.run(argv, input=line, capture_output=True, text=True)
+        assert done.returncode == 2
+        assert "stands twice" in done.stderr
+
+
 def test_a_path_in_brackets_does_not_begin_with_a_label() -> None:
     with pytest.raises(cerlab.QuerySyntaxError) as caught:
         cerlab.parse_query("SELECT * WHERE A ; B FILTER B[price > A.price]")
