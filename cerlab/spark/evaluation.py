@@ -260,8 +260,9 @@ def way_of(pattern: Pattern) -> Evaluator:
     Raises `Unsupported` for a query that no machine takes.
     """
     try:
-        # strategies inside a formula: the compiled engine refuses them
-        return choose(pattern, "tecs" if pattern.machine_kind is None else "compiled")
+        # kernels read no strategy inside a formula that CONSUME BY begins again
+        has_kernels = pattern.machine_kind is not None or pattern.has_kernels_in_context
+        return choose(pattern, "compiled" if has_kernels else "tecs")
     except Unsupported as error:
         error.hint = "cerlab.evaluate takes it on one machine, on short streams"
         raise
