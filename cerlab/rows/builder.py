@@ -60,6 +60,13 @@ _NAVIGATION: dict[str, type[ex.First | ex.Last | ex.Prev | ex.Next]] = {
 }
 
 _AGGREGATES = {function.value: function for function in ex.AggregateFunction}
+del _AGGREGATES["COUNT DISTINCT"]
+_AGGREGATES |= {
+    "STDDEV_SAMP": ex.AggregateFunction.STDDEV,
+    "VAR_SAMP": ex.AggregateFunction.VARIANCE,
+    "STRING_AGG": ex.AggregateFunction.LISTAGG,
+}
+_BY = (ex.AggregateFunction.MAX_BY, ex.AggregateFunction.MIN_BY)
 
 _OF_MOMENTS = (
     exp.DataType.Type.TIMESTAMP,
@@ -484,10 +491,20 @@ class ExpressionBuilder:
     def _aggregate(
         self, node: exp.Anonymous, function: ex.AggregateFunction, final: bool
     ) -> ex.Aggregate:
-        self._count(node, 1, 1)
-        (body,) = node.expressions
+        listing = function is ex.AggregateFunction.LISTAGG
+        self._count(node, 1 + (function in _BY), 1 + (function in _BY or listing))
+        body, *others = node.expressions
+        rest = tuple(map(self._build, others))
+        if listing:
+            rest = rest or (ex.Literal(","),)
+            if not isinstance(rest[0], ex.Literal) or not isinstance(rest[0].value, str):
+                message = f"the separator of {node.name.upper()} is a text in quotes"
+                raise ill_formed("arguments", message, self._place(node))
+        is_distinct = function is ex.AggregateFunction.COUNT and isinstance(body, exp.Distinct)
+        if is_distinct and len(body.expressions) == 1 and not body.expressions[0].is_star:
+            function, body = ex.AggregateFunction.COUNT_DISTINCT, body.expressions[0]
         if not body.is_star:
-            return ex.Aggregate(function, self._build(body), final)
+            return ex.Aggregate(function, self._build(body), final, rest)
         if function is not ex.AggregateFunction.COUNT:
             message = f"{function.value} expects an expression; only COUNT accepts *"
             raise ill_formed("arguments", message, self._place(node))

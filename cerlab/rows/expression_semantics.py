@@ -71,10 +71,14 @@ def value(e: ex.Expression, c: Context) -> Value:
             return _step(body, -j, c)
         case ex.Next(body, j):
             return _step(body, j, c)
-        case ex.Aggregate(function, body, final):
-            R = rows_of(ex.variable_of(body), c, final=final)
+        case ex.Aggregate(function, body, final, rest):
+            R = rows_of(ex.variable_of(e), c, final=final)
             if isinstance(body, ex.AllRows):
                 return len(R)
+            if rest:
+                return of_pairs(function, [[value_at(x, p, c) for x in (body, *rest)] for p in R])
+            if function is ex.AggregateFunction.ARRAY_AGG:
+                return [value_at(body, p, c) for p in R] or None  # type: ignore[return-value]
             return aggregate(function, [value_at(body, p, c) for p in R])
         case _:
             return operation(e, lambda operand: value(operand, c))
@@ -503,6 +507,8 @@ def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
     present = [value for value in values if value is not None]
     if function is ex.AggregateFunction.COUNT:
         return len(present)
+    if function is ex.AggregateFunction.COUNT_DISTINCT:
+        return len(set(map(order_key, present)))
     if not present:
         return None
     match function:
@@ -516,8 +522,43 @@ def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
             return min(present, key=order_key)  # type: ignore[no-any-return]
         case ex.AggregateFunction.MAX:
             return max(present, key=order_key)  # type: ignore[no-any-return]
+        case ex.AggregateFunction.STDDEV | ex.AggregateFunction.VARIANCE:
+            variance = spread(present, 1)
+        case ex.AggregateFunction.STDDEV_POP | ex.AggregateFunction.VAR_POP:
+            variance = spread(present, 0)
         case _:
-            assert_never(function)
+            raise AssertionError("aggregates of pairs and lists have no single values")
+    if variance is None or "VAR" in function.value:
+        return variance
+    return math.sqrt(variance)
+
+
+def spread(numbers: Sequence[float], less: int) -> float | None:
+    """Return the variance over n - `less`, by Welford's recurrence in the order of the rows.
+
+    In doubles, as DuckDB has it: infinities and NaN come out, and of one value it is 0 or NULL.
+    """
+    if len(numbers) == 1:
+        return None if less else 0.0
+    mean = squares = 0.0
+    for n, number in enumerate(map(_double, numbers), 1):
+        # an integer beyond all doubles has no distance to the mean
+        before = (math.nan if number is None else number) - mean
+        mean += before / n
+        squares += before * ((math.nan if number is None else number) - mean)
+    return squares / (len(numbers) - less)
+
+
+def of_pairs(function: ex.AggregateFunction, pairs: Sequence[Sequence[Any]]) -> Value:
+    """Return MAX_BY, MIN_BY or LISTAGG of the rows where neither value is NULL."""
+    present = [pair for pair in pairs if None not in pair]
+    if not present:
+        return None
+    if function is ex.AggregateFunction.LISTAGG:
+        return str(present[0][1]).join(text for text, _ in present)
+    best = max if function is ex.AggregateFunction.MAX_BY else min
+    # of equal keys the first row
+    return best(present, key=lambda pair: order_key(pair[1]))[0]  # type: ignore[no-any-return]
 
 
 def total(numbers: Sequence[Any]) -> Any:

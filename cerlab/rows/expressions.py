@@ -54,6 +54,15 @@ class AggregateFunction(Enum):
     AVG = "AVG"
     MIN = "MIN"
     MAX = "MAX"
+    COUNT_DISTINCT = "COUNT DISTINCT"
+    STDDEV = "STDDEV"
+    STDDEV_POP = "STDDEV_POP"
+    VARIANCE = "VARIANCE"
+    VAR_POP = "VAR_POP"
+    MAX_BY = "MAX_BY"
+    MIN_BY = "MIN_BY"
+    ARRAY_AGG = "ARRAY_AGG"
+    LISTAGG = "LISTAGG"
 
 
 @drawable
@@ -136,11 +145,15 @@ class AllRows:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """``SUM(e)``, ``FINAL SUM(e)``, ``COUNT(x.*)``: over the rows of the variable of e."""
+    """``SUM(e)``, ``FINAL SUM(e)``, ``COUNT(x.*)``: over the rows of the variable of e.
+
+    `rest` are further arguments: the key of ``MAX_BY(e, key)``, the separator of ``LISTAGG(e, s)``.
+    """
 
     function: AggregateFunction
     body: Expression | AllRows
     final: bool = False
+    rest: tuple[Expression, ...] = ()
 
 
 @drawable
@@ -307,6 +320,8 @@ def children(e: Expression | AllRows) -> tuple[Expression | AllRows, ...]:
             return tuple(part for part in parts if part is not None)
         case Call(_, arguments):
             return arguments
+        case Aggregate(_, body, _, rest):
+            return (body, *rest)
         case _:
             return (e.body,)
 

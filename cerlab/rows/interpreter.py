@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -50,8 +51,8 @@ def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
             return _step(body, -j, names)
         case ex.Next(body, j):
             return _step(body, j, names)
-        case ex.Aggregate(function, body, final):
-            return _aggregate(function, body, final, names)
+        case ex.Aggregate():
+            return _aggregate(e, names)
         case _:
             return _operation(e, lambda part: of_mapping(part, names))
 
@@ -80,13 +81,14 @@ def _step(body: ex.Expression, j: int, names: Names) -> OfMapping:
     return value
 
 
-def _aggregate(
-    function: ex.AggregateFunction, body: ex.Expression | ex.AllRows, final: bool, names: Names
-) -> OfMapping:
-    x = ex.variable_of(body)
+def _aggregate(e: ex.Aggregate, names: Names) -> OfMapping:
+    x, body, final = ex.variable_of(e), e.body, e.final
     if isinstance(body, ex.AllRows):
         return lambda m: m.count_rows(x, final)
-    at, fold = at_row(body, names), FOLDS[function]
+    at, fold = at_row(body, names), FOLDS[e.function]
+    if e.rest:
+        parts = [at, *(at_row(part, names) for part in e.rest)]
+        at = lambda m, p: tuple(part(m, p) for part in parts)  # noqa: E731
     key = next(_KEYS)
 
     def value(m: GrowingMapping) -> Any:
@@ -324,10 +326,110 @@ def _mean(total: Total) -> Any:
     return LIBRARY["/"].scalar(_sum(total), total.numbers) if total.numbers else None
 
 
+class Chain(NamedTuple):
+    """Values, the last one first: a state that later states share."""
+
+    before: Chain | None
+    value: Any
+
+
+def values_of_chain(chain: Chain | None) -> list[Any]:
+    """Return the values of a chain in the order they came."""
+    values = []
+    while chain is not None:
+        values.append(chain.value)
+        chain = chain.before
+    return values[::-1]
+
+
+class Distinct(NamedTuple):
+    """Different values so far, and the set of the longest chain that begins with them."""
+
+    number: int = 0
+    chain: Chain | None = None
+    shared: list[Any] | None = None
+    """The set, and the end of its chain."""
+
+
+def _see(state: Distinct, value: Any) -> Distinct:
+    if value is None:
+        return state
+    key = "NaN" if value != value else (value,)
+    number, chain, shared = state
+    # a state that others went on from makes a set of its own
+    if shared is None or shared[1] is not chain:
+        shared = [set(values_of_chain(chain)), chain]
+    if key in shared[0]:
+        return Distinct(number, chain, shared)
+    shared[0].add(key)
+    shared[1] = Chain(chain, key)
+    return Distinct(number + 1, shared[1], shared)
+
+
+class Spread(NamedTuple):
+    """The number of values, their mean, and the sum of the squares of their distances to it."""
+
+    number: int = 0
+    mean: float = 0.0
+    squares: float = 0.0
+
+
+def _welford(state: Spread, value: Any) -> Spread:
+    if value is None:
+        return state
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.nan
+    count, mean, squares = state.number + 1, state.mean, state.squares
+    new_mean = mean + (number - mean) / count
+    return Spread(count, new_mean, squares + (number - new_mean) * (number - mean))
+
+
+def _variance(less: int, root: bool, state: Spread) -> float | None:
+    if state.number <= less:
+        return None
+    # of one value it is 0, also of NaN
+    variance = state.squares / (state.number - less) if state.number > 1 else 0.0
+    return math.sqrt(variance) if root else variance
+
+
+def _spread(less: int, *, root: bool) -> Fold:
+    return Fold(Spread(), _welford, partial(_variance, less, root))
+
+
+def _by(takes: Scalar) -> Fold:
+    def step(best: Any, pair: Any) -> Any:
+        if None in pair:
+            return best
+        return pair if best is None or takes(pair[1], best[1]) else best
+
+    return Fold(None, step, lambda best: None if best is None else best[0])
+
+
+def _append_text(chain: Chain | None, pair: Any) -> Chain | None:
+    return chain if pair[0] is None else Chain(chain, pair)
+
+
+def _join(chain: Chain | None) -> str | None:
+    if chain is None:
+        return None
+    return str(chain.value[1]).join(text for text, _ in values_of_chain(chain))
+
+
 FOLDS: dict[ex.AggregateFunction, Fold] = {
     ex.AggregateFunction.COUNT: Fold(0, lambda n, value: n + (value is not None), lambda n: n),
     ex.AggregateFunction.SUM: Fold(Total(), _add, _sum),
     ex.AggregateFunction.AVG: Fold(Total(), _add, _mean),
     ex.AggregateFunction.MIN: _best(below),
     ex.AggregateFunction.MAX: _best(above),
+    ex.AggregateFunction.COUNT_DISTINCT: Fold(Distinct(), _see, operator.itemgetter(0)),
+    ex.AggregateFunction.STDDEV: _spread(1, root=True),
+    ex.AggregateFunction.STDDEV_POP: _spread(0, root=True),
+    ex.AggregateFunction.VARIANCE: _spread(1, root=False),
+    ex.AggregateFunction.VAR_POP: _spread(0, root=False),
+    ex.AggregateFunction.MAX_BY: _by(above),
+    ex.AggregateFunction.MIN_BY: _by(below),
+    ex.AggregateFunction.ARRAY_AGG: Fold(None, Chain, lambda chain: values_of_chain(chain) or None),
+    ex.AggregateFunction.LISTAGG: Fold(None, _append_text, _join),
 }

@@ -19,6 +19,7 @@ class Kind(Enum):
     TEXT = "text"
     MOMENT = "moment"
     DURATION = "duration"
+    LIST = "list"
     NULL = "NULL"
     OTHER = "no scalar"
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cerlab.engine.kernels.arrays import Int64s
+from cerlab.engine.kernels.arrays import Bytes, Int64s
 from cerlab.rows import expressions as ex
-from cerlab.rows.column_forms import NotColumnar, Values
+from cerlab.rows.column_forms import NotColumnar, Values, cast_column
 from cerlab.rows.columns import (
     OrderedRows,
     at_rows,
@@ -26,12 +26,13 @@ from cerlab.rows.columns import (
     limbs_of_doubles,
     literal,
     operation,
+    ranks,
     spread,
     take_rows,
     without_nan,
 )
 from cerlab.rows.engine import Matches
-from cerlab.rows.value_kernels import rounded_sums, running_best
+from cerlab.rows.value_kernels import rounded_sums, running_best, running_best_row, running_variance
 
 Flags: TypeAlias = NDArray[np.bool_]
 
@@ -157,17 +158,28 @@ def _label(edge: ex.Edge, S: MeasureInput) -> Values:
 
 
 def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
-    x = ex.variable_of(e.body)
+    x = ex.variable_of(e)
     rows = S.rows(x, final=e.final)
     if isinstance(e.body, ex.AllRows):
         return pa.array(rows.length)
     places, _ = S.places_of(x)
     values = _of_labels(spread(at_rows(e.body, S.R), len(S.R)), places, S)
+    if e.function is ex.AggregateFunction.ARRAY_AGG:
+        return _lists(values, rows)
     present = pc.is_valid(values).to_numpy(zero_copy_only=False)
     count = _sums(present.astype(np.int64), rows)
     match e.function:
         case ex.AggregateFunction.COUNT:
             return pa.array(count)
+        case ex.AggregateFunction.COUNT_DISTINCT:
+            return pa.array(_sums(_first_of_match(values, places, S), rows))
+        case ex.AggregateFunction.LISTAGG:
+            kept = VariableRows(_sums_before(present, rows), count)
+            separator = literal(e.rest[0].value)  # type: ignore[union-attr]
+            return pc.binary_join(_lists(values.drop_null(), kept), separator)
+        case ex.AggregateFunction.MAX_BY | ex.AggregateFunction.MIN_BY:
+            keys = _of_labels(spread(at_rows(e.rest[0], S.R), len(S.R)), places, S)
+            return _best_by(e.function, values, keys, rows, _begins(S, x))
         case ex.AggregateFunction.MIN | ex.AggregateFunction.MAX:
             return _best(e.function, values, present, rows, S, x)
         case ex.AggregateFunction.SUM | ex.AggregateFunction.AVG:
@@ -186,6 +198,8 @@ def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
             if e.function is ex.AggregateFunction.SUM:
                 return total
             return pc.divide(total.cast(pa.float64()), pa.array(np.maximum(count, 1)))
+        case _:
+            return _spread(e.function, values, present, rows, _begins(S, x))
 
 
 def _of_labels(values: Values, places: Int64s, S: MeasureInput) -> Values:
@@ -221,17 +235,103 @@ def _best(
     """MIN and MAX, as the best so far of the rows of each match."""
     if not (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
         raise NotColumnar
-    places, counts = S.places_of(x)
+    places, _ = S.places_of(x)
     numbers = pc.fill_null(without_nan(values), 0).to_numpy(zero_copy_only=False).copy()
     there = present.astype(np.uint8)
-    begins = np.zeros(len(places) + 1, np.uint8)
-    # where the members of each match begin, counted in members of all matches
-    begins[counts[S.offsets]] = 1
-    running_best(numbers, there, begins, function is ex.AggregateFunction.MAX)
+    running_best(numbers, there, _begins(S, x), function is ex.AggregateFunction.MAX)
     if not len(places):
         return pa.nulls(len(rows.length), values.type)
     at = np.where(rows.length > 0, rows.begin + rows.length - 1, 0)
     return take_rows(pa.array(numbers), at, (rows.length > 0) & (there[at] > 0))
+
+
+def _begins(S: MeasureInput, x: str | None) -> Bytes:
+    """Return where the members of each match begin, counted in members of all matches."""
+    places, counts = S.places_of(x)
+    begins = np.zeros(len(places) + 1, np.uint8)
+    begins[counts[S.offsets]] = 1
+    return begins
+
+
+def _sums_before(present: Flags, rows: VariableRows) -> Int64s:
+    """Return how many values are present before the rows of each row of the result."""
+    totals = np.concatenate([[0], np.cumsum(present)])
+    before: Int64s = totals[rows.begin]
+    return before
+
+
+MOST_ITEMS = 1 << 31
+"""The items of lists in one array are fewer."""
+
+
+def _lists(values: Values, rows: VariableRows) -> Values:
+    """Return the values of the rows of each row of the result, as lists; NULL for no rows."""
+    offsets = np.concatenate([[0], np.cumsum(rows.length)])
+    if offsets[-1] >= MOST_ITEMS:
+        raise NotColumnar
+    items = np.arange(offsets[-1]) + np.repeat(rows.begin - offsets[:-1], rows.length)
+    return pa.ListArray.from_arrays(
+        pa.array(offsets, pa.int32()),
+        values.take(pa.array(items)),
+        mask=pa.array(rows.length == 0),
+    )
+
+
+def _first_of_match(values: Values, places: Int64s, S: MeasureInput) -> Int64s:
+    """Return 1 for each value that its match has not had before, else 0."""
+    if pa.types.is_float64(values.type):
+        values = pc.add(without_nan(values), 0.0)  # the zeros are one value
+    codes = values.dictionary_encode()
+    there = np.flatnonzero(pc.is_valid(values).to_numpy(zero_copy_only=False))
+    match = np.searchsorted(S.offsets, places, "right") - 1
+    code = pc.fill_null(codes.indices, 0).to_numpy(zero_copy_only=False)[there]
+    keys = match[there] * max(len(codes.dictionary), 1) + code
+    first = np.zeros(len(values), np.int64)
+    first[there[np.unique(keys, return_index=True)[1]]] = 1
+    return first
+
+
+def _best_by(
+    function: ex.AggregateFunction, values: Values, keys: Values, rows: VariableRows, begins: Bytes
+) -> Values:
+    """MAX_BY and MIN_BY, as the row of the best key so far."""
+    if pa.types.is_large_string(keys.type):
+        (keys,) = ranks(keys)
+    if not (pa.types.is_int64(keys.type) or pa.types.is_float64(keys.type)):
+        raise NotColumnar
+    both = pc.and_(pc.is_valid(values), pc.is_valid(keys)).to_numpy(zero_copy_only=False)
+    numbers = pc.fill_null(without_nan(keys), 0).to_numpy(zero_copy_only=False)
+    best = np.full(len(numbers) + 1, -1, np.int64)
+    greatest = function is ex.AggregateFunction.MAX_BY
+    running_best_row(numbers, both.astype(np.uint8), begins, greatest, best)
+    at = best[np.where(rows.length > 0, rows.begin + rows.length - 1, len(numbers))]
+    return (
+        take_rows(values, np.maximum(at, 0), at >= 0)
+        if len(values)
+        else values.take(pa.nulls(len(at), pa.int64()))
+    )
+
+
+def _spread(
+    function: ex.AggregateFunction,
+    values: Values,
+    present: Flags,
+    rows: VariableRows,
+    begins: Bytes,
+) -> Values:
+    """STDDEV and VARIANCE, of the samples and of all."""
+    if not (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
+        raise NotColumnar
+    numbers = pc.fill_null(cast_column("float64", values), 0.0).to_numpy(zero_copy_only=False)
+    numbers = np.append(numbers, 0.0)
+    counts = np.zeros(len(numbers), np.int64)
+    less = int(function.value in ("STDDEV", "VARIANCE"))
+    running_variance(numbers[:-1], present.astype(np.uint8), begins, less, counts)
+    # the place after the last has no values
+    at = np.where(rows.length > 0, rows.begin + rows.length - 1, len(numbers) - 1)
+    variance = numbers[at]
+    result = np.sqrt(variance) if function.value.startswith("STDDEV") else variance
+    return pa.array(result, mask=counts[at] <= 0)
 
 
 def null_where(values: Values, length: int, absent: Flags) -> Values:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -449,6 +450,8 @@ def measure_array(values: Any, name: str, measure_type: StaticType, schema: Any)
     """
     import pyarrow as pa
 
+    if measure_type.items is not None:
+        return _list_array(values, name, measure_type.items, schema)
     arrow_type = _arrow_type(measure_type, schema)
     if isinstance(values, pa.Array) and not pa.types.is_dictionary(arrow_type):
         if measure_type.kind in _OF_TIME:  # nanoseconds
@@ -474,6 +477,21 @@ def measure_array(values: Any, name: str, measure_type: StaticType, schema: Any)
             place=DataPlace("the result", None, name),
             hint="integers of the result have 64 bits; multiply by 1.0 for doubles",
         ) from None
+
+
+def _list_array(lists: Any, name: str, items: StaticType, schema: Any) -> Any:
+    """Return lists as an array, whose items have the type of a measure."""
+    import pyarrow as pa
+
+    if isinstance(lists, pa.Array):
+        flat, absent = lists.flatten(), lists.is_null()
+        lengths = lists.value_lengths().fill_null(0).to_pylist()
+    else:
+        flat = [value for each in lists for value in each or ()]
+        absent = pa.array([each is None for each in lists], pa.bool_())
+        lengths = [len(each or ()) for each in lists]
+    offsets = pa.array([0, *accumulate(lengths)], pa.int32())
+    return pa.ListArray.from_arrays(offsets, measure_array(flat, name, items, schema), mask=absent)
 
 
 def _dictionary(values: list[Value], kind: Any) -> Any:

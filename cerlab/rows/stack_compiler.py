@@ -256,7 +256,8 @@ class Compiler:
             return self._load(do.SIZE, x, 0, 0, "integer", self.longest)
         values = at_rows(e.body, self.R)
         kind, most = kind_of(values)
-        which = getattr(do, e.function.name)
+        if (which := getattr(do, e.function.name, None)) is None:
+            raise NotColumnar
         exact: tuple[int, int, int] = (0, 0, 0)
         if which in (do.SUM, do.AVG):
             # a sum may be as large as its greatest value in every row of the longest match

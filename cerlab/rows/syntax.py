@@ -354,15 +354,16 @@ def _check_expression(query: RowPattern, e: ex.Expression) -> None:
     """Check the arguments of navigation and aggregates."""
     for each in ex.subexpressions(e):
         match each:
-            case ex.First(body) | ex.Last(body) | ex.Aggregate(_, body):
-                _check_nesting(query, each, body)
+            case ex.First() | ex.Last() | ex.Aggregate():
+                for part in ex.children(each):
+                    _check_nesting(query, each, part)
             case ex.Prev(ex.First() | ex.Last()) | ex.Next(ex.First() | ex.Last()):
                 continue  # the variable is that of the inner call, which is checked by itself
             case ex.Prev(body) | ex.Next(body):
                 _check_nesting(query, each, body)
             case _:
                 continue
-        variables = ex.qualifiers(body)
+        variables = ex.qualifiers(each)
         if len(variables) > 1:
             names = ", ".join(sorted(name or "no variable" for name in variables))
             raise ill_formed(

@@ -150,8 +150,11 @@ def _call_text(
             return "FINAL " * e.final + _navigation_text(e, default=0)
         case ex.Prev() | ex.Next():
             return _navigation_text(e, default=1)
-        case ex.Aggregate(function, body, final):
-            return "FINAL " * final + f"{function.value}({expression_text(body)})"
+        case ex.Aggregate(ex.AggregateFunction.COUNT_DISTINCT, body, final):
+            return "FINAL " * final + f"COUNT(DISTINCT {expression_text(body)})"
+        case ex.Aggregate(function, body, final, rest):
+            arguments = ", ".join(map(expression_text, (body, *rest)))
+            return "FINAL " * final + f"{function.value}({arguments})"
         case ex.Case(operand, branches, otherwise):
             parts = ["CASE", expression_text(operand) if operand else ""]
             parts += [f"WHEN {expression_text(a)} THEN {expression_text(b)}" for a, b in branches]

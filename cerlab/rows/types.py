@@ -30,10 +30,14 @@ class PathColumn(str):
 
 
 class StaticType(NamedTuple):
-    """The static type of an expression: its kind, and the column whose very type it has."""
+    """The static type of an expression: its kind, and the column whose very type it has.
+
+    Of a list `items` is the type of its values.
+    """
 
     kind: Kind
     column: str | None = None
+    items: StaticType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +209,9 @@ class _Scope:
                 return StaticType(Kind.INTEGER)
             case ex.First(body) | ex.Last(body) | ex.Prev(body) | ex.Next(body):
                 return self.type_of(body)
-            case ex.Aggregate(function, body):
+            case ex.Aggregate(function, body, _, rest):
+                for part in rest:
+                    self.type_of(part)
                 return self._aggregate(function, body)
             case _:
                 return self._operation(e)
@@ -217,10 +223,18 @@ class _Scope:
             return StaticType(Kind.INTEGER)
         operand_type = self.type_of(body)
         match function:
-            case ex.AggregateFunction.COUNT:
+            case ex.AggregateFunction.COUNT | ex.AggregateFunction.COUNT_DISTINCT:
                 return StaticType(Kind.INTEGER)
             case ex.AggregateFunction.MIN | ex.AggregateFunction.MAX:
                 return operand_type
+            case ex.AggregateFunction.MIN_BY | ex.AggregateFunction.MAX_BY:
+                return operand_type
+            case ex.AggregateFunction.ARRAY_AGG:
+                return StaticType(Kind.LIST, items=operand_type)
+            case ex.AggregateFunction.LISTAGG:
+                message = f"{function.value} expects texts, as of CAST(.. AS VARCHAR)"
+                self.need(body, (Kind.TEXT, Kind.NULL), message)
+                return StaticType(Kind.TEXT)
             case ex.AggregateFunction.SUM | ex.AggregateFunction.AVG:
                 message = f"{function.value} expects numbers or durations"
                 if self.need(body, (*NUMBERS, Kind.DURATION), message) is Kind.DURATION:
@@ -229,6 +243,14 @@ class _Scope:
                     function is ex.AggregateFunction.SUM and operand_type.kind is not Kind.DOUBLE
                 )
                 return StaticType(Kind.INTEGER if exact else Kind.DOUBLE)
+            case (
+                ex.AggregateFunction.STDDEV
+                | ex.AggregateFunction.STDDEV_POP
+                | ex.AggregateFunction.VARIANCE
+                | ex.AggregateFunction.VAR_POP
+            ):
+                self.need(body, NUMBERS, f"{function.value} expects numbers")
+                return StaticType(Kind.DOUBLE)
             case _:
                 assert_never(function)
 
@@ -264,8 +286,12 @@ class _Scope:
         self, rule: TypeRule, name: str, arguments: Sequence[Any], e: ex.Expression
     ) -> Kind:
         """Return the kind of a result; raise `TypeMismatch` at the argument that is refused."""
+        kinds = [self.type_of(each).kind for each in arguments]
+        if Kind.LIST in kinds:
+            place = place_of(self.query, arguments[kinds.index(Kind.LIST)])
+            raise mismatch("a list is a whole measure, not an operand", place)
         try:
-            return rule(name, [self.type_of(each).kind for each in arguments])
+            return rule(name, kinds)
         except WrongKind as error:
             place = place_of(self.query, e if error.at is None else arguments[error.at])
             hint = error.hint

@@ -249,3 +249,39 @@ def running_best(values: NDArray[Any], there: Bytes, begins: Bytes, greatest: bo
         if not there[i] or (before >= here if greatest else before <= here):
             values[i] = values[i - 1]
             there[i] = 1
+
+
+@kernel
+def running_variance(
+    numbers: NDArray[np.float64], there: Bytes, begins: Bytes, less: int, counts: Int64s
+) -> None:
+    """Put in place of each number the variance over n - `less` of those since one that `begins`.
+
+    By Welford's recurrence, as in `cerlab.rows.interpreter`; `counts` is put to n - `less`.
+    """
+    count, mean, squares = 0, 0.0, 0.0
+    for i in range(len(numbers)):
+        if begins[i]:
+            count, mean, squares = 0, 0.0, 0.0
+        if there[i]:
+            count += 1
+            before = numbers[i] - mean
+            mean += before / count
+            squares += (numbers[i] - mean) * before
+        counts[i] = count - less
+        # of one value it is 0, also of NaN
+        numbers[i] = squares / counts[i] if count > 1 else 0.0
+
+
+@kernel
+def running_best_row(
+    keys: NDArray[Any], there: Bytes, begins: Bytes, greatest: bool, best: Int64s
+) -> None:
+    """Put in `best` the place of the best key since one that `begins`, -1 for none."""
+    at = -1
+    for i in range(len(keys)):
+        if begins[i]:
+            at = -1
+        if there[i] and (at < 0 or (keys[i] > keys[at] if greatest else keys[i] < keys[at])):
+            at = i
+        best[i] = at
