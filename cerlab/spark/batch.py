@@ -14,7 +14,7 @@ from cerlab.evaluate.missing_names import Requirements, requirements_of, warn_of
 from cerlab.model.stream import Stream
 from cerlab.rows.recognise import column_kinds, recognise
 from cerlab.rows.syntax import RowPattern
-from cerlab.rows.types import bind
+from cerlab.rows.types import InputColumn, bind
 from cerlab.spark.failures import failures
 from cerlab.spark.files import answers_in_files, answers_in_packets, why_not_files
 from cerlab.spark.first_pass import FirstPass, RowRanges, first_pass
@@ -22,7 +22,9 @@ from cerlab.spark.footers import local_path
 from cerlab.spark.frame import (
     OrderBy,
     Source,
-    quoted,
+    group_of,
+    map_batches,
+    refuse_same_names,
     refuse_stream,
     source_of,
     with_order,
@@ -380,9 +382,10 @@ def _aggregates(requirements: Requirements, source: Source, columns: list[str]) 
 def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
     """The result of a MATCH_RECOGNIZE clause on a DataFrame, as `cerlab.match_recognize` has it.
 
-    The clause needs PARTITION BY, whose partitions are evaluated apart, each in the memory of one
-    task, and ORDER BY, by which no two rows of a partition may be equal: the rows of a DataFrame
-    have no other order. The result comes in no order. Raises `UsageError` for a stream,
+    The clause needs PARTITION BY, whose partitions go to tasks by a hash, and ORDER BY, by which no
+    two rows of a partition may be equal: the rows of a DataFrame have no other order. Spark moves
+    the columns that the clause reads, or with ALL ROWS PER MATCH all columns; a task has those of
+    its partitions in memory. The result comes in no order. Raises `UsageError` for a stream,
     `Unsupported` for other clauses, and as `cerlab.match_recognize`; the job raises `BadData` for
     two rows in one place.
     """
@@ -390,14 +393,20 @@ def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
     refuse_stream(df, "match_recognize")
+    refuse_same_names(df.columns)
     pattern = _row_pattern(query)
-    rows = to_arrow_schema(df.schema, timezone="UTC").empty_table()
-    names = bind(pattern, column_kinds(rows)).names
-    keys = [fn.col(quoted(names[column.name])) for column in pattern.partition_by]
-    order = tuple(names[item.column.name] for item in pattern.order_by)
-    schema = from_arrow_schema(recognise(pattern, rows).schema)
-    task = PartitionTask(pattern, order, to_arrow_schema(schema, timezone="UTC"))
-    return df.groupBy(*keys).applyInArrow(lambda rows: task.evaluate(rows), schema)
+    empty = to_arrow_schema(df.schema, timezone="UTC").empty_table()
+    binding = bind(pattern, column_kinds(empty))
+    schema = from_arrow_schema(recognise(pattern, empty).schema)
+    keys = [binding.names[column.name] for column in pattern.partition_by]
+    order = [binding.names[item.column.name] for item in pattern.order_by]
+    read = {*binding.names.values()}
+    read |= {column.column for column in binding.output if isinstance(column, InputColumn)}
+    source = Source(df.toDF(*(f"c{n}" for n in range(len(df.columns)))), tuple(df.columns), None)
+    columns = [fn.col(f"c{n}").alias(name) for n, name in enumerate(source.names) if name in read]
+    group, _ = group_of(source, keys)
+    task = PartitionTask(pattern, (*keys, *order), to_arrow_schema(schema, timezone="UTC"))
+    return map_batches(source.frame.repartition(group).select(*columns), task.evaluate, schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,21 +414,27 @@ class PartitionTask:
     """The parts of a row pattern that are sent to a task."""
 
     pattern: RowPattern
-    order: tuple[str, ...]
-    """The columns of ORDER BY."""
+    place: tuple[str, ...]
+    """The columns of PARTITION BY and ORDER BY."""
     schema: Any
     """The Arrow types that Spark expects."""
 
-    def evaluate(self, rows: Any) -> Any:
-        """The result on the rows of one partition; raises `BadData` for two in one place."""
-        places = rows.group_by(list(self.order)).aggregate([([], "count_all")])
+    def evaluate(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield the result on all rows of a task; raises `BadData` for two in one place."""
+        import pyarrow as pa
+
+        if not (some := [batch for batch in batches if batch.num_rows]):
+            return
+        rows = pa.Table.from_batches(some)
+        names = dict.fromkeys(self.place)
+        places = rows.group_by(list(names)).aggregate([([], "count_all")])
         if places.num_rows < rows.num_rows:
             raise BadData(
                 "CER0781",
-                f"two rows of a partition have the same {', '.join(self.order)}",
+                f"two rows have the same {', '.join(names)}",
                 hint="add a column to ORDER BY that tells them apart",
             )
-        return recognise(self.pattern, rows).cast(self.schema)
+        yield from recognise(self.pattern, rows).cast(self.schema).to_batches()
 
 
 def _row_pattern(query: str | RowPattern) -> RowPattern:

@@ -112,12 +112,7 @@ class Source:
 def source_of(frame: DataFrame, type_name: str | None, files: Sequence[EventFile] = ()) -> Source:
     """The stream that a DataFrame holds; raises `BadData` and `UsageError` where it holds none."""
     names = tuple(frame.columns)
-    if (double := next((n for n in names if names.count(n) > 1), None)) is not None:
-        raise UsageError(
-            "CER0872",
-            f"two columns are called '{double}'",
-            hint="rename or drop one of the two columns",
-        )
+    refuse_same_names(names)
     refuse_stream(frame, "match")
     if "type" not in names and type_name is None:
         raise BadData(
@@ -200,6 +195,17 @@ def _text_of_column(column: Column) -> str:
         hint = "give the column without asc() and desc()"
         raise UsageError("CER0874", message, hint=hint)
     return text
+
+
+def refuse_same_names(names: Sequence[str]) -> None:
+    """Raise `UsageError` for two columns of one name."""
+    if len(set(names)) < len(names):
+        double = next(name for name in names if names.count(name) > 1)
+        message, hint = (
+            f"two columns are called '{double}'",
+            "rename or drop one of the two columns",
+        )
+        raise UsageError("CER0872", message, hint=hint)
 
 
 def refuse_stream(frame: DataFrame, verb: str) -> None:
@@ -351,11 +357,6 @@ def group_of(source: Source, attributes: Sequence[str]) -> tuple[Column, Column]
             column = fn.when(column == 0, fn.lit(0.0)).otherwise(column)
         parts.append(column)
     return fn.xxhash64(*parts), present
-
-
-def quoted(name: str) -> str:
-    """The name of a column as Spark reads it, whatever is in it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def arrow_schema(schema: StructType) -> Any:

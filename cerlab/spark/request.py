@@ -228,13 +228,18 @@ PARTS_PER_CORE = 2
 
 
 def parallelism(df: DataFrame) -> int:
-    """Return the tasks that Spark runs at a time; for an unknown server, its shuffle partitions."""
+    """Return the tasks that Spark runs at a time.
+
+    Spark Connect does not tell it, so a job counts the parts into which Spark cuts a range.
+    """
     from pyspark.errors import PySparkException
+    from pyspark.sql import functions as fn
 
     try:
         return int(df.sparkSession.sparkContext.defaultParallelism)
     except (PySparkException, AttributeError):  # Spark Connect has no context
-        return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+        numbers = df.sparkSession.range(1 << 12).select(fn.spark_partition_id().alias("part"))
+        return 1 + int(numbers.agg(fn.max("part")).toArrow().column(0)[0].as_py())
 
 
 OF_SELECT = "*"

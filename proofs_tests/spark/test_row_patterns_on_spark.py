@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -62,6 +63,47 @@ def test_partitions_are_evaluated_where_they_are(spark: Any, clause: str) -> Non
     expected = expected.cast(rows.schema)
     assert sorted(map(repr, rows.to_pylist())) == sorted(map(repr, expected.to_pylist()))
     assert rows.num_rows > 10
+
+
+KEYS = {
+    "a": pa.array([0.0, -0.0, float("nan"), 1.5, None]),
+    "b": pa.array([Decimal("1.10"), Decimal("1.00"), None], pa.decimal128(9, 2)),
+    "c": pa.array(["x", "", None]),
+    "d": pa.array([True, False, None]),
+    "e": pa.array([1, 2, None], pa.timestamp("us", "UTC")),
+    "f": pa.array([1, 2, None], pa.date32()),
+}
+
+
+@pytest.mark.parametrize("keys", ["a", "b", "c, d", "e", "f, a", "d, b, c"])
+def test_keys_of_every_type_are_those_of_one_machine(spark: Any, keys: str) -> None:
+    rng = Random(keys)
+    columns = {name: each.take(rng.choices(range(len(each)), k=200)) for name, each in KEYS.items()}
+    numbers = {"t": rng.sample(range(999), 200), "v": rng.choices(range(9), k=200)}
+    events = pa.table({**columns, **numbers})
+    clause = f"""MATCH_RECOGNIZE (PARTITION BY {keys} ORDER BY t
+        MEASURES COUNT(*) AS n, FIRST(U.t) AS low, LAST(U.v) AS last
+        PATTERN (U+ D) DEFINE U AS v <= NEXT(v))"""
+    frame = spark.createDataFrame(events).repartition(4)
+    rows = cerlab.spark.match_recognize(frame, clause).toArrow().select(["n", "low", "last"])
+    expected = cerlab.match_recognize(clause, events).select(["n", "low", "last"])
+    assert sorted(map(repr, rows.to_pylist())) == sorted(map(repr, expected.to_pylist()))
+    assert rows.num_rows > 10
+
+
+def test_columns_that_are_not_read_do_not_travel(spark: Any) -> None:
+    """Spark cuts them off before the shuffle, whatever they hold."""
+    frame = spark.createDataFrame(table()).selectExpr("*", "map(t, name) AS m", "t + 1 AS other")
+    found = cerlab.spark.match_recognize(frame, ONE)
+    plan = found._jdf.queryExecution().optimizedPlan().toString()
+    assert "RepartitionByExpression" in plan
+    assert "other" not in plan
+    assert "map(" not in plan
+    expected = cerlab.match_recognize(ONE, table())
+    assert sorted(map(repr, found.toArrow().to_pylist())) == sorted(map(repr, expected.to_pylist()))
+    assert "other" in cerlab.spark.match_recognize(frame.drop("m"), ALL).columns
+    with pytest.raises(cerlab.UsageError, match="CER0872"):
+        cerlab.spark.match_recognize(frame.selectExpr("*", "day AS name"), ONE)
 
 
 def test_what_is_not_local_to_a_task_is_refused(spark: Any) -> None:
