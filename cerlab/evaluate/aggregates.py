@@ -34,6 +34,7 @@ from cerlab.logic.ceql.syntax import (
 )
 from cerlab.model.clauses import Window
 from cerlab.model.columns import integers_of, is_arrow, only_used, take_columns, values_of
+from cerlab.model.decimals import Decimals
 from cerlab.model.stream import Stream, axis_for
 
 if TYPE_CHECKING:
@@ -249,6 +250,8 @@ def numbers_in(stream: Stream, attribute: str) -> Numbers:
     column = stream.columns.get(attribute)
     if column is None or is_arrow(column):
         return numbers(one_array(stream, attribute), attribute)
+    if isinstance(column, Decimals):
+        return numbers(column.numbers, attribute)
     return exact_numbers(values_of(column, attribute), attribute)
 
 

@@ -22,6 +22,7 @@ from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.logic.sremo.syntax import Terminal, subexpressions
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.columns import Chunks, Columns, is_arrow, is_duration, is_moment, is_text
+from cerlab.model.decimals import Decimals
 from cerlab.model.event import Event, Value, readable
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates import syntax as pred
@@ -498,7 +499,9 @@ def _kinds(column: Any) -> set[str]:
 
     kinds: set[str] = set()
     for part in _parts(column):
-        if not is_arrow(part):
+        if isinstance(part, Decimals):
+            kinds.update({"number"} if part.doubles.null_count < len(part) else ())
+        elif not is_arrow(part):
             found = (_kind_of_type(part, each) for each in set(map(type, part)))
             kinds.update(kind for kind in found if kind is not None)
         elif part.null_count < len(part):

@@ -15,6 +15,7 @@ from cerlab.model.columns import (
     is_text,
     values_of,
 )
+from cerlab.model.decimals import decimals_of
 from cerlab.model.event import Value
 from cerlab.model.paths import (
     Fields,
@@ -60,6 +61,8 @@ def engine_column(column: Any, place: DataPlace) -> Any:
         return column.cast(pa.large_string())
     if _is_plain(kind):
         return column
+    if pa.types.is_decimal(kind) and (decimals := decimals_of(column)) is not None:
+        return decimals
     if not is_moment(kind):
         return event_values(column, place)
     try:

@@ -1,7 +1,8 @@
 """Columns of events: Arrow arrays, and the values of events that they hold.
 
 A column is a pyarrow Array or ChunkedArray of booleans, numbers, text, moments, durations, NULL or
-a dictionary of those, or a sequence of `Value` where they are of mixed types.
+a dictionary of those, or a sequence of `Value` where they are of mixed types, such as
+`cerlab.model.decimals.Decimals`.
 """
 
 from __future__ import annotations
@@ -135,24 +136,14 @@ def values_of(column: Column, name: str) -> Sequence[Value]:
         whole = whole.cast(pa.int64()).to_pylist()
         return [None if n is None else of_time(n * factor) for n in whole]
     refuse_nested(kind, name)
-    if types.is_decimal(kind) and len(column):
-        return _by_distinct(column, name)
+    if types.is_decimal(kind):
+        from cerlab.model.decimals import decimals_of  # it reads columns
+
+        if (decimals := decimals_of(column)) is not None:
+            return decimals.values
     values: list[Value] = column.to_pylist()
     exact = types.is_integer(kind) or types.is_boolean(kind) or types.is_float64(kind)
     return values if exact else [to_value(value, name) for value in values]
-
-
-def _by_distinct(column: Any, name: str) -> list[Value]:
-    """Return the values of decimals, each distinct one made once: to make one takes 1 us."""
-    coded = column.combine_chunks() if hasattr(column, "chunks") else column
-    coded = coded.dictionary_encode()
-    import numpy as np
-
-    # a list by codes takes several times as long
-    entries = np.empty(len(coded.dictionary) + 1, object)
-    entries[:-1] = [to_value(value, name) for value in coded.dictionary.to_pylist()]
-    values: list[Value] = entries[numbers_of(coded.indices.fill_null(-1))].tolist()
-    return values
 
 
 def _of_dictionary(column: Any) -> list[Value] | None:
@@ -429,6 +420,10 @@ def take_rows(column: Column, positions: Any) -> Column:
         import numpy as np
 
         return encode_text(column.take(array_from(np.ascontiguousarray(positions, np.int64))))
+    from cerlab.model.decimals import Decimals  # it reads columns
+
+    if isinstance(column, Decimals):
+        return column.take(positions)
     values = values_of(column, "?")
     return [values[n] for n in positions]
 
@@ -603,7 +598,9 @@ def as_arrow(column: Column) -> Column:
     if isinstance(column, Chunks):
         return column
     if not is_arrow(column):
-        array = array_of(column)
+        from cerlab.model.decimals import Decimals  # it reads columns
+
+        array = None if isinstance(column, Decimals) else array_of(column)
         return column if array is None else encode_text(array)
     return encode_text(column)
 

@@ -30,6 +30,7 @@ from cerlab.model.columns import (
     as_arrow,
     slice_columns,
     take_columns,
+    values_of,
 )
 from cerlab.model.event import (
     Duration,
@@ -393,10 +394,10 @@ class Stream:
             setattr(self, name, getattr(other, name))
 
     def with_columns(self, more: Mapping[str, Any]) -> Stream:
-        """Return the stream with further attributes: Arrow columns as long as it, by name."""
+        """Return the stream with further attributes: columns as long as it, by name."""
 
         def load() -> Iterator[Event]:
-            values = zip(*(column.to_pylist() for column in more.values()), strict=True)
+            values = zip(*(values_of(column, name) for name, column in more.items()), strict=True)
             for event, row in zip(self.events, values, strict=True):
                 by_name = zip(more, row, strict=True)
                 own = {name: value for name, value in by_name if value is not None}

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import cerlab
@@ -27,6 +28,7 @@ from cerlab.logic.ceql.syntax import Aggregate as Asked
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.model.answer import complex_event, in_order
 from cerlab.model.columns import is_arrow, values_of
+from cerlab.model.decimals import Decimals
 from cerlab.model.event import Value, value_of
 from cerlab.model.stream import Stream, TimeUnit
 from cerlab.testing import ATTRIBUTES, Shape
@@ -178,8 +180,8 @@ def lengths_of(stream: Stream) -> list[tuple[str, Sequence[Any]]]:
 def usable(stream: Stream) -> list[str]:
     """The attributes that hold numbers of one type."""
     columns = stream.columns
-    plain = [a for a in columns if a not in ("type", "stream") and is_arrow(columns[a])]
-    return [a for a in plain if str(columns[a].type) in ("int64", "double", "null")]
+    kinds = {a: getattr(columns[a], "type", type(columns[a]).__name__) for a in columns}
+    return [a for a, kind in kinds.items() if str(kind) in ("int64", "double", "null", "Decimals")]
 
 
 def cases(rng: Random, shape: Shape | None = None) -> Iterator[Case]:
@@ -224,6 +226,16 @@ def test_aggregates_of_a_session_are_those_of_the_listed_rows(
         return agrees(with_doubles(next(cases(rng)), rng), rng, by_session(rng))
 
     suite.run(case, deep_count=20_000)
+
+
+def test_aggregates_of_decimals_are_those_of_the_listed_rows(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        sample = next(cases(rng))
+        numbers = rng.choice(([0.1, 27.85, -3.3, 8.0, None], [5.0, -2.0, None]))
+        decimals = Decimals(pa.array(rng.choices(numbers, k=len(sample.stream)), pa.float64()))
+        return agrees(Case(sample.ast, sample.stream.with_columns({"d": decimals})), rng)
+
+    suite.run(case, deep_count=2_000)
 
 
 def with_doubles(case: Case, rng: Random) -> Case:

@@ -19,10 +19,7 @@ from cerlab.budget import poll
 from cerlab.model.columns import (
     Column,
     allocate,
-    array_from,
-    is_arrow,
     is_text,
-    nulls_of,
 )
 from cerlab.model.event import Duration, Event, Timestamp, Value, value_of
 from cerlab.predicates.columns.pieces import (
@@ -341,7 +338,7 @@ class _Values:
     def of_column(self, column: Column, name: str) -> NDArray[np.uint32]:
         """The number of each event's value."""
         parts: list[Any] = []
-        for piece in pieces(_decimals_as_doubles(column), name, numeric=True):
+        for piece in pieces(column, name, numeric=True):
             match piece:
                 case Numbers():
                     parts.append(self.table.number(*_words(piece)))
@@ -470,40 +467,6 @@ def _word(value: Value) -> tuple[int, int]:
         value = double
     assert isinstance(value, float), "values of events are of these types"
     return FLOAT, int(_WORD.unpack(_DOUBLE.pack(value))[0])
-
-
-MOST_UNITS = 10**15
-"""Decimals of fewer units of their last place are the quotients of two doubles, rounded once, and
-no two of them are equal: doubles have 15 digits."""
-
-
-def _decimals_as_doubles(column: Column) -> Column:
-    """Return a column of decimals as doubles that are equal where the decimals are.
-
-    Columns with other decimals, and others, stay as they are.
-    """
-    import pyarrow as pa
-
-    if not is_arrow(column) or not pa.types.is_decimal(column.type):
-        return column
-    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    doubles = [_doubles(chunk) for chunk in chunks]
-    return column if None in doubles else pa.chunked_array(doubles, pa.float64())
-
-
-def _doubles(decimals: Any) -> Any | None:
-    """Return an array of decimals as doubles; None where one has too many digits."""
-    width, scale = decimals.type.bit_width // 64, decimals.type.scale
-    if width < 2 or not 0 <= scale <= 22:  # 10^22 is a double, 10^23 is not
-        return None
-    units = np.frombuffer(decimals.buffers()[1], np.int64).reshape(-1, width)
-    units = units[decimals.offset : decimals.offset + len(decimals)]
-    nulls, lowest = nulls_of(decimals), units[:, 0]
-    fits = (np.abs(lowest) < MOST_UNITS) & (lowest != np.iinfo(np.int64).min)
-    fits &= (units[:, 1:] == (lowest >> 63)[:, np.newaxis]).all(axis=1)
-    if not (fits | nulls).all():
-        return None
-    return array_from(lowest / 10.0**scale, nulls)
 
 
 def _words(piece: Numbers) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

@@ -23,6 +23,7 @@ from cerlab.model.columns import (
     numbers_of,
     values_of,
 )
+from cerlab.model.decimals import Decimals, decimals_of
 from cerlab.model.event import Duration, Timestamp, Value
 from cerlab.predicates.columns.lookup_tables import Codes, T
 
@@ -152,16 +153,20 @@ def columns_of(
 
 
 def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
-    """The column from front to back; `Numbers` only where `numeric` asks for them.
+    """Yield the column from front to back; `Numbers` only where `numeric` asks for them.
 
-    Raises `BadData` for Arrow types that hold no values of events, and for moments outside the
-    years 1 to 9999.
+    Decimals of up to 15 digits are doubles there. Raises `BadData` for Arrow types that hold no
+    values of events, and for moments outside the years 1 to 9999.
     """
     import pyarrow as pa
 
     if isinstance(column, Chunks):
         for chunk in column.chunks:
             yield from pieces(chunk, name, numeric=numeric)
+        return
+    if isinstance(column, Decimals):
+        if len(column):
+            yield _numbers(column.doubles) if numeric else ValueList(column.values)
         return
     if not is_arrow(column):
         array = array_of(column)
@@ -175,7 +180,13 @@ def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
 
 
 def one_array(column: Column, name: str) -> Numbers | None:
-    """A column of numbers in one array; None for every other column."""
+    """Return a column of numbers, to compute with, in one array; None for every other column.
+
+    Decimals are other columns: products of whole decimals are exact integers, of doubles not.
+    """
+    chunks = column.chunks if isinstance(column, Chunks) else [column]
+    if any(_are_decimals(chunk) for chunk in chunks):
+        return None
     parts = [*pieces(column, name, numeric=True)]
     numbers = [part for part in parts if isinstance(part, Numbers)]
     kinds = {(part.values.dtype, part.of_time) for part in numbers}
@@ -194,6 +205,14 @@ def one_array(column: Column, name: str) -> Numbers | None:
     return Numbers(np.concatenate([part.values for part in numbers]), nulls, numbers[0].of_time)
 
 
+def _are_decimals(column: Column) -> bool:
+    import pyarrow as pa
+
+    if is_arrow(column):
+        return bool(pa.types.is_decimal(column.type))
+    return isinstance(column, Decimals)
+
+
 def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
     import pyarrow as pa
 
@@ -208,6 +227,8 @@ def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
         return _numbers(chunk) if numeric else _dictionary_codes(chunk.dictionary_encode())
     if types.is_string_view(kind):
         chunk = chunk.cast(pa.large_string())
+    if numeric and types.is_decimal(kind) and (decimals := decimals_of(chunk)) is not None:
+        return _numbers(decimals.doubles)
     by_value = types.is_boolean(kind) or types.is_decimal(kind)
     if types.is_string(chunk.type) or types.is_large_string(chunk.type) or by_value:
         return _dictionary_codes(chunk.dictionary_encode())
