@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
 import numpy as np
 
+from cerlab import ComplexEvent
 from cerlab.automata import explicit as mealy_module
 from cerlab.automata.explicit import DEAD, StepMoves
 from cerlab.engine import flat_program as program
 from cerlab.engine import tecs_run, window_scan
 from cerlab.engine.flat_program import Program
+from cerlab.engine.reference.tecs import TecsEvaluation
 from cerlab.engine.window_scan import Batch, WindowScan
 from cerlab.predicates.columns.key_codes import KeyCodes
 from proofs_tests.engine.test_compiled import in_any_batches
+from proofs_tests.engine.test_order_inside_ends import has_one_order
 from proofs_tests.engine.windowed_cases import by_phases, cuts, windowed_case
-from proofs_tests.mutants.driver import Judge, kills, mutant
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
 
 _LAST_WINDOW = window_scan.last_window
 
@@ -92,11 +95,22 @@ def active_or_not(tecs: tecs_run.Tecs, symbol: int, w: int, _: int) -> bool:
     return _SKIPS(tecs, symbol, w, 0)
 
 
+def final_states_by_number(self: TecsEvaluation, lowest_start: int) -> Iterator[ComplexEvent]:
+    """List the answers of the states in order of their numbers."""
+    self.T = dict(sorted(self.T.items(), key=lambda item: item[0]))
+    return _ANSWERS(self, lowest_start)
+
+
+_ANSWERS = TecsEvaluation.answers
+
+
 BATCHES = Judge(lambda seed: bool(in_any_batches(Random(seed))), 1_200)
+ORDERS = on_seeds(has_one_order, 1_200)
 PHASES = Judge(lambda seed: by_phases_or_by_tecs(Random(seed)), 1_200)
 
 MUTANTS = [
     mutant(BATCHES, tecs_run.Tecs, "_skips", active_or_not),
+    mutant(ORDERS, TecsEvaluation, "answers", final_states_by_number),
     mutant(PHASES, program, "_is_chained", chained_anyhow),
     mutant(PHASES, program, "_is_one_to_one", in_order_anyhow),
     mutant(PHASES, mealy_module, "_classes", classes_by_marks),
