@@ -26,6 +26,7 @@ from cerlab.errors import (
 )
 from cerlab.evaluate import choose, missing_names, remarks_on_waits
 from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
+from cerlab.evaluate.evaluators import CompiledTecs
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.answers import ROWS, table_of_batches
@@ -78,8 +79,10 @@ class Matches(Drawable, Immutable):
     def __iter__(self) -> Iterator[ComplexEvent]:
         answers: Iterator[ComplexEvent]
         several = (asked_number(self._threads) or 1) > 1
-        # One thread takes the access by number if it is there, and does not make it for this.
-        access = self._access if several else vars(self).get("_access")
+        if several and isinstance(self._way.on(self.stream), CompiledTecs):
+            access: Access | None = self._access
+        else:  # an access that lists all answers would lose those before an error
+            access = vars(self).get("_access")
         if several and isinstance(access, BatchAccess):
             answers = chain.from_iterable(access.batches())
         elif isinstance(access, ListAccess):
