@@ -168,7 +168,11 @@ class _Parser(argparse.ArgumentParser):
             unknown := re.search(r"COMMAND: invalid choice: '(.*?)' \(choose", message)
         ) is not None:
             hint = nearest(unknown[1], COMMANDS)
-            hint = hint if hint.startswith("did you") else "answers are: cerlab run QUERY EVENTS"
+            hint = (
+                hint
+                if hint.startswith("did you")
+                else "to evaluate a query: cerlab run QUERY EVENTS"
+            )
             message = f"there is no command '{unknown[1]}'\nhint: {hint}; see cerlab --help"
         if "\nhint: " not in message:
             message += f"\nhint: see {self.prog} --help"
@@ -182,9 +186,8 @@ def parser_of(names: Collection[str]) -> argparse.ArgumentParser:
     """The parser; of the commands only these are imported."""
     parser = _Parser(
         prog="cerlab",
-        description="A research workbench for complex event recognition.",
-        epilog="begin with: cerlab demo; answers: cerlab run QUERY EVENTS; "
-        "the options of a command: cerlab run --help",
+        description="Find patterns in streams of events, and explain every answer.",
+        epilog="First steps: cerlab demo. Options of a command: cerlab run --help.",
     )
     parser.add_argument("--version", action="version", version=f"cerlab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="called")

@@ -72,12 +72,12 @@ def switch(*names: str, help: str, **parameters: Any) -> Argument:
     return declared(*names, action="store_true", help=help, **parameters)
 
 
-_QUERY: Mapping[str, Any] = {"metavar": "QUERY", "help": "a file or the text itself"}
+_QUERY: Mapping[str, Any] = {"metavar": "QUERY", "help": "query file, or the query as text"}
 _EVENTS: Mapping[str, Any] = {
     "metavar": "EVENTS",
-    "help": "files, folders or patterns ('day-*.csv'), or - for standard input",
+    "help": "files, folders or patterns ('day-*.csv'); - is standard input",
 }
-_FILE = "a file instead of standard output"
+_FILE = "output file (default: standard output)"
 
 ARGUMENTS: dict[str, Argument] = {
     # what is asked
@@ -88,172 +88,208 @@ ARGUMENTS: dict[str, Argument] = {
     "language": declared(
         "--language",
         choices=("ceql", "cel", "sremo", "rows"),
-        help="if the text does not tell",
+        help="query language (default: detected from the text)",
     ),
     "schema": declared(
         "--schema",
         metavar="FILE",
-        help="CREATE STREAM declarations for the query and the data",
+        help="file of CREATE STREAM declarations, for the query and the events",
     ),
     "certificate": declared(
         "--certificate",
         metavar="FILE",
-        help="if the answer is yes, write there what a proved checker accepts",
+        help="file for a proof of the answer yes, which a verified checker accepts",
     ),
     # of which events
     "events": declared("events", nargs="+", **_EVENTS),
     "events?": declared("events", nargs="*", **_EVENTS),
     "in": declared("events", nargs="+", metavar="IN", help=_EVENTS["help"]),
     "type": declared(
-        "--type", type=text, metavar="NAME", help="the event type, if no column has it"
+        "--type", type=text, metavar="NAME", help="type of all events, if no column contains it"
     ),
     "type-column": declared(
         "--type-column",
         dest="type",
         type=TypeColumn,
         metavar="COLUMN",
-        help="the column of event types, if it is not called type",
+        help="column of event types (default: type)",
     ),
     "time": declared(
         "--time",
         metavar="COLUMN[:UNIT]",
-        help="the time; of numbers their unit: ns, us, ms, s, min, h or d",
+        help="time column; UNIT of a numeric time: ns, us, ms, s, min, h or d",
     ),
     "records": declared(
         "--records",
         metavar="PATH",
-        help="the list inside an object of JSON that holds the rows, such as Records",
+        help="path of the list of rows inside a JSON object, such as Records",
     ),
-    "sort": switch("--sort", help="sort the events by time first"),
+    "sort": switch("--sort", help="sort the events by time"),
     "quarantine": declared(
         "--quarantine",
         metavar="FILE",
-        help="write rows that cannot be read there, and go on",
+        help="write unreadable rows to FILE and continue (default: stop at the first)",
     ),
     "until": declared(
         "--until",
         metavar="TIME",
-        help="all events before TIME have come; end: no more will come",
+        help="declare that all events before TIME have arrived; end: all events have",
     ),
     # how, and which answers
     "evaluator": declared(
         "--evaluator",
         default="auto",
         metavar="E",
-        help=Values("cerlab.evaluate", "EVALUATORS", "{} or auto"),
+        help=Values("cerlab.evaluate", "EVALUATORS", "{} or auto (default: auto)"),
     ),
-    "limit": declared("--limit", type=int, metavar="N", help="at most N answers in all"),
-    "labels": switch("--labels", help="valuations instead of positions"),
-    "with-events": switch("--events", dest="show_events", help="with the events"),
+    "limit": declared("--limit", type=int, metavar="N", help="write at most N answers"),
+    "labels": switch("--labels", help="write the positions of each label"),
+    "with-events": switch("--events", dest="show_events", help="write the events of each answer"),
     "columns": declared(
         "--columns",
         metavar="A.PRICE,B.NAME",
-        help="rows with these columns instead of positions; *: those of SELECT, as CSV has them",
+        help="columns to write instead of positions; *: those in SELECT (CSV default: *)",
     ),
     "positions": declared(
         "--positions",
         metavar="3,7,9",
-        help="of the events of the answer, from 0 (default: why is there no answer at all?)",
+        help="positions to explain, counted from 0 (default: explain why no answer exists)",
     ),
-    "start": declared("--start", type=int, metavar="I", help="where the answer's interval starts"),
-    "end": declared("--end", type=int, metavar="J", help="where it ends"),
+    "start": declared(
+        "--start", type=int, metavar="I", help="first position of the answer's interval"
+    ),
+    "end": declared("--end", type=int, metavar="J", help="last position of the answer's interval"),
     "what": declared(
         "--what",
         choices=Values("cerlab.api.timelines", "STAGES"),
-        help="timeline if there are EVENTS, else ast, if left out",
+        help="stage to draw (default: timeline with EVENTS, ast without)",
     ),
     "theme": declared(
         "--theme",
         choices=Values("cerlab.viz.graph", "THEMES"),
-        help="colours of a drawing, and of DOT if given",
+        help="colours of the picture (default: light; DOT: no colours)",
     ),
     # where to, and in which form
-    "format": declared("--format", help="if OUT does not tell"),
+    "format": declared("--format", help="output format (default: by the suffix of OUT)"),
     "output": declared("-o", "--output", metavar="OUT", help=_FILE),
-    "out": declared("output", metavar="OUT", help="a file, or - for standard output"),
-    "to": declared("--to", dest="format", help="the same as --format"),
-    "quiet": switch("-q", "--quiet", help="no warnings"),
+    "out": declared("output", metavar="OUT", help="output file; - is standard output"),
+    "to": declared("--to", dest="format", help="alias of --format"),
+    "quiet": switch("-q", "--quiet", help="suppress warnings"),
     "threads": declared(
         "--threads",
         type=int,
         metavar="N",
-        help="threads that total SELECT COUNT(*) .. by key and read Parquet as a whole "
+        help="number of threads, for aggregates by key and for Parquet files "
         "(default: CERLAB_THREADS, or all cores)",
     ),
     # all commands have these two
     "time-limit": declared(
-        "--time-limit", type=float, metavar="SECONDS", help="stop after so many seconds, exit 2"
+        "--time-limit", type=float, metavar="SECONDS", help="stop after SECONDS with exit status 2"
     ),
     "memory-limit": declared(
-        "--memory-limit", metavar="SIZE", help="stop beyond so much memory, like 500MB or 2GiB"
+        "--memory-limit",
+        metavar="SIZE",
+        help="stop above SIZE of memory (500MB, 2GiB) with exit status 2",
     ),
     # sql, explain, lab, completion
     "tables": declared(
         "tables",
         nargs="*",
         metavar="TABLE",
-        help="NAME=FILE for FROM NAME; without NAME= it is the file's name without its ending",
+        help="NAME=FILE defines the table NAME (default: the file name without suffix)",
     ),
-    "codes": declared("codes", metavar="CODE", nargs="*", help="as CER0802 (default: list all)"),
-    "port": declared("--port", type=int, default=0, help="a free one by default"),
-    "no-browser": switch("--no-browser", help="only print the address"),
+    "codes": declared(
+        "codes",
+        metavar="CODE",
+        nargs="*",
+        help="error code, such as CER0802 (default: list all codes)",
+    ),
+    "port": declared(
+        "--port", type=int, default=0, help="port of the server (default: a free port)"
+    ),
+    "no-browser": switch("--no-browser", help="print the address without opening a browser"),
     "page": declared(
-        "--page", metavar="TEXT", default="", help='what "Copy link" copied: a query and events'
+        "--page",
+        metavar="TEXT",
+        default="",
+        help='query and events to open, as copied by "Copy link"',
     ),
     "build": declared(
         "--build",
         metavar="DIR",
         type=Path,
-        help="write the lab as static files that run in any browser, without a server",
+        help="write the lab to DIR as static files, which run in a browser without a server",
     ),
     "shell": declared("shell", choices=("bash", "zsh", "fish")),
     # other engines
-    "command": declared("engine", metavar="COMMAND", help="how the engine is started"),
+    "command": declared("engine", metavar="COMMAND", help="command that starts the engine"),
     "command?": declared(
-        "engine", metavar="COMMAND", nargs="?", help="how the engine is started (default: cerlab)"
+        "engine",
+        metavar="COMMAND",
+        nargs="?",
+        help="command that starts the engine (default: cerlab)",
     ),
     "engine": declared(
         "--engine",
         action="append",
         metavar="ENGINE",
-        help=Values(
-            "cerlab.trial.adapters", "DEFAULT", "may be given more than once (default: {})"
-        ),
+        help=Values("cerlab.trial.adapters", "DEFAULT", "engine to test; repeatable (default: {})"),
     ),
-    "cases": declared("--cases", type=int, default=1_000, help="how many (default: 1000)"),
-    "seed": declared("--seed", type=int, default=0, help="other cases (default: 0)"),
-    "minutes": declared("--minutes", type=float, default=5.0, help="at most (default: 5)"),
-    "timeout": declared("--timeout", type=float, default=60.0, help="seconds for a case"),
+    "cases": declared("--cases", type=int, default=1_000, help="number of cases (default: 1000)"),
+    "seed": declared("--seed", type=int, default=0, help="seed of the random cases (default: 0)"),
+    "minutes": declared(
+        "--minutes", type=float, default=5.0, help="time limit in minutes (default: 5)"
+    ),
+    "timeout": declared(
+        "--timeout", type=float, default=60.0, help="time limit of a case in seconds (default: 60)"
+    ),
     "with": declared(
         "--with",
         dest="takes",
         metavar="F,G",
-        help="the features that the engine has (default: see below)",
+        help="features that the engine supports (default: see below)",
     ),
-    "without": declared("--without", default="", metavar="F,G", help="features that it does not"),
-    "depth": declared("--depth", type=int, default=3, help="of formulas, at most (default: 3)"),
-    "length": declared("--events", type=int, default=6, help="of streams, at most (default: 6)"),
+    "without": declared(
+        "--without", default="", metavar="F,G", help="features that the engine does not support"
+    ),
+    "depth": declared(
+        "--depth", type=int, default=3, help="maximal depth of formulas (default: 3)"
+    ),
+    "length": declared(
+        "--events", type=int, default=6, help="maximal length of streams (default: 6)"
+    ),
     "values": declared(
-        "--values", choices=("few", "all"), default="few", help="0 and 1, or of every kind"
+        "--values",
+        choices=("few", "all"),
+        default="few",
+        help="attribute values: only 0 and 1 (few, the default), or every kind (all)",
     ),
     "languages": declared(
-        "--languages", default="ceql", metavar="L,M", help="the languages it reads (default: ceql)"
+        "--languages",
+        default="ceql",
+        metavar="L,M",
+        help="languages that the engine supports (default: ceql)",
     ),
     "only": declared(
-        "--only", metavar="NAME", help="a group, or one case, which is shown with the reply"
+        "--only", metavar="NAME", help="run one group, or one case with its request and reply"
     ),
-    "report": declared("--report", metavar="FOLDER", help="a page, and files to run again"),
+    "report": declared(
+        "--report",
+        metavar="FOLDER",
+        help="write an HTML page, and files to repeat each case, to FOLDER",
+    ),
     "conformance": switch(
         "--conformance",
-        help="no random cases: judge each engine by the cases of `cerlab conformance`",
+        help="run the cases of `cerlab conformance` instead of random cases",
     ),
     "sqllogictest": declared(
         "--sqllogictest",
         metavar="DIR",
-        help="no trial: run an engine's test files, MATCH_RECOGNIZE by cerlab, the rest by DuckDB",
+        help="run test files of another engine instead: cerlab evaluates MATCH_RECOGNIZE, "
+        "DuckDB the rest",
     ),
     "settled": declared(
-        "--settled", metavar="FILE", help="with it: records that differ by a clause, one a line"
+        "--settled", metavar="FILE", help="for --sqllogictest: expected differences, one per line"
     ),
     # spark
     "input": declared(
@@ -261,50 +297,72 @@ ARGUMENTS: dict[str, Argument] = {
         nargs="+",
         action="extend",
         metavar="PATH",
-        help="files, folders, patterns such as 'day-*.csv', or addresses such as s3://bucket/folder",
+        help="files, folders, patterns ('day-*.csv') or addresses (s3://bucket/folder)",
     ),
     "input-format": declared(
-        "--input-format", choices=("parquet", "arrow", "csv", "ndjson", "core"), metavar="FORMAT"
+        "--input-format",
+        choices=("parquet", "arrow", "csv", "ndjson", "core"),
+        metavar="FORMAT",
+        help="parquet, arrow, csv, ndjson or core (default: by suffix)",
     ),
     "folder": declared(
-        "-o", "--output", metavar="PATH", help="a folder of Parquet, which is not there"
+        "-o", "--output", metavar="PATH", help="output folder of Parquet files; it must not exist"
     ),
-    "overwrite": switch("--overwrite", help="replace the output"),
-    "order-by": declared("--order-by", metavar="C1,C2", default="", help="what orders the events"),
-    "position": declared("--position", metavar="C", help="a column of positions"),
-    "mode": declared("--mode", choices=("keys", "ranges", "one"), help="not the first exact one"),
-    "parts": declared("--parts", type=int, metavar="N", help="how many parts to cut into"),
-    "partition": switch("--partition", help="with the key of each answer"),
-    "master": declared("--master", metavar="URL", help="of Spark (default: local[*])"),
-    "plan": switch("--explain", help="show the plan, do not run it"),
-    "stream": switch("--stream", help="the input is files that arrive", group="streams"),
+    "overwrite": switch("--overwrite", help="replace the output folder"),
+    "order-by": declared(
+        "--order-by", metavar="C1,C2", default="", help="columns that order the events"
+    ),
+    "position": declared("--position", metavar="C", help="column of positions"),
+    "mode": declared(
+        "--mode", choices=("keys", "ranges", "one"), help="partitioning mode (default: first exact)"
+    ),
+    "parts": declared("--parts", type=int, metavar="N", help="number of parts"),
+    "partition": switch("--partition", help="write the key of each answer"),
+    "master": declared("--master", metavar="URL", help="Spark master (default: local[*])"),
+    "plan": switch("--explain", help="print the plan without running it"),
+    "stream": switch(
+        "--stream", help="read files as they arrive in the input folder", group="streams"
+    ),
     "lateness": declared(
         "--lateness",
         metavar="T",
-        help="how late events may come: '10 seconds', 500",
+        help="maximal delay of an event: '10 seconds', or 500 in the unit of the time",
     ),
     "lag": declared(
-        "--lag", metavar="T", help="how far a key may be behind all others", group="streams"
+        "--lag", metavar="T", help="maximal delay of a key behind the newest event", group="streams"
     ),
     "checkpoint": declared(
-        "--checkpoint", metavar="PATH", help="default: OUTPUT/_checkpoint", group="streams"
+        "--checkpoint",
+        metavar="PATH",
+        help="checkpoint folder (default: OUTPUT/_checkpoint)",
+        group="streams",
     ),
     "files": declared(
-        "--files", type=int, default=16, metavar="N", help="of a micro-batch", group="streams"
+        "--files",
+        type=int,
+        default=16,
+        metavar="N",
+        help="files per micro-batch (default: 16)",
+        group="streams",
     ),
     "with-quarantine": switch(
         "--quarantine",
         dest="with_quarantine",
-        help="rows without position, time or type, and repeated ones, go to a column, not an error",
+        help="write rows that are repeated or lack position, time or type to a column "
+        "(default: raise an error)",
         group="streams",
     ),
     "buckets": declared(
-        "--buckets", type=int, metavar="N", help="of keys: N tasks at most (16)", group="streams"
+        "--buckets",
+        type=int,
+        metavar="N",
+        help="maximal number of tasks (default: 16)",
+        group="streams",
     ),
-    "follow": switch("--follow", help="wait for files until interrupted", group="streams"),
-    "verbose": switch("--verbose", help="say at the end where the time went"),
-    "debug": switch("--debug", help="show all that Java says"),
-    "doctor": switch("--doctor", help="show what Spark needs and finds"),
+    "follow": switch("--follow", help="wait for new files until interrupted", group="streams"),
+    "verbose": switch("--verbose", help="print CPU times by stage at the end"),
+    "debug": switch("--debug", help="print the log of Java"),
+    "doctor": switch("--doctor", help="check the installation of Spark and Java"),
 }
 
 _ANY_QUERY = "query language schema"
@@ -380,7 +438,7 @@ COMMANDS: dict[str, Command] = {
     "check": Command(
         "decide",
         "check",
-        "what can be said of a query without events",
+        "analyse a query without events",
         f"{_ANY_QUERY} output",
         prints=True,
         examples="""
@@ -402,7 +460,7 @@ COMMANDS: dict[str, Command] = {
     "equivalent": Command(
         "decide",
         "compare",
-        "decide: have A and B the same answers on every stream",
+        "decide whether A and B always have the same answers",
         "a b language schema certificate output",
         prints=True,
         examples="""
@@ -412,7 +470,7 @@ COMMANDS: dict[str, Command] = {
     "contained": Command(
         "decide",
         "compare",
-        "decide: is each answer of A one of B, on every stream",
+        "decide whether every answer of A is always an answer of B",
         "a b language schema output",
         prints=True,
         examples="""
@@ -422,7 +480,7 @@ COMMANDS: dict[str, Command] = {
     "why": Command(
         "why",
         "run",
-        "why positions are an answer, or why not",
+        "explain why positions are an answer, or are not",
         f"{_ANY_QUERY} events positions start end format output until {_HOW_TO_READ}",
         formats=("text", "json"),
         prints=True,
@@ -434,7 +492,7 @@ COMMANDS: dict[str, Command] = {
     "fuzz": Command(
         "comparisons",
         "run_fuzz",
-        "compare another engine with the reference",
+        "compare an engine with the reference on random queries",
         "command cases seed with without depth length values timeout",
         about=Values("cerlab.cli.comparisons", "ABOUT_FUZZ"),
         examples=Values("cerlab.cli.comparisons", "HOW_FUZZ"),
@@ -442,7 +500,7 @@ COMMANDS: dict[str, Command] = {
     "conformance": Command(
         "comparisons",
         "run_conformance",
-        "judge an engine by cases whose answers are known",
+        "test an engine on cases with known answers",
         "command? with without languages only timeout",
         about=Values("cerlab.cli.comparisons", "ABOUT_CONFORMANCE"),
         examples=Values("cerlab.cli.comparisons", "HOW_CONFORMANCE"),
@@ -450,7 +508,7 @@ COMMANDS: dict[str, Command] = {
     "trial": Command(
         "comparisons",
         "run_trial",
-        "compare many engines side by side",
+        "compare several engines on random queries",
         "engine cases minutes seed timeout report conformance sqllogictest settled",
         about=Values("cerlab.cli.comparisons", "ABOUT_TRIAL"),
         examples=Values("cerlab.cli.comparisons", "HOW_TRIAL"),
@@ -458,7 +516,7 @@ COMMANDS: dict[str, Command] = {
     "sql": Command(
         "rows",
         "run_sql",
-        "evaluate SQL that has MATCH_RECOGNIZE on files",
+        "run SQL with MATCH_RECOGNIZE on files",
         "query tables format output",
         formats=_ROWS,
         examples="""
@@ -469,7 +527,7 @@ COMMANDS: dict[str, Command] = {
     "spark": Command(
         "spark",
         "run",
-        "evaluate a query on files by Spark",
+        "evaluate a query on files with Spark",
         "query? language schema input input-format folder overwrite order-by position type time "
         "mode parts partition columns master plan stream lateness lag checkpoint files "
         "with-quarantine buckets follow quiet verbose debug doctor",
@@ -479,7 +537,7 @@ COMMANDS: dict[str, Command] = {
     "convert": Command(
         "tools",
         "convert",
-        "events from one format to another",
+        "convert events to another format",
         f"in out format to schema {_HOW_TO_READ}",
         formats=("csv", "ndjson", "core", "parquet", "arrow"),
         has_default_format=False,
@@ -491,7 +549,7 @@ COMMANDS: dict[str, Command] = {
     "explain": Command(
         "tools",
         "explain",
-        "what an error code means, with an example and its mend",
+        "explain an error code, with an example and the fix",
         "codes output",
         prints=True,
         examples="""
@@ -501,7 +559,7 @@ COMMANDS: dict[str, Command] = {
     "lab": Command(
         "tools",
         "lab",
-        "a page to try queries on, in the browser",
+        "open a page for experiments in the browser",
         "port no-browser page build",
         examples="""
   cerlab lab --no-browser
@@ -520,7 +578,7 @@ COMMANDS: dict[str, Command] = {
     "demo": Command(
         "tools",
         "tour",
-        "the tour that the README starts with",
+        "run a short tour",
         examples="""
   cerlab demo
 """,
@@ -528,7 +586,7 @@ COMMANDS: dict[str, Command] = {
     "completion": Command(
         "tools",
         "completion",
-        "a script by which a shell completes what is typed",
+        "print a completion script for a shell",
         "shell output",
         prints=True,
         examples="""

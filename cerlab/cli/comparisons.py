@@ -35,30 +35,32 @@ from cerlab.trial.adapters import DEFAULT, PACKAGES, Absent, Adapter
 from cerlab.trial.report import cause_text, write_report
 
 ABOUT_FUZZ = """
-Compare an engine with the reference on random queries and streams, and show the smallest case on
-which they differ, with the reason that the semantics gives.
+Compare an engine with the reference on random queries and streams. If they differ, print the
+smallest case, with the reason by the semantics.
 """
 
 
 HOW_FUZZ = f"""
-COMMAND with {{query}} and {{events}} is started for each case: these become the paths of the query
-(CEQL) and of the events (a JSON object a line). It prints its answers as `cerlab run` does; one
-without "start" and "end" is compared by its positions. Exit status 2: it does not take the query.
+A COMMAND that contains {{query}} and {{events}} starts once per case. The paths of the query (CEQL)
+and of the events (one JSON object per line) replace these words. The engine prints its answers like
+`cerlab run`; "start" and "end" are optional. Exit status 2 refuses the query.
 
-Another COMMAND is started once. For each case it reads a line {{"query": "..", "events": [..]}} and
-answers with a line {{"answers": [{{"start": 0, "end": 2, "positions": [0, 2]}}, ..]}} or
+Any other COMMAND starts once. For each case it reads a line {{"query": "..", "events": [..]}} and
+replies with a line {{"answers": [{{"start": 0, "end": 2, "positions": [0, 2]}}, ..]}} or
 {{"refused": "why"}}.
 
-Streams are short, with types A, B, C, and attributes v, w, k, and t: the time in seconds. Features:
+Streams are short, with types A, B, C and attributes v, w, k and t (the time in seconds). Features:
   of formulas    {" ".join(CEL)}
   of the family  {" ".join(FAMILY)}
   of time        {" ".join(TIMED)}
   of queries     {"  ".join(CLAUSES)}
 
-Without --with: those of formulas and of queries. Features of a refused query are asked alone; those
-that are refused alone are drawn no more. The last line names what was not tested. Exit status:
-0 no difference, 1 a difference, 3 no difference, but too little was compared: most was refused,
-atomic or without answers. Ctrl-C shows the counts so far.
+By default, features of formulas and of queries are tested. If the engine refuses a query, each of
+its features is tested alone; a feature that is refused alone is not used again. The last line names
+the features that were not tested. Ctrl-C prints the counts so far.
+
+Exit status: 0 no difference, 1 a difference, 3 too few cases compared (most were refused, atomic or
+without answers).
 
   cerlab fuzz "cerlab run {{query}} {{events}} --time t:s --evaluator tecs" --cases 20
   cerlab fuzz ./my_engine --with ';,+,OR,AS,FILTER,EVENTS'
@@ -155,26 +157,25 @@ def _watch_fuzz(cases: int) -> Iterator[Progress]:
 
 
 ABOUT_CONFORMANCE = """
-Judge an engine by the conformance suite: cases whose answers were computed by hand from the
-definitions. Without COMMAND, the installed cerlab is judged.
+Test an engine on the conformance suite: cases with answers computed by hand from the definitions.
+Without COMMAND, test the installed cerlab.
 """
 
 
 HOW_CONFORMANCE = f"""
-COMMAND is started once. For each case it reads a line
+COMMAND starts once. For each case it reads a line
   {{"query": "..", "events": [..], "language": "ceql", "options": {{}}, "reply": "answers"}}
-and answers with a line
+and replies with a line
   {{"answers": [{{"start": 0, "end": 2, "positions": [0, 2]}}, ..]}}
-or another kind of reply, or {{"refused": "why"}}. A COMMAND with {{query}} and {{events}} is
-started for each case, as by `cerlab fuzz`, and is asked the cases without options.
+or another kind of reply, or {{"refused": "why"}}. A COMMAND that contains {{query}} and {{events}}
+starts once per case, as for `cerlab fuzz`, and gets only the cases without options.
 
-Features are those of `cerlab fuzz`, LIMIT, moments (values of time in events), and these kinds of
-replies: {", ".join(ON_DEMAND)}.
-Without --with: all but these kinds of replies. Languages: {", ".join(LANGUAGES)}.
-An engine that reads ceql and not cel is asked a formula as a query. The file README.md of
-cerlab/conformance describes cases and replies.
+Features: those of `cerlab fuzz`, LIMIT, moments (timestamps in events), and the kinds of replies
+{", ".join(ON_DEMAND)}. By default, all except these kinds of replies are tested.
+Languages: {", ".join(LANGUAGES)}. An engine that supports ceql but not cel gets
+formulas as queries. cerlab/conformance/README.md describes cases and replies.
 
-Exit status: 0 nothing wrong, 1 something wrong, 3 nothing was compared.
+Exit status: 0 no wrong reply, 1 a wrong reply, 3 nothing was compared.
 
   cerlab conformance
   cerlab conformance ./my_engine --with ';,+,OR,AS,FILTER,EVENTS'
@@ -236,25 +237,27 @@ def _print_judged(judged: Sequence[Judged], command: Sequence[str] | None) -> No
 
 
 ABOUT_TRIAL = """
-Ask engines and the reference semantics the same random questions; make every fault small, and show
-one smallest case for each cause.
+Run engines and the reference on the same random queries and events. Reduce every difference to a
+smallest case, and print one case per cause.
 """
 
 
 HOW_TRIAL = f"""
-An ENGINE is a name, or NAME=PLACE with the interpreter, program or command that runs it:
+An ENGINE is a name, or NAME=PATH with the interpreter, program or command that runs it. Names:
   {", ".join(ADAPTERS)}
-Those of Python packages run in an interpreter that has the package, of an environment of its own:
+An engine from a Python package runs in a separate environment that contains the package:
 {chr(10).join(f"  {name:24}pip install {package}" for name, package in PACKAGES.items())}
-pycer needs Python 3.13 and is looked for in python3.13; flink needs Java 11 or newer. An engine
-that is not there is left out, with the reason.
+pycer needs Python 3.13 (default: python3.13); flink needs Java 11 or newer. Engines that are not
+installed are skipped, with the reason.
 
-command=WORDS is a program in any language. It reads a JSON object from each line and answers with
-one: {{"hello": true}} with {{"version": ".."}}, {{"query": "SELECT ..", "rows": [{{..}}]}} with
-{{"answers": [{{..}}]}}, {{"refused": "why"}} or {{"crash": "how"}}. ceql-command=WORDS reads CEQL.
+command=WORDS runs a program in any language, which reads and writes one JSON object per line:
+  {{"hello": true}}                          reply: {{"version": ".."}}
+  {{"query": "SELECT ..", "rows": [{{..}}]}}   reply: {{"answers": [{{..}}]}}, {{"refused": "why"}}
+                                           or {{"crash": "how"}}
+ceql-command=WORDS runs a program that reads CEQL, as for `cerlab fuzz`.
 
-Verdicts: same; missing: answers are missing; extra: there are more; order; crash; hang; refused.
-Exit status: 0 no fault, 1 a fault.
+Verdicts: same; missing (answers are missing); extra (there are more answers); order; crash; hang;
+refused. Exit status: 0 no fault, 1 a fault.
 
   cerlab trial --cases 200
   cerlab trial --engine flink=flink-env/bin/python --minutes 5 --report report

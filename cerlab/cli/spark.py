@@ -26,17 +26,16 @@ if TYPE_CHECKING:
     from cerlab.spark.inputs import Inputs
 
 DESCRIPTION = """\
-Evaluate a query on files of any format by Spark, and write its answers as Parquet: start, end
-and positions, exactly those of `cerlab run`, in no order. The rows of a file have no order in
-Spark: --order-by says by which columns they are sorted, or --position names a column of integers
-that are their positions. Parquet may lie, and answers be written, wherever pyarrow opens a place
-(s3://bucket/folder?region=.., gs:, hdfs:); its credentials come from the environment.
+Evaluate a query on files with Spark, and write the answers to Parquet files. The answers are those
+of `cerlab run`, in any order, with the columns start, end and positions. Spark does not keep the
+order of rows, so name the columns that order them (--order-by) or contain their positions
+(--position). Input and output may be on any file system that pyarrow supports
+(s3://bucket/folder?region=.., gs:, hdfs:); credentials come from the environment.
 
-With --stream the input is a folder that files arrive in. What is there is read, the state of each
-key is kept in a checkpoint, and the next run goes on with the files that are new; a run that was
-killed is gone on with too, and nothing is lost or doubled. Each key is read in the order of its
-times, however its rows arrive, up to --lateness; later rows are written with their position in the
-column `late`. Read the output with Spark: it knows which of the files count.
+With --stream, the command reads the files in the input folder and saves the state of each key in a
+checkpoint. The next run continues with the new files, also after a crash, and no answer is lost or
+repeated. The rows of a key may arrive in any order within --lateness. For each later row, the
+column `late` contains its position. Read the output with Spark, which ignores incomplete files.
 """
 
 EPILOG = """\
@@ -44,8 +43,8 @@ EPILOG = """\
   cerlab spark query.ceql --input events.csv --position n --explain
   cerlab spark query.ceql --input s3://lake/day --output s3://lake/found --position n
   cerlab spark query.ceql --input arriving/ --output answers --stream --time ts --position id \\
-      --lateness "10 seconds" --lag "1 hour"        again for the files that are new
-  cerlab spark --doctor                             what Spark needs, and what of it is here
+      --lateness "10 seconds" --lag "1 hour"
+  cerlab spark --doctor
 """
 
 
