@@ -420,6 +420,13 @@ def no_rows(fields: Any) -> Any:
     return pa.Table.from_batches([], schema=fields)
 
 
+def repeated(value: Any, count: int) -> Any:
+    """Return the value of an Arrow array `count` times."""
+    import pyarrow as pa
+
+    return value.take(pa.repeat(0, count))
+
+
 def columns_to_read(fields: Any, names: Collection[str]) -> list[str] | None:
     """Return those of some `names` that a file has, columns of paths among them.
 
@@ -444,6 +451,10 @@ _LOOKS = 16
 """So many columns of a file are read one by one, then all others: a look takes 5 ms of a file of
 1,000 columns, to read all of them 100 ms (2026-11-28)."""
 
+SHORT_FILE = 1 << 15
+"""Rows of a file, one of several, that are read whole: a thousand files of 1,000 rows then take the
+time of one file of all rows (2026-11-29)."""
+
 
 class FileTable:
     """The rows of a file, or of a part of it, as a pyarrow Table has them.
@@ -457,6 +468,7 @@ class FileTable:
         self.schema = file.schema if coded else file._schema
         self.column_names: list[str] = self.schema.names
         self._columns: dict[str, Any] = {}
+        self._constants: dict[str, Any] = {}
         self._looks = 0
         self._lock = Lock()
         self._whole: Any = None
@@ -475,6 +487,7 @@ class FileTable:
         for part in self._file.parts(size):
             table = FileTable(self._file, coded=self._coded, part=part)
             table.schema, table.column_names = self.schema, self.column_names
+            table._constants = self._constants
             rows = table.num_rows
             with self._lock:
                 read = self._columns.items()
@@ -485,18 +498,34 @@ class FileTable:
     def has_texts(self, column: int) -> bool:
         """Return whether the file says that each value of a column is a text, and none is empty."""
         name = self.column_names[column]
-        return name not in self._columns and self._file.has_texts(name)
+        own = {*self._columns, *self._constants}
+        return name not in own and self._file.has_texts(name)
 
     def append_column(self, field: Any, column: Any) -> FileTable:
         """Return the rows with one column more, of a field or a name."""
         import pyarrow as pa
 
         field = pa.field(field, column.type) if isinstance(field, str) else field
-        name = field.name
+        more = self._with_field(field)
+        more._columns[field.name] = column
+        return more
+
+    def append_constant(self, name: str, value: Any) -> FileTable:
+        """Return the rows with one column more: an Arrow array of one value, in each row.
+
+        The rows of the column are made at its first use, those of a part for the part alone.
+        """
+        import pyarrow as pa
+
+        more = self._with_field(pa.field(name, value.type))
+        more._constants[name] = value
+        return more
+
+    def _with_field(self, field: Any) -> FileTable:
         more = FileTable(self._file, coded=self._coded)
         more.schema = self.schema.append(field)
-        more.column_names = [*self.column_names, name]
-        more._columns = {**self._columns, name: column}
+        more.column_names = [*self.column_names, field.name]
+        more._columns, more._constants = {**self._columns}, {**self._constants}
         return more
 
     def column(self, column: int | str) -> Any:
@@ -515,6 +544,8 @@ class FileTable:
         """Read those of some columns that were not read yet."""
         import pyarrow as pa
 
+        for name in self._constants.keys() & {*names} - self._columns.keys():
+            self._columns[name] = repeated(self._constants[name], self.num_rows)
         if not (missing := [name for name in names if name not in self._columns]):
             return
         self._file.check_unchanged()
@@ -536,6 +567,7 @@ class FileTable:
                     self._load(names)
                     columns = [self._columns[name] for name in names]
                 else:
+                    self._load([*self._constants])
                     self._file.check_unchanged()
                     columns = self._file.table(coded=self._coded, part=self._part).columns
                     columns += [self._columns[name] for name in names[len(columns) :]]

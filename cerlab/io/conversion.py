@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from warnings import warn
 
 from cerlab.errors import BadData, CerlabWarning, DataPlace, by_door, nearest, stacklevel_of_caller
@@ -40,6 +40,8 @@ class Key(NamedTuple):
 
     text: str | None
     value: Value
+    kind: Any = None
+    """The Arrow type of all values, where NULL needs one."""
 
 
 @dataclass(frozen=True, slots=True)

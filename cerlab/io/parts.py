@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -12,12 +12,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from cerlab.budget import poll
 from cerlab.errors import BadData
+from cerlab.io.arrow import FileTable, repeated
 from cerlab.io.conversion import RowReading
 from cerlab.io.nested import Nested, NestedColumns, RowPaths
-from cerlab.model.columns import Column, Columns, array_of, as_arrow, concat_columns, values_of
+from cerlab.model.columns import (
+    Column,
+    Columns,
+    PartsOf,
+    array_of,
+    as_arrow,
+    concat_columns,
+    uncoded_of,
+    values_of,
+)
 from cerlab.model.event import Event, PartlyReadable, Schema, TypeColumn, has_path, value_of
 from cerlab.model.paths import field_column, fields_of
-from cerlab.model.stream import Stream, TimeAxis
+from cerlab.model.stream import Between, Stream, TimeAxis
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,9 +113,12 @@ def with_keys(table: Any, reading: RowReading) -> Any:
     import pyarrow as pa
 
     for name, key in reading.keys.items():
-        array = array_of([key.value])
-        column = pa.nulls(1) if array is None else array
-        table = table.append_column(name, column.take(pa.repeat(0, table.num_rows)))
+        array = None if key.value is None else array_of([key.value])
+        value = pa.nulls(1, key.kind) if array is None else array
+        if isinstance(table, FileTable):
+            table = table.append_constant(name, value)
+        else:
+            table = table.append_column(name, repeated(value, table.num_rows))
     type_name, names = reading.type_name, table.column_names
     if not isinstance(type_name, TypeColumn) or type_name in names:
         return table
@@ -322,6 +335,80 @@ def stream_of(
     )
     count = sum(map(length, parts))
     return kind.from_columns(columns, count, load, time=axis, schema=schema, between=between)
+
+
+class StreamRows(NamedTuple):
+    """What a stream of columns is made of, as `Stream.from_columns` takes it."""
+
+    columns: Mapping[str, Column]
+    length: int
+    load: Callable[[], Iterable[Event]]
+    between: Between
+    parts: PartsOf | None
+
+    def stream(self, kind: type[S], axis: TimeAxis | None, schema: Schema | None) -> S:
+        """Return the stream of a `kind`."""
+        columns, length, load, between, parts = self
+        return kind.from_columns(
+            columns, length, load, time=axis, schema=schema, between=between, parts=parts
+        )
+
+    def all_parts(self, size: int) -> Iterator[tuple[Columns, int]]:
+        """Yield the rows in parts: those of a file, or all rows together."""
+        if self.parts is not None:
+            yield from self.parts(size)
+        else:
+            assert isinstance(self.columns, Columns)
+            yield self.columns, self.length
+
+
+def joined_rows(files: Sequence[StreamRows]) -> StreamRows:
+    """Return the rows of files whose columns have the same names and types, one after the other.
+
+    A part has rows of several files where these are short.
+    """
+
+    def load() -> Iterator[Event]:
+        for file in files:
+            yield from file.load()
+
+    def between(start: int, stop: int) -> Iterator[Event]:
+        for file in files:
+            if start < file.length and stop > 0:
+                yield from file.between(max(start, 0), min(stop, file.length))
+            start, stop = start - file.length, stop - file.length
+
+    def parts(size: int) -> Iterator[tuple[Columns, int]]:
+        group, rows = list[Columns](), 0
+        for columns, length in (part for file in files for part in file.all_parts(size)):
+            group.append(columns)
+            rows += length
+            if rows >= size:
+                yield _joined(group), rows
+                group, rows = [], 0
+        if rows:
+            yield _joined(group), rows
+
+    columns = _joined([file.columns for file in files])
+    return StreamRows(columns, sum(file.length for file in files), load, between, parts)
+
+
+def _joined(group: Sequence[Mapping[str, Column]]) -> Columns:
+    """Return the columns of some rows one after the other."""
+    first = group[0]
+    assert isinstance(first, Columns)
+    if len(group) == 1:
+        return first
+
+    def uncoded(name: str) -> Column:
+        return concat_columns([uncoded_of(columns)(name) for columns in group], coded=False)
+
+    return Columns(
+        first,
+        lambda name: concat_columns([columns[name] for columns in group]),
+        first.source,
+        uncoded,
+    )
 
 
 def column_names(part: Part) -> Iterable[str]:

@@ -22,7 +22,15 @@ from cerlab.io.options import (
     TableOptions,
     type_option,
 )
-from cerlab.io.parts import POLLED, Part, RowPart, stream_of, with_keys
+from cerlab.io.parts import (
+    POLLED,
+    Part,
+    RowPart,
+    StreamRows,
+    joined_rows,
+    stream_of,
+    with_keys,
+)
 from cerlab.io.readers import short_events, short_streams
 from cerlab.io.source import SIZE, Source, Watch, as_source
 from cerlab.logic.ceql.parser import as_schema
@@ -263,17 +271,39 @@ def read(
 def _stream_of_files(source: Source, options: FileOptions, watch: Watch, lazily: bool) -> Stream:
     axis, schema = options.axis, as_schema(options.schema)
     parts: Iterable[Part] | None = None
-    if len(source.files) == 1 and options.quarantine is None and not source.is_pipe:
-        (file,) = source.files
-        if file.holds_columns:
-            reading = source.reading(file, options)
-            table = with_keys(file.columns.rows(), reading)
-            if not lazily or schema is not None:
-                table.whole()  # a schema is checked against all columns
-            return _table_stream(table, reading, axis)
-        if schema is None and (events := short_events(file, options)) is not None:
-            parts = watch(iter([events]))
+    if options.quarantine is None and source.holds_columns:
+        stream = _stream_of_columns(source, options, lazily)
+        if stream is not None:
+            return stream
+    elif len(source.files) == 1 and options.quarantine is None and not source.is_pipe:
+        events = None if schema else short_events(source.files[0], options)
+        parts = None if events is None else watch(iter([events]))
     return stream_of(list(parts or source.parts(options, watch=watch)), axis, schema, Stream)
+
+
+def _stream_of_columns(source: Source, options: FileOptions, lazily: bool) -> Stream | None:
+    """Return the stream of files of columns; None where the files differ in their columns.
+
+    Several files whose columns have the same names and types are one stream by parts.
+    """
+    source.check_columns()
+    readings = [source.reading(file, options) for file in source.files]
+    tables = [with_keys(f.columns.rows(), r) for f, r in zip(source.files, readings, strict=True)]
+    if len(tables) == 1:
+        if not lazily or options.schema is not None:
+            tables[0].whole()  # a schema is checked against all columns
+        return _table_stream(tables[0], readings[0], options.axis)
+    fields = {tuple((field.name, field.type) for field in table.schema) for table in tables}
+    if options.schema is not None or len(fields) > 1:
+        return None
+    rows = []
+    for table, reading in zip(tables, readings, strict=True):
+        if not lazily or table.num_rows <= arrow.SHORT_FILE:
+            table.whole()
+        if (of_table := _table_rows(table, reading)) is None:
+            return None
+        rows.append(of_table)
+    return joined_rows(rows).stream(Stream, options.axis, None)
 
 
 @lists_options(HowToReadFile)
@@ -340,22 +370,22 @@ def _order(stream: Events, axis: TimeAxis) -> NDArray[np.int64]:
 def _table_stream(table: Any, reading: RowReading, axis: TimeAxis | None) -> Stream:
     """Column by column where that is safe, else row by row."""
 
-    load = partial(arrow.table_events, table, reading)
-    columns = table_columns(table, reading)
-    if columns is None:
-        return Stream(load(), time=axis, schema=reading.schema)
-    between, parts = arrow.events_between(table, reading), None
+    if (rows := _table_rows(table, reading)) is None:
+        events = arrow.table_events(table, reading)
+        return Stream(events, time=axis, schema=reading.schema)
+    return rows.stream(Stream, axis, reading.schema)
+
+
+def _table_rows(table: Any, reading: RowReading) -> StreamRows | None:
+    """Return the columns of a table and what makes its events; None of rows read one by one."""
+    if (columns := table_columns(table, reading)) is None:
+        return None
+    parts = None
     if reading.schema is None and isinstance(columns, Columns):
         parts = arrow.parts_of(table, columns, reading)
-    return Stream.from_columns(
-        columns,
-        table.num_rows,
-        load,
-        time=axis,
-        schema=reading.schema,
-        between=between,
-        parts=parts,
-    )
+    load = partial(arrow.table_events, table, reading)
+    between = arrow.events_between(table, reading)
+    return StreamRows(columns, table.num_rows, load, between, parts)
 
 
 @lists_options(HowToReadTable)

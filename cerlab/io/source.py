@@ -36,6 +36,7 @@ from cerlab.io.text_reader import Blocks, text_parts
 from cerlab.logic.ceql.parser import as_schema
 from cerlab.model.columns import (
     Column,
+    array_of,
     concat_columns,
     decoded,
     encode_text,
@@ -217,16 +218,25 @@ class Source:
             raise no_records(file.name)
         if not file.keys:
             return reading
+        import pyarrow as pa
+
         declared = {} if reading.schema is None else declared_types(reading.schema) or {}
         texts = {"type", "stream", *(n for n, kind in declared.items() if kind in AS_WRITTEN)}
         if isinstance(options.type, TypeColumn):
             texts.add(options.type)
         at = self.files.index(file)
-        keys = {
-            name: Key(text, text if name in texts else values_of(self._keys[name], name)[at])
-            for name, text in file.keys.items()
-        }
+        keys = {}
+        for name, text in file.keys.items():
+            values = [text] if name in texts else values_of(self._keys[name].slice(at, 1), name)
+            kind = pa.string() if name in texts else self._key_kinds[name]
+            keys[name] = Key(text, values[0], kind)
         return replace(reading, keys=keys)
+
+    @cached_property
+    def _key_kinds(self) -> dict[str, Any]:
+        """The type of each key as a column of a table."""
+        arrays = {name: array_of(values_of(c, name)) for name, c in self._keys.items()}
+        return {name: None if array is None else array.type for name, array in arrays.items()}
 
     @property
     def paths(self) -> list[AnyPath]:

@@ -428,8 +428,11 @@ def take_rows(column: Column, positions: Any) -> Column:
     return [values[n] for n in positions]
 
 
-def concat_columns(chunks: Sequence[Column]) -> Column:
-    """Columns one after the other: a ChunkedArray where their types are one, NULL apart."""
+def concat_columns(chunks: Sequence[Column], *, coded: bool = True) -> Column:
+    """Columns one after the other: a ChunkedArray where their types are one, NULL apart.
+
+    Text is `coded` in one dictionary.
+    """
     import pyarrow as pa
 
     kinds = {chunk.type if is_arrow(chunk) else None for chunk in chunks} - {pa.null()}
@@ -441,7 +444,9 @@ def concat_columns(chunks: Sequence[Column]) -> Column:
         return Chunks(chunks) if whole is None else whole
     kind = kinds.pop() if kinds else pa.null()
     whole = [c if c.type == kind else pa.nulls(len(c), kind) for c in chunks]
-    return encode_text(pa.chunked_array(whole, kind))
+    arrays = [a for c in whole for a in (c.chunks if isinstance(c, pa.ChunkedArray) else [c])]
+    column = pa.chunked_array(arrays, kind)
+    return encode_text(column) if coded else column
 
 
 def _without_codes(chunks: Sequence[Any]) -> list[Any]:

@@ -31,6 +31,7 @@ from cerlab import Unsupported
 from cerlab.engine import totals
 from cerlab.evaluate import thresholds
 from cerlab.evaluate.physical import why_in_python
+from cerlab.io import arrow
 from cerlab.model import stream
 from proofs_tests.suite import Suite
 
@@ -281,7 +282,7 @@ def push(rng: Random, query: cerlab.Query, S: Keyed, expected: Expected) -> None
 
 
 def queries_by_key(rng: Random, most: int = MOST_KEYS) -> bool | None:
-    """Check a query by `most` keys or fewer, on a table or a file that is read by parts."""
+    """Check a query by `most` keys or fewer, on a table, a file or files that are read by parts."""
     S = drawn(rng, most)
     rows = S.table.num_rows
     # shares of one event are many calls of kernels
@@ -300,12 +301,18 @@ def queries_by_key(rng: Random, most: int = MOST_KEYS) -> bool | None:
         patch.object(thresholds, "SHORT", short and thresholds.SHORT),
         patch.object(totals, "SHARE", share),
         patch.object(stream, "PART", part),
+        patch.object(arrow, "SHORT_FILE", rng.choice((0, part))),
         TemporaryDirectory() as folder,
     ):
         events = S.table
         if rng.random() < 0.5:
-            events = Path(folder, "events.parquet")
-            pq.write_table(S.table, events, row_group_size=1 + part // rng.choice((1, 2, 3)))
+            events = Path(folder)
+            cuts = sorted(rng.randrange(rows + 1) for _ in range(rng.choice((0, 0, 1, 3, 9))))
+            for n, (a, b) in enumerate(pairwise((0, *cuts, rows))):
+                size = 1 + part // rng.choice((1, 2, 3))
+                pq.write_table(
+                    S.table.slice(a, b - a), events / f"{n}.parquet", row_group_size=size
+                )
         check(rng, query, S, expected, events)
     return len(expected) > 0
 

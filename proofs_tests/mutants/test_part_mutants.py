@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from random import Random
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from cerlab.engine.answers import events_of_streams
 from cerlab.engine.totals import _Parts
+from cerlab.io import parts
 from cerlab.io.arrow import ColumnFile
 from cerlab.io.parquet import ParquetColumns
+from cerlab.io.parts import StreamRows
 from proofs_tests.differential.test_keys import queries_by_key
 from proofs_tests.mutants.driver import kills, mutant, on_seeds
 
 _TABLE = ColumnFile.table
 _PARTS = ParquetColumns.parts
+_ALL_PARTS = StreamRows.all_parts
+_JOINED = parts._joined
 
 
 def positions_in_the_part(self: _Parts) -> Iterator[Any]:
@@ -38,6 +43,16 @@ def without_the_last(self: ParquetColumns, size: int) -> Any:
     return parts[:-1] if len(parts) > 2 else parts
 
 
+def parts_of_the_first(self: StreamRows, size: int) -> Iterator[Any]:
+    """A file of several parts ends with its first."""
+    return islice(_ALL_PARTS(self, size), 1)
+
+
+def the_last_file_first(group: Any) -> Any:
+    """Parts of several files have these in the opposite order."""
+    return _JOINED(group[::-1])
+
+
 def by_few_keys(rng: Random) -> bool:
     """Check a query by key; streams that are too long for it have no answers."""
     with catch_warnings():
@@ -51,6 +66,8 @@ MUTANTS = [
     mutant(SEEDS, _Parts, "__iter__", positions_in_the_part),
     mutant(SEEDS, ColumnFile, "table", the_first_rows),
     mutant(SEEDS, ParquetColumns, "parts", without_the_last),
+    mutant(SEEDS, StreamRows, "all_parts", parts_of_the_first),
+    mutant(SEEDS, parts, "_joined", the_last_file_first),
 ]
 
 test_the_mutant_is_killed = kills(MUTANTS)
