@@ -68,8 +68,13 @@ def answers_of(
     except ResourceLimit as error:
         _name_takers(pattern, error, takers(), name)
         raise
-    # a generator around the answers costs a step for each of them
-    return answers if name in _FAST else _each(pattern, answers, takers, name)
+    if name in _FAST:  # a generator around the answers costs a step for each of them
+        return answers
+    if hasattr(answers, "batches"):
+        from cerlab.engine.answers import BatchedAnswers  # NumPy is loaded
+
+        return BatchedAnswers(_each(pattern, answers.batches(), takers, name))
+    return _each(pattern, answers, takers, name)
 
 
 def valuations_of(pattern: AnyPattern, stream: Stream, name: str = AUTO) -> Iterator[Valuation]:
