@@ -381,7 +381,7 @@ class RegisterRun:
         keys, codes = self._keys, self._codes
         self.configurations.collect(self._lowest_order())
         contents = self.configurations.slots()
-        codes.keep(np.unique(contents))
+        codes.keep(contents)
         # forgetting sorts all contents, so it waits until there are twice as many again
         self._enough_values = VALUES_KEPT + 2 * len(codes)
         if keys is not None:

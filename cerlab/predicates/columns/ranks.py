@@ -138,9 +138,11 @@ class Ranks:
         self._is_fixed = True
 
     def keep(self, codes: NDArray[np.int64]) -> None:
-        """Forget all values but those with some codes, and the constants."""
+        """Forget all values but those with some codes, in any shape, and the constants."""
+        # sorting takes a third of the time of np.unique and np.isin (2026-11-29)
+        kept = np.sort(np.append(codes, self.constants))
         for ordered in self._kinds:
-            ordered.keep(np.append(codes, self.constants))
+            ordered.keep(kept)
 
     def values(self, codes: NDArray[np.int64]) -> list[Value]:
         """Return the values of some codes, None for `NOTHING`."""
@@ -259,9 +261,10 @@ class _Ordered:
         return found
 
     def keep(self, codes: NDArray[np.int64]) -> None:
-        """Forget the values with other codes."""
+        """Forget the values with other codes than these, which are in order."""
         values, own = self.arrays()
-        is_kept = np.isin(own, codes)
+        at = np.searchsorted(codes, own)
+        is_kept = np.append(codes, NOTHING)[at] == own
         self.values, self.codes = values[is_kept], own[is_kept]
 
 
@@ -342,12 +345,22 @@ def _distinct_numbers(
         # NaN differs from itself
         has_value &= values == values
     if has_value.all():
-        distinct, place = np.unique(values, return_inverse=True)
+        distinct, place = _unique(values)
         return _Distinct([(KINDS.index(kind), distinct)], place)
-    distinct, inverse = np.unique(values[has_value], return_inverse=True)
+    distinct, inverse = _unique(values[has_value])
     place = np.full(len(values), len(distinct), np.int64)
     place[has_value] = inverse
     return _Distinct([(KINDS.index(kind), distinct)], place)
+
+
+def _unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct values in order, and the place of each value among them."""
+    if values.dtype == object or not (values[1:] >= values[:-1]).all():
+        return np.unique(values, return_inverse=True)
+    # times are in order: np.unique takes ten times as long
+    is_first = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=is_first[1:])
+    return values[is_first], np.cumsum(is_first) - 1
 
 
 def _plain(value: Value) -> bool | int | float | str | None:
