@@ -116,9 +116,10 @@ def labels_to_marks(A: LabelledSrt) -> Srt:
     return Srt(A.states, Delta, A.I, A.F, R=A.R)
 
 
-def labels_later(A: LabelledSrt) -> list[frozenset[str]]:
+def labels_later(A: Vcea | LabelledSrt) -> list[frozenset[str]]:
     """For each state the labels that some way from it still sets."""
-    return backward_union(A.states, A.Delta, lambda t, later: t.labels | later)
+    Delta: tuple[Any, ...] = A.Delta
+    return backward_union(A.states, Delta, lambda t, later: t.labels | later)
 
 
 class PlaceName(str):

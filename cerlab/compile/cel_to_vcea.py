@@ -35,7 +35,7 @@ from cerlab.automata.compose import (
 from cerlab.automata.context import Context, selected
 from cerlab.automata.explore import trim
 from cerlab.budget import step_budget
-from cerlab.compile.groups import count_test, counted
+from cerlab.compile.groups import count_test, counted, in_roles, is_of_one_event, is_of_two
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
@@ -278,6 +278,8 @@ def _on_own_label(R: str, condition: Condition) -> pred.Predicate:
 def _demand(A: Vcea, condition: Atomic) -> Vcea:
     if isinstance(condition, Correlation) and (test := count_test(condition)) is not None:
         return counted(A, test)
+    if isinstance(condition, Correlation) and is_of_one_event(condition):
+        return in_roles(A, condition, _demand)
     if not isinstance(condition, On):
         _refuse(condition)
     return demand_of_label(A, condition)
@@ -285,10 +287,12 @@ def _demand(A: Vcea, condition: Atomic) -> Vcea:
 
 def _refuse(construct: cel.Formula | Correlation | Application) -> NoReturn:
     hint = REFERENCE
-    if isinstance(construct, Correlation) and construct.of_group is not None:
-        name = f"{expression_text(construct.of_group)} in a filter"
-    elif isinstance(construct, Correlation):
-        name, hint = "comparisons between labels", f'evaluator="registers" may take it; {REFERENCE}'
+    if isinstance(construct, Correlation):
+        group = construct.of_group
+        name = "comparisons between labels"
+        name = name if group is None else f"{expression_text(group)} in a filter"
+        if is_of_two(construct):
+            hint = f'evaluator="registers" may take it; {REFERENCE}'
     elif isinstance(construct, Application):
         name = f"'{construct.predicate.name}', a predicate over sets of events"
     elif isinstance(construct, cel.Select):

@@ -48,7 +48,15 @@ from cerlab.compile.cel_to_vcea import (
     compose,
     demand_of_label,
 )
-from cerlab.compile.groups import count_test, counted, step_label, stepped
+from cerlab.compile.groups import (
+    count_test,
+    counted,
+    in_roles,
+    is_of_one_event,
+    roles_of,
+    step_label,
+    stepped,
+)
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
@@ -126,16 +134,22 @@ class Side:
         return pred.RegisterAttribute(self.register(n), leaf.attribute)
 
 
-def restrict(A: LabelledSrt, condition: Correlation, name: Callable[[str], str]) -> LabelledSrt:
+def restrict(
+    A: LabelledSrt,
+    condition: Correlation,
+    name: Callable[[str], str],
+    written: Correlation | None = None,
+) -> LabelledSrt:
     """The runs of A whose labels satisfy a comparison: a state is one of A, and the knowledge.
 
     The summary of a label is forgotten where no event of the other may come any more. `name`
-    gives a fresh register for a label. Raises `Unsupported` (see `why_unbounded`).
+    gives a fresh register for a label, `written` the condition in the text, for the hint. Raises
+    `Unsupported` (see `why_unbounded`).
     """
     A = trim(A)
     if (reason := why_unbounded(A, condition)) is not None:
         hint = 'evaluator="reference" takes it, on small streams'
-        if (other := separated(condition)) is not None:
+        if (other := separated(written or condition)) is not None:
             hint = f"write {predicate_text(other)}, which needs one register"
         raise Unsupported("CER0491", reason, hint=hint)
     sides = _sides(condition, name)
@@ -412,6 +426,8 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
             return counted(A, test)
         case Correlation() if (label := step_label(condition)) is not None:
             return stepped(A, condition, label, fresh(label))
+        case Correlation() if roles_of(condition):
+            return in_roles(A, condition, partial(_on_names, fresh, condition))
         case Correlation() if (operand := condition.of_group) is not None:
             raise Unsupported(
                 "CER0492",
@@ -430,17 +446,27 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
             assert_never(condition)
 
 
+def _on_names(
+    fresh: Fresh, written: Correlation, A: LabelledSrt, condition: On | Correlation
+) -> LabelledSrt:
+    """Put a condition to A in which the events of roles have names, by its written form."""
+    if isinstance(condition, On):
+        return demand_of_label(A, condition)
+    return restrict(A, condition, fresh, written)
+
+
 def needs_registers(phi: cel.Formula) -> bool:
     """Whether some filter of a formula compares labels, or the formula reads times."""
     return correlates(phi) or cel.is_timed(phi)
 
 
 def correlates(phi: cel.Formula) -> bool:
-    """Whether some filter of a formula compares labels.
+    """Whether some filter of a formula compares labels, which no automaton does.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> correlates(parse_cel("(A AS a ; B AS b FILTER b[v = 1] OR a.v = b.v)+")[0])
     True
     """
     filters = (psi.condition for psi in cel.subformulas(phi) if isinstance(psi, cel.Filter))
-    return any(isinstance(each, Correlation) for C in filters for each in atomics(C))
+    comparisons = (x for C in filters for x in atomics(C) if isinstance(x, Correlation))
+    return not all(map(is_of_one_event, comparisons))

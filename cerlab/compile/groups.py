@@ -1,17 +1,25 @@
-"""COUNT and PREV of a label in FILTER as finite constructions: a counter, and one register."""
+"""COUNT, FIRST, LAST and PREV of a label in FILTER as finite constructions.
+
+A counter takes COUNT, one register a comparison of each event with the one before. FIRST, LAST,
+and PREV of a label without a plain attribute beside it, name some of the label's events: the first,
+the last, all but the last. A state finds these events, and a fresh label names them, so that the
+condition is one on labels (`in_roles`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
+from functools import partial, reduce
 from typing import Any, NamedTuple, TypeVar
 
 from cerlab.automata.automaton import Vcea
-from cerlab.automata.compose import remember
+from cerlab.automata.compose import relabel, remember
 from cerlab.automata.explore import trim
-from cerlab.automata.labelled import Label, LabelledSrt, labels_later
+from cerlab.automata.labelled import NO_LABELS, Label, LabelledSrt, labels_later
+from cerlab.automata.registers import fresh
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Correlation
+from cerlab.predicates.condition import Correlation, On
 from cerlab.predicates.truth import compare
 
 M = TypeVar("M", Vcea, LabelledSrt)
@@ -56,14 +64,147 @@ def counted(A: M, test: CountTest) -> M:
 
     It counts up to the number from which on nothing changes.
     """
-    kind: Any = type(A)
 
     def follow(count: int, t: Any) -> Iterator[tuple[tuple[Any, ...], int]]:
         yield t[1:-1], min(count + (test.label in t.labels), test.enough)
 
-    whole: Any = remember(A, 0, follow, kind, accepts=test.passes)
-    counting: M = trim(replace(whole, R=A.R) if isinstance(A, LabelledSrt) else whole)
-    return counting
+    return _remembering(A, 0, follow, test.passes)
+
+
+class Role(NamedTuple):
+    """Some events of a label: the first, the last, or all but the last."""
+
+    function: str
+    label: str
+
+
+ROLES = {pred.Group.FIRST: "FIRST", pred.Group.LAST: "LAST"}
+
+ALL_BUT_LAST = "PREV"
+"""The events that PREV reads of a label whose own events are not in the comparison."""
+
+
+def roles_of(condition: Correlation) -> dict[pred.Leaf, Role]:
+    """Return the role of each operand that has one; {} if another operand reads several events.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> texts = "a.v > FIRST(b.v)", "PREV(a.v) > 3", "a.v > PREV(a.v)", "FIRST(a.v) > SUM(a.v)"
+    >>> conditions = [parse_cel(f"A+ AS a FILTER {text}")[0].condition for text in texts]
+    >>> [[role.function for role in roles_of(each).values()] for each in conditions]
+    [['FIRST'], ['PREV'], [], []]
+    """
+    roles: dict[pred.Leaf, Role] = {}
+    plain = {x.label for x in condition.operands if isinstance(x, pred.LabelAttribute)}
+    for x in condition.operands:
+        match x:
+            case pred.OfGroup(function, label) if function in ROLES:
+                roles[x] = Role(ROLES[function], label)
+            case pred.Previous(label) if label not in plain:
+                roles[x] = Role(ALL_BUT_LAST, label)
+            case pred.OfGroup() | pred.Previous():
+                return {}
+            case pred.LabelAttribute():
+                pass
+    return roles
+
+
+def is_of_one_event(condition: Correlation) -> bool:
+    """Return whether an automaton takes a condition: a count, or on one role of one label."""
+    if count_test(condition) is not None:
+        return True
+    roles = roles_of(condition)
+    return len({roles.get(x) for x in condition.operands}) == 1 and bool(roles)
+
+
+def is_of_two(condition: Correlation) -> bool:
+    """Return whether registers may take a condition: on two labels or roles, or on neighbours."""
+    if step_label(condition) is not None:
+        return True
+    roles = roles_of(condition)
+    is_known = condition.of_group is None or bool(roles)
+    return is_known and len({roles.get(x, x.label) for x in condition.operands}) == 2
+
+
+def in_roles(A: M, condition: Correlation, demand: Callable[[M, On | Correlation], M]) -> M:
+    """Return the runs of A that pass a condition with operands that have roles.
+
+    The events of each role get a fresh label, and `demand` puts the condition on these labels: as
+    ``X[P]`` where it is on one label. FIRST and LAST of no event are nothing, with which nothing
+    compares, unless one of the labels is unset whose events are compared one by one.
+    """
+    roles = roles_of(condition)
+    others = frozenset[str]().union(*(t.labels for t in A.Delta))
+    names = {role: fresh(f"{role.function}({role.label})", others) for role in roles.values()}
+
+    def named(x: pred.Leaf) -> pred.Leaf:
+        if isinstance(x, pred.OfGroup | pred.Previous) and x.attribute is not None:
+            return pred.LabelAttribute(names[roles[x]], x.attribute)
+        return x
+
+    on_names = condition.with_operands(named)
+    A = reduce(partial(_with_roles, names=names), dict.fromkeys(X for _, X in names), A)
+    single = {name for role, name in names.items() if role.function != ALL_BUT_LAST}
+    if single:
+        A = _set_together(A, frozenset(on_names.labels) - single, frozenset(single))
+    passing = demand(A, _on_label(on_names) if len(on_names.labels) == 1 else on_names)
+    return relabel(trim(passing), lambda L: L.difference(names.values()))
+
+
+def _on_label(condition: Correlation) -> On:
+    """Return a condition on the events of its only label as ``X[P]``."""
+    (label,) = condition.labels
+
+    def read(x: pred.Leaf) -> pred.Leaf:
+        return pred.Attribute(x.attribute) if isinstance(x, pred.LabelAttribute) else x
+
+    one = condition.with_operands(read)
+    return On(label, pred.Comparison(one.operator, one.left, one.right))
+
+
+def _with_roles(A: M, X: str, names: Mapping[Role, str]) -> M:
+    """Return the runs of A whose events have a name for each role of label X.
+
+    A state knows whether an event of X came, and whether the last one did: that one is guessed, and
+    no event of X may follow it.
+    """
+    first, last, before = (names.get(Role(f, X)) for f in (*ROLES.values(), ALL_BUT_LAST))
+    later = labels_later(A)
+    finds_last = last is not None or before is not None
+
+    def follow(came: str, t: Any) -> Iterator[tuple[tuple[Any, ...], str]]:
+        if X not in t.labels:
+            yield t[1:-1], came
+            return
+        of_first = {first} if came == "none" else set()
+        if came != "all" and (X in later[t.target] or not finds_last):
+            yield _also(t, of_first | {before}), "some"
+        if came != "all" and finds_last:
+            yield _also(t, of_first | {last}), "all"
+
+    return _remembering(A, "none", follow, lambda came: came != "some" or not finds_last)
+
+
+def _set_together(A: M, compared: frozenset[str], needed: frozenset[str]) -> M:
+    """Return the runs of A that set each needed label if they set each label that is compared."""
+
+    def follow(came: frozenset[str], t: Any) -> Iterator[tuple[tuple[Any, ...], frozenset[str]]]:
+        yield t[1:-1], came | (t.labels & (compared | needed))
+
+    return _remembering(A, NO_LABELS, follow, lambda came: needed <= came or not compared <= came)
+
+
+def _also(t: Any, names: Set[str | None]) -> tuple[Any, ...]:
+    """Return the label of a transition, whose events have some more labels."""
+    parts: tuple[Any, ...] = t._replace(labels=t.labels | (names - {None}))[1:-1]
+    return parts
+
+
+def _remembering(A: M, start: Any, follow: Any, accepts: Callable[[Any], bool]) -> M:
+    """Return the useful part of `remember`, a machine of the kind of A."""
+    kind: Any = type(A)
+    whole: Any = remember(A, start, follow, kind, accepts=accepts)
+    useful: M = trim(replace(whole, R=A.R) if isinstance(A, LabelledSrt) else whole)
+    return useful
 
 
 def step_label(condition: Correlation) -> str | None:

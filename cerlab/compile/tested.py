@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import reduce
 
 from cerlab.automata.plan import FilterPlan
+from cerlab.compile.groups import is_of_one_event, is_of_two
 from cerlab.logic.cel.syntax import Filter, Formula, Project, Select, look_backs, waits
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
 from cerlab.model.clauses import Consume, Strategy
@@ -82,11 +83,12 @@ def _conjuncts(condition: Condition) -> list[Condition]:
 
 
 def _is_on(condition: Atomic) -> bool:
+    """Return whether an automaton takes a condition."""
+    if isinstance(condition, Correlation):
+        return is_of_one_event(condition)
     return isinstance(condition, On)
 
 
 def _is_pair(condition: Atomic) -> bool:
-    """Return whether registers may take a condition: one event, or two labels compared."""
-    if isinstance(condition, Correlation):
-        return condition.of_group is None and len(condition.labels) == 2
-    return isinstance(condition, On)
+    """Return whether registers may take a condition."""
+    return _is_on(condition) or (isinstance(condition, Correlation) and is_of_two(condition))

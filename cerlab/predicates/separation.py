@@ -1,5 +1,7 @@
 """Comparisons of two labels, written so that each side reads one label.
 
+FIRST, LAST and PREV of a label count as other labels here: each reads one event.
+
 ``b.ts - a.ts <= 1 MINUTE`` computes for each pair of events, ``b.ts <= a.ts + 1 MINUTE`` for each
 event: a register keeps the result. The two agree where all values are moments, durations or
 integers, and no step of either leaves 64 bits. Doubles round, so there they may differ.
@@ -19,7 +21,9 @@ from cerlab.predicates.syntax import (
     Computed,
     Constant,
     Expression,
+    Group,
     LabelAttribute,
+    LabelLeaf,
     Negated,
     OfGroup,
     Previous,
@@ -30,6 +34,8 @@ from cerlab.predicates.truth import INT64, kind_of, kind_of_result
 
 Term: TypeAlias = tuple[bool, Expression]
 """A summand, and whether it is added (else it is subtracted)."""
+
+_OF_ONE_EVENT = (Group.FIRST, Group.LAST)
 
 
 def separated(C: Correlation) -> Correlation | None:
@@ -42,17 +48,21 @@ def separated(C: Correlation) -> Correlation | None:
     >>> phi, _ = parse_cel("A AS a ; B AS b FILTER 5 >= b.v - a.v")
     >>> predicate_text(separated(phi.condition))
     'b.v <= a.v + 5'
+    >>> predicate_text(separated(parse_cel("A+ FILTER A.v - PREV(A.v) > 1")[0].condition))
+    'A.v > PREV(A.v) + 1'
     """
-    if C.of_group is not None or len(C.labels) != 2:
+    groups = [x.function for x in C.operands if isinstance(x, OfGroup)]
+    read = {_read_by(x): None for x in C.operands}
+    if len(read) != 2 or not set(groups) <= set(_OF_ONE_EVENT):
         return None
-    if all(len(_labels(side)) < 2 for side in (C.left, C.right)):
+    if all(len(_reads(side)) < 2 for side in (C.left, C.right)):
         return None
     terms = [*_terms(C.left, True), *_terms(C.right, False)]
-    if any(len(_labels(term)) > 1 for _, term in terms):
+    if any(len(_reads(term)) > 1 for _, term in terms):
         return None
-    label = C.labels[0]
-    here = [(plus, term) for plus, term in terms if label in _labels(term)]
-    there = [(not plus, term) for plus, term in terms if label not in _labels(term)]
+    first = next(iter(read))
+    here = [(plus, term) for plus, term in terms if first in _reads(term)]
+    there = [(not plus, term) for plus, term in terms if first not in _reads(term)]
     operator = C.operator
     if not any(plus for plus, _ in here):
         here, there = ([(not plus, term) for plus, term in side] for side in (here, there))
@@ -60,8 +70,14 @@ def separated(C: Correlation) -> Correlation | None:
     return Correlation(operator, _sum(here), _sum(there))
 
 
-def _labels(expression: Expression) -> set[str]:
-    return {x.label for x in leaves_of(expression) if isinstance(x, LabelAttribute)}
+def _reads(expression: Expression) -> set[tuple[object, str]]:
+    leaves = leaves_of(expression)
+    return {_read_by(x) for x in leaves if isinstance(x, LabelAttribute | Previous | OfGroup)}
+
+
+def _read_by(x: LabelLeaf) -> tuple[object, str]:
+    """Return what an operand reads events by: a label alone, or by a function of it."""
+    return x.function if isinstance(x, OfGroup) else type(x), x.label
 
 
 def _terms(expression: Expression, plus: bool) -> Iterator[Term]:
@@ -85,7 +101,7 @@ def _terms(expression: Expression, plus: bool) -> Iterator[Term]:
 
 def _sum(terms: Iterable[Term]) -> Expression:
     """Return the sum of some terms, those that are added first: a moment has no opposite."""
-    (plus, total), *others = sorted(terms, key=lambda term: (not term[0], not _labels(term[1])))
+    (plus, total), *others = sorted(terms, key=lambda term: (not term[0], not _reads(term[1])))
     if not plus:
         total = Negated(total)
     for plus, term in others:
@@ -125,7 +141,7 @@ def _range(expression: Expression, ranges: Mapping[str, Range]) -> Range:
         case Constant(value):
             n = _integer(value)
             return _within(kind_of(value), None if n is None else (n, n))
-        case LabelAttribute(_, name):
+        case LabelAttribute(_, name) | Previous(_, name) | OfGroup(_, _, str() as name):
             return _within(*ranges.get(name, NOTHING))
         case Negated(operand):
             of = _range(operand, ranges)
@@ -136,7 +152,7 @@ def _range(expression: Expression, ranges: Mapping[str, Range]) -> Range:
             a, b = (_range(side, ranges) for side in (left, right))
             kind = kind_of_result(operator, a.kind, b.kind)
             return _within(kind, _bounds(operator, a.bounds, b.bounds))
-        case Attribute() | RegisterAttribute() | OfGroup() | Previous():
+        case Attribute() | RegisterAttribute() | OfGroup():
             raise AssertionError(f"{expression} is not of a label")
         case _:
             assert_never(expression)

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from cerlab.compile import cel_to_vcea
+from cerlab.automata.compose import relabel
+from cerlab.compile import cel_to_vcea, correlated_to_srt
 from cerlab.compile import groups as constructions
 from cerlab.engine import tested, tested_rows
 from cerlab.engine.kernels import groups as kernels
 from cerlab.model.event import value_of
 from cerlab.predicates import condition as conditions
 from cerlab.predicates import groups
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation
 from cerlab.predicates.syntax import Group, OfGroup
 from proofs_tests.differential import test_groups as random_queries
@@ -37,6 +39,8 @@ def rows_are_right(rng: Random) -> bool:
 ROWS: Judge = on_seeds(rows_are_right, 400)
 
 RANDOM: Judge = on_seeds(lambda rng: bool(random_queries.agree(rng)), 200)
+
+REGISTERS: Judge = on_seeds(lambda rng: bool(random_queries.registers_agree(rng)), 200)
 
 _value = groups.group_value
 
@@ -101,6 +105,70 @@ def one_too_few(condition: Correlation) -> Any:
     return None if test is None else test._replace(enough=max(0, test.enough - 1))
 
 
+_with_roles = constructions._with_roles
+
+
+def finds_the_other_end(A: Any, X: str, names: Any) -> Any:
+    swap = {"FIRST": "LAST", "LAST": "FIRST"}
+    other = (role._replace(function=swap.get(role.function, role.function)) for role in names)
+    return _with_roles(A, X, dict(zip(other, names.values(), strict=True)))
+
+
+def names_every_event(A: Any, X: str, names: Any) -> Any:
+    every = {name for role, name in names.items() if role.label == X}
+    return relabel(A, lambda L: L | every if X in L else L)
+
+
+def guesses_no_end(A: Any, X: str, names: Any) -> Any:
+    whole = _with_roles(A, X, names)
+    return replace(whole, F=frozenset(range(whole.states)) - whole.I) if whole.F else whole
+
+
+def never_needed(A: Any, compared: Any, needed: Any) -> Any:
+    return A
+
+
+def always_needed(A: Any, compared: Any, needed: Any) -> Any:
+    return _set_together(A, frozenset(), needed)
+
+
+_set_together = constructions._set_together
+
+
+def one_label_for_all(condition: Correlation) -> Any:
+    return {x: role._replace(function="FIRST") for x, role in _roles_of(condition).items()}
+
+
+_roles_of = constructions.roles_of
+
+
+def keeps_the_first(A: Any, condition: Any, X: str, register: str) -> Any:
+    whole = _stepped(A, condition, X, register)
+    Delta = (
+        t._replace(writes=t.writes - pred.registers_of(t.guard)) if X in t.labels else t
+        for t in whole.Delta
+    )
+    return replace(whole, Delta=tuple(Delta))
+
+
+_stepped = constructions.stepped
+
+
+def compares_the_first_with_nothing(A: Any, condition: Any, X: str, register: str) -> Any:
+    """A first event is compared with an empty register, and so fails."""
+    own = pred.RegisterComparison(
+        pred.Operator.EQ,
+        pred.RegisterAttribute(register, "v"),
+        pred.RegisterAttribute(register, "v"),
+    )
+    whole = _stepped(A, condition, X, register)
+    Delta = (
+        t._replace(guard=pred.conjunction(t.guard, own)) if X in t.labels else t
+        for t in whole.Delta
+    )
+    return replace(whole, Delta=tuple(Delta))
+
+
 def all_positions(plan: Any, V: Any, event: Any) -> Any:
     return V
 
@@ -156,6 +224,14 @@ MUTANTS: list[Mutant] = [
     mutant(DEFINED, groups, "_extreme", mixed_extremes),
     mutant(DEFINED, Correlation, "choices", compares_the_first_too),
     mutant(COMPILED, cel_to_vcea, "count_test", one_too_few),
+    mutant(COMPILED, constructions, "_with_roles", finds_the_other_end),
+    mutant(COMPILED, constructions, "_with_roles", names_every_event),
+    mutant(REGISTERS, constructions, "_with_roles", guesses_no_end),
+    mutant(COMPILED, constructions, "_set_together", never_needed),
+    mutant(COMPILED, constructions, "_set_together", always_needed),
+    mutant(COMPILED, constructions, "roles_of", one_label_for_all),
+    mutant(COMPILED, correlated_to_srt, "stepped", keeps_the_first),
+    mutant(COMPILED, correlated_to_srt, "stepped", compares_the_first_with_nothing),
     mutant(RANDOM, tested, "projected", all_positions),
     mutant(ROWS, kernels, "find_extremes", ignores_kinds),
     mutant(ROWS, kernels, "count_distinct", counts_what_is_missing),
