@@ -221,7 +221,12 @@ class TypeMismatch(CerlabError):
 
 
 class Unsupported(CerlabError):
-    """This evaluator cannot take this construct; the hint names one that can, if there is one."""
+    """This evaluator cannot take this construct; the hint names one that can, if there is one.
+
+    `by_none` says that no evaluator takes it on this stream, so that the hint is another one.
+    """
+
+    by_none: bool = False
 
 
 class Undecided(CerlabError):

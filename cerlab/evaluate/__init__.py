@@ -11,7 +11,6 @@ from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate.physical import (
     AUTO,
     EVALUATORS,
-    FEWER_EVENTS,
     EvaluatorName,
     choose,
     names_that_take,
@@ -62,7 +61,7 @@ def answers_of(
             name = by.name
         answers = by.answers(stream)
     except Unsupported as error:
-        if error.hint != FEWER_EVENTS:  # which no choice of an evaluator helps
+        if not error.by_none:
             error.hint = f"evaluators that take it: {', '.join(takers())}"
         raise
     except ResourceLimit as error:
@@ -89,8 +88,7 @@ def valuations_of(pattern: AnyPattern, stream: Stream, name: str = AUTO) -> Iter
     try:
         answers = choose(pattern, name).valuations(stream)
     except Unsupported as error:
-        helps = error.hint != FEWER_EVENTS
-        if isinstance(pattern, Pattern) and name not in givers() and helps:
+        if isinstance(pattern, Pattern) and name not in givers() and not error.by_none:
             error.hint = f"evaluators that give its labels: {', '.join(givers())}"
         raise
     except ResourceLimit as error:

@@ -214,10 +214,6 @@ def _is_in_context(pattern: AnyPattern) -> bool:
     return pattern.machine_kind is None and pattern.is_in_context
 
 
-FEWER_EVENTS = f"take up to {MAX_EVENTS} events of each key of PARTITION BY at a time"
-"""The hint for a long stream where no machine takes the pattern."""
-
-
 class OnlyReference(Reference):
     """The reference of a pattern that no machine takes; it says so where a stream is too long."""
 
@@ -238,7 +234,10 @@ class OnlyReference(Reference):
             if error.code != "CER0603":
                 raise
             message = f"{_refusal(self.pattern)}, and {error.message}"
-            raise Unsupported("CER0403", message, hint=FEWER_EVENTS) from None
+            hint = f"take up to {MAX_EVENTS} events of each key of PARTITION BY at a time"
+            refusal = Unsupported("CER0403", message, hint=hint)
+            refusal.by_none = True
+            raise refusal from None
 
 
 class _AutoOfAutomaton(_Auto):
