@@ -7,20 +7,26 @@ is read before the machine is, and every verb of the compiled engine takes the s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from cerlab.automata.context import Context
-from cerlab.automata.plan import Plan
+from cerlab.automata.plan import Plan, plan_digest
+from cerlab.automata.strategy import Rivals, name_of_idle
 from cerlab.budget import poll
+from cerlab.engine import codec
 from cerlab.engine.answers import AnswerBatch, events_of_streams
+from cerlab.engine.codec import Layout
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.kernels.contexts import states_before
 from cerlab.engine.reference.driver import Clauses
+from cerlab.engine.state import number_keys
+from cerlab.engine.state_checks import expect, is_inside, reading_state
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import GeneralEvaluation
-from cerlab.errors import BadData, Unsupported
+from cerlab.errors import BadData
 from cerlab.model.columns import Columns
 from cerlab.model.stream import Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage
@@ -57,6 +63,26 @@ class ContextColumns:
         """Return what `go_back` takes."""
         return [walk.states.copy() for walk in self._walks]
 
+    def state(self) -> tuple[dict[str, Any], Int64s]:
+        """Return the values and the array ``rivals`` of `CONTEXTS`, of substreams that began."""
+        keys = self._keys.keys() if self._keys.attributes else [()]
+        states = np.stack([walk.padded(len(keys)) for walk in self._walks])
+        initial = np.array([[walk.initial] for walk in self._walks])
+        live = np.flatnonzero((states != initial).any(axis=0))
+        names = [walk.names_of(row) for walk, row in zip(self._walks, states[:, live], strict=True)]
+        numbers = [np.unique(row, return_inverse=True)[1] for row in states[:, live]]
+        return {"keys": [keys[n] for n in live], "names": names}, np.stack(numbers)
+
+    def resume(self, values: Mapping[str, Any], rivals: Int64s) -> None:
+        """Go on from a `state`; raise `BadData` and others for other values."""
+        keys, names = values["keys"], values["names"]
+        expect(self._keys.attributes or len(keys) <= 1, "the keys of contexts")
+        number_keys(self._keys if self._keys.attributes else None, keys)
+        expect(rivals.shape == (len(self._walks), len(keys)), "the contexts")
+        for walk, row, of_walk in zip(self._walks, rivals, names, strict=True):
+            expect(is_inside(row, 0, len(of_walk)), "a context")
+            walk.states = walk.numbers_of(of_walk)[row]
+
     def go_back(self, states: Sequence[Int64s]) -> None:
         """Go back to earlier states; substreams that came later begin again."""
         for walk, of_walk in zip(self._walks, states, strict=True):
@@ -73,11 +99,31 @@ class _Walk:
         self.states = np.zeros(0, np.int64)
         """The state of each substream."""
 
+    @property
+    def initial(self) -> int:
+        """The state in which a substream begins."""
+        return self._machine.idle
+
+    def padded(self, substreams: int) -> Int64s:
+        """Return the state of each of so many substreams."""
+        new = np.full(substreams - len(self.states), self._machine.idle, np.int64)
+        return np.concatenate((self.states, new))
+
+    def names_of(self, states: Int64s) -> list[Any]:
+        """Return the names of different states, in order of their numbers."""
+        return [name_of_idle(self._machine, n) for n in np.unique(states).tolist()]
+
+    def numbers_of(self, names: Sequence[Any]) -> Int64s:
+        """Return the numbers of states; raise ValueError and others for other names."""
+        # each state was numbered when the context was made, so another name is damaged
+        known = self._machine.idle_states
+        found = [known.index(Rivals(*map(frozenset, name))) for name in names]
+        return np.array(found, np.int64)
+
     def read(self, columns: Mapping[str, Any], codes: Int64s, substreams: int) -> Int64s:
         """Return the state before each of some events, and go on to the one after them."""
         symbols = self._stage.symbols(columns, len(codes)).astype(np.int64)
-        new = np.full(substreams - len(self.states), self._machine.idle, np.int64)
-        self.states = np.concatenate((self.states, new))
+        self.states = self.padded(substreams)
         before = np.empty(len(codes), np.int64)
         i = 0
         while True:
@@ -103,6 +149,17 @@ class _Walk:
         self._after[:rows, :columns] = known
 
 
+CONTEXTS = Layout(
+    "cerlab-contexts",
+    1,
+    {"keys": tuple, "names": tuple},
+    {"run": "|u1 bytes", "rivals": "<i8 contexts partitions"},
+)
+"""The values: the keys of the substreams that are not as in the beginning; for each context the
+names of its states, which ``rivals`` numbers. The array ``run`` is a state of the general engine.
+"""
+
+
 class EvaluationInContext(GeneralEvaluation):
     """The general engine on events that get their contexts as they come."""
 
@@ -114,15 +171,25 @@ class EvaluationInContext(GeneralEvaluation):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        """Raises `Unsupported` for a `state`."""
-        if state is not None:
-            raise _no_state()
-        super().__init__(plan, machine, time)
+        """Open a run; with a `state` it goes on from there. Raises as `GeneralEvaluation`."""
         self._contexts = ContextColumns(plan, contexts)
+        self._digest = " ".join(
+            plan_digest(replace(plan, cea=context.machine.cea, strategy=context.machine.strategy))
+            for context in contexts
+        )
+        own = None
+        if state is not None:
+            values, arrays = codec.read(CONTEXTS, self._digest, state)
+            own = arrays["run"].tobytes()
+            with reading_state():
+                self._contexts.resume(values, arrays["rivals"])
+        super().__init__(plan, machine, time, state=own)
 
     def state(self) -> bytes:
-        """Raise `Unsupported`: contexts have no bytes."""
-        raise _no_state()
+        """Return all that has to be known to go on: the run of the engine, and the contexts."""
+        values, rivals = self._contexts.state()
+        arrays = {"run": np.frombuffer(super().state(), np.uint8), "rivals": rivals}
+        return codec.write(CONTEXTS, self._digest, values, arrays)
 
     def push(self, events: Stream) -> Iterator[AnswerBatch]:
         """Read the events of a stream, by columns; yield and raise as `push_columns`."""
@@ -137,14 +204,6 @@ class EvaluationInContext(GeneralEvaluation):
         except BadData:  # nothing of the batch is read: it is halved to find the event
             self._contexts.go_back(before)
             raise
-
-
-def _no_state() -> Unsupported:
-    return Unsupported(
-        "CER0403",
-        "the state of a session does not hold what a strategy inside a formula has read",
-        hint="put the strategy into SELECT, or read the events again",
-    )
 
 
 def with_contexts(stream: Stream, plan: Clauses, contexts: Sequence[Context]) -> Stream:

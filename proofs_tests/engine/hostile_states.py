@@ -26,6 +26,7 @@ import numpy as np
 import cerlab
 from cerlab import Query
 from cerlab.engine.codec import Layout
+from cerlab.engine.contexts import CONTEXTS
 from cerlab.engine.late_events import ORDER
 from cerlab.engine.registers.evaluation import REGISTERS
 from cerlab.engine.state import ENGINE
@@ -38,7 +39,7 @@ from cerlab.evaluate.tested import LISTED
 from cerlab.model.stream import Stream
 from proofs_tests.hostile.mutators import mutated_bytes
 
-STAGES = (THROTTLE, LISTED, ORDER)
+STAGES = (THROTTLE, LISTED, ORDER, CONTEXTS)
 LAYOUTS = {each.format: each for each in (ENGINE, REGISTERS, WAITS, ROWS, TOTALS, *STAGES)}
 
 TEXTS = (
@@ -227,6 +228,7 @@ SESSIONS: tuple[tuple[str, str, dict[str, Any]], ...] = (
         {},
     ),
     ("open", "SELECT * WHERE ((A LOOKBACK 2 [t]) LOOKBACK 2 [t]) WAIT 2 [t] WITHIN 9 [t]", {}),
+    ("open", "SELECT * WHERE A ; NEXT(B ; C) PARTITION BY [k] WITHIN 9 [t] LIMIT 20", {}),
     (
         "tabulating",
         "SELECT * WHERE A AS a ; B+ AS b PARTITION BY [k] WITHIN 9 [t] LIMIT 20",

@@ -87,7 +87,14 @@ def in_order(text: str = "SELECT * WHERE A ; B WITHIN 9 SECONDS", **more: Any) -
     return cerlab.parse_query(text).open(**lateness, **more)
 
 
-KINDS = [plain, compared, waiting, rows, totals, in_order]
+def inside(
+    text: str = "SELECT * WHERE A ; NEXT(B ; A) PARTITION BY [k] WITHIN 9 SECONDS", **more: Any
+) -> Any:
+    """A session of a strategy inside the formula, which has read events before the window too."""
+    return cerlab.parse_query(text).open(**more)
+
+
+KINDS = [plain, compared, waiting, rows, totals, in_order, inside]
 
 KEPT = Path(__file__).with_name("kept_states.json")
 """A state of each kind of session after half of the events: written by ``python -m`` this file."""
@@ -168,7 +175,7 @@ def filtered(text: str = TESTED, **more: Any) -> Any:
     return cerlab.parse_query(text).open(**more)
 
 
-@pytest.mark.parametrize("resume", [throttled, looking, in_order, filtered])
+@pytest.mark.parametrize("resume", [throttled, looking, in_order, filtered, inside])
 def test_a_state_of_another_shape_is_refused_or_goes_on(resume: Resume) -> None:
     session = resume(**TIME)
     session.push(EVENTS[:7])
@@ -183,15 +190,17 @@ def test_a_state_of_another_shape_is_refused_or_goes_on(resume: Resume) -> None:
             again.state()
         except cerlab.BadData:
             refusals += 1
-    # that of tests holds one number for each substream
-    assert refusals > (15 if resume is filtered else 50)
+    # that of tests holds one number for each substream, that of contexts a name of a state
+    least = {"filtered": 15, "inside": 30}
+    assert refusals > least.get(resume.__name__, 50)
 
 
-def test_a_session_of_tests_goes_on_where_it_was() -> None:
-    expected = filtered(**TIME).push(EVENTS)
-    answers, state = [], filtered(**TIME).state()
+@pytest.mark.parametrize("resume", [filtered, inside])
+def test_a_session_of_tests_or_contexts_goes_on_where_it_was(resume: Resume) -> None:
+    expected = resume(**TIME).push(EVENTS)
+    answers, state = [], resume(**TIME).state()
     for event in EVENTS:
-        session = filtered(state=state)
+        session = resume(state=state)
         answers += session.push([event])
         state = session.state()
     assert answers == expected
@@ -288,6 +297,22 @@ def test_an_event_of_a_register_that_no_session_writes_is_refused(part: int, wro
     event[part] = wrong
     with pytest.raises(cerlab.BadData, match="CER0771"):
         compared(text, state=with_digest(header, arrays))
+
+
+def test_a_context_of_another_number_or_query_is_refused() -> None:
+    session = inside(**TIME)
+    session.push(EVENTS)
+    _, header, arrays = parts_of(session.state())
+    assert header["sizes"]["contexts"] == 1
+    ((*known,),) = header["values"]["names"]
+    wrong: list[Any] = [[[]], [known, []], [[[[99], [], []]] * len(known)]]
+    for names in wrong:
+        changed = {**header, "values": {**header["values"], "names": names}}
+        with pytest.raises(cerlab.BadData, match="CER0771"):
+            inside(state=with_digest(changed, arrays))
+    other = "SELECT * WHERE A ; NEXT(B ; C) PARTITION BY [k] WITHIN 9 SECONDS"
+    with pytest.raises(cerlab.BadData, match="CER0773"):
+        inside(other, state=session.state())
 
 
 def test_an_end_that_waits_comes_after_all_that_its_body_has_read() -> None:
