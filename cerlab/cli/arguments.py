@@ -318,6 +318,12 @@ ARGUMENTS: dict[str, Argument] = {
     ),
     "parts": declared("--parts", type=int, metavar="N", help="number of parts"),
     "partition": switch("--partition", help="write the key of each answer"),
+    "ends-in": declared(
+        "--ends-in",
+        nargs=2,
+        metavar=("FROM", "TO"),
+        help="list the answers that end from FROM to before TO; read one window before FROM",
+    ),
     "master": declared("--master", metavar="URL", help="Spark master (default: local[*])"),
     "plan": switch("--explain", help="print the plan without running it"),
     "stream": switch(
@@ -528,9 +534,9 @@ COMMANDS: dict[str, Command] = {
         "spark",
         "run",
         "evaluate a query on files with Spark",
-        "query? language schema input input-format folder overwrite order-by position type time "
-        "mode parts partition columns master plan stream lateness lag checkpoint files "
-        "with-quarantine buckets follow quiet verbose debug doctor",
+        "query? language schema input input-format folder overwrite order-by position type "
+        "type-column time ends-in mode parts partition columns master plan stream lateness lag "
+        "checkpoint files with-quarantine buckets follow quiet verbose debug doctor",
         about=Values("cerlab.cli.spark", "DESCRIPTION"),
         examples=Values("cerlab.cli.spark", "EPILOG"),
     ),

@@ -10,13 +10,14 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 from warnings import warn
 
 from cerlab.cli.command import BAD, OK
 from cerlab.cli.options import OF_SELECT, columns_of, comma_separated, read_query, time_option
 from cerlab.display import terminal
 from cerlab.errors import CerlabError, CerlabWarning, UsageError
+from cerlab.model.event import TypeColumn
 from cerlab.model.stream import time_axis
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ EPILOG = """\
   cerlab spark query.ceql --input s3://lake/day --output s3://lake/found --position n
   cerlab spark query.ceql --input arriving/ --output answers --stream --time ts --position id \\
       --lateness "10 seconds" --lag "1 hour"
+  cerlab spark query.ceql --input lake --output found --order-by ts \\
+      --ends-in 2024-03-01 2024-03-02
   cerlab spark --doctor
 """
 
@@ -155,10 +158,12 @@ def _run_batch(
     from cerlab.spark.batch import explanation, warn_about_answers, write
     from cerlab.spark.first_pass import first_pass
     from cerlab.spark.footers import local_path
+    from cerlab.spark.frame import with_types
     from cerlab.spark.request import request_of
 
     column, unit = time_option(arguments)
-    frame = inputs.frame_of(spark, found, query.schema)
+    types = _types(arguments)
+    frame = with_types(inputs.frame_of(spark, found, query.schema), types["type_column"])
     if small:
         _warn_of_small(small)
     request = request_of(
@@ -167,13 +172,14 @@ def _run_batch(
         comma_separated(arguments.order_by),
         arguments.position,
         files=found.ordered_by_tasks if query.schema is None else (),
-        type=arguments.type,
         time=column,
         unit=unit,
         mode=arguments.mode,
         parts=arguments.parts,
         partition=arguments.partition,
         columns=_columns(arguments),
+        ends_in=arguments.ends_in,
+        **types,
     )
     ranges = first_pass(request)
     if arguments.explain:
@@ -195,6 +201,7 @@ def _run_batch(
 def _run_stream(
     spark: SparkSession, query: Pattern, arguments: argparse.Namespace, found: Inputs
 ) -> int:
+    from cerlab.spark.frame import with_types
     from cerlab.spark.request import parallelism
     from cerlab.spark.stream.match import read_stream, stream_answers, use_rocksdb, write_stream
     from cerlab.spark.stream.request import stream_explanation, stream_request_of
@@ -209,20 +216,21 @@ def _run_stream(
         schema=query.schema,
         files=arguments.files,
     )
+    types = _types(arguments)
     request = stream_request_of(
-        frame,
+        with_types(frame, types["type_column"]),
         query,
         position=arguments.position,
         lateness=arguments.lateness,
         time=column,
         unit=unit,
         lag=arguments.lag,
-        type=arguments.type,
         mode=arguments.mode,
         partition=arguments.partition,
         columns=_columns(arguments),
         quarantine=arguments.with_quarantine,
         buckets=arguments.buckets or BUCKETS,
+        **types,
     )
     if arguments.explain:
         print(stream_explanation(request, query.text))
@@ -244,6 +252,19 @@ def _run_stream(
     return OK
 
 
+class _Types(TypedDict):
+    type: str | None
+    type_column: str | None
+
+
+def _types(arguments: argparse.Namespace) -> _Types:
+    """Return the source of event types: one type, or the column of ``--type-column``."""
+    given: str | None = arguments.type
+    if isinstance(given, TypeColumn):
+        return {"type": None, "type_column": str(given)}
+    return {"type": given, "type_column": None}
+
+
 def _columns(arguments: argparse.Namespace) -> str | list[str] | None:
     """Return the columns of rows with names, as `cerlab.spark.match` takes them."""
     return columns_of(arguments) or (None if arguments.columns is None else OF_SELECT)
@@ -259,7 +280,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("CER0886", "--stream reads one --input", hint=hint)
     if arguments.stream:
         names = (*names, "position", "lateness")
-        _refuse(arguments, "order_by", "overwrite", why="a batch")
+        _refuse(arguments, "order_by", "overwrite", "ends_in", why="a batch")
     else:
         _refuse(arguments, *_OF_STREAMS, why="--stream")
         if arguments.with_quarantine:

@@ -71,12 +71,12 @@ keys meet in one task, in order, and one engine with PARTITION BY reads them. *O
 What is sent to tasks is the plan as JSON (`cerlab.automata.plan`); ``cerlab`` has to be
 installed where they run. Only the DataFrame API is used, so a session of Spark Connect does as well
 (it needs ``pyspark[connect]``). Reading order, for files: `plan` (modes), `request`, `footers`,
-`scans` and `ranges` (which range reads which rows), `runs` and `first_pass` (the order of rows),
-`tasks` and `packets` (what tasks read and move), `evaluation` and `task_outputs`, `files` and
-`writer`, and `batch`, which puts them together. For other inputs: `inputs`, `texts` (CSV, NDJSON
-and CORE's text); for rows that Spark reads: `frame`, `predicates` and `relevant_events`. For
-streams `stream`: `state`, `reorder`, `engine` and `step`, a bucket of keys in a micro-batch, then
-`request` and `match`.
+`scans` and `ranges` (which range reads which rows), `ends` (answers between two times), `runs` and
+`first_pass` (the order of rows), `tasks` and `packets` (what tasks read and move), `evaluation` and
+`task_outputs`, `files` and `writer`, and `batch`, which puts them together. For other inputs:
+`inputs`, `texts` (CSV, NDJSON and CORE's text); for rows that Spark reads: `frame`, `predicates`
+and `relevant_events`. For streams `stream`: `state`, `reorder`, `engine` and `step`, a bucket of
+keys in a micro-batch, then `request` and `match`.
 `launch` starts Spark, `daemon` its workers; `failures` makes errors of its exceptions.
 """
 

@@ -74,6 +74,8 @@ def match(
                      (`cerlab.spark` has the table)
     ``parts``        how many parts the stream is cut into; two for each task that runs at a time
     ``partition``    with True each answer has its key besides, as a struct ``partition``
+    ``ends_in``      times ``(from, to)``: the answers that end from the first to before the second,
+                     of a query with a window in time; see below
     ``columns``      rows with names instead of positions: ``["a.price", "first(b.price)"]``, or
                      ``"*"`` for what SELECT names; as those of ``Matches.table``
 
@@ -82,6 +84,11 @@ def match(
     the events of one window, which it keeps, or of all its events where no window bounds them. The
     call itself reads the columns that order the stream, to cut it and to check it; answers are
     evaluated when Spark needs them.
+
+    With ``ends_in=("2024-03-01", "2024-03-02")``, for a run each day, only the rows of these times
+    and of one window before them are read and checked, with the positions that they have in the
+    whole stream. Moments without a zone are UTC. Footers leave files and row groups out, filters on
+    folders do that before.
 
     Where SELECT asks for aggregates, ``SELECT COUNT(*), SUM(b.price) .. GROUP BY b.name``, these
     are the rows: those of ``Matches.aggregate``, a bigint for each count and sum of integers, a
@@ -111,6 +118,7 @@ def match(
         time_of(source, options),
         parts_of(source, options),
         names_of(pattern, source, options),
+        options.get("ends_in"),
     )
 
 
@@ -201,6 +209,8 @@ def explanation(request: Request, ranges: FirstPass, query: str) -> str:
     if isinstance(ranges, RowRanges) and ranges.some:
         count = f"some of {count} in Parquet files"
     lines.append(("stream", f"{count}, {_order(request)}"))
+    if request.ends is not None:
+        lines.append(("ends", request.ends.text()))
     lines.append(("rows", _lie(ranges)))
     if isinstance(ranges, RowRanges) and ranges.files is not None:
         lines.append(("files", f"read by tasks, and their rows moved: {why_not_files(request)}"))

@@ -25,6 +25,7 @@ from cerlab.io.answers import ROWS, arrow_schema, table_of_batches
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.model.columns import order_of
 from cerlab.model.stream import TimeAxis
+from cerlab.spark.ends import EndsIn, OwnRows
 from cerlab.spark.plan import attributes_computed, attributes_read, engine_column
 from cerlab.spark.runs import SIZE, integers, tables_of
 from cerlab.spark.task_outputs import (
@@ -53,6 +54,7 @@ class Job:
     """Whether answers carry their key, as a struct ``partition``."""
     names: RowNames | GroupRows | None = None
     """The columns of rows with names, or aggregates, where those are asked for, not positions."""
+    ends: EndsIn | None = None
 
 
 @lru_cache(maxsize=16)
@@ -77,16 +79,17 @@ def new_evaluation(job: Job) -> PlanEvaluation | GroupEvaluation:
     if not isinstance(job.names, GroupRows):
         return PlanEvaluation(job)
     plan, tables = plan_and_tables(job.plan)
-    return GroupEvaluation(job.names, plan, tables.machine, job.time, job.attributes)
+    return GroupEvaluation(job.names, plan, tables.machine, job.time, job.attributes, job.ends)
 
 
-class PlanEvaluation:
-    """One run of a plan. Answers that end before the row `own` are not given.
+class PlanEvaluation(OwnRows):
+    """One run of a plan. Answers that end before `first_own` are not given.
 
     Where rows have no column ``position`` they are consecutive, and the first has `first`.
     """
 
     def __init__(self, job: Job) -> None:
+        super().__init__(job.ends, job.attributes)
         plan, tables = plan_and_tables(job.plan)
         self._job = job
         self._plan = plan
@@ -97,16 +100,13 @@ class PlanEvaluation:
         make = GeneralEvaluation if at_once else stream_evaluation
         self._run = make(plan, tables, job.time)
         self._positions: Positions | None = None
-        self.first = 0
-        self.own: int | None = 0
-        self.read = 0
 
     def push(self, rows: Any) -> Iterator[Any]:
         """Read a table; yields answers, as record batches."""
+        begins, rows = self.read, self.take(rows)
         if "position" in rows.column_names:
             self._positions = self._positions or Positions()
             self._positions.append(integers(rows, "position"))
-        begins, self.read = self.read, self.read + rows.num_rows
         if self._buffer is not None:
             self._buffer.append(rows)
         columns = {
@@ -127,8 +127,7 @@ class PlanEvaluation:
             yield from self._own_batches(answers, None, self.read)
 
     def _own_batches(self, answers: AnswerBatch, rows: Any, begins: int) -> Iterator[Any]:
-        own = self.read if self.own is None else self.own
-        skip = int(np.searchsorted(answers.end, own))
+        skip = int(np.searchsorted(answers.end, self.first_own))
         if skip == len(answers):
             return
         if self._buffer is not None:
@@ -252,6 +251,7 @@ class GroupJob:
     names: RowNames | None
     until: Any = None
     """The time before which all events of all keys are, for a query that waits."""
+    ends: EndsIn | None = None
 
 
 def way_of(pattern: Pattern) -> Evaluator:
@@ -313,6 +313,9 @@ def _together(rows: Any, job: GroupJob) -> Iterator[Any]:
     stream = stream if job.time is None else stream.on_time(job.time)
     stream, pattern = stream.up_to(job.until), pattern_of(job.query)
     batches = batched_answers(way_of(pattern).answers(stream), ROWS)
+    if job.ends is not None:
+        early, _ = job.ends.rows(columns[job.ends.attribute])
+        batches = (batch.take(np.flatnonzero(batch.end >= early)) for batch in batches)
     if job.names is None:
         yield from table_of_batches(
             _with_positions(batch, positions) for batch in batches

@@ -9,6 +9,7 @@ from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from cerlab.spark import packets as tasks
+from cerlab.spark.ends import EndsIn
 from cerlab.spark.footers import (
     Columns,
     NoEnds,
@@ -76,7 +77,7 @@ def files_below(request: Request) -> FileRanges | UnorderedFiles:
         if not is_signed_integer(kind) and not (is_timestamp(kind) and kind.unit == "us"):
             raise NoProof("moments order the stream, which Spark counts in other units")
     if footers.overlap_much:
-        return UnorderedFiles(footers.groups, columns)
+        return UnorderedFiles(footers.groups, columns, footers.before)
     return _ranges(request, columns, footers, Mode.KEYS)
 
 
@@ -88,7 +89,7 @@ def all_groups(request: Request) -> UnorderedFiles:
     if request.from_filter is not None:
         raise NoProof("FROM leaves events out")
     columns, footers = _footers(request, bare_scan, request.attributes)
-    return UnorderedFiles(footers.groups, columns)
+    return UnorderedFiles(footers.groups, columns, footers.before)
 
 
 def check_files(request: Request) -> None:
@@ -178,7 +179,15 @@ def _footers(
         _measure(request, files, columns)
         footers = row_groups(files.paths, columns, files.keys, source.measured)
     _same_types(request, files.names, footers)
-    return columns, footers
+    return columns, footers if request.ends is None else _of_ends(footers, request.ends)
+
+
+def _of_ends(footers: RowGroups, ends: EndsIn) -> RowGroups:
+    """Return the row groups that may have an event of an answer with its end in `ends`."""
+    unit, groups = footers.unit, footers.groups
+    early = (group.rows for group in groups if ends.is_before(group.last_time, unit))
+    read = (g for g in groups if ends.holds_group(g.first_time, g.last_time, unit))
+    return replace(footers, groups=tuple(read), before=sum(early))
 
 
 def _measure(request: Request, files: ScannedFiles, columns: Columns) -> None:
@@ -208,7 +217,7 @@ def _files_of(request: Request, scan: Callable[[DataFrame], ScannedFiles]) -> Sc
     source = request.source
     if not source.files:
         return scan(source.frame)
-    names = {f"c{n}": name for n, name in enumerate(source.names)}
+    names = {f"c{n}": name for n, name in enumerate(source.names_in_files)}
     return ScannedFiles([file.place for file in source.files], names, source.keys)
 
 
@@ -314,7 +323,7 @@ def _rows(
     """
     from pyspark.sql import functions as fn
 
-    rows, columns = request.source.frame, [*keys_of(request), *events.columns]
+    rows, columns = request.rows, [*keys_of(request), *events.columns]
     if events.condition is not None:
         rows = rows.where(events.condition)
     if request.from_filter is not None and not is_numbered:

@@ -99,7 +99,7 @@ def lying_runs(request: Request) -> tuple[SortedRun, ...] | None:
     from pyspark.sql import functions as fn
 
     positions = request.position is not None
-    rows = request.source.frame.select(*_columns(request))
+    rows = request.rows.select(*_columns(request))
     # An event without a type loses its key, which ends the search; the survey then says why.
     rows = rows.withColumn("k0", fn.when(fn.col("named"), fn.col("k0"))).drop("named")
     batches = map_batches(rows, partial(runs_of, positions=positions), _schema(request))
@@ -110,7 +110,7 @@ def lying_runs(request: Request) -> tuple[SortedRun, ...] | None:
 
 def surveyed_runs(request: Request) -> tuple[SortedRun, ...]:
     """Return the runs between quantiles; raises `BadData` for rows that break the order."""
-    rows = request.source.frame.select(*_columns(request))
+    rows = request.rows.select(*_columns(request))
     send = partial(packets_of_cuts, cuts=_cuts(request), parts=request.parts)
     return _runs_of_packets(request, map_batches(rows, send, PACKETS))
 
@@ -136,7 +136,7 @@ def _cuts(request: Request) -> list[tuple[Any, ...]]:
     if runs == 1:
         return []
     names = [f"k{n}" for n in range(len(request.keys))]
-    keys = request.source.frame.select(*keys_of(request)).dropna()
+    keys = request.rows.select(*keys_of(request)).dropna()
     least = keys.select("*", fn.xxhash64(*names).alias("h")).orderBy("h").limit(SAMPLE * runs)
     return quantiles([tuple(row)[:-1] for row in least.orderBy(*names).collect()], runs)
 
@@ -211,16 +211,20 @@ def first_pass(request: Request) -> FirstPass:
     if files is not None or events.condition is not None:
         try:
             runs, lie_in_order = runs_in_files(request)
-            some = events.condition is not None
-            return RowRanges(*_spread(request, runs), events, lie_in_order, some, files)
+            some, before = events.condition is not None, 0 if files is None else files.before
+            return RowRanges(*_spread(request, runs, before), events, lie_in_order, some, files)
         except NoProof:
             pass
+    before = request.count_before()
     if (lying := lying_runs(request)) is None:
-        return RowRanges(*_spread(request, surveyed_runs(request)), events, in_order=False)
-    return RowRanges(*_spread(request, lying), events)
+        runs = surveyed_runs(request)
+        return RowRanges(*_spread(request, runs, before), events, in_order=False)
+    return RowRanges(*_spread(request, lying, before), events)
 
 
-def _spread(request: Request, runs: Sequence[SortedRun]) -> tuple[Mode, RangeAssignment]:
+def _spread(
+    request: Request, runs: Sequence[SortedRun], before: int
+) -> tuple[Mode, RangeAssignment]:
     """Assign the runs by range, or by key if asked for or if windows are wide for the stream."""
     runs = coarser(runs, sum(run.rows for run in runs) // (RUNS_OF_A_PART * request.parts))
     mode = request.choice.mode
@@ -229,11 +233,14 @@ def _spread(request: Request, runs: Sequence[SortedRun]) -> tuple[Mode, RangeAss
         and request.choice.is_default
         and why_not(request.plan, Mode.RANGES) is None
     ):
-        by_ranges = _assignment(request, runs, Mode.RANGES)
+        by_ranges = _assignment(request, runs, Mode.RANGES, before)
         if by_ranges.read_again * MUCH <= sum(by_ranges.rows):
             return Mode.RANGES, by_ranges
-    return mode, _assignment(request, runs, mode)
+    return mode, _assignment(request, runs, mode, before)
 
 
-def _assignment(request: Request, runs: Sequence[SortedRun], mode: Mode) -> RangeAssignment:
-    return assign_ranges(runs, request.plan, request.time, mode, request.parts, MICROSECOND)
+def _assignment(
+    request: Request, runs: Sequence[SortedRun], mode: Mode, before: int
+) -> RangeAssignment:
+    plan, time = request.plan, request.time
+    return assign_ranges(runs, plan, time, mode, request.parts, MICROSECOND, before)

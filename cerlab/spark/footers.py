@@ -80,6 +80,8 @@ class Layout:
     runs: tuple[SortedRun, ...]
     unit: int
     """That of `RowGroups`."""
+    before: int = 0
+    """That of `RowGroups`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class RowGroups:
     """Nanoseconds of one step of the time, where that is a moment; else 1."""
     kinds: tuple[tuple[str, Any], ...]
     """The columns that are read with their types of Arrow."""
+    before: int = 0
+    """Rows of the stream before these, in row groups that no task reads."""
 
     @property
     def overlap_much(self) -> bool:
@@ -132,7 +136,7 @@ def layout(footers: RowGroups, columns: Columns) -> Layout:
     runs = in_order(map(_run, clusters), positions=columns.has_position)
     if runs is None:
         raise NoProof("by the footers the time or the position goes back, which a row shows best")
-    return Layout(tuple(clusters), runs, footers.unit)
+    return Layout(tuple(clusters), runs, footers.unit, footers.before)
 
 
 def are_ordered(paths: Sequence[str], keys: Sequence[str], *, has_position: bool) -> bool:

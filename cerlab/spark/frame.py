@@ -59,6 +59,8 @@ class Source:
     """The Parquet files that it is, where tasks read them and not Spark."""
     measured: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict, compare=False)
     """The ends of columns in row groups whose footers lack them, as far as tasks found them."""
+    type_column: str | None = None
+    """The name of the column ``type`` in `files`, where it has another one there."""
 
     @cached_property
     def schema(self) -> StructType:
@@ -66,11 +68,17 @@ class Source:
         return self.frame.schema
 
     @property
+    def names_in_files(self) -> list[str]:
+        """The names of the columns in `files`."""
+        types = self.type_column or "type"
+        return [types if name == "type" else name for name in self.names]
+
+    @property
     def keys(self) -> list[dict[str, Any]]:
         """The keys of the folders of each file, as scalars of Arrow."""
         import pyarrow as pa
 
-        fields = zip(arrow_schema(self.schema), self.names, strict=True)
+        fields = zip(arrow_schema(self.schema), self.names_in_files, strict=True)
         schema = pa.schema([field.with_name(name) for field, name in fields])
         return [file.scalars(schema) for file in self.files]
 
@@ -109,7 +117,12 @@ class Source:
         return fn.lit(constant).cast("string")
 
 
-def source_of(frame: DataFrame, type_name: str | None, files: Sequence[EventFile] = ()) -> Source:
+def source_of(
+    frame: DataFrame,
+    type_name: str | None,
+    files: Sequence[EventFile] = (),
+    type_column: str | None = None,
+) -> Source:
     """The stream that a DataFrame holds; raises `BadData` and `UsageError` where it holds none."""
     names = tuple(frame.columns)
     refuse_same_names(names)
@@ -124,7 +137,7 @@ def source_of(frame: DataFrame, type_name: str | None, files: Sequence[EventFile
             ),
         )
     renamed_frame = frame.toDF(*(f"c{n}" for n in range(len(names))))
-    source = Source(renamed_frame, names, type_name, tuple(files))
+    source = Source(renamed_frame, names, type_name, tuple(files), type_column=type_column)
     for name in ("type", "stream"):
         if source.kind(name) not in (None, "string", "char", "varchar", "void"):
             raise BadData(

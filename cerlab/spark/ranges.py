@@ -55,9 +55,12 @@ class RangeAssignment:
 
 
 def range_assignment(
-    runs: Sequence[SortedRun], part: Sequence[int], begins: Sequence[int]
+    runs: Sequence[SortedRun], part: Sequence[int], begins: Sequence[int], before: int = 0
 ) -> RangeAssignment:
-    """The runs by `part`, where range ``p`` reads from run ``begins[p]`` on."""
+    """The runs by `part`, where range ``p`` reads from run ``begins[p]`` on.
+
+    `before` rows of the stream precede them.
+    """
     rows = tuple(run.rows for run in runs)
     firsts = (run.first_time for run in runs if run.first_time is not None)
     lasts = (run.last_time for run in reversed(runs) if run.last_time is not None)
@@ -66,7 +69,7 @@ def range_assignment(
         last=tuple(run.last for run in runs),
         rows=rows,
         rows_in_from=tuple(run.rows_in_from for run in runs),
-        before=tuple(accumulate(rows, initial=0))[:-1],
+        before=tuple(accumulate(rows, initial=before))[:-1],
         part=tuple(part),
         reader=tuple(bisect_right(begins, number) - 1 for number in range(len(runs))),
         times=next(zip(firsts, lasts, strict=False), None),
@@ -80,10 +83,11 @@ def assign_ranges(
     mode: Mode,
     parts: int,
     moment: int,
+    before: int = 0,
 ) -> RangeAssignment:
     """The runs in at most so many ranges, each with one window before it; or all in one.
 
-    Moments are integers of `moment` nanoseconds.
+    Moments are integers of `moment` nanoseconds. `before` rows of the stream precede the runs.
     """
     part = parts_of(runs, 1 if mode is Mode.ONE else parts)
     begins = starts = starts_of(part)
@@ -91,7 +95,7 @@ def assign_ranges(
         begins = begins_in_events(runs, starts, plan.window.width)
     elif mode is Mode.RANGES:
         begins = begins_in_time(runs, starts, window_width(plan, time, moment))
-    return range_assignment(runs, part, begins)
+    return range_assignment(runs, part, begins, before)
 
 
 def coarser(runs: Sequence[SortedRun], rows: int) -> list[SortedRun]:
@@ -295,6 +299,8 @@ class UnorderedFiles:
 
     groups: tuple[RowGroup, ...]
     columns: Columns
+    before: int = 0
+    """Rows of the stream before these, in row groups that no task reads."""
 
     @property
     def fields(self) -> BitFields | None:
@@ -331,5 +337,5 @@ def ranges_in_files(
     parts: int,
 ) -> FileRanges:
     """The clusters in at most so many ranges, each with one window before it; or all in one."""
-    assignment = assign_ranges(lie.runs, plan, time, mode, parts, lie.unit)
+    assignment = assign_ranges(lie.runs, plan, time, mode, parts, lie.unit, lie.before)
     return FileRanges(mode, lie.clusters, assignment, columns, labels)

@@ -193,7 +193,13 @@ def relevant_events(request: Request) -> RelevantEvents:
         why_all = "positions are counted"
     above = (column_above(P, source) for P in (*over_bits.tests, *over_bits.others))
     return RelevantEvents(
-        job=Job(plan_to_bytes(over_bits.plan), request.time, names, request.with_partition),
+        job=Job(
+            plan_to_bytes(over_bits.plan),
+            request.time,
+            names,
+            request.with_partition,
+            ends=request.ends,
+        ),
         columns=tuple(column.alias(f"a{n}") for n, column in enumerate(columns)),
         condition=None
         if why_all

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
+from cerlab.computed import cached_property
 from cerlab.engine.measures import no_sum
 from cerlab.engine.row_order import MICROSECOND, ColumnNames
 from cerlab.errors import Unsupported, UsageError, by_door
@@ -29,6 +30,7 @@ from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.event import Timestamp, Value
 from cerlab.model.stream import TimeAxis, axis_of_options
 from cerlab.spark import frame
+from cerlab.spark.ends import EndsIn, EndTimes, ends_of, refuse_unbounded, rows_of_ends
 from cerlab.spark.evaluation import GroupJob, Job, evaluate_groups, way_of
 from cerlab.spark.frame import FLOATS, WHOLE, Source, arrow_schema, source_of
 from cerlab.spark.plan import Choice, Mode, attributes_of_job, choose_mode, time_attribute, why_not
@@ -52,6 +54,7 @@ class Options(TypedDict, total=False):
     parts: int | None
     partition: bool
     columns: str | Iterable[str] | None
+    ends_in: EndTimes | None
 
 
 @dataclass(frozen=True)
@@ -78,12 +81,40 @@ class Request:
     with_partition: bool
     names: RowNames | GroupRows | None
     """The columns of rows with names, or aggregates, where those are asked for, not positions."""
+    ends: EndsIn | None
 
     @property
     def job(self) -> Job:
         """The job of the tasks; the other streams are left out before them."""
-        plan = replace(self.plan, streams=())
-        return Job(plan_to_bytes(plan), self.time, self.attributes, self.with_partition, self.names)
+        plan = plan_to_bytes(replace(self.plan, streams=()))
+        names, ends = self.names, self.ends
+        return Job(plan, self.time, self.attributes, self.with_partition, names, ends)
+
+    @cached_property
+    def _of_ends(self) -> tuple[Column, Column] | None:
+        if self.ends is None or self.clock is None:
+            return None
+        return rows_of_ends(self.ends, self.clock, whole=self.whole_times)
+
+    @property
+    def rows(self) -> DataFrame:
+        """The rows that Spark reads for the stream: those that an answer may have an event of."""
+        if self._of_ends is None:
+            return self.source.frame
+        inside, _ = self._of_ends
+        if self.position is None and self.from_filter is not None:
+            # rows of other streams have positions, and their times need not be in order
+            inside = inside | ~self.from_filter
+        return self.source.frame.where(inside)
+
+    def count_before(self) -> int:
+        """Return the number of rows that precede `rows`, for positions that are counted."""
+        if self._of_ends is None or self.position is not None:
+            return 0
+        _, before = self._of_ends
+        if self.from_filter is not None:
+            before = before & self.from_filter
+        return int(self.source.frame.where(before).count())
 
     def is_numbered(self, mode: Mode) -> bool:
         """Whether positions have to be made before rows are left out or spread by key.
@@ -107,7 +138,8 @@ def request_of(
     `files` are those that the DataFrame is, where tasks read them for it. Raises as
     `match`, by the schema of the DataFrame.
     """
-    pattern, source = as_pattern(query), source_of(df, options.get("type"), files)
+    pattern = as_pattern(query)
+    source = source_of(df, options.get("type"), files, options.get("type_column"))
     names: RowNames | GroupRows | None
     if pattern.ast.aggregates:
         others = {name: options.get(name) for name in ("columns", "partition")}
@@ -137,6 +169,7 @@ def request_of(
         keys.append(places)
     ordering = (*order_by, *(() if position is None else (position,)))
     label_of_time = None if clock is None else time_attribute(plan, time)
+    are_moments = source.kind(label_of_time or "") in frame.MOMENTS
     return Request(
         source=source,
         plan=plan,
@@ -152,6 +185,7 @@ def request_of(
         parts=parts,
         with_partition=with_partition,
         names=names,
+        ends=ends_of(options.get("ends_in"), pattern, plan, time, are_moments=are_moments),
     )
 
 
@@ -445,6 +479,7 @@ def correlated_answers(
     time: TimeAxis | None,
     parts: int,
     names: RowNames | None,
+    ends_in: EndTimes | None = None,
 ) -> DataFrame:
     """The answers of a query by key, or rows with names: of each key in the memory of one task.
 
@@ -465,11 +500,15 @@ def correlated_answers(
     assert position is not None
     way_of(pattern)
     lengths = waits(pattern.formula)
+    if ends_in is not None:
+        refuse_unbounded(pattern, plan)
     for length in (plan.window, plan.throttle, *windows(pattern.formula)):
         if isinstance(length, TimeWindow):
             time = time or frame.only_moment(source)
         if isinstance(length, AttributeWindow | TimeWindow):
             frame.time_column(source, length, time)
+    are_moments = source.kind(time_attribute(plan, time) or "") in frame.MOMENTS
+    ends = ends_of(ends_in, pattern, plan, time, are_moments=are_moments)
     clock = None if time is None else time.attribute
     attributes = attributes_of_groups(pattern, plan, clock, names)
     frame.check_values(source, attributes)
@@ -483,7 +522,10 @@ def correlated_answers(
     place = frame.position_column(source, position).alias("position")
     text = query_text(replace(pattern.ast, streams=()))
     until = _last_time(source, pattern, lengths, time, from_filter) if lengths else None
-    job = GroupJob(text, time, attributes, names, until)
+    if ends is not None and isinstance(plan.window, AttributeWindow | TimeWindow):
+        column, whole = frame.time_column(source, plan.window, time)
+        present = present & rows_of_ends(ends, column, whole=whole)[0]
+    job = GroupJob(text, time, attributes, names, until, ends)
     rows = (
         source.frame.where(present if from_filter is None else present & from_filter)
         .select(group.alias("group"), place, *columns)

@@ -20,6 +20,7 @@ from cerlab.evaluate.labelled import label_of
 from cerlab.io.named_columns import AnswerColumns, NamedColumn
 from cerlab.model.columns import decoded
 from cerlab.model.stream import Stream, TimeAxis
+from cerlab.spark.ends import EndsIn, OwnRows
 from cerlab.spark.plan import attributes_computed, attributes_labelled, engine_column
 
 if TYPE_CHECKING:
@@ -162,10 +163,10 @@ class GroupRows:
         return tuple(dict.fromkeys((*self.request.key, *names)))
 
 
-class GroupEvaluation:
-    """One run of a plan, as `cerlab.spark.evaluation.Evaluation`; its events are kept.
+class GroupEvaluation(OwnRows):
+    """One run of a plan, as `cerlab.spark.evaluation.PlanEvaluation`; its events are kept.
 
-    Answers that end before the row `own` do not count.
+    Answers that end before `first_own` do not count.
     """
 
     def __init__(
@@ -174,22 +175,20 @@ class GroupEvaluation:
         plan: Plan,
         machine: Machine,
         time: TimeAxis | None,
-        attributes: Iterable[str],
+        attributes: tuple[str, ...],
+        ends: EndsIn | None = None,
     ) -> None:
+        super().__init__(ends, attributes)
         self._rows = rows
         self._plan = plan
         self._machine = machine
         self._time = time
-        self._attributes = tuple(attributes)
+        self._attributes = attributes
         self._tables: list[Any] = []
-        self.first = 0
-        self.own: int | None = 0
-        self.read = 0
 
     def push(self, rows: Any) -> Iterator[Any]:
         """Read a table; what there is to give is not known before the last one."""
-        self._tables.append(rows)
-        self.read += rows.num_rows
+        self._tables.append(self.take(rows))
         return iter(())
 
     def finish(self) -> Iterator[Any]:
@@ -215,7 +214,7 @@ class GroupEvaluation:
             self._plan,
             self._machine,
             stream if self._time is None else stream.on_time(self._time),
-            own=self.read if self.own is None else self.own,
+            own=self.first_own,
             positions=positions,
         )
         result = totals.table() if self._rows.are_final else _parts(totals, self._rows.request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -10,11 +11,12 @@ import pyarrow as pa
 import pytest
 
 from cerlab import CerlabError
-from cerlab.spark import packets
+from cerlab.spark import ends, packets
 from cerlab.spark import ranges as bit_fields
 from cerlab.spark.plan import Mode
 from proofs_tests.mutants.driver import Judge, kills, mutant
 from proofs_tests.spark.test_any_split import check
+from proofs_tests.spark.test_ends import check_ends
 
 _PACKETS = packets._packets
 
@@ -51,7 +53,43 @@ def in_none(seed: int) -> bool:
 
 SEEDS = Judge(in_none, 300)
 
+
+def ends_too(rng: Random) -> bool:
+    """A part of a stream, in a random mode; an error of the pipeline is as wrong as an answer."""
+    try:
+        return check_ends(rng, rng.choice(list(Mode)))
+    except (CerlabError, pytest.fail.Exception) as error:
+        raise AssertionError from error
+
+
+OF_ENDS = Judge(lambda seed: ends_too(Random(seed)), 300)
+
+_LEAST = ends.least_number
+
+
+def the_greatest_not_above(bound: Fraction, *, whole: bool) -> int | float:
+    """A time between two integers is the lower one."""
+    return _LEAST(bound if bound.denominator == 1 else bound - 1, whole=whole)
+
+
+def all_rows_of_the_range(rows: ends.OwnRows) -> int:
+    """Answers that end before the first time are given."""
+    return rows.read if rows.own is None else rows.own
+
+
+def rows_after_the_last_time(self: ends.OwnRows, rows: Any) -> Any:
+    """Answers that end after the last time are given."""
+    whole, size = _TAKE(self, rows), self.read
+    self.read = size + rows.num_rows - whole.num_rows
+    return rows
+
+
+_TAKE = ends.OwnRows.take
+
 MUTANTS = [
+    mutant(OF_ENDS, ends, "least_number", the_greatest_not_above),
+    mutant(OF_ENDS, ends.OwnRows, "first_own", property(all_rows_of_the_range), id="all_rows"),
+    mutant(OF_ENDS, ends.OwnRows, "take", rows_after_the_last_time),
     mutant(SEEDS, bit_fields, "_width", full_fields_overflow),
     mutant(SEEDS, packets, "_packets", the_last_reader_is_left_out),
     mutant(SEEDS, packets, "_together", one_after_another),

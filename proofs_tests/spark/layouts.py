@@ -23,6 +23,7 @@ from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.predicates.truth import partition_key
 from cerlab.spark import packets as tasks
 from cerlab.spark import ranges as plans
+from cerlab.spark.ends import EndsIn
 from cerlab.spark.evaluation import Job
 from cerlab.spark.packets import Placing
 from cerlab.spark.plan import (
@@ -172,11 +173,11 @@ def by_part(units_of_parts: list[Any], rng: Random) -> Iterator[Iterator[Any]]:
 
 
 def assign(
-    case: SparkCase, mode: Mode, runs: tuple[SortedRun, ...], lie: Layout
+    case: SparkCase, mode: Mode, runs: tuple[SortedRun, ...], lie: Layout, before: int = 0
 ) -> RangeAssignment:
     """Who reads which run."""
     coarse_runs = plans.coarser(runs, lie.longest)
-    return plans.assign_ranges(coarse_runs, case.query.plan, TIME, mode, lie.parts, 1)
+    return plans.assign_ranges(coarse_runs, case.query.plan, TIME, mode, lie.parts, 1, before)
 
 
 def begins_of(case: SparkCase, mode: Mode, runs: list[SortedRun], starts: list[int]) -> list[int]:
@@ -201,13 +202,18 @@ def in_packets(
     names: RowNames | GroupRows | None = None,
     *,
     ordered: bool,
+    ends: EndsIn | None = None,
+    before: int = 0,
 ) -> Iterator[Any]:
-    """The record batches of the pipeline in a mode: of answers, rows with names or aggregates."""
+    """The record batches of the pipeline in a mode: of answers, rows with names or aggregates.
+
+    `before` rows of the stream precede the table.
+    """
     files = random_files(rng, case.table.num_rows, ordered=ordered)
     first, second = random_layout(rng, files), random_layout(rng, files)
     keys = keys_of(case, rng)
-    assignment = assign(case, mode, first_pass(case, keys, first, rng), first)
-    return second_pass(case, mode, keys, assignment, second, rng, names)
+    assignment = assign(case, mode, first_pass(case, keys, first, rng), first, before)
+    return second_pass(case, mode, keys, assignment, second, rng, names, ends)
 
 
 def cut_at(case: SparkCase, mode: Mode, cut: tuple[int, ...]) -> list[ComplexEvent]:
@@ -244,6 +250,7 @@ def second_pass(
     second: Layout,
     rng: Random,
     row_names: RowNames | GroupRows | None = None,
+    ends: EndsIn | None = None,
 ) -> Iterator[Any]:
     """The record batches of the second pass."""
     plan = case.query.plan
@@ -253,7 +260,7 @@ def second_pass(
     names = tuple(dict.fromkeys((bit_plan.bits, *attributes_tested(bit_plan.plan, time))))
     if row_names is not None:
         names = attributes_of_job(plan, time, row_names.attributes)
-    job = Job(plan_to_bytes(bit_plan.plan), time, names, names=row_names)
+    job = Job(plan_to_bytes(bit_plan.plan), time, names, names=row_names, ends=ends)
     has_numbers = case.positions is None and (mode is Mode.KEYS or bool(plan.streams))
     whole = bit_plan.why_all is not None or case.positions is None or not with_bits
     placing = Placing(case.positions is not None, has_numbers, whole)
