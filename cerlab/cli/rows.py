@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from contextlib import suppress
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
 from warnings import warn
@@ -16,7 +18,7 @@ from cerlab.errors import AnswerWarning, BadData
 from cerlab.io.answers import json_value
 from cerlab.io.sink import open_sink
 from cerlab.io.source import NO_TYPE
-from cerlab.model.event import Event, to_value
+from cerlab.model.event import Event, Value, to_value
 from cerlab.model.paths import with_objects
 from cerlab.rows.recognise import RowPattern, match_recognize
 from cerlab.rows.session import RowPatternSession
@@ -113,7 +115,7 @@ def _write(result: Any, arguments: argparse.Namespace) -> None:
 
 def _lines(table: Any, file: TextIO, _: bool) -> None:
     rows = map(_finite, table.to_pylist())
-    file.writelines(json.dumps(row, default=_json_text, allow_nan=False) + "\n" for row in rows)
+    file.writelines(json.dumps(row, default=_json_form, allow_nan=False) + "\n" for row in rows)
 
 
 def _finite(value: Any) -> Any:
@@ -127,8 +129,11 @@ def _finite(value: Any) -> Any:
             return json_value(value)
 
 
-def _json_text(value: Any) -> str:
-    """Moments and durations as ISO 8601; what JSON has no form for as text."""
+def _json_form(value: Any) -> Value:
+    """Return moments and durations as ISO 8601, decimals as numbers, and other values as text."""
+    if isinstance(value, Decimal):
+        with suppress(BadData):  # more digits than a double has
+            return to_value(value)
     if isinstance(value, timedelta):
         return str(to_value(value))
     return value.isoformat() if isinstance(value, date | datetime) else str(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from itertools import accumulate
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -453,6 +454,8 @@ def measure_array(values: Any, name: str, measure_type: StaticType, schema: Any)
     if measure_type.items is not None:
         return _list_array(values, name, measure_type.items, schema)
     arrow_type = _arrow_type(measure_type, schema)
+    if pa.types.is_decimal(getattr(arrow_type, "value_type", arrow_type)):
+        return _decimals(values, arrow_type)
     if isinstance(values, pa.Array) and not pa.types.is_dictionary(arrow_type):
         if measure_type.kind in _OF_TIME:  # nanoseconds
             values = values.cast(_in_nanoseconds(arrow_type))
@@ -494,13 +497,24 @@ def _list_array(lists: Any, name: str, items: StaticType, schema: Any) -> Any:
     return pa.ListArray.from_arrays(offsets, measure_array(flat, name, items, schema), mask=absent)
 
 
-def _dictionary(values: list[Value], kind: Any) -> Any:
+def _dictionary(values: Sequence[Any], kind: Any) -> Any:
     """Return values in a dictionary of any type: pyarrow's own converter lacks some."""
     import pyarrow as pa
 
     coded = pa.array(values, kind.value_type).dictionary_encode()
     codes = coded.indices.cast(kind.index_type)
     return pa.DictionaryArray.from_arrays(codes, coded.dictionary, ordered=kind.ordered)
+
+
+def _decimals(values: Any, kind: Any) -> Any:
+    """Return values of a column of decimals as such: a double prints as the decimal that it was."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.Array):
+        coded = values.dictionary_encode()
+        return _decimals(coded.dictionary.to_pylist(), kind).take(coded.indices)
+    decimals = [None if value is None else Decimal(repr(value)) for value in values]
+    return _dictionary(decimals, kind) if pa.types.is_dictionary(kind) else pa.array(decimals, kind)
 
 
 _OF_TIME = (Kind.MOMENT, Kind.DURATION)
@@ -521,7 +535,7 @@ def _arrow_type(measure_type: StaticType, schema: Any) -> Any:
 
     if measure_type.column is not None:
         own = schema.field(measure_type.column).type
-        if not types.is_decimal(own) and not types.is_string_view(getattr(own, "value_type", own)):
+        if not types.is_string_view(getattr(own, "value_type", own)):
             return own
     return {
         Kind.BOOLEAN: pa.bool_(),

@@ -33,6 +33,12 @@ FUNCTIONS = """MATCH_RECOGNIZE (PARTITION BY name, day ORDER BY t
     PATTERN (UP+ TOP) DEFINE UP AS price < NEXT(price))"""
 
 
+DECIMALS = """MATCH_RECOGNIZE (PARTITION BY cost, day ORDER BY t
+    MEASURES FIRST(A.cost) AS first, MIN(A.cost) AS least, MAX_BY(cents, t) AS cents,
+        SUM(cents) AS sum, ARRAY_AGG(A.cents) AS list, AVG(cost) AS mean, PREV(A.cents) AS before
+    PATTERN (A+) DEFINE A AS cents > 3 AND cost < 99.5)"""
+
+
 def table(rows: int = 200) -> Any:
     rng = Random(6)
     day = datetime(2024, 3, 1, tzinfo=UTC)
@@ -41,6 +47,10 @@ def table(rows: int = 200) -> Any:
             "name": rng.choices(("x", "Y", None), k=rows),
             "day": rng.choices((1, 2, None), k=rows),
             "t": rng.sample(range(1_000), rows),
+            "cost": pa.array(
+                [Decimal(rng.randrange(9)) / 8 for _ in range(rows)], pa.decimal128(20, 3)
+            ),
+            "cents": pa.array(map(Decimal, rng.choices(range(9), k=rows)), pa.decimal128(9, 0)),
             "price": [rng.choice((1.5, 2.0, 7.25, None)) for _ in range(rows)],
             "at": pa.array(
                 [day + timedelta(hours=n) for n in range(rows)], pa.timestamp("us", "UTC")
@@ -49,7 +59,7 @@ def table(rows: int = 200) -> Any:
     )
 
 
-@pytest.mark.parametrize("clause", [ONE, ALL, FUNCTIONS])
+@pytest.mark.parametrize("clause", [ONE, ALL, FUNCTIONS, DECIMALS])
 def test_partitions_are_evaluated_where_they_are(spark: Any, clause: str) -> None:
     from pyspark.sql.pandas.types import from_arrow_schema
 
