@@ -27,6 +27,7 @@ from cerlab.spark.frame import (
     refuse_same_names,
     refuse_stream,
     source_of,
+    spark_frame,
     with_order,
     with_types,
 )
@@ -402,6 +403,7 @@ def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
     from pyspark.sql import functions as fn
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+    df = spark_frame(df)
     refuse_stream(df, "match_recognize")
     refuse_same_names(df.columns)
     pattern = _row_pattern(query)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
+from warnings import catch_warnings, simplefilter
 
 from cerlab.computed import cached_property
 from cerlab.engine.row_order import MICROSECOND, ColumnNames
@@ -151,8 +152,10 @@ def source_of(
 def with_types(frame: DataFrame, type_column: str | None) -> DataFrame:
     """Return a DataFrame whose column `type_column`, if one is named, is called ``type``.
 
-    Raises `UsageError` for a column that there is not, or beside a column ``type``.
+    The frame may be one of pandas-on-Spark. Raises `UsageError` for a column that there is not, or
+    beside a column ``type``.
     """
+    frame = spark_frame(frame)
     if type_column in (None, "type"):
         return frame
     if type_column not in frame.columns:
@@ -162,6 +165,23 @@ def with_types(frame: DataFrame, type_column: str | None) -> DataFrame:
         hint = f"drop 'type', or leave type_column='{type_column}' out"
         raise BadData("CER0732", "'type' stands twice", hint=hint)
     return frame.toDF(*("type" if name == type_column else name for name in frame.columns))
+
+
+def spark_frame(frame: Any) -> DataFrame:
+    """Return a DataFrame of Spark; of a pandas-on-Spark frame with the named levels of its index.
+
+    Args:
+        frame: A DataFrame of Spark, also of Spark Connect, or of `pyspark.pandas`.
+    """
+    if not hasattr(frame, "to_spark"):
+        spark: DataFrame = frame
+        return spark
+    names = list(frame.index.names)
+    with catch_warnings():
+        simplefilter("ignore")  # that an index without a name is dropped
+        has_names = all(isinstance(name, str) and name not in frame.columns for name in names)
+        of_pandas: DataFrame = frame.to_spark(index_col=names if has_names else None)
+    return of_pandas
 
 
 OrderBy: TypeAlias = "str | Column | Sequence[str | Column]"

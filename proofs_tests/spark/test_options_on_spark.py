@@ -83,6 +83,36 @@ def test_the_types_may_be_in_a_column_of_another_name(spark: Any) -> None:
         cerlab.spark.match(spark.createDataFrame(table()), QUERY, "t", type_column="k")
 
 
+def test_rows_without_an_order_have_that_of_their_file(spark: Any, tmp_path: Path) -> None:
+    """As the manual orders them: by the file and the row, and by their content."""
+    from pyspark.sql import functions as fn
+
+    ties = table().set_column(1, "t", pa.array([n // 4 for n in range(100)]))
+    pq.write_table(ties.drop(["w"]), tmp_path / "e.parquet", row_group_size=30)
+    frame = spark.read.parquet(str(tmp_path / "e.parquet"))
+    order = ["t", "_metadata.file_path", "_metadata.row_index"]
+    expected = sorted((m.start, m.end) for m in cerlab.evaluate(QUERY, ties))
+    assert places(cerlab.spark.match(frame, QUERY, order)) == expected
+    order = ["t", fn.xxhash64(*frame.columns)]
+    assert len(places(cerlab.spark.match(frame.repartition(3), QUERY, order))) > 9
+
+
+@pytest.mark.filterwarnings("ignore")  # of pandas-on-Spark
+def test_frames_of_pandas_on_spark_are_accepted(spark: Any) -> None:
+    pytest.importorskip("pyspark.pandas")
+    rows = spark.createDataFrame(table().drop(["p", "w"]))
+    plain, indexed = rows.pandas_api(), rows.pandas_api(index_col="id")
+    for frame in (plain, indexed):
+        assert places(cerlab.spark.match(frame, QUERY, position="id")) == here()
+    assert "position" not in cerlab.spark.explain(plain, QUERY, "t", "id")
+    clause = """MATCH_RECOGNIZE (PARTITION BY k ORDER BY t MEASURES COUNT(*) AS n
+        PATTERN (A+) DEFINE A AS type = 'A')"""
+    counts = cerlab.spark.match_recognize(plain, clause).toPandas()["n"].tolist()
+    assert sorted(counts) == sorted(cerlab.match_recognize(clause, table())["n"].to_pylist())
+    with pytest.raises(cerlab.UsageError, match="CER0881"):
+        cerlab.spark.match_stream(plain, QUERY, position="id", lateness=0)
+
+
 @pytest.mark.parametrize("compared", ["", " FILTER a.w < b.w"])
 def test_rows_have_aliases_and_attributes_of_their_ends(spark: Any, compared: str) -> None:
     query = f"SELECT * WHERE (A AS a ; B+ AS b){compared} PARTITION BY [k] WITHIN 9 [t]"
