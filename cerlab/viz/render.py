@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ctypes.util import find_library
 from dataclasses import replace
+from functools import cache
 from html import escape
+from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock
 from typing import Any, Literal, TypeAlias
+from warnings import warn
 
 from cerlab.budget import poll
-from cerlab.errors import ResourceLimit, UsageError, keywords_by_name, needed
+from cerlab.errors import (
+    CerlabWarning,
+    ResourceLimit,
+    UsageError,
+    keywords_by_name,
+    needed,
+    stacklevel_of_caller,
+)
 from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import (
     DARK,
@@ -71,9 +83,11 @@ def svg(value: object, theme: Look = "auto") -> str:
 
 
 def drawing(value: object, form: Form, theme: ThemeName = "light") -> bytes:
-    """The picture of a value as the bytes of a file; raises as `svg`.
+    """Return the picture of a value as the bytes of a file.
 
-    Raises `UsageError` for other forms than `FORMS` and other themes than ``light`` and ``dark``.
+    Warns of characters that no installed font has, which a PNG or PDF shows as boxes.
+
+    Raises as `svg`, and `UsageError` for other forms than `FORMS` and for unknown themes.
     """
     if form not in FORMS:
         raise UsageError(
@@ -153,12 +167,67 @@ def _graphviz_output(graph: Graph, form: str, theme: ThemeName) -> bytes:
     with needed("pygraphviz", _MISSING, "CER0416"):
         from pygraphviz import AGraph
     size = f"-Gdpi={DPI}" if form == "png" else ""
+    text = dot_text(graph, theme)
     with _one_at_a_time, without_font_warnings():
         poll()
-        output: bytes = AGraph(string=dot_text(graph, theme)).draw(
-            prog="dot", format=form, args=size
-        )
+        output: bytes = AGraph(string=text).draw(prog="dot", format=form, args=size)
+        missing = [] if form == "svg" else [c for c in sorted({*text} - {"\n"}) if not drawn(c)]
+    if missing:  # the viewer of an SVG has fonts of its own
+        _warn_of_boxes(missing, form)
     return output
+
+
+def _warn_of_boxes(missing: list[str], form: str) -> None:
+    letters = sorted(missing, key=lambda c: not c.isalpha())
+    some = ", ".join(letters[:8]) + ", .." * (len(letters) > 8)
+    text = f"CER0925: no installed font has {some}, so the {form.upper()} shows boxes"
+    hint = "install one (Noto Sans CJK has Chinese, Japanese and Korean), or draw an SVG"
+    warn(CerlabWarning(f"{text}; {hint}"), stacklevel=stacklevel_of_caller())
+
+
+class _FontSet(ctypes.Structure):
+    """FcFontSet: the number of fonts, the capacity, and the fonts."""
+
+    _fields_ = [
+        ("count", ctypes.c_int),
+        ("capacity", ctypes.c_int),
+        ("fonts", ctypes.POINTER(ctypes.c_void_p)),
+    ]
+
+
+@cache
+def _character_sets() -> tuple[Any, list[ctypes.c_void_p]] | None:
+    """Return Fontconfig, and the set of characters of each installed font.
+
+    None where Fontconfig is not found. The file is the one that Graphviz has loaded, since fonts
+    that another one finds are not drawn.
+    """
+    import pygraphviz
+
+    home = Path(pygraphviz.__file__).parent
+    places = (home.parent / "pygraphviz.libs", home / ".dylibs")
+    found = [str(file) for place in places for file in sorted(place.glob("*fontconfig*"))]
+    try:
+        library = ctypes.CDLL(found[0] if found else find_library("fontconfig"))
+        library.FcConfigGetFonts.restype = ctypes.POINTER(_FontSet)
+    except (OSError, AttributeError, TypeError):
+        return None
+    library.FcConfigGetCurrent.restype = ctypes.c_void_p
+    fonts = library.FcConfigGetFonts(ctypes.c_void_p(library.FcConfigGetCurrent()), 0)
+    sets = [ctypes.c_void_p() for _ in range(fonts.contents.count if fonts else 0)]
+    for k, characters in enumerate(sets):
+        font = ctypes.c_void_p(fonts.contents.fonts[k])
+        library.FcPatternGetCharSet(font, b"charset", 0, ctypes.byref(characters))
+    return library, [characters for characters in sets if characters]
+
+
+@cache
+def drawn(character: str) -> bool:
+    """Return whether an installed font has a character; True where that is not known."""
+    if (known := _character_sets()) is None:
+        return True
+    library, sets = known
+    return any(library.FcCharSetHasChar(characters, ord(character)) for characters in sets)
 
 
 def _accessible(raw: str, graph: Graph, *, both: bool) -> str:
