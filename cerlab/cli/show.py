@@ -34,16 +34,16 @@ from cerlab.viz.deterministic import MintermTable, as_cea, det_text, machine_tex
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS, sremo_tree_text, tree_text
 from cerlab.viz.html import grid_text
-from cerlab.viz.machines import MintermList, machine_tikz, minterms_grid
+from cerlab.viz.machines import MintermList, minterms_grid
 from cerlab.viz.render import FORMS, drawing
 from cerlab.viz.tecs import snapshot_json, snapshot_text
+from cerlab.viz.tikz import machine_tikz
 from cerlab.viz.timeline import Timeline
 
 FORMATS = ("text", "dot", *FORMS, "tikz", "json", "mata")
 
 
-_WRITERS: dict[str, Callable[[Vcea | IntervalCea | AnchoredCea | Ucea], str]] = {
-    "tikz": machine_tikz,
+_FILES: dict[str, Callable[[Vcea | IntervalCea | AnchoredCea | Ucea], str]] = {
     "json": machine_to_json,
     "mata": machine_to_mata,
 }
@@ -57,11 +57,15 @@ def _by_exploration(write: Callable[[Any], str]) -> Callable[[Any], str]:
 _KINDS: list[tuple[tuple[type, ...], str, dict[str, Callable[[Any], str]]]] = [
     (CEL_KINDS, "a formula", {"text": tree_text}),
     (SREMO_KINDS, "a SREMO", {"text": sremo_tree_text}),
-    ((Vcea, IntervalCea), "a machine", {"text": machine_text, **_WRITERS}),
+    ((Vcea, IntervalCea), "a machine", {"text": machine_text, "tikz": machine_tikz, **_FILES}),
     (
         (DeterministicCea, StrategyCea),
         "a deterministic machine",
-        {"text": det_text, **{form: _by_exploration(write) for form, write in _WRITERS.items()}},
+        {
+            "text": det_text,
+            "tikz": machine_tikz,
+            **{form: _by_exploration(write) for form, write in _FILES.items()},
+        },
     ),
     ((Srt, EpsilonSrt), "a transducer", {"text": machine_text, "tikz": machine_tikz}),
     ((MintermTable,), "a table", {"text": lambda table: grid_text(table_grid(table))}),

@@ -114,7 +114,7 @@ def _distance(graph: Graph, theme: Theme) -> str:
     on that of the next edge where it is much wider than the state.
     """
     loops = [edge.label for edge in graph.edges if edge.source == edge.target]
-    lines = [line for label in loops for line in _label_text(label, theme).split("\n")]
+    lines = [line for label in loops for line in label_text(label, theme).split("\n")]
     beyond = 6.4 * max(map(len, lines), default=0) - 42  # pixels of a character and of a circle
     wide = graph.direction == "LR" and not _is_large(graph)
     return f"{max(0.6, beyond / 72 if wide else 0):.2f}"
@@ -134,7 +134,7 @@ def _default_shape(graph: Graph) -> tuple[str, Attributes]:
 def _node(node: Node, graph: Graph, theme: Theme | None) -> Attributes:
     if node.rows:
         return {"shape": "plain", "label": _table(node.rows, theme)}
-    looks: Attributes = {"label": _quote(_label_text(node.label, theme))}
+    looks: Attributes = {"label": _quote(label_text(node.label, theme))}
     if node.aside or node.under:
         looks["label"] = _with_small_words(node, theme)
     shape = SHAPES[node.kind]
@@ -162,11 +162,11 @@ def _node(node: Node, graph: Graph, theme: Theme | None) -> Attributes:
 def _with_small_words(node: Node, theme: Theme | None) -> str:
     """Return the label with the small texts beside it and under it."""
     colour = f' COLOR="{theme.faint}"' if theme else ""
-    label = "<BR/>".join(map(_html, _label_text(node.label, theme).split("\n")))
+    label = "<BR/>".join(map(_html, label_text(node.label, theme).split("\n")))
     if node.aside:
         label += f'<SUP><FONT POINT-SIZE="11"{colour}>{_html(node.aside)}</FONT></SUP>'
     for line in node.under.split("\n") if node.under else ():
-        for part in _label_text(line, theme).split("\n"):
+        for part in label_text(line, theme).split("\n"):
             label += f'<BR/><FONT POINT-SIZE="11"{colour}>{_html(part)}</FONT>'
     return f"<{label}>"
 
@@ -186,7 +186,7 @@ def _columns(graph: Graph, theme: Theme | None) -> Iterator[str]:
     """One rank for each layer, under its head, in the order of the layers."""
     heads = dict(graph.columns)
     for layer, words in heads.items():
-        looks = {"shape": "plaintext", "label": _quote(_label_text(words, theme))}
+        looks = {"shape": "plaintext", "label": _quote(label_text(words, theme))}
         if theme:
             looks |= {"fontcolor": theme.faint, "style": '""', "fontsize": "11"}
         yield f"  at{layer} {_attribute_list(looks)};"
@@ -231,7 +231,7 @@ def _edge_line(bundle: list[Edge], theme: Theme | None) -> str:
 
 def _words(bundle: list[Edge], theme: Theme | None) -> str:
     """A line for each edge, in its own colour where they are of several kinds."""
-    words = [_label_text(edge.label, theme) for edge in bundle]
+    words = [label_text(edge.label, theme) for edge in bundle]
     if theme is None or len({edge.kind for edge in bundle}) == 1:
         return _quote(_few_lines("\n".join(filter(None, words))))
     lines = [
@@ -261,7 +261,7 @@ def _table(rows: Iterable[tuple[Cell, ...]], theme: Theme | None) -> str:
 def _cell(cell: Cell, theme: Theme | None) -> str:
     attributes = f' PORT="{cell.port}"' if cell.port else ""
     attributes += f' ROWSPAN="{cell.height}"' if cell.height > 1 else ""
-    text = "<BR/>".join(map(_html, _label_text(cell.text, theme).split("\n"))) or " "
+    text = "<BR/>".join(map(_html, label_text(cell.text, theme).split("\n"))) or " "
     if cell.is_head:
         text = f"<B>{text}</B>"
     if theme:
@@ -269,8 +269,8 @@ def _cell(cell: Cell, theme: Theme | None) -> str:
     return f"<TD{attributes}>{text}</TD>"
 
 
-def _label_text(label: str, theme: Theme | None) -> str:
-    """The words at a node or an edge: as they are, or for a picture wrapped and cut."""
+def label_text(label: str, theme: Theme | None) -> str:
+    """Return the text of a node or an edge, for a picture (with a theme) wrapped and cut."""
     if theme is None or len(label) <= WIDEST:
         return label
     return "\n".join("\n".join(_lines(line)) for line in _short(label).split("\n"))

@@ -12,7 +12,8 @@ from cerlab.automata.unrolled import macro_states
 from cerlab.cli import main
 from cerlab.viz import dot_text
 from cerlab.viz.deterministic import machine_text
-from cerlab.viz.machines import machine_tikz, srt_graph
+from cerlab.viz.machines import srt_graph
+from cerlab.viz.tikz import machine_tikz
 from proofs_tests.sremo.tables import E1
 from proofs_tests.srt.figures import FIG_1, FIG_3, FIG_4, FIG_5A, FIG_5B, FIG_12, FIG_14
 
@@ -56,14 +57,14 @@ digraph srt {
 
 
 def test_figure_4_as_tikz() -> None:
-    assert machine_tikz(FIG_4).splitlines()[3:] == [
+    assert machine_tikz(FIG_4).splitlines()[4:] == [
         r"  \node[state, initial] (q0) {$0$};",
         r"  \node[state, right=of q0] (q1) {$1$};",
         r"  \node[state, accepting, right=of q1] (q2) {$2$};",
         r"  \path (q0) edge[loop above] node[says] {TRUE / $\circ$} (q0);",
         r"  \path (q0) edge node[says] {type = 'B' / $\bullet$ $\downarrow$ r1} (q1);",
         r"  \path (q1) edge[loop above] node[says] {TRUE / $\circ$} (q1);",
-        r"  \path (q1) edge node[says] {type = 'S' AND id = r1.id / $\bullet$} (q2);",
+        r"  \path (q1) edge node[says] {type = 'S' \\ AND id = r1.id / $\bullet$} (q2);",
         r"\end{tikzpicture}",
     ]
 

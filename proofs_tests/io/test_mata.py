@@ -1,4 +1,4 @@
-"""Machines for other programs: mata text means the same words, TikZ text is sound LaTeX."""
+"""Machines as mata text mean the same words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 from cerlab import ResourceLimit
 from cerlab.automata.automaton import (
     AnchoredCea,
-    IntervalCea,
     LabelTransition,
     Mark,
     Transition,
@@ -27,15 +26,11 @@ from cerlab.logic.ceql.parser import parse_cel
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
 from cerlab.predicates.text import predicate_text
-from cerlab.viz.machines import latex_text, layers, machine_tikz
 from proofs_tests.io.machine_cases import random_machine, rich_predicate, tower
 from proofs_tests.suite import Suite
 
 A_OR_B: pred.Predicate = pred.Or(pred.TypeIs("A"), pred.Not(pred.TypeIs("B")))
 LARGE = pred.Comparison(pred.Operator.GT, pred.Attribute("v_1"), pred.Constant(3))
-
-
-# -- mata ----------------------------------------------------------------------------------------
 
 
 def test_the_mata_text_of_a_small_vcea() -> None:
@@ -275,101 +270,5 @@ def test_mata_text_accepts_the_words_of_the_machine(suite: Suite) -> None:
 
 
 def test_deep_predicates_are_refused() -> None:
-    for write in (machine_to_mata, machine_tikz):
-        with pytest.raises(ResourceLimit, match="CER0602"):
-            write(tower(100_000))
-
-
-# -- tikz ----------------------------------------------------------------------------------------
-
-
-def test_the_picture_of_a_small_machine() -> None:
-    Delta = (
-        Transition(0, LARGE, Mark.TAKE, 1),
-        Transition(1, pred.TypeIs("50%"), Mark.SKIP, 2),
-        Transition(2, pred.EVERYTHING, Mark.SKIP, 1),
-        Transition(0, pred.EVERYTHING, Mark.TAKE, 2),
-        Transition(1, pred.EVERYTHING, Mark.SKIP, 1),
-        Transition(1, pred.TypeIs("{A}"), Mark.TAKE, 1),
-        Transition(3, pred.EVERYTHING, Mark.TAKE, 3),
-    )
-    assert machine_tikz(AnchoredCea(4, Delta, frozenset({0}), frozenset({1, 3}))) == (
-        r"""% \usetikzlibrary{automata, positioning}
-\begin{tikzpicture}[->, auto, node distance=16mm and 34mm, initial text=,
-    says/.style={align=center, font=\ttfamily\scriptsize}]
-  \node[state, initial] (q0) {$0$};
-  \node[state, accepting, below=of q0] (q3) {$3$};
-  \node[state, accepting, right=of q0] (q1) {$1$};
-  \node[state, below=of q1] (q2) {$2$};
-  \path (q0) edge node[says] {v\_1 > 3 / $\bullet$} (q1);
-  \path (q1) edge[bend left] node[says] {type = '50\%' / $\circ$} (q2);
-  \path (q2) edge[bend left] node[says] {TRUE / $\circ$} (q1);
-  \path (q0) edge node[says] {TRUE / $\bullet$} (q2);
-  \path (q1) edge[loop above] node[says] {TRUE / $\circ$ \\ type = '\{A\}' / $\bullet$} (q1);
-  \path (q3) edge[loop above] node[says] {TRUE / $\bullet$} (q3);
-\end{tikzpicture}
-"""
-    )
-
-
-def test_edges_past_other_states_are_bent() -> None:
-    Delta = tuple(Transition(p, pred.EVERYTHING, Mark.SKIP, q) for p, q in ((0, 1), (1, 2), (2, 3)))
-    back = Transition(3, pred.EVERYTHING, Mark.TAKE, 1)
-    text = machine_tikz(IntervalCea(4, (*Delta, back), frozenset({0}), frozenset()))
-    assert r"(q3) edge[bend left] node" in text
-    assert text.count("bend") == 1
-
-
-def test_labels_are_braced_sets() -> None:
-    Delta = (LabelTransition(0, pred.EVERYTHING, frozenset({"y", "x_1"}), 0),)
-    for A in (Vcea(1, Delta, frozenset(), frozenset()), Ucea(1, Delta, frozenset(), frozenset())):
-        assert r"{TRUE / \{x\_1, y\}}" in machine_tikz(A)
-
-
-def test_special_characters_are_escaped() -> None:
-    assert latex_text("\\{}$&#%_^~`") == (
-        r"\textbackslash{}\{\}\$\&\#\%\_\textasciicircum{}\textasciitilde{}\textasciigrave{}"
-    )
-    assert latex_text("a\n\0é∘•") == r"a\textbackslash{}n\textbackslash{}x00é$\circ$$\bullet$"
-
-
-@pytest.mark.parametrize("states", [0, 1, 5])
-def test_layers_hold_every_state_once(states: int) -> None:
-    for seed in range(100):
-        rng = Random(seed)
-        count = rng.randrange(6) if states else 0
-        moves = [(rng.randrange(states), rng.randrange(states)) for _ in range(count)]
-        initial = sorted(rng.sample(range(states), rng.randrange(states + 1)))
-        columns = layers(states, initial, moves)
-        assert sorted(q for column in columns for q in column) == list(range(states))
-        assert all(columns)
-        assert not initial or columns[0][: len(initial)] == initial
-
-
-def test_pictures_of_random_machines_are_sound(suite: Suite) -> None:
-    names = ("A", "a_b", "100%", "#&~^", "{", "}", "\\", "$x$", "it's", "`", "\n")
-
-    def random_type(rng: Random) -> pred.Predicate:
-        return pred.TypeIs("".join(rng.sample(names, rng.randrange(3))))
-
-    def case(rng: Random) -> bool:
-        A = random_machine(rng, random_type)
-        text = machine_tikz(A)
-        assert machine_tikz(A) == text
-        bare = re.sub(r"\\[{}$&#%_\\]", "", text.partition("\n")[2])  # without what is escaped
-        assert not set("&#%_^~`") & set(bare)
-        assert bare.count("$") % 2 == 0
-        depth = 0
-        for character in bare:
-            depth += {"{": 1, "}": -1}.get(character, 0)
-            assert depth >= 0
-        assert depth == 0
-        nodes = re.findall(r"^  \\node\[([^\]]*)\] \(q(\d+)\)", text, re.MULTILINE)
-        assert sorted(int(q) for _, q in nodes) == list(range(A.states))
-        assert {int(q) for how, q in nodes if "accepting" in how} == A.F
-        assert sorted(int(q) for how, q in nodes if "initial" in how) == sorted(A.I)
-        edges = re.findall(r"^  \\path \(q(\d+)\) .* \(q(\d+)\);$", text, re.MULTILINE)
-        assert len(edges) == len({(t.source, t.target) for t in A.Delta})
-        return bool(A.Delta)
-
-    suite.run(case, deep_count=5_000)
+    with pytest.raises(ResourceLimit, match="CER0602"):
+        machine_to_mata(tower(100_000))

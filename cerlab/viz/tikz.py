@@ -1,0 +1,341 @@
+"""Machines as TikZ: states in columns, with labels that lie on no state and no other label.
+
+Lengths are millimetres in a document of 10 points; points of the plane are complex numbers.
+"""
+
+from __future__ import annotations
+
+from cmath import rect
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from math import copysign, radians
+from typing import NamedTuple, TypeAlias
+
+from cerlab.automata.deterministic import DeterministicCea
+from cerlab.automata.encoding import Machine, check_depth
+from cerlab.automata.registers import RegisterTransition, Transducer
+from cerlab.automata.strategy import StrategyCea
+from cerlab.viz.dot import label_text
+from cerlab.viz.graph import THEMES, Graph, NodeKind, graph_of
+
+RADIUS = 4.9
+"""The radius of an accepting state; others have 4.4."""
+
+CHARACTER, LINE, PADDING = 1.4, 2.9, 0.9
+r"""Width of a character, height of a line and margin of a label in ``\ttfamily\scriptsize``.
+
+A character has 1.3; the rest is room for documents of 11 and 12 points."""
+
+BEND = 0.3915
+"""TikZ puts the control points of a curve at this part of the distance of its ends."""
+
+MOST_PLACED = 60
+"""Labels are placed once where there are more edges: each try compares all labels."""
+
+_HEAD = r"""%% \usepackage{tikz}
+%% \usetikzlibrary{automata, positioning}
+\begin{tikzpicture}[->, auto, node distance=%dmm and %dmm, initial text=,
+    says/.style={align=center, font=\ttfamily\scriptsize}]"""
+
+_UNICODE = "% compile with LuaLaTeX or XeLaTeX, and a font that has all characters\n"
+
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "#": r"\#",
+        "%": r"\%",
+        "_": r"\_",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+        "`": r"\textasciigrave{}",
+        "•": r"$\bullet$",
+        "∘": r"$\circ$",
+        "↓": r"$\downarrow$",
+        "ε": r"$\varepsilon$",
+        "…": r"\ldots{}",
+    }
+)
+
+
+class Box(NamedTuple):
+    """A rectangle."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+
+class Way(NamedTuple):
+    """A way to draw an edge: TikZ's options of the edge and of its label, its curve and box."""
+
+    edge: str
+    label: str
+    curve: tuple[complex, ...]
+    box: Box
+
+
+class Arrow(NamedTuple):
+    """The edges of a machine from one state to another, with the lines of their labels."""
+
+    source: int
+    target: int
+    lines: tuple[str, ...]
+
+
+Route: TypeAlias = tuple[str, tuple[complex, ...]]
+"""Options of an edge, and its curve."""
+
+
+def machine_tikz(A: Machine | Transducer | DeterministicCea | StrategyCea) -> str:
+    r"""Return the machine as a ``tikzpicture``; edges have the labels of other pictures.
+
+    Raises `ResourceLimit` for predicates that are too deep and machines too large to explore.
+
+    >>> from cerlab.automata.automaton import IntervalCea, Mark, Transition
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> Delta = (Transition(0, TypeIs("A_1"), Mark.TAKE, 1),)
+    >>> print(machine_tikz(IntervalCea(2, Delta, frozenset({0}), frozenset({1}))), end="")
+    % \usepackage{tikz}
+    % \usetikzlibrary{automata, positioning}
+    \begin{tikzpicture}[->, auto, node distance=16mm and 34mm, initial text=,
+        says/.style={align=center, font=\ttfamily\scriptsize}]
+      \node[state, initial] (q0) {$0$};
+      \node[state, accepting, right=of q0] (q1) {$1$};
+      \path (q0) edge node[says] {type = 'A\_1' / $\bullet$} (q1);
+    \end{tikzpicture}
+    """
+    if not isinstance(A, DeterministicCea | StrategyCea):
+        for t in A.Delta:
+            if not isinstance(t, RegisterTransition):
+                check_depth(t.predicate)
+    graph = graph_of(A)
+    arrows = _arrows(graph)
+    initial = [q for q, node in enumerate(graph.nodes) if node.is_initial]
+    final = [q for q, node in enumerate(graph.nodes) if node.kind is NodeKind.FINAL]
+    moves = [(arrow.source, arrow.target) for arrow in arrows]
+    columns = layers(len(graph.nodes), initial, moves)
+    high, wide, ways = _spread(arrows, columns, initial)
+    lines = [_HEAD % (high, wide)]
+    for c, column in enumerate(columns):
+        for r, q in enumerate(column):
+            options = ["state", *["initial"] * (q in initial), *["accepting"] * (q in final)]
+            if r:
+                options.append(f"below=of q{column[r - 1]}")
+            elif c:
+                options.append(f"right=of q{columns[c - 1][0]}")
+            lines.append(rf"  \node[{', '.join(options)}] (q{q}) {{${q}$}};")
+    for arrow, way in zip(arrows, ways, strict=True):
+        label = r" \\ ".join(map(latex_text, arrow.lines))
+        shape, says = f"[{way.edge}]" * bool(way.edge), ", ".join(filter(None, ("says", way.label)))
+        path = rf"(q{arrow.source}) edge{shape} node[{says}] {{{label}}} (q{arrow.target})"
+        lines.append(rf"  \path {path};")
+    if graph.legend:
+        legend = r" \\ ".join(map(latex_text, graph.legend))
+        place = "anchor=north west] at (current bounding box.south west)"
+        lines.append(rf"  \node[says, align=left, {place} {{{legend}}};")
+    text = "\n".join([*lines, r"\end{tikzpicture}", ""])
+    return text if max(text) < "\u0250" else _UNICODE + text
+
+
+def _arrows(graph: Graph) -> list[Arrow]:
+    """Return the edges of a machine, those between the same states together."""
+    number = {node.id: q for q, node in enumerate(graph.nodes)}
+    labels: dict[tuple[int, int], list[str]] = {}
+    for edge in graph.edges:
+        words = label_text(edge.label, THEMES["print"]).split("\n")
+        labels.setdefault((number[edge.source], number[edge.target]), []).extend(words)
+    return [Arrow(*ends, tuple(lines)) for ends, lines in labels.items()]
+
+
+def layers(states: int, initial: list[int], moves: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """Return all states by their distance from the initial ones, the unreachable ones from others.
+
+    >>> layers(4, [0], [(0, 2), (2, 0), (1, 3)])
+    [[0, 1], [2, 3]]
+    """
+    after: dict[int, list[int]] = {}
+    for source, target in moves:
+        after.setdefault(source, []).append(target)
+    columns: list[list[int]] = []
+    closed: set[int] = set()
+    for roots in (initial, *([q] for q in range(states))):
+        column = [q for q in roots if q not in closed]
+        depth = 0
+        while column:
+            if depth == len(columns):
+                columns.append([])
+            columns[depth] += column
+            closed.update(column)
+            successors = dict.fromkeys(target for q in column for target in after.get(q, ()))
+            column = [q for q in successors if q not in closed]
+            depth += 1
+    return columns
+
+
+def _spread(
+    arrows: Sequence[Arrow], columns: list[list[int]], initial: Sequence[int]
+) -> tuple[int, int, list[Way]]:
+    """Return the distances of rows and columns, and a way for each arrow.
+
+    States stand further apart until no label lies on another or on a state.
+    """
+    widest = max((len(line) for arrow in arrows for line in arrow.lines), default=0)
+    high, wide = 16, 10 + 3 * widest // 2
+    best: tuple[int, int, int, list[Way]] | None = None
+    for _ in range(8 if len(arrows) <= MOST_PLACED else 1):
+        places = {
+            q: complex(c * (wide + 2 * RADIUS), -r * (high + 2 * RADIUS))
+            for c, column in enumerate(columns)
+            for r, q in enumerate(column)
+        }
+        faults, ways = _ways(arrows, places, initial)
+        if best is None or faults < best[0]:
+            best = (faults, high, wide, ways)
+        if not faults:
+            break
+        high, wide = high + 6, wide + 4
+    assert best is not None
+    return best[1:]
+
+
+def _ways(
+    arrows: Sequence[Arrow], places: dict[int, complex], initial: Sequence[int]
+) -> tuple[int, list[Way]]:
+    """Return the number of labels that lie on something, and a way for each arrow.
+
+    Edges between states are drawn first, then loops where they cross no edge, then labels, those
+    of loops first: they have the fewest places.
+    """
+    states = [_square(at) for at in places.values()]
+    tails = [
+        Box(at.real - RADIUS - 6, at.imag - 1, at.real, at.imag + 1)
+        for at in (places[q] for q in initial)
+    ]
+    back = {(arrow.target, arrow.source) for arrow in arrows}
+    curves: dict[Arrow, tuple[complex, ...]] = {}
+    options: dict[Arrow, list[Route]] = {}
+    for arrow in sorted(arrows, key=lambda arrow: arrow.source == arrow.target):
+        p, q = places[arrow.source], places[arrow.target]
+        if arrow.source == arrow.target:
+            options[arrow] = [*map(_loop, ["above", "below", "right", "left"], [p] * 4)]
+            continue
+        routes = list(_routes(p, q, both=(arrow.source, arrow.target) in back))
+        others = [
+            box
+            for state, box in zip(places, states, strict=True)
+            if state not in (arrow.source, arrow.target)
+        ]
+        options[arrow] = [min(routes, key=lambda route: _touched(route[1], others))]
+        curves[arrow] = options[arrow][0][1]
+    boxes, chosen, faults = [*states, *tails], {}, 0
+    for arrow in sorted(arrows, key=lambda arrow: arrow.source != arrow.target):
+        found = [way for route in options[arrow] for way in _labelled(arrow, route)]
+        lines = [curve for other, curve in curves.items() if other != arrow]
+        costs = [_cost(way, boxes, lines) for way in found]
+        n = min(range(len(found)), key=costs.__getitem__)
+        faults += costs[n][0] > 0
+        chosen[arrow] = found[n]
+        curves[arrow] = found[n].curve
+        boxes.append(found[n].box)
+    return faults, [chosen[arrow] for arrow in arrows]
+
+
+def _cost(way: Way, boxes: Sequence[Box], curves: Iterable[Sequence[complex]]) -> tuple[int, int]:
+    """Return how many boxes the label lies on, and how many points of curves lie below it."""
+    crossed = sum(_touched(curve, [way.box]) for curve in curves)
+    own = (
+        [box for box in boxes if _touched(way.curve, [box])] if way.edge.startswith("loop") else []
+    )
+    return sum(_meet(way.box, box) for box in boxes) + max(len(own) - 1, 0), crossed
+
+
+def _routes(p: complex, q: complex, *, both: bool) -> Iterator[Route]:
+    """Yield curves from p to q, the plainest first; of two directions each bends to its left."""
+    if not both:
+        yield "", _curve(p, q, 0)
+    for angle, way in product((30, 45, 60), ("left", "right")):
+        if way == "left" or not both:
+            options = f"bend {way}" + f"={angle}" * (angle != 30)
+            yield options, _curve(p, q, angle if way == "left" else -angle)
+
+
+def _curve(p: complex, q: complex, angle: float) -> tuple[complex, ...]:
+    """Return points of the curve that leaves p at an angle to the line, as ``bend left``."""
+    ahead = (q - p) / abs(q - p)
+    out, into = ahead * rect(1, radians(angle)), ahead * rect(1, radians(-angle))
+    start, end = p + RADIUS * out, q - RADIUS * into
+    reach = BEND * abs(end - start)
+    return _bezier(start, start + reach * out, end - reach * into, end)
+
+
+def _loop(way: str, p: complex) -> Route:
+    """Return the curve of ``loop above`` and so on."""
+    middle = {"above": 90, "below": 270, "left": 180, "right": 0}[way]
+    out, into = (rect(1, radians(middle + turn)) for turn in (15, -15))
+    start, end = p + RADIUS * out, p + RADIUS * into
+    reach = max(5.0, 8 * BEND * abs(end - start))  # a loop has the looseness 8
+    return f"loop {way}", _bezier(start, start + reach * out, end + reach * into, end)
+
+
+def _bezier(a: complex, b: complex, c: complex, d: complex) -> tuple[complex, ...]:
+    parts = [k / 20 for k in range(21)]
+    return tuple(
+        (1 - t) ** 3 * a + 3 * (1 - t) ** 2 * t * b + 3 * (1 - t) * t**2 * c + t**3 * d
+        for t in parts
+    )
+
+
+def _labelled(arrow: Arrow, route: Route) -> Iterator[Way]:
+    """Yield the places of a label at an edge: on both sides, in its middle and near its ends."""
+    edge, curve = route
+    width = CHARACTER * max(map(len, arrow.lines), default=0) + 2 * PADDING
+    height = LINE * len(arrow.lines) + 2 * PADDING
+    outside = edge.startswith(("loop", "bend"))
+    for part, side in product((10,) if edge.startswith("loop") else (10, 7, 13, 5, 15), (1, -1)):
+        if outside and side != (-1 if "right" in edge and "bend" in edge else 1):
+            continue
+        ahead = curve[part + 1] - curve[part - 1]
+        beside = 1j * side * ahead / abs(ahead)
+        options = ["swap"] * (side < 0) + [f"pos={part / 20:g}"] * (part != 10)
+        # TikZ's `auto` puts the corner of a label at a slanting edge, and else the middle of a side
+        across = 0.0 if abs(beside.real) <= 0.05 else copysign(width / 2, beside.real)
+        up = 0.0 if abs(beside.imag) <= 0.05 else copysign(height / 2, beside.imag)
+        yield Way(edge, ", ".join(options), curve, _around(curve[part], across, up, width, height))
+
+
+def _around(at: complex, across: float, up: float, width: float, height: float) -> Box:
+    x, y = at.real + across, at.imag + up
+    return Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+
+def _square(at: complex) -> Box:
+    return _around(at, 0, 0, 2 * RADIUS, 2 * RADIUS)
+
+
+def _meet(one: Box, other: Box) -> bool:
+    across = min(one.right, other.right) > max(one.left, other.left)
+    return across and min(one.top, other.top) > max(one.bottom, other.bottom)
+
+
+def _touched(curve: Iterable[complex], boxes: Sequence[Box]) -> int:
+    """Return how many points of a curve are inside one of the boxes."""
+    points = list(curve)
+    return sum(
+        box.left < at.real < box.right and box.bottom < at.imag < box.top
+        for at, box in product(points, boxes)
+    )
+
+
+def latex_text(text: str) -> str:
+    r"""Return the text for LaTeX: special characters escaped, unprintable ones as in Python.
+
+    >>> print(latex_text("50%_{a}\n"))
+    50\%\_\{a\}\textbackslash{}n
+    """
+    printable = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return printable.translate(_LATEX)
