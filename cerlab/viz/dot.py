@@ -90,14 +90,19 @@ def _head(graph: Graph, theme: Theme | None) -> Iterator[str]:
     edge = {"fontname": FONT}
     if theme:
         graph_looks = {"bgcolor": "transparent", "fontname": FONT, "fontcolor": theme.faint}
-        graph_looks |= {"fontsize": "11", "pad": "0.15", "nodesep": "0.35"}
-        graph_looks["ranksep"] = "0.35" if graph.columns else _distance(graph, theme)
+        graph_looks |= {"fontsize": "11", "pad": "0.15"}
+        graph_looks["nodesep"] = "0.2" if graph.columns else "0.35"
+        graph_looks["ranksep"] = "0.3" if graph.columns else _distance(graph, theme)
         if _is_large(graph):
             graph_looks |= {"splines": "line", "nslimit": "0.2", "mclimit": "0.2"}
         yield f"  graph {_attribute_list(graph_looks)};"
         style_word = ", ".join([*style.values(), "filled"])
         node |= {"style": style_word, "fillcolor": theme.surface, "color": theme.ink}
-        node |= {"fontcolor": theme.ink, "fontsize": "13", "margin": "0.09,0.05"}
+        node |= {
+            "fontcolor": theme.ink,
+            "fontsize": "13",
+            "margin": "0.06,0.02" if graph.columns else "0.09,0.05",
+        }
         edge |= {"fontsize": "11", "arrowsize": "0.7"}
     yield f"  node {_attribute_list(node)};"
     yield f"  edge {_attribute_list(edge)};"
@@ -162,13 +167,24 @@ def _node(node: Node, graph: Graph, theme: Theme | None) -> Attributes:
 def _with_small_words(node: Node, theme: Theme | None) -> str:
     """Return the label with the small texts beside it and under it."""
     colour = f' COLOR="{theme.faint}"' if theme else ""
-    label = "<BR/>".join(map(_html, label_text(node.label, theme).split("\n")))
+    lines = [*map(_html, label_text(node.label, theme).split("\n"))]
     if node.aside:
-        label += f'<SUP><FONT POINT-SIZE="11"{colour}>{_html(node.aside)}</FONT></SUP>'
+        lines[-1] += f'<SUP><FONT POINT-SIZE="11"{colour}>{_html(node.aside)}</FONT></SUP>'
     for line in node.under.split("\n") if node.under else ():
         for part in label_text(line, theme).split("\n"):
-            label += f'<BR/><FONT POINT-SIZE="11"{colour}>{_html(part)}</FONT>'
-    return f"<{label}>"
+            lines.append(f'<FONT POINT-SIZE="11"{colour}>{_html(part)}</FONT>')
+    return f"<{_html_lines(lines, theme)}>"
+
+
+def _html_lines(lines: list[str], theme: Theme | None) -> str:
+    """Return lines for an HTML-like label, in a picture with room between them.
+
+    Graphviz puts lines of such a label as far apart as the font is high, so letters touch.
+    """
+    if theme is None or len(lines) == 1:
+        return "<BR/>".join(lines)
+    rows = "".join(f"<TR><TD>{line}</TD></TR>" for line in lines)
+    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">{rows}</TABLE>'
 
 
 def _start(node: Node, theme: Theme | None) -> Iterator[str]:
@@ -239,7 +255,7 @@ def _words(bundle: list[Edge], theme: Theme | None) -> str:
         for edge, text in zip(bundle, words, strict=True)
         for line in text.split("\n")
     ]
-    return f"<{'<BR/>'.join(lines[:MOST_LINES])}{'<BR/>…' * (len(lines) > MOST_LINES)}>"
+    return f"<{_html_lines(lines[:MOST_LINES] + ['…'] * (len(lines) > MOST_LINES), theme)}>"
 
 
 def _few_lines(text: str) -> str:
@@ -261,11 +277,13 @@ def _table(rows: Iterable[tuple[Cell, ...]], theme: Theme | None) -> str:
 def _cell(cell: Cell, theme: Theme | None) -> str:
     attributes = f' PORT="{cell.port}"' if cell.port else ""
     attributes += f' ROWSPAN="{cell.height}"' if cell.height > 1 else ""
-    text = "<BR/>".join(map(_html, label_text(cell.text, theme).split("\n"))) or " "
+    lines = [_html(line) for line in label_text(cell.text, theme).split("\n")]
     if cell.is_head:
-        text = f"<B>{text}</B>"
-    if theme:
-        text = f'<FONT COLOR="{theme.ink}" POINT-SIZE="11">{text}</FONT>'
+        lines = [f"<B>{line}</B>" for line in lines]
+    if theme and cell.text:
+        ink = f'<FONT COLOR="{theme.ink}" POINT-SIZE="11">'
+        lines = [f"{ink}{line}</FONT>" for line in lines]
+    text = _html_lines(lines, theme) or " "
     return f"<TD{attributes}>{text}</TD>"
 
 

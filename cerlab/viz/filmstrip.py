@@ -144,8 +144,8 @@ LEAST = 0.65
 WIDEST = 2_000
 """The widest machine, in pixels, that is drawn; others are left to the words."""
 
-TOGETHER = 24
-"""Steps that share a layout."""
+TOGETHER = MOST_FRAMES
+"""Steps that share a layout: all that a display shows."""
 
 NEIGHBOURS = 9
 """Events that are shown before and after the current one."""

@@ -238,6 +238,7 @@ class Replay:
 
     def __init__(self, snapshots: Sequence[TecsSnapshot], theme: ThemeName) -> None:
         self._colours = THEMES[theme]
+        self._first = _first(snapshots)
         # One layout for all, so that a node stays where it is from frame to frame.
         graph = _together(snapshots)
         picture = svg(graph, theme) if graph.nodes else ""
@@ -267,7 +268,7 @@ class Replay:
     def _dag(self, snapshot: TecsSnapshot) -> Iterator[str]:
         now = {f"t{node.number}": node for node in snapshot.nodes}
         links = {f"t{n.number}->t{m}" for n in snapshot.nodes for m in (n.next, n.left, n.right)}
-        heads = {f"at{position}" for position, _ in snapshot.events}
+        heads = {f"at{position}" for position, _ in snapshot.events} | {f"at{self._first - 1}"}
         yield f'<g transform="translate({self._shift[0]} {self._shift[1]})">'
         for kind, title, part in self._parts:
             if kind == "edge":
@@ -330,24 +331,42 @@ class Replay:
 
 
 def _together(snapshots: Sequence[TecsSnapshot]) -> Graph:
-    """The nodes of all snapshots as they first were, under the heads of all columns."""
+    """Return the nodes of all snapshots as they first were, under the heads of all columns.
+
+    Nodes of events before `_first` stand in one column without their edges, if a node or an entry
+    links to them: otherwise a frame would grow with the stream. Dashes tell left edges from right
+    ones; letters would take as much room as the nodes.
+    """
+    first = _first(snapshots)
     nodes: dict[str, Node] = {}
     edges: dict[tuple[str, str, EdgeKind], Edge] = {}
     columns: dict[int, str] = {}
+    linked: set[str] = set()
     for snapshot in snapshots:
         graph = tecs_graph(snapshot)
-        own = {node.id: node for node in graph.nodes if not node.rows}
-        nodes |= {name: node for name, node in own.items() if name not in nodes}
-        edges |= {(e.source, e.target, e.kind): e for e in graph.edges if not e.port}
-        columns |= dict(graph.columns)
-    plain = (_plain(node) for node in nodes.values())
+        nodes |= {n.id: _plain(n, first) for n in graph.nodes if not n.rows and n.id not in nodes}
+        for e in graph.edges:
+            if e.port or nodes[e.source].layer != first - 1:
+                linked.add(e.target)
+            if not e.port and nodes[e.source].layer != first - 1:
+                edges[e.source, e.target, e.kind] = replace(e, label="")
+        columns |= {p: head for p, head in graph.columns if p >= first}
+    shown = [n for n in nodes.values() if n.layer != first - 1 or n.id in linked]
+    if any(n.layer == first - 1 for n in shown):
+        columns = {first - 1: "earlier", **columns}
     return Graph(
-        "tecs", "tECS", tuple(plain), tuple(edges.values()), "RL", columns=tuple(columns.items())
+        "tecs", "tECS", tuple(shown), tuple(edges.values()), "RL", columns=tuple(columns.items())
     )
 
 
-def _plain(node: Node) -> Node:
-    return replace(node, is_new=False, is_faded=False)
+def _first(snapshots: Sequence[TecsSnapshot]) -> int:
+    """Return the first event whose nodes have a column of their own."""
+    return max(0, snapshots[0].position - 1)
+
+
+def _plain(node: Node, first: int) -> Node:
+    layer = max(node.layer, first - 1) if node.layer is not None else None
+    return replace(node, is_new=False, is_faded=False, layer=layer)
 
 
 def _states(snapshots: Sequence[TecsSnapshot]) -> dict[int, ActiveState]:

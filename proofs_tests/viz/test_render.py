@@ -6,6 +6,7 @@ import builtins
 import re
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from random import Random
 from typing import Any
 from xml.etree import ElementTree
@@ -83,6 +84,25 @@ def test_words_of_several_sizes_stand_in_the_middle_whatever_the_font() -> None:
         "middle"
     }
     assert cells["state"][1] == cells["1 {1}"][1] != cells["10"][1]
+
+
+@pytest.mark.parametrize("of", ["why", "machine"])
+def test_lines_of_a_label_are_further_apart_than_their_letters_are_high(of: str) -> None:
+    query = cerlab.parse_query(
+        "SELECT * WHERE (A OR B)+ AS high FILTER high[g > 1] AND high[p > 1]"
+    )
+    answer = query.run([{"type": "A", "g": 2, "p": 2}, {"type": "B", "g": 2, "p": 2}]).why(1)
+    root = ElementTree.fromstring(svg({"why": answer.derivation, "machine": query.det}[of]))
+    count = 0
+    for group in root.iter(f"{_SVG}g"):
+        if group.get("class") not in ("node", "edge"):
+            continue
+        lines = [(float(t.get("y", "")), t) for t in group.findall(f"{_SVG}text")]
+        for (one, _), (other, text) in pairwise(lines):
+            if other > one:
+                assert other - one >= 1.15 * float(text.get("font-size", "")) - 0.01
+                count += 1
+    assert count > 2
 
 
 def test_a_small_word_beside_a_label_stays_beside_it() -> None:

@@ -126,6 +126,28 @@ def test_frames_have_one_size_and_nodes_keep_their_place(suite: Suite) -> None:
     suite.run(case, deep_count=200)
 
 
+def test_frames_do_not_grow_with_the_stream() -> None:
+    """Nodes of earlier events that are still linked to stand in one column, without their links."""
+    steps = step("A ; B+ ; C", [{"type": "ABABCABBCABC"[n % 12]} for n in range(48)])
+    frames = [ElementTree.fromstring(frame) for frame in Frames(steps, "light").all()]
+    sizes = [(float(root.get("width", "")), float(root.get("height", ""))) for root in frames]
+    assert sizes == [size for size in sizes[::TOGETHER] for _ in range(TOGETHER)]
+    assert max(width for width, _ in sizes) < 1.25 * sizes[0][0] < 1300
+    assert max(height for _, height in sizes) < 1.35 * sizes[0][1] < 1200
+    for one, root in zip(steps, frames, strict=True):
+        first = max(0, one.position // TOGETHER * TOGETHER - 1)
+        nodes, shown = {f"t{n.number}": n for n in one.snapshot.nodes}, set(_nodes(root))
+        recent = {name for name, n in nodes.items() if n.position >= first}
+        assert recent <= shown <= nodes.keys()
+        linked = {f"t{m}" for name in recent for m in _below(nodes[name])}
+        linked |= {f"t{m}" for active in one.snapshot.active for m in active.union_list}
+        assert linked <= shown
+        links = {f"t{n.number}->t{m}" for n in one.snapshot.nodes for m in _below(n)}
+        titles = {title.text for title in root.iter(f"{SVG}title")}
+        assert {each for each in links if each.split("-")[0] in recent} <= titles
+        assert ("earlier" in "".join(root.itertext())) is (first > 0)
+
+
 def _below(node: TecsNode) -> list[int]:
     return [child for child in (node.next, node.left, node.right) if child is not None]
 
