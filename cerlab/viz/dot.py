@@ -116,13 +116,24 @@ def _distance(graph: Graph, theme: Theme) -> str:
     """Return the inches between ranks, with room for the labels of loops.
 
     Graphviz keeps no place beside a state for the label of its loop, which from left to right lies
-    on that of the next edge where it is much wider than the state.
+    on that of the next edge where it is much wider than the state. A label of one line on a level
+    edge is below it.
     """
-    loops = [edge.label for edge in graph.edges if edge.source == edge.target]
-    lines = [line for label in loops for line in label_text(label, theme).split("\n")]
+    loops = [e for e in graph.edges if e.source == e.target and not _is_passed_below(e, graph)]
+    lines = [line for e in loops for line in label_text(e.label, theme).split("\n")]
     beyond = 6.4 * max(map(len, lines), default=0) - 42  # pixels of a character and of a circle
     wide = graph.direction == "LR" and not _is_large(graph)
     return f"{max(0.6, beyond / 72 if wide else 0):.2f}"
+
+
+def _is_passed_below(loop: Edge, graph: Graph) -> bool:
+    """Return whether one edge at most comes from the left and one goes on, with short labels."""
+    here = loop.source
+    into = [e for e in graph.edges if e.target == here != e.source]
+    out = [e for e in graph.edges if e.source == here != e.target]
+    ends = {e.source for e in into} | {e.target for e in out}
+    is_level = len(into) <= 1 and len(out) <= 1 and len(ends) == len(into) + len(out)
+    return is_level and all(len(e.label) <= WIDEST for e in (*into, *out))
 
 
 def _is_large(graph: Graph) -> bool:

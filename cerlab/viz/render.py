@@ -38,7 +38,7 @@ from cerlab.viz.graph import (
     alt_text,
     graph_of,
 )
-from cerlab.viz.html import shaded
+from cerlab.viz.html import block, note, shaded
 
 Look: TypeAlias = Literal["auto", "light", "dark", "print"]
 
@@ -57,6 +57,9 @@ LEAST = 0.7
 """Least scale of a picture in a narrow page; beyond that the page scrolls.
 
 The smallest words are then 10 pixels high."""
+
+COLUMN = 552
+"""Points of a column of text, 736 pixels: a wider picture scrolls."""
 
 _FIT = (
     f"<style>{shaded('.cerlab-picture')}"
@@ -266,11 +269,18 @@ def colour_rules(body: str, old: Any, new: Any, inside: str = "") -> str:
 
 
 def html(value: object) -> str:
-    """The picture for a notebook: the SVG, in the theme of the page, as wide as can be read."""
-    inside = svg(value)
-    least = f"--least:{LEAST * _width(inside):.0f}pt"
-    opening = f'<div class="cerlab-picture" style="{least}">'
-    return f"{opening}{_FIT}{page_colours(inside)}{inside}</div>"
+    """Return the picture for a notebook: an SVG with the page's theme, as wide as can be read.
+
+    A line below a machine that is wider than a page gives the call that draws it narrower.
+    """
+    graph = graph_of(value)
+    inside = svg(graph)
+    width = _width(inside)
+    opening = f'<div class="cerlab-picture" style="--least:{LEAST * width:.0f}pt">'
+    picture = f"{opening}{_FIT}{page_colours(inside)}{inside}</div>"
+    if graph.direction != "LR" or LEAST * width <= COLUMN:
+        return picture
+    return block(picture, note('Narrower, from top to bottom: .to_graphviz(rankdir="TB")'))
 
 
 def _width(picture: str) -> float:

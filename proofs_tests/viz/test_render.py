@@ -15,8 +15,17 @@ import pytest
 
 import cerlab
 from cerlab import ResourceLimit, Stream, Unsupported, UsageError
-from cerlab.automata.automaton import IntervalCea, Mark, Transition
-from cerlab.predicates.syntax import EVERYTHING, TypeIs
+from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark, Transition
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    And,
+    Attribute,
+    Comparison,
+    Constant,
+    Operator,
+    Predicate,
+    TypeIs,
+)
 from cerlab.viz import NodeKind, alt_text, dot_text, drawing, graph_of, svg, to_graphviz
 from cerlab.viz.graph import DARK, LIGHT
 from cerlab.viz.render import LEAST, MAX_NODES, html
@@ -117,6 +126,30 @@ def test_words_of_edges_are_off_their_lines() -> None:
     for group in root.iter(f"{_SVG}g"):
         shifts = [text.get("dy") for text in group.findall(f"{_SVG}text")]
         assert set(shifts) <= ({"-2"} if group.get("class") == "edge" else {None})
+
+
+def test_a_wide_machine_has_a_line_that_narrows_it() -> None:
+    hint = ".to_graphviz(rankdir=&quot;TB&quot;)"
+    assert hint in html(ladder(10))
+    assert hint not in html(A_THEN_B.det)
+    assert hint not in html(A_THEN_B.table)
+
+
+def test_labels_of_loops_that_nothing_meets_make_no_machine_wide() -> None:
+    """The loop of 1 is wider than its state, and the level edges beside it lie below its label."""
+    hot: Predicate = And(
+        TypeIs("T"), Comparison(Operator.GT, Attribute("temperature"), Constant(40))
+    )
+    first, last = (Transition(q, TypeIs("H"), Mark.TAKE, q + 1) for q in (0, 1))
+    level = (first, Transition(1, hot, Mark.TAKE, 1), last)
+    for Delta, wide in (
+        (level, False),
+        ((*level, Transition(1, TypeIs("H"), Mark.TAKE, 0)), True),
+        ((*level, Transition(1, TypeIs("H"), Mark.TAKE, 3)), True),
+        ((*level[:2], Transition(1, hot, Mark.TAKE, 2)), True),
+    ):
+        text = dot_text(AnchoredCea(4, Delta, frozenset({0}), frozenset({2})), "light")
+        assert ("ranksep=0.60" not in text) is wide
 
 
 def test_a_wide_picture_is_shown_no_smaller_than_can_be_read() -> None:
@@ -235,7 +268,7 @@ def test_what_is_too_large_is_refused_and_its_display_is_cut() -> None:
     huge = ladder(MAX_NODES + 1)
     with pytest.raises(ResourceLimit, match="CER0690"):
         svg(huge)
-    root = ElementTree.fromstring(html(graph_of(huge, limit=50)))
+    root = ElementTree.fromstring(svg(graph_of(huge, limit=50)))
     assert sum(name.startswith("q") for name in nodes_of(root)) == 50
     assert "showing 50 of 1,001 nodes" in ElementTree.tostring(root, "unicode")
 
