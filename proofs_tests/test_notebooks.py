@@ -105,6 +105,13 @@ def test_a_notebook_imports_public_names_alone(path: Path) -> None:
     assert not [name for cell in cells if cell.cell_type == "code" for name in inside(cell.source)]
 
 
+@pytest.mark.parametrize("path", PARAMETERS)
+def test_a_notebook_runs_outside_the_repository_and_hides_no_warning(path: Path) -> None:
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    pattern = r"\.\./|proofs_tests|examples/|filterwarnings|simplefilter\(.ignore"
+    assert not [cell.id for cell in cells if re.search(pattern, cell.source)]
+
+
 def test_an_import_from_inside_is_found() -> None:
     assert inside("if True:\n    from cerlab.viz.tecs import snapshot") == ["cerlab.viz.tecs"]
     assert inside("import cerlab.spark, cerlab\nfrom cerlab import cel") == []
