@@ -43,6 +43,11 @@ TEXTS = {
     "The first event of each key": (
         "SELECT DISTINCT * WHERE A ; B",
         "SELECT DISTINCT a.user WHERE A AS a",
+        "SELECT * WHERE FIRST(LOGIN) PARTITION BY [user]",
+    ),
+    "One alarm for a burst": (
+        "SELECT * WHERE A LIMIT 1 PER HOUR",
+        "SELECT * WHERE A THROTTLE 1 PER HOUR",
     ),
     "Two of three kinds": ("SELECT * WHERE 2 OF (A, B, C)", "2 of (A, B, C)"),
     "A rising sequence": (
@@ -65,6 +70,7 @@ TEXTS = {
     "Failed logins of different users": (
         "SELECT * WHERE A+ HAVING COUNT(*) > 3",
         "SELECT * WHERE A+ AS a PARTITION BY [u] HAVING COUNT(a) > 3",
+        "SELECT host FROM s GROUP BY host HAVING COUNT(DISTINCT user) >= 3",
         "SELECT COUNT(DISTINCT u) WHERE A",
         "SELECT COUNT(DISTINCT a.u) WHERE A AS a",
     ),

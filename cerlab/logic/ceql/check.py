@@ -11,7 +11,7 @@ from typing import assert_never
 
 from cerlab.errors import SourcePlace, TypeMismatch, nearest
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.text import label_text, window_text
+from cerlab.logic.cel.text import formula_text, label_text, window_text
 from cerlab.logic.ceql.inner_window import compared_inside
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes, query_text
@@ -267,11 +267,15 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
                     source.place(psi),
                 )
             case cel.Unless(body, other) if _are_apart(body, other):
-                left, right = (_only_event(side) for side in (body, other))
+                after, before = (
+                    f"({formula_text(of(body, _SOME_TIME))}) UNLESS {_grouped(other)}"
+                    for of in (cel.Wait, cel.Lookback)
+                )
                 yield Remark(
                     "CER0918",
-                    f"the left side of UNLESS is one event, inside which no {right} is, so all are "
-                    f"answers; none for a time is ({left} WAIT 10 MINUTES) UNLESS {right}",
+                    "the left side of UNLESS is one event, inside which the right side never is, "
+                    f"so all are answers; write {after} for a time after it, {before} for a time "
+                    "before it",
                     source.place(psi),
                 )
             case cel.Within(body, window):
@@ -398,11 +402,37 @@ def _is_met(atom: cel.Atom, phi: cel.Formula) -> bool:
             return any(_is_met(atom, psi) for psi in cel.children(phi))
 
 
+_SOME_TIME = TimeWindow(600 * 10**9)
+"""The length of waits and look-backs in hints: ten minutes."""
+
+
+def _grouped(phi: cel.Formula) -> str:
+    text = formula_text(phi)
+    return text if isinstance(phi, cel.Atom) else f"({text})"
+
+
 def _are_apart(body: cel.Formula, other: cel.Formula) -> bool:
-    """Whether a formula takes one event, and another one an event of another type."""
+    """Whether a formula takes one event, and another one an event of another type, or several."""
     left = None if any(cel.waits(body)) else _only_event(body)
     right = _only_event(other)
-    return left is not None and right is not None and left != right
+    if left is None:
+        return False
+    return _fewest(other) > 1 if right is None else left != right
+
+
+def _fewest(phi: cel.Formula) -> int:
+    """Return a number of events that all answers of a formula have in their interval, or more."""
+    match phi:
+        case cel.Seq(left, right) | cel.Concat(left, right):
+            return _fewest(left) + _fewest(right)
+        case cel.Or(left, right):
+            return min(_fewest(left), _fewest(right))
+        case cel.Count(body, least):
+            return least * _fewest(body)
+        case cel.Unless(left, _):
+            return _fewest(left)
+        case _:
+            return max(map(_fewest, cel.children(phi)), default=1)
 
 
 def _only_event(phi: cel.Formula) -> str | None:

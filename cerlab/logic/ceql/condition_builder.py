@@ -75,8 +75,8 @@ class Call(NamedTuple):
         match self.arguments:
             case (SetOf(name, None),) if self.form == "DISTINCT " and name.upper() != "NULL":
                 # SQL writes the attribute alone, and a label alone is as likely
-                other = f"COUNT(DISTINCT a.{name_text(name)})"
-                return message, f"write {self.example()}, or {other} of an attribute {name}"
+                other = f"COUNT(DISTINCT a.{name_text(name)}) of an attribute {name}"
+                return message, f"write {other}, or {self.example()} of a label {name}"
         return message, f"write {self.example()}"
 
     def example(self) -> str:

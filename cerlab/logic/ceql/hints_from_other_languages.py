@@ -14,6 +14,7 @@ _CLAUSES = (
     *("FROM", "WHERE", "PARTITION BY", "WITHIN", "CONSUME BY", "GROUP BY"),
     *("LIMIT", "THROTTLE"),
 )
+_FIRST_WORDS = "|".join(clause.split()[0] for clause in _CLAUSES)
 _NUMBER = r"[-+]?[\d.]+"
 _VALUE = rf"(?:{_NUMBER}|'[^']*')"
 _QUOTED = re.compile(r"'?\s*([\d.]+)\s*(?:'\s*)?([^\W\d]+)")
@@ -99,7 +100,7 @@ FOREIGN_WORDS = (
         why="COUNT(DISTINCT a.user) is a value of a label, which FILTER compares",
     ),
     ForeignWord(
-        r"\bselect\s+distinct\s+[*\w]",
+        r"\bselect\s+distinct\s+[*\w]|\bfirst\s*\(\s*\w+\s*\)",
         "SELECT * WHERE A PARTITION BY [user] THROTTLE 1000000000 EVENTS",
         "The first event of each key",
     ),
@@ -116,7 +117,12 @@ FOREIGN_WORDS = (
         "coming_from",
         "PREV(a.v) is the value of the event of a before",
     ),
-    ForeignWord(r"\bhaving\b", _GROUPED, "Failed logins of different users"),
+    ForeignWord(
+        r"\b(?:limit|throttle)\s+\d+\s+(?:per|every|each)\b",
+        "SELECT * WHERE A PARTITION BY [user] LIMIT 1 THROTTLE 1 HOUR",
+        "One alarm for a burst",
+    ),
+    ForeignWord(r"(?:\bgroup\s+by\b.*)?\bhaving\b", _GROUPED, "Failed logins of different users"),
     ForeignWord(
         r"(?:^|\bwhere)\s*\(*\s*every\s*\(*\s*\w+",
         "SELECT * WHERE A ; B",
@@ -240,8 +246,9 @@ def _of_sql(text: str, before: str, rest: str) -> str:
         return f"write {label}[{test}]" if label else f"write {test}"
     if ends := re.match(rf"(?i)between\s+({_VALUE})\s+and\s+({_VALUE})", rest):
         return f"write {_word(before)} IN {{{ends[1]}..{ends[2]}}}"
-    if re.search(r"(?i)\d\s*%(?:\s+(?:and|or))?$", before):
-        return "% is the remainder of a division; for 5 % more write 1.05 * a.price"
+    if re.search(rf"(?i)\d\s*%(?:\s+(?:and|or|{_FIRST_WORDS}))?$", before):
+        more = "for 50 % write 0.5, for 5 % more write 1.05 * a.price"
+        return f"% is the remainder of a division; {more}"
     is_selected = not re.search(r"(?i)\bfilter\b", before)
     if is_selected and re.search(r"(?i)\b(?:count|sum|avg|min|max)\s*\(\s*\w*$", before):
         return "write COUNT(*), or SUM(b.price), AVG, MIN, MAX of an attribute of a label"
@@ -337,6 +344,11 @@ def _of_filters(text: str, before: str, rest: str) -> str:
         return f"WHERE takes a pattern: write WHERE A FILTER A[{column[1]} {op} {value[2]}]"
     in_brackets = before.count("[") > before.count("]")
     absent = re.search(r"(?i)\bnot$", before) or (rest[:1] in "!~" and not in_brackets)
+    is_first = re.search(r"(?i)(?:^|\bwhere)[\s(]*(?:\bnot)?$", before)
+    then = re.match(r"[!~]?\s*(\w+)\s*(?:;|,|->)\s*(\w+)", rest)
+    if absent and is_first and then:
+        absence = f"({then[2]} LOOKBACK 2 MINUTES) UNLESS {then[1]}"
+        return f"for no {then[1]} before {then[2]} write {absence}"
     if absent and (word := re.match(r"[!~]?\s*(\w+)", rest)):
         return f"for no {word[1]} in between write UNLESS, as in (A ; B) UNLESS {word[1]}"
     if moment := re.search(r"(?i)\b(timestamp|date)$", before):
