@@ -75,7 +75,8 @@ def dot_text(value: object, theme: ThemeName | None = None) -> str:
         if node.is_initial:
             lines += _start(node, look)
     lines += _columns(graph, look)
-    lines += [f"  {_edge_line(edges, look)}" for edges in _bundles(graph.edges, look)]
+    beside = "&#160;" if look and graph.direction in ("TB", "BT") else ""
+    lines += [f"  {_edge_line(edges, look, beside)}" for edges in _bundles(graph.edges, look)]
     return "\n".join([*lines, "}", ""])
 
 
@@ -116,24 +117,43 @@ def _distance(graph: Graph, theme: Theme) -> str:
     """Return the inches between ranks, with room for the labels of loops.
 
     Graphviz keeps no place beside a state for the label of its loop, which from left to right lies
-    on that of the next edge where it is much wider than the state. A label of one line on a level
-    edge is below it.
+    on that of the next edge where it is much wider than the state. A label of up to two lines on a
+    level edge is below it.
     """
-    loops = [e for e in graph.edges if e.source == e.target and not _is_passed_below(e, graph)]
+    if graph.direction != "LR" or _is_large(graph):
+        return "0.60"
+    loops = [
+        e for e in graph.edges if e.source == e.target and not _is_passed_below(e, graph, theme)
+    ]
     lines = [line for e in loops for line in label_text(e.label, theme).split("\n")]
     beyond = 6.4 * max(map(len, lines), default=0) - 42  # pixels of a character and of a circle
-    wide = graph.direction == "LR" and not _is_large(graph)
-    return f"{max(0.6, beyond / 72 if wide else 0):.2f}"
+    return f"{max(0.6, beyond / 72):.2f}"
 
 
-def _is_passed_below(loop: Edge, graph: Graph) -> bool:
-    """Return whether one edge at most comes from the left and one goes on, with short labels."""
-    here = loop.source
-    into = [e for e in graph.edges if e.target == here != e.source]
-    out = [e for e in graph.edges if e.source == here != e.target]
-    ends = {e.source for e in into} | {e.target for e in out}
-    is_level = len(into) <= 1 and len(out) <= 1 and len(ends) == len(into) + len(out)
-    return is_level and all(len(e.label) <= WIDEST for e in (*into, *out))
+def _is_passed_below(loop: Edge, graph: Graph, theme: Theme) -> bool:
+    """Return whether level edges alone meet a loop's state, with labels of two lines or less.
+
+    An edge is level where its state before has no other behind it, and the other way round.
+    """
+    before: dict[str, set[str]] = {}
+    behind: dict[str, set[str]] = {}
+    lines: dict[tuple[str, str], int] = {}
+    for e in graph.edges:
+        if e.source != e.target:
+            before.setdefault(e.target, set()).add(e.source)
+            behind.setdefault(e.source, set()).add(e.target)
+            ends = (e.source, e.target)
+            lines[ends] = lines.get(ends, 0) + label_text(e.label, theme).count("\n") + 1
+    here, nowhere = loop.source, frozenset[str]()
+    into, out = before.get(here, nowhere), behind.get(here, nowhere)
+    ends_into, ends_out = [(q, here) for q in into], [(here, q) for q in out]
+    return (
+        max(len(into), len(out)) <= 1
+        and not into & out
+        and all(behind[q] == {here} for q in into)
+        and all(before[q] == {here} for q in out)
+        and all(lines[ends] <= 2 for ends in (*ends_into, *ends_out))
+    )
 
 
 def _is_large(graph: Graph) -> bool:
@@ -241,12 +261,12 @@ def _bundles(edges: Iterable[Edge], theme: Theme | None) -> Iterator[list[Edge]]
     yield from together.values()
 
 
-def _edge_line(bundle: list[Edge], theme: Theme | None) -> str:
+def _edge_line(bundle: list[Edge], theme: Theme | None, beside: str) -> str:
     edge = bundle[0]
     source = f"{edge.source}:{edge.port}:w" if edge.port else edge.source
     looks: Attributes = {}
     if any(each.label for each in bundle):
-        looks["label"] = _words(bundle, theme)
+        looks["label"] = _words(bundle, theme, beside)
     if edge.kind in SAID_PLAINLY or theme:
         looks |= STYLES.get(edge.kind, {})
     if theme:
@@ -256,22 +276,26 @@ def _edge_line(bundle: list[Edge], theme: Theme | None) -> str:
     return f"{source} -> {edge.target}{' ' * bool(attributes)}{attributes};"
 
 
-def _words(bundle: list[Edge], theme: Theme | None) -> str:
-    """A line for each edge, in its own colour where they are of several kinds."""
-    words = [label_text(edge.label, theme) for edge in bundle]
+def _words(bundle: list[Edge], theme: Theme | None, beside: str) -> str:
+    """Return a line for each edge, in its own colour where they are of several kinds.
+
+    `beside` is a space where words are beside a line that goes down: Graphviz leaves none.
+    """
+    words = [label_text(edge.label, theme).split("\n") for edge in bundle]
     if theme is None or len({edge.kind for edge in bundle}) == 1:
-        return _quote(_few_lines("\n".join(filter(None, words))))
+        plain = _few_lines([line for lines in words for line in lines if line])
+        text = "\\n".join(f"{beside}{_escape(line)}" for line in plain)
+        return f'"{text}"'
     lines = [
-        f'<FONT COLOR="{edge_colour(theme, edge.kind)}">{_html(line)}</FONT>'
+        f'<FONT COLOR="{edge_colour(theme, edge.kind)}">{beside}{_html(line)}</FONT>'
         for edge, text in zip(bundle, words, strict=True)
-        for line in text.split("\n")
+        for line in text
     ]
-    return f"<{_html_lines(lines[:MOST_LINES] + ['…'] * (len(lines) > MOST_LINES), theme)}>"
+    return f"<{_html_lines(_few_lines(lines), theme)}>"
 
 
-def _few_lines(text: str) -> str:
-    lines = text.split("\n")
-    return "\n".join(lines[:MOST_LINES] + ["…"] * (len(lines) > MOST_LINES))
+def _few_lines(lines: list[str]) -> list[str]:
+    return lines[:MOST_LINES] + ["…"] * (len(lines) > MOST_LINES)
 
 
 def _table(rows: Iterable[tuple[Cell, ...]], theme: Theme | None) -> str:

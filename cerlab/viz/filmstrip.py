@@ -173,8 +173,6 @@ class _Picture:
     @classmethod
     def of(cls, graph: Graph, theme: ThemeName) -> _Picture:
         text = svg(graph, theme)
-        if graph.direction == "TB":  # words beside their lines, whatever font draws them
-            text = text.replace('<text dy="-2"', '<text dy="-2" dx="4"')
         width, height = (
             float(size) * _POINT for size in re.findall(r'(?:width|height)="([\d.]+)pt"', text)[:2]
         )

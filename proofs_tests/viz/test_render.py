@@ -128,6 +128,13 @@ def test_words_of_edges_are_off_their_lines() -> None:
         assert set(shifts) <= ({"-2"} if group.get("class") == "edge" else {None})
 
 
+def test_words_beside_a_line_that_goes_down_do_not_touch_it() -> None:
+    for machine in (A_THEN_B.det, A_THEN_B.cea):
+        down = machine.to_graphviz(rankdir="TB").pipe("svg", encoding="utf-8")
+        for edge in re.findall(r'<g class="edge">.*?</g>', down, re.S):
+            assert edge.count(">\u00a0") + edge.count(">&#160;") == edge.count("<text")
+
+
 def test_a_wide_machine_has_a_line_that_narrows_it() -> None:
     hint = ".to_graphviz(rankdir=&quot;TB&quot;)"
     assert hint in html(ladder(10))
@@ -146,7 +153,9 @@ def test_labels_of_loops_that_nothing_meets_make_no_machine_wide() -> None:
         (level, False),
         ((*level, Transition(1, TypeIs("H"), Mark.TAKE, 0)), True),
         ((*level, Transition(1, TypeIs("H"), Mark.TAKE, 3)), True),
-        ((*level[:2], Transition(1, hot, Mark.TAKE, 2)), True),
+        ((*level, Transition(0, TypeIs("H"), Mark.TAKE, 3)), True),
+        ((*level[:2], Transition(1, hot, Mark.TAKE, 2)), False),
+        ((*level, Transition(1, hot, Mark.TAKE, 2)), True),
     ):
         text = dot_text(AnchoredCea(4, Delta, frozenset({0}), frozenset({2})), "light")
         assert ("ranksep=0.60" not in text) is wide
