@@ -7,7 +7,6 @@ is what the code beside it gives.
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -58,8 +57,6 @@ nb_execution_cache_path = str(HERE / "_build" / "cells")
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_output_stderr = "warn"
-# Many a cell is about a query without answers; what cerlab remarks on these is no complaint.
-os.environ["PYTHONWARNINGS"] = ",".join(f"ignore:CER{code:04}" for code in range(904, 913))
 nb_merge_streams = True
 # Live widgets need a network; the frame that a stepper has beside its widget does not.
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}
