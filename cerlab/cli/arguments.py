@@ -322,7 +322,7 @@ ARGUMENTS: dict[str, Argument] = {
         "--ends-in",
         nargs=2,
         metavar=("FROM", "TO"),
-        help="list the answers that end from FROM to before TO; read one window before FROM",
+        help="list only answers that end at FROM or later and before TO",
     ),
     "master": declared("--master", metavar="URL", help="Spark master (default: local[*])"),
     "plan": switch("--explain", help="print the plan without running it"),

@@ -35,8 +35,8 @@ from cerlab.trial.adapters import DEFAULT, PACKAGES, Absent, Adapter
 from cerlab.trial.report import cause_text, write_report
 
 ABOUT_FUZZ = """
-Compare an engine with the reference on random queries and streams. If they differ, print the
-smallest case, with the reason by the semantics.
+Compare an engine with the reference on random queries and streams. If their
+answers differ, print the smallest case and explain the right answer.
 """
 
 
@@ -170,8 +170,8 @@ and replies with a line
 or another kind of reply, or {{"refused": "why"}}. A COMMAND that contains {{query}} and {{events}}
 starts once per case, as for `cerlab fuzz`, and gets only the cases without options.
 
-Features: those of `cerlab fuzz`, LIMIT, moments (timestamps in events), and the kinds of replies
-{", ".join(ON_DEMAND)}. By default, all except these kinds of replies are tested.
+Features are those of `cerlab fuzz`, LIMIT, and moments (timestamps in events). The kinds of replies
+{", ".join(ON_DEMAND)} are also features, but are not tested by default.
 Languages: {", ".join(LANGUAGES)}. An engine that supports ceql but not cel gets
 formulas as queries. cerlab/conformance/README.md describes cases and replies.
 
@@ -254,7 +254,7 @@ command=WORDS runs a program in any language, which reads and writes one JSON ob
   {{"hello": true}}                          reply: {{"version": ".."}}
   {{"query": "SELECT ..", "rows": [{{..}}]}}   reply: {{"answers": [{{..}}]}}, {{"refused": "why"}}
                                            or {{"crash": "how"}}
-ceql-command=WORDS runs a program that reads CEQL, as for `cerlab fuzz`.
+ceql-command=WORDS runs such a program with queries in CEQL.
 
 Verdicts: same; missing (answers are missing); extra (there are more answers); order; crash; hang;
 refused. Exit status: 0 no fault, 1 a fault.
