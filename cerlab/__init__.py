@@ -1,4 +1,4 @@
-"""cerlab: a research workbench for complex event recognition.
+"""A research workbench for complex event recognition.
 
 >>> import cerlab
 >>> events = [{"type": "A"}, {"type": "C"}, {"type": "B"}]
@@ -74,11 +74,11 @@ if TYPE_CHECKING:
     from cerlab.why.none import WhyNone as WhyNone
 
     cel: ModuleType
-    """The syntax trees of formulas (`cerlab.logic.cel.syntax`), imported when it is first used."""
+    """Module of the syntax trees of formulas (`cerlab.logic.cel.syntax`), imported at first use."""
     flink: ModuleType
-    """FlinkCEP's pattern API (`cerlab.flinkcep`), imported when it is first used."""
+    """Module of FlinkCEP's pattern API (`cerlab.flinkcep`), imported at first use."""
     spark: ModuleType
-    """The pipeline on Spark (`cerlab.spark`), imported when it is first used."""
+    """Module of the pipeline on Spark (`cerlab.spark`), imported at first use."""
 
 __version__ = "0.1.0"
 
@@ -114,7 +114,7 @@ _HOMES = {
     "cerlab.rows.why": "WhyRows",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
-"""Module of each public name; it is imported when the name is first used."""
+"""Module of each public name, imported when the name is first used."""
 
 _MODULES = {
     "cel": "cerlab.logic.cel.syntax",
@@ -130,10 +130,10 @@ __all__ = sorted(_HOME)
 
 
 class _FrontDoor(ModuleType):
-    """The package, whose verbs are not hidden by the packages that implement them.
+    """The module `cerlab`, whose functions keep their names when submodules load.
 
-    Importing ``cerlab.evaluate`` or ``cerlab.why`` would set the attribute of that name to the
-    package; it stays the function.
+    Importing ``cerlab.evaluate`` or ``cerlab.why`` would replace the function of that name with the
+    package; `__setattr__` keeps the function.
     """
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -141,7 +141,7 @@ class _FrontDoor(ModuleType):
             super().__setattr__(name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the import: functions that Spark sends to its workers may refer to the package."""
+        """Return the import of the package, for functions that Spark sends to its workers."""
         return import_module, (__name__,)
 
 
@@ -155,10 +155,10 @@ def _register_pictures() -> None:
 display.load_with(_register_pictures)
 
 
-if not TYPE_CHECKING:  # mypy knows the names above, and is to notice those that are gone
+if not TYPE_CHECKING:  # mypy reads the imports above, and reports names that no longer exist
 
     def __getattr__(name: str) -> Any:
-        """A public name or module, imported when it is first used (PEP 562)."""
+        """Return a public name or module, importing it at first use (PEP 562)."""
         if name in _MODULES:
             return import_module(_MODULES[name])
         if name not in _HOME:
@@ -168,11 +168,12 @@ if not TYPE_CHECKING:  # mypy knows the names above, and is to notice those that
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_MODULES, "__version__"})  # not the packages that implement them
+    # packages that implement the public names are left out
+    return sorted({*__all__, *_MODULES, "__version__"})
 
 
 def load_ipython_extension(shell: object) -> None:
-    """``%load_ext cerlab``: the magics ``%%ceql`` and ``%ceql`` (`cerlab.magic`)."""
+    """Register the magics ``%%ceql`` and ``%ceql`` for ``%load_ext cerlab`` (`cerlab.magic`)."""
     from cerlab.magic import register
 
     register(shell)

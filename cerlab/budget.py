@@ -1,7 +1,7 @@
-"""Limits of time and memory that callers set, and budgets that constructions count work against.
+"""Limits of time and memory that callers set, and step budgets of constructions.
 
-What may take long calls `spend` or `poll` at every step of its own: that is where a limit is seen.
-This stands below all other modules but `errors`, since the oracle and the machines both count.
+Long computations call `spend` or `poll` at each of their steps; limits are checked there. Only
+`errors` is a lower layer, because the oracle and the machines both count steps.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from typing import TypeVar
 from cerlab.errors import ResourceLimit, UsageError, keywords_by_name
 
 STEPS = 2_000_000
-"""The steps of one construction or search, about a microsecond each: a few seconds in all."""
+"""Steps allowed for one construction or search: at about a microsecond each, a few seconds."""
 
 TRANSITION = 8
-"""The steps of what makes objects: a transition with its label, a predicate tried on an event."""
+"""Steps charged for a transition with its label, or for testing a predicate on an event."""
 
 ANSWER = 20
-"""The steps of an answer that is listed and kept: 100,000 of one end are too many."""
+"""Steps charged for listing an answer: 100,000 answers at one end exhaust the budget."""
 
 COMPARISONS = 16
-"""Comparisons of two sets of positions that make one step."""
+"""Comparisons of two sets of positions that count as one step."""
 
 clock = monotonic
-"""The clock of limits and of paces, in seconds; tests replace it, and `resident_bytes`, here."""
+"""Clock of limits and progress, in seconds; tests replace it and `resident_bytes` here."""
 
 CHECK_INTERVAL = 0.02
-"""Seconds between two checks of the memory, each of which asks the operating system."""
+"""Seconds between two checks of memory; each check asks the operating system."""
 
 T = TypeVar("T")
 
@@ -44,10 +44,10 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "
 
 
 class Limits:
-    """The bounds of a block, absolute, so that the smaller of two is the tighter one.
+    """Absolute bounds of a block, so that the smaller of two bounds is the tighter one.
 
-    A limit that was reached stays reached until its block is left, so code that goes another way
-    where something is too large does not go on beyond it.
+    Once exceeded, a limit stays exceeded until its block exits, so code that tries another method
+    after a `ResourceLimit` cannot exceed the limit further.
     """
 
     __slots__ = ("ceiling", "deadline", "memory", "next_check", "over", "seconds")
@@ -64,7 +64,7 @@ class Limits:
         self.over = False
 
     def check(self, more: int = 0) -> None:
-        """Raise `ResourceLimit` if a limit is reached, or would be with so many `more` bytes."""
+        """Raise `ResourceLimit` if a limit is exceeded, or would be with `more` bytes."""
         now = clock()
         if now > self.deadline:
             raise ResourceLimit(
@@ -72,7 +72,7 @@ class Limits:
                 f"the limit of {self.seconds:g} seconds is reached{_during()}",
                 hint=f"raise it, as in cerlab.limits(seconds={2 * self.seconds:g}), or {LESS}",
             )
-        # what is about to be allocated is checked at once: it may be gigabytes
+        # announced allocations are checked without waiting: they may be gigabytes
         if self.ceiling < math.inf and (more or now >= self.next_check):
             self.next_check = now + CHECK_INTERVAL
             self.over = self.over or resident_bytes() + more > self.ceiling
@@ -84,16 +84,16 @@ class Limits:
             )
 
     def left(self) -> float:
-        """The seconds before the limit."""
+        """Return the seconds until the limit."""
         return self.deadline - clock()
 
     def end(self) -> None:
-        """Let the block run out of time now; another thread may call this."""
+        """Expire the time limit now; other threads may call this."""
         self.deadline = -math.inf
 
 
 class Budget:
-    """The steps that are left to one construction or search, and what it is."""
+    """The steps left to one construction or search, and its name for error messages."""
 
     __slots__ = ("doing", "hint", "left", "steps")
 
@@ -115,16 +115,20 @@ def _during() -> str:
 @keywords_by_name
 @contextmanager
 def limits(seconds: float | None = None, memory: int | str | None = None) -> Iterator[Limits]:
-    """A block in which cerlab may take so many seconds and so many more bytes of memory.
+    """Limit the time and the additional memory that cerlab may use inside a ``with`` block.
 
-    Seconds are those of the clock on the wall, so that they bound waiting too, and count from here.
-    Memory is what the process keeps resident beyond what it does now, of all its threads; a number
-    of bytes, or a text like ``"500MB"``. Beyond either whatever runs raises `ResourceLimit`
-    (``CER0620``, ``CER0621``). Blocks nest, and the tighter limit holds. They hold for the thread
-    or asyncio task that entered them, and for tasks that it starts
-    (``docs/reference/limits.md`` has more).
+    Blocks nest, and the tighter limit applies. Limits apply to the thread or asyncio task that
+    entered the block, and to tasks that it starts (``docs/reference/limits.md`` has more).
 
-    Raises `UsageError` for limits that are not positive.
+    Args:
+        seconds: Wall-clock time from entering the block, waiting included (default: no limit).
+        memory: Resident memory of the process above its level on entering the block, in bytes or as
+            text like ``"500MB"`` (default: no limit).
+
+    Raises:
+        UsageError: A limit is not positive.
+        ResourceLimit: Inside the block, the time (``CER0620``) or the memory (``CER0621``) is
+            exceeded.
 
     >>> import cerlab
     >>> with cerlab.limits(seconds=10, memory="1GB"):
@@ -142,7 +146,7 @@ def limits(seconds: float | None = None, memory: int | str | None = None) -> Ite
 
 
 def _positive(number: float, name: str) -> float:
-    # True is an int, and would be a limit of one second; NaN is not above 0 either
+    # bool is an int: True would mean one second; `not > 0` also refuses NaN
     if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
         hint = "leave it out for no limit"
         raise UsageError("CER0830", f"{name}={number!r} is not a limit", hint=hint)
@@ -150,7 +154,10 @@ def _positive(number: float, name: str) -> float:
 
 
 def size_in_bytes(size: int | str) -> float:
-    """A number of bytes; of a text with a unit too, K, M, G (powers of 1000), Ki, Mi, Gi (of 1024).
+    """Return a size in bytes, from a number or a text such as ``500MB``.
+
+    Units are K, M and G (powers of 1000), and Ki, Mi and Gi (powers of 1024). Raises `UsageError`
+    for other texts.
 
     >>> size_in_bytes("500MB"), size_in_bytes("1.5 GiB"), size_in_bytes("4096")
     (500000000.0, 1610612736.0, 4096.0)
@@ -165,7 +172,7 @@ def size_in_bytes(size: int | str) -> float:
 
 
 def poll(more: int = 0) -> None:
-    """Raise `ResourceLimit` if a limit is reached, or would be with so many `more` bytes."""
+    """Raise `ResourceLimit` if a limit is exceeded, or would be with `more` bytes."""
     current = _limits.get()
     if current is not None:
         current.check(more)
@@ -176,9 +183,9 @@ POLL_EVERY = 1 << 10
 
 
 def polled(items: Iterable[T]) -> Iterable[T]:
-    """The items, with a `poll` at the first and then at every 1,024th.
+    """Return the items with a `poll` before the first and then before every 1,024th.
 
-    Where no limit is set they are handed back as they are, so loops cost what they cost without.
+    Without a limit, the items are returned unchanged, so the loop has no overhead.
     """
     return items if _limits.get() is None else _polled(items)
 
@@ -191,13 +198,13 @@ def _polled(items: Iterable[T]) -> Iterator[T]:
 
 
 def seconds_left() -> float:
-    """The seconds before the limit, infinity without one; for what waits outside Python."""
+    """Return the seconds until the limit, or infinity, for code that waits outside Python."""
     current = _limits.get()
     return math.inf if current is None else max(0.0, current.left())
 
 
 def bytes_left() -> float:
-    """The bytes before the limit of memory, infinity without one."""
+    """Return the bytes until the limit of memory, or infinity."""
     current = _limits.get()
     if current is None or current.ceiling == math.inf:
         return math.inf
@@ -205,9 +212,9 @@ def bytes_left() -> float:
 
 
 def spend(steps: int = 1, own: Budget | None = None) -> None:
-    """Count steps of the construction or search that goes on, and of an `own` budget; and `poll`.
+    """Charge steps to the current budget and to an `own` budget, then check limits by `poll`.
 
-    Raises `ResourceLimit` where either has too few left.
+    Raises `ResourceLimit` if either budget is exhausted.
     """
     for budget in (_budget.get(), own):
         if budget is not None:
@@ -219,7 +226,7 @@ def spend(steps: int = 1, own: Budget | None = None) -> None:
 
 
 def spend_over(items: Iterable[T], steps: int = 1) -> Iterator[T]:
-    """The items, each of which takes so many steps."""
+    """Yield the items, charging `steps` of the step budget for each."""
     for item in items:
         spend(steps)
         yield item
@@ -227,11 +234,11 @@ def spend_over(items: Iterable[T], steps: int = 1) -> Iterator[T]:
 
 @contextmanager
 def step_budget(doing: str | None = None, hint: str = LESS, *, own: int = 0) -> Iterator[Budget]:
-    """A construction or search whose steps are counted together; inside another one, as its part.
+    """Count the steps of a construction or search together; nested blocks share the outer budget.
 
-    Errors say what was being done, `doing`, the innermost that says so. With `own` it has a budget
-    of its own wherever it is, that part of the whole: what is cached depends on nothing around it.
-    Not around what yields: its caller would count too.
+    Errors name the innermost `doing`. With `own`, the block gets a separate budget of ``STEPS //
+    own`` wherever it runs, so cached results do not depend on the caller. Do not enter this block
+    inside a generator: its caller's steps would count too.
     """
     current = _budget.get()
     if current is None or own:
@@ -252,7 +259,7 @@ def step_budget(doing: str | None = None, hint: str = LESS, *, own: int = 0) -> 
 
 
 def resident_bytes() -> int:
-    """The memory that the process keeps resident; where the system says only its peak, that."""
+    """Return the resident memory of the process in bytes, or its peak where only that is known."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -262,11 +269,11 @@ def resident_bytes() -> int:
 
 def _peak_bytes() -> int:
     try:
-        from resource import RUSAGE_SELF, getrusage  # not on every system
+        from resource import RUSAGE_SELF, getrusage  # missing on some systems, such as Windows
     except ImportError:
-        hint = "limits(seconds=..) works here"
+        hint = "use limits(seconds=..), which works on this system"
         raise UsageError(
-            "CER0830", "this system does not say what is resident", hint=hint
+            "CER0830", "this system does not report resident memory", hint=hint
         ) from None
     # macOS counts bytes, other systems kilobytes
     return getrusage(RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

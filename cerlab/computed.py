@@ -1,9 +1,9 @@
 """A property that is computed at its first use and then kept, without a lock.
 
 `functools.cached_property` of Python 3.11 holds one lock for all objects of a class while it
-computes. So a short computation would wait for a long one of another thread, and a child that is
-forked meanwhile would wait for ever. Here two threads may both compute a value, and one of the
-two values is kept.
+computes. A short computation would wait for a long one in another thread, and a process forked
+meanwhile would wait forever. Here, two threads may both compute a value, and the first value is
+kept.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, Generic, Self, TypeVar, overload
 T_co = TypeVar("T_co", covariant=True)
 
 
-class cached_property(Generic[T_co]):  # noqa: N801  (as property)
-    """A property whose value is computed once, and kept in the object under its name.
+class cached_property(Generic[T_co]):  # noqa: N801 (lower case, like the built-in `property`)
+    """A property whose value is computed once and kept in the object under the property's name.
 
     >>> class Circle:
     ...     @cached_property
@@ -40,10 +40,12 @@ class cached_property(Generic[T_co]):  # noqa: N801  (as property)
     @overload
     def __get__(self, instance: object, owner: type | None = None) -> T_co: ...
     def __get__(self, instance: object | None, owner: type | None = None) -> Self | T_co:
-        """Return the value; Python asks only while the object does not keep it."""
+        """Compute and keep the value; Python calls this only while the object has no such
+        attribute.
+        """
         if instance is None:
             return self
         value: T_co = self.func(instance)
-        # one step: all threads get the value that came first
+        # setdefault is atomic: all threads get the value that was stored first
         kept: T_co = vars(instance).setdefault(self.name, value)
         return kept

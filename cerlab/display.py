@@ -1,10 +1,10 @@
 """The registry of renderers, by which values display themselves without importing pictures.
 
-Higher layers register a renderer for a type and a mimetype; `drawable` classes look their renderers
-up when they are displayed. The pictures register when they are imported, and they are imported
-when a value is first shown in a way that nothing has been registered for: until then a program
-that draws nothing loads nothing. A missing or failing renderer is never an error: the next poorer
-mimetype is shown, and ``text/plain`` always exists (`repr` in the worst case).
+Higher layers register a renderer for a type and a media type; `drawable` classes look their
+renderers up when they are displayed. Modules that draw pictures are imported when a value is first
+displayed for which no renderer is registered, so a program that draws nothing does not load them. A
+missing or failing renderer is never an error: the next simpler media type is shown, and
+``text/plain`` always exists (`repr` in the worst case).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from textwrap import shorten
 from typing import Any, NamedTuple, TypeVar
 
 Renderer = Callable[[Any], Any]
-"""Makes a text of a value, None where it cannot; or, in the formats of graphs, a graph."""
+"""A function from a value to its text, to a graph object, or to None if it cannot render it."""
 
 MIMETYPES = ("text/html", "image/svg+xml", "text/latex")
-"""The media types that a notebook receives beside plain text, where there is a renderer."""
+"""Media types that a notebook receives beside plain text, if a renderer exists."""
 
 GRAPH_TEXT = "text/vnd.graphviz"
-"""The media type that replaces a picture that cannot be drawn here: DOT."""
+"""Media type of DOT source, sent when no picture can be drawn."""
 
 NETWORKX, GRAPHVIZ = "networkx", "graphviz"
-"""Formats that are objects of those libraries."""
+"""Formats whose result is an object of the networkx or graphviz package."""
 
 _load_pictures: list[Callable[[], object]] = []
 _renderers: dict[tuple[type, str], Renderer] = {}
@@ -40,23 +40,25 @@ def terminal(file: Any) -> Any:
 
 
 def load_with(load: Callable[[], object]) -> None:
-    """Let `load` register the pictures, when a value is first shown that has no renderer yet."""
+    """Register `load`, a function that registers pictures; it runs when a renderer is first
+    missing.
+    """
     _load_pictures.append(load)
 
 
 def _load() -> None:
     while _load_pictures:
-        # Taken off before it runs: what it loads may ask for a renderer again.
+        # popped before the call, since the loaded modules may ask for a renderer again
         _load_pictures.pop()()
 
 
 def register(kind: type, mimetype: str, renderer: Renderer) -> None:
-    """Let values of `kind` (and its subclasses) be shown in `mimetype` by `renderer`."""
+    """Register `renderer` for values of `kind` and its subclasses in `mimetype`."""
     _renderers[kind, mimetype] = renderer
 
 
 def render(value: object, mimetype: str = "text/plain") -> Any:
-    """The value in `mimetype`, or None if no renderer is registered for any class of it."""
+    """Return the value rendered in `mimetype`, or None if no class of it has a renderer."""
     renderer = _renderer(value, mimetype)
     if renderer is None:
         _load()
@@ -65,7 +67,7 @@ def render(value: object, mimetype: str = "text/plain") -> Any:
 
 
 def _renderer(value: object, mimetype: str) -> Renderer | None:
-    # The nearest class first, so that a subclass may be shown otherwise than its base.
+    # nearest class first: a subclass may be displayed differently from its base
     for kind in type(value).__mro__:
         if (kind, mimetype) in _renderers:
             return _renderers[kind, mimetype]
@@ -73,11 +75,11 @@ def _renderer(value: object, mimetype: str) -> Renderer | None:
 
 
 def text(value: object) -> str:
-    """The value as plain text; `repr` where nothing better is registered, or it fails."""
+    """Return the value as plain text; falls back to `repr` if no renderer exists or it fails."""
     for says in (render, repr):
         try:
             result: str | None = says(value)
-        except Exception:  # too large, too deep: a value can always be printed
+        except Exception:  # too large or too deep: printing a value never fails
             continue
         if result is not None:
             return result
@@ -85,7 +87,7 @@ def text(value: object) -> str:
 
 
 def mimebundle(value: object) -> dict[str, str]:
-    """The value in every mimetype that can be made of it here, as Jupyter asks for."""
+    """Return the value in each media type that can be rendered here, for Jupyter."""
     bundle = {"text/plain": text(value)}
     for mimetype in MIMETYPES:
         _add(bundle, value, mimetype)
@@ -97,14 +99,14 @@ def mimebundle(value: object) -> dict[str, str]:
 def _add(bundle: dict[str, str], value: object, mimetype: str) -> None:
     try:
         picture = render(value, mimetype)
-    except Exception:  # a picture that cannot be drawn here must not hide the value
+    except Exception:  # a failing picture must not hide the text of the value
         return
     if picture is not None:
         bundle[mimetype] = picture
 
 
 class Drawable:
-    """A value whose text, display in Jupyter and graph conversions go through the registry."""
+    """Base of values whose text, display in Jupyter and graph conversions use the registry."""
 
     __slots__ = ()
 
@@ -115,9 +117,9 @@ class Drawable:
         return mimebundle(self)
 
     def to_networkx(self) -> Any:
-        """The value as a networkx graph, its parts as attributes (`cerlab.viz.to_networkx`).
+        """Return the value as a networkx graph with plain attributes (`cerlab.viz.to_networkx`).
 
-        Raises `Unsupported` for what is no graph, and without networkx.
+        Raises `Unsupported` if the value is not a graph, or if networkx is missing.
         """
         return render(self, NETWORKX)
 
@@ -129,7 +131,7 @@ class Drawable:
         monochrome: bool = False,
         **misspelt: Any,
     ) -> Any:
-        """Return the value as a ``graphviz.Source``; the options are `cerlab.viz.to_graphviz`'s.
+        """Return the value as a ``graphviz.Source``, with the options of `cerlab.viz.to_graphviz`.
 
         Args:
             rankdir: The direction of the layout: ``"LR"``, ``"TB"``, ``"RL"`` or ``"BT"``.
@@ -137,32 +139,32 @@ class Drawable:
             monochrome: Draw in black on white, for print.
 
         Raises:
-            Unsupported: The value is no graph, or the package graphviz is missing.
+            Unsupported: The value is not a graph, or the package graphviz is missing.
         """
         draw = render(self, GRAPHVIZ)
-        # The function answers other keywords by name: this module loads nothing, nor `errors`.
+        # the renderer reports unknown keywords: this module may not import `errors`
         return draw(rankdir=rankdir, size=size, monochrome=monochrome, **misspelt)
 
 
 def rich_display(cls: T) -> T:
-    """Class decorator: Jupyter's display goes through the registry, `str` stays as it is."""
-    cls._repr_mimebundle_ = Drawable._repr_mimebundle_  # type: ignore[attr-defined]
+    """Decorate a class so that Jupyter's display uses the registry, while `str` is unchanged."""
+    cls._repr_mimebundle_ = Drawable._repr_mimebundle_  # type: ignore[attr-defined] # added to a class of any kind
     return cls
 
 
 def drawable(cls: T) -> T:
-    """Class decorator: make a class `Drawable` that has another base, or none by its style."""
+    """Decorate a class with the methods of `Drawable`, where it cannot inherit from it."""
     for name in ("__str__", "_repr_mimebundle_", "to_networkx", "to_graphviz"):
         setattr(cls, name, vars(Drawable)[name])
     return cls
 
 
 _WIDTH = 120
-"""Most characters of the text in a `repr`: a value in a traceback is a line or two."""
+"""Longest text in a `repr`, in characters: one or two lines of a traceback."""
 
 
 def short_repr(cls: T) -> T:
-    """Class decorator: `repr` is the name of the class and the text of the value, on one line.
+    """Decorate a class so that `repr` shows its name and the text of the value on one line.
 
     >>> from cerlab import parse_schema
     >>> parse_schema("CREATE STREAM S { EVENT BUY { price:double } }")
@@ -172,7 +174,7 @@ def short_repr(cls: T) -> T:
     def short(value: object) -> str:
         return f"<{type(value).__name__}: {shorten(str(value), _WIDTH, placeholder=' ..')}>"
 
-    cls.__repr__ = short  # type: ignore[assignment,method-assign]
+    cls.__repr__ = short  # type: ignore[assignment,method-assign] # replaces the repr of dataclasses too
     return cls
 
 
@@ -182,7 +184,7 @@ Tree = TypeVar("Tree")
 def tree_lines(
     root: Tree, says: Callable[[Tree], str], below: Callable[[Tree], Sequence[Tree]]
 ) -> str:
-    """Return a tree as text, one node a line, by the text of a node and its children."""
+    """Return a tree as text with one node per line, from the text and the children of each node."""
     lines = []
     pending = [(root, "", "")]
     while pending:
@@ -199,9 +201,9 @@ def tree_lines(
 
 @rich_display
 class Explanation(NamedTuple):
-    """Steps of an engine, one a line: what it does, and why.
+    """An explanation of how an engine evaluates, one step and its reason per line.
 
-    It stands here, and not with an engine, since pictures of it need no NumPy.
+    It is defined here rather than in an engine so that displaying it does not load NumPy.
     """
 
     lines: tuple[str, ...]

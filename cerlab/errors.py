@@ -1,8 +1,8 @@
-"""Errors and warnings: what went wrong, where, under which stable code, and what to try.
+"""Errors and warnings, each with a stable code, a place and a hint.
 
 Codes are ``CER`` and four digits; the first two name the class, and a code never changes its
-meaning: 01 syntax, 02 ill-formed, 03 type, 04 unsupported, 05 undecided, 06 resource limit,
-07 bad data, 08 usage, 09 warnings.
+meaning: 01 syntax, 02 ill-formed, 03 type, 04 unsupported, 05 undecided, 06 resource limit, 07 bad
+data, 08 usage, 09 warnings.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-"""Characters that move the cursor, change a terminal, hide or reorder text, but no line ends.
+"""Characters that move the cursor, change a terminal, or hide or reorder text, except newlines.
 
-Joiners (U+200C, U+200D) stay: Persian, Indic scripts and emoji are spelled with them.
+Joiners (U+200C, U+200D) are kept: Persian, Indic scripts and emoji are spelled with them.
 """
 
 
 def printable(text: str) -> str:
-    """Return a text of others for a terminal: control characters as JSON escapes them.
+    """Return untrusted text for a terminal, with control characters escaped as in JSON.
 
     >>> printable("a\\x1b[31mb")
     'a\\\\u001b[31mb'
@@ -47,7 +47,7 @@ def _escaped(text: str) -> str:
 
 
 ESCAPE = "cerlab.escaped"
-"""The handler of `codecs` that writes ``\\u00e9`` where an encoding has no é: inside JSON it is."""
+"""Error handler of `codecs` that writes JSON escapes such as ``\\u00e9`` for missing characters."""
 
 
 def _escape(error: UnicodeError) -> tuple[str, int]:
@@ -60,7 +60,7 @@ codecs.register_error(ESCAPE, _escape)
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of source text; lines and columns count from 1, the end column is exclusive."""
+    """A range of source text; lines and columns count from 1, and the end column is exclusive."""
 
     line: int
     column: int
@@ -70,20 +70,20 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """A span in a query text, able to draw its caret."""
+    """A span in the text of a query, with the excerpt that errors show."""
 
     text: str
     span: Span
 
     def describe(self) -> str:
-        """``line 2, column 7``."""
+        """Return the place as text: ``line 2, column 7``."""
         return f"line {self.span.line}, column {self.span.column}"
 
     def excerpt(self) -> str:
-        """The source line (cut to 100 columns around the place) with a caret under the span."""
+        """Return the source line, cut to 100 columns around the span, with a caret below it."""
         lines = self.text.split("\n")
         line = lines[min(self.span.line, len(lines)) - 1].rstrip("\r").replace("\t", " ")
-        # one column for each character, as the parser counts: drawn wider it would move the caret
+        # one column per character, as the parser counts; wider replacements would shift the caret
         line = _CONTROLS.sub("\ufffd", line)
         start = self.span.column - 1
         end = self.span.end_column - 1 if self.span.end_line == self.span.line else len(line)
@@ -95,14 +95,14 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class DataPlace:
-    """A place in a data source: file, row (lines of the file count from 1), column name."""
+    """A place in a data source: file, row (lines of a file count from 1) and column name."""
 
     file: str
     row: int | None = None
     column: str | None = None
 
     def describe(self) -> str:
-        """``prices.csv, row 7, column 'price'``."""
+        """Return the place as text: ``prices.csv, row 7, column 'price'``."""
         parts = [self.file]
         if self.row is not None:
             parts.append(f"row {self.row}")
@@ -111,18 +111,18 @@ class DataPlace:
         return ", ".join(parts)
 
     def excerpt(self) -> str:
-        """Data places show nothing of the data."""
+        """Return an empty text: errors never show data."""
         return ""
 
 
 class HintByDoor(str):
-    """A hint with the form of Python, and beside it that of the command line."""
+    """A hint in the form for Python, with the form for the command line beside it."""
 
     command_line: str
 
 
 def by_door(python: str, command_line: str) -> HintByDoor:
-    """Return a hint that names keywords in Python, and options on the command line.
+    """Return a hint that names keywords in Python and options on the command line.
 
     >>> hint = by_door("give unit=", "give --time t:ms")
     >>> str(hint), hint.command_line
@@ -134,14 +134,14 @@ def by_door(python: str, command_line: str) -> HintByDoor:
 
 
 def on_command_line(error: CerlabError) -> CerlabError:
-    """Return the error with the hint that the command line prints."""
+    """Return the error with its hint replaced by the form for the command line."""
     if isinstance(error.hint, HintByDoor):
         error.hint = error.hint.command_line
     return error
 
 
 class CerlabError(Exception):
-    """Any error that cerlab raises on purpose: it has a stable ``code`` and a ``hint``."""
+    """Base of all errors that cerlab raises on purpose: a stable ``code`` and a ``hint``."""
 
     def __init__(
         self,
@@ -167,12 +167,12 @@ class CerlabError(Exception):
         return printable("\n".join(lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how to make the same error in another process, whatever its class asks for."""
-        # by default an exception is made anew of `args` alone, and most classes here need more
+        """Return how to rebuild the error in another process."""
+        # the default would call the class with `args` alone, and most classes here need more
         return _same_error, (type(self), self.args, vars(self).copy())
 
     def _render_traceback_(self) -> list[str]:
-        """Return the text that IPython shows for an error in a cell: the place in the query."""
+        """Return the text that IPython shows for an error in a cell."""
         return [f"{type(self).__name__}: {self}"]
 
     def _repr_html_(self) -> str:
@@ -186,7 +186,7 @@ def _same_error(kind: type[CerlabError], words: tuple[Any, ...], state: dict[str
 
 
 class QuerySyntaxError(CerlabError):
-    """A text outside the language, with the line, the column, a caret and the expected words."""
+    """Text outside the language, with line, column, caret and the expected words."""
 
     def __init__(
         self,
@@ -208,13 +208,14 @@ class QuerySyntaxError(CerlabError):
 
 
 class IllFormed(CerlabError):
-    """The text is in the language and violates a condition of its definition."""
+    """Text of the language that violates a condition of its definition."""
 
 
 class TypeMismatch(CerlabError):
     """An attribute, event type, stream or comparison that the schema does not allow.
 
-    Of an event that a session with a lateness refuses it has the `matches` as `BadData`.
+    If a session with a lateness refuses an event for its type, `matches` has the results so far, as
+    in `BadData`.
     """
 
     matches: Sequence[Any] = ()
@@ -230,30 +231,30 @@ class Unsupported(CerlabError):
 
 
 class Undecided(CerlabError):
-    """A question outside the decidable class, asked where only a verdict would do."""
+    """A question outside the decidable class, where only a verdict would be an answer."""
 
 
 class ResourceLimit(CerlabError):
-    """A stated limit (size, depth, length, budget) would be exceeded."""
+    """A documented limit (size, depth, length, budget) that would be exceeded."""
 
 
 class BadData(CerlabError):
-    """Data that cannot be read as events, or events that the query's clauses do not allow.
+    """Data that cannot be read as events, or events that the clauses of the query do not allow.
 
-    Knows its `file`, `row` and `column`, each None where there is none; and of events pushed to a
-    session the `matches` that those before the bad event completed.
+    `file`, `row` and `column` give the place, each None if unknown. For a session, `matches` has
+    the results completed by the events before the bad one.
     """
 
     matches: Sequence[Any] = ()
 
     @property
     def file(self) -> str | None:
-        """The file, or what stands for it: ``standard input``, ``the table``, ``the events``."""
+        """The file, or its name in messages: ``standard input``, ``the table``, ``the events``."""
         return self.place.file if isinstance(self.place, DataPlace) else None
 
     @property
     def row(self) -> int | None:
-        """The row, which counts from 1: in text the line."""
+        """The row, counted from 1; for text files the line."""
         return self.place.row if isinstance(self.place, DataPlace) else None
 
     @property
@@ -263,25 +264,25 @@ class BadData(CerlabError):
 
 
 class UsageError(CerlabError):
-    """Arguments that do not make sense together."""
+    """Arguments that contradict each other or are outside their domain."""
 
 
 class CerlabWarning(UserWarning):
-    """Accepted syntax that has no effect, or not the effect one may expect."""
+    """Accepted syntax that has no effect, or an unexpected one."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
 
 
 class AnswerWarning(CerlabWarning):
-    """A warning of names that a query needs and no event has, or of a query without answers."""
+    """A warning that no event has a name of the query, or that the query has no answers."""
 
 
 @contextmanager
 def needed(
     package: str, hint: str = "", code: str = "CER0423", kind: type[CerlabError] = Unsupported
 ) -> Iterator[None]:
-    """Import a package that is no dependency inside this block; raises `Unsupported` without it.
+    """Import an optional package inside this block, and raise `Unsupported` if it is missing.
 
     >>> with needed("wonderland", "follow the rabbit"):
     ...     import wonderland
@@ -297,7 +298,7 @@ def needed(
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str:
-    """The hint ``did you mean 'price'?`` if a candidate is near, else a list of some.
+    """Return the hint ``did you mean 'price'?`` if a candidate is near, otherwise a list of names.
 
     >>> nearest("prize", ["price", "volume"])
     "did you mean 'price'?"
@@ -313,10 +314,10 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
 
 
 def _short_matches(name: str, names: list[str]) -> list[str]:
-    """Return the first name that a word abbreviates or continues, or one near to a short word.
+    """Return the first name that a word abbreviates or continues, or one near a short word.
 
-    A ratio of 0.6 asks for both letters of two, or for two of three. A name of one letter is
-    continued by up to three only: more letters are another word.
+    `difflib`'s default ratio of 0.6 would require both letters of two, and two of three. A name of
+    one letter matches words of up to three letters only: longer words are unrelated.
     """
 
     def continues(longer: str, shorter: str) -> bool:
@@ -329,7 +330,7 @@ def _short_matches(name: str, names: list[str]) -> list[str]:
 
 
 def keywords_of_door() -> tuple[str, ...]:
-    """The keyword parameters of the public function that runs: the last caller inside cerlab."""
+    """Return the keyword parameters of the outermost function of cerlab on the stack."""
     code, frame = sys._getframe(1).f_code, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cerlab."):
         code, frame = frame.f_code, frame.f_back
@@ -337,7 +338,7 @@ def keywords_of_door() -> tuple[str, ...]:
 
 
 def refuse_misspelt(how: Mapping[str, object], known: Collection[str]) -> None:
-    """Raise `UsageError` for the first keyword that no option has.
+    """Raise `UsageError` for the first keyword that is not a `known` option.
 
     >>> refuse_misspelt({"tiem": "t"}, ["time", "unit"])
     Traceback (most recent call last):
@@ -364,12 +365,12 @@ def keywords_by_name(function: F) -> F:
         try:
             return function(*arguments, **options)
         except TypeError:
-            # After the call, so that calls that are right do not pay for a look at the signature.
+            # only after a failed call, so that correct calls do not pay for reading the signature
             if (error := find(function, options)) is None:
                 raise
             raise error from None
 
-    # doctest takes a function for one of the module whose globals it has.
+    # doctest finds examples by `__globals__`, which must be those of the decorated function
     globals_ = inspect.unwrap(function).__globals__
     wrapper: Any = FunctionType(call.__code__, globals_, closure=call.__closure__)
     update_wrapper(wrapper, function)
@@ -380,8 +381,8 @@ def keywords_by_name(function: F) -> F:
 def lists_options(options: type[Any], **defaults: Any) -> Callable[[F], F]:
     """Return a decorator that lists the keywords of a TypedDict in the signature of a function.
 
-    Else ``**how: Unpack[Options]`` is one parameter for `inspect.signature` and `help`. A keyword
-    without a default among `defaults` has False, None or () by its type.
+    Without it, `inspect.signature` and `help` show ``**how: Unpack[Options]`` as one parameter. A
+    keyword without a default among `defaults` gets False, None or () by its type.
 
     >>> from typing import TypedDict
     >>> Colours = TypedDict("Colours", {"dark": bool, "red": "str | None"}, total=False)
@@ -421,7 +422,7 @@ def _misspelt(function: Callable[..., Any], options: Mapping[str, object]) -> Us
 
 
 def stacklevel_of_caller() -> int:
-    """The `stacklevel` of `warn` that names the first caller outside cerlab and its decorators."""
+    """Return the `stacklevel` of `warn` that points to the first caller outside cerlab."""
     level, frame, ours = 1, sys._getframe(1), ("cerlab.", "contextlib")
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(ours):
         level, frame = level + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""Queries as cells of a notebook: ``%load_ext cerlab`` gives ``%%ceql`` and ``%ceql``.
+"""Queries as cells of a notebook: ``%load_ext cerlab`` registers ``%%ceql`` and ``%ceql``.
 
     %%ceql stocks --limit 100 --as found
     SELECT * WHERE SELL AS a ; BUY AS b
@@ -6,8 +6,8 @@
 
     %ceql --on stocks SELL ; BUY
 
-A cell without a stream gives the `Query` (or SREMO) itself, with one its answers. Errors show the
-place in the text, warnings are printed below the cell, each time it runs.
+Without a stream, the result is the `Query` (or SREMO); with one, its answers. Errors show the
+place in the text. Warnings are printed below the cell each time it runs.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _OPTION = re.compile(r"--(\w[\w-]*)(?:\s*=\s*|\s+)?(\S+)?\s*")
 
 
 Result = Query | Sremo | Matches | Answers
-"""The result of a cell."""
+"""A query, or its answers: the result of a cell."""
 
 
 def register(shell: Any) -> None:
-    """Give an IPython shell the magic, for lines and for cells."""
+    """Register the line and cell magic with an IPython shell."""
 
     def ceql(line: str, cell: str | None = None) -> Result:
-        """Read a query, and run it on a stream.
+        """Read a query and run it on a stream.
 
         %%ceql [EVENTS] [--evaluator E] [--limit N] [--as NAME] [--language ceql|cel|sremo]
         %ceql [--on EVENTS] [the same options] QUERY
@@ -50,10 +50,10 @@ def register(shell: Any) -> None:
 
 
 def ceql_magic(names: MutableMapping[str, Any], line: str, cell: str | None) -> Result:
-    """Return the result of ``%%ceql line`` over `cell` among the variables `names`.
+    """Return the result of ``%%ceql line`` over `cell`, looking up `names` for variables.
 
-    Raises `UsageError` for options and variables that are not there, and what reading and
-    evaluating the query raise.
+    Raises `UsageError` for unknown options and variables, and the errors of reading and evaluating
+    the query.
     """
     options, rest = _options(line, in_cell=cell is not None)
     if cell is not None:
@@ -62,7 +62,7 @@ def ceql_magic(names: MutableMapping[str, Any], line: str, cell: str | None) -> 
             raise UsageError(
                 "CER0842",
                 f"a cell is run on one variable, not on '{rest}'",
-                hint="%%ceql EVENTS, and the query in the lines below",
+                hint="write %%ceql EVENTS, and the query in the lines below",
             )
         options |= {"on": words[0]} if words else {}
     with _print_warnings():
@@ -73,7 +73,7 @@ def ceql_magic(names: MutableMapping[str, Any], line: str, cell: str | None) -> 
 
 
 def _options(line: str, *, in_cell: bool) -> tuple[dict[str, str], str]:
-    """Return the options before a query, or around the variable of a cell; and the rest."""
+    """Return the options and the rest of the line."""
     options: dict[str, str] = {}
     rest = line.strip()
     variable = re.match(r"[^\W\d]\w*\s+(?=--)", rest) if in_cell else None
@@ -140,7 +140,7 @@ def _limit(text: str | None) -> int | None:
 
 @contextmanager
 def _print_warnings() -> Iterator[None]:
-    """Print our warnings on standard error in one line each, also those already given once."""
+    """Print cerlab's warnings on standard error, one line each, also repeated ones."""
     with warnings.catch_warnings():
         others = warnings.showwarning
 
@@ -151,6 +151,6 @@ def _print_warnings() -> Iterator[None]:
                 others(message, category, *place, **more)
 
         warnings.showwarning = show
-        # Python shows a warning of one line once, and a cell runs again.
+        # Python shows a warning of one line once, but a cell runs repeatedly
         warnings.simplefilter("always", CerlabWarning)
         yield

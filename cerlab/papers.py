@@ -1,4 +1,4 @@
-"""The papers that the code cites, under the keys its docstrings use, as in ``(CORE Alg. 1)``."""
+"""The papers that the code cites, by the keys in its docstrings, as in ``(CORE Alg. 1)``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A publication; ``key`` is how docstrings and the ledger of theorems name it."""
+    """A publication; docstrings and the ledger of theorems refer to it by `key`."""
 
     key: str
     title: str
@@ -62,11 +62,11 @@ CITATION = re.compile(
     r"(?:CORE|FOUND|SOCEL|DQE|SRT) "
     r"(?:(?:Alg|Thm|Def|Prop|Cor|Fig|Sec|App)\. |Table |Lemma )[A-Z0-9]+(?:\.[0-9]+)*"
 )
-"""One citation: ``CORE Alg. 1``, ``CORE App. A.1``, ``SRT Def. 17``."""
+"""Pattern of one citation: ``CORE Alg. 1``, ``CORE App. A.1``, ``SRT Def. 17``."""
 
 
 def citations(text: str) -> list[str]:
-    """The citations in a text: those in parentheses, several apart by semicolons.
+    """Return the citations inside parentheses in a text, separated there by semicolons.
 
     >>> citations("Evaluation (CORE Alg. 1), with labels (CORE Sec. 3; CORE App. A.1).")
     ['CORE Alg. 1', 'CORE Sec. 3', 'CORE App. A.1']

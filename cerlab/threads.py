@@ -1,7 +1,8 @@
-"""The threads that evaluate a whole stream: how many there are, and the calls that they share.
+"""Number of threads for whole-stream evaluation, and helpers that run work in them.
 
-Verbs on a whole stream evaluate inside `using`. Code that can divide its work asks `count` or calls
-`in_threads`; everywhere else, as in sessions and in tasks of Spark, there is one thread.
+Functions that evaluate a whole stream do so inside `using`. Code that can divide its work reads
+`count` or calls `in_threads`; everywhere else, as in sessions and tasks of Spark, there is one
+thread.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 VARIABLE = "CERLAB_THREADS"
-"""The environment variable with the number of threads of verbs that are given none."""
+"""Environment variable with the default number of threads."""
 
 _count: ContextVar[int | None] = ContextVar("threads", default=1)
-"""None is the number of `unasked`."""
+"""Number of threads of this context; None means the number of `unasked`."""
 
 
 def count() -> int:
-    """Return the number of threads that the present evaluation may use."""
+    """Return the number of threads that the current evaluation may use."""
     return _count.get() or unasked()
 
 
 @contextmanager
 def using(threads: int | None) -> Iterator[None]:
-    """A block that evaluates a stream with so many threads.
+    """Set the number of threads that evaluate a stream inside this block.
 
-    None is the number in ``CERLAB_THREADS``, or that of `unasked`. Raises `UsageError` for numbers
-    that are not positive.
+    None takes the number in ``CERLAB_THREADS``, or else that of `unasked`. Raises `UsageError` for
+    numbers that are not positive.
     """
     token = _count.set(asked_number(threads))
     try:
@@ -46,10 +47,10 @@ def using(threads: int | None) -> Iterator[None]:
 
 
 def unasked() -> int:
-    """Return the number of threads where nothing asks for one: all cores of this process.
+    """Return the number of threads when none is requested: all cores of this process.
 
-    Two cores count 10 million rows by key 1.1 to 1.7 times as fast as one (2026-11-29). It is one
-    in a forked child and in a worker of pytest-xdist, whose siblings use the other cores.
+    Two cores count 10 million rows by key 1.1 to 1.7 times as fast as one (2026-11-29). A forked
+    child and a worker of pytest-xdist get one thread, since their siblings use the other cores.
     """
     if _is_forked or "PYTEST_XDIST_WORKER" in os.environ:
         return 1
@@ -61,7 +62,7 @@ _is_forked = False
 
 
 def _note_fork() -> None:
-    global _is_forked  # a process is forked once
+    global _is_forked  # never reset: a child stays a child
     _is_forked = True
 
 
@@ -70,7 +71,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def asked_number(threads: int | None) -> int | None:
-    """Return the number of threads that a parameter or the environment asks for; None for none.
+    """Return the number of threads requested by a parameter or the environment, or None.
 
     Raises `UsageError` for numbers that are not positive.
     """
@@ -79,22 +80,25 @@ def asked_number(threads: int | None) -> int | None:
         number = int(text) if text.isdecimal() else text
     if number is None or (type(number) is int and number > 0):
         return number
-    name, hint = "threads" if threads is not None else VARIABLE, "leave it out for one thread"
+    name, hint = (
+        "threads" if threads is not None else VARIABLE,
+        "leave it out for the default number",
+    )
     raise UsageError("CER0891", f"{name}={number!r} is not a number of threads", hint=hint)
 
 
 def in_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """Return the results of a function on each item, by the threads of this evaluation.
+    """Return the results of a function on each item, computed in the threads of this evaluation.
 
-    Raises the error of the first item that has one. Functions see the limits around this call; an
-    error or an interrupt ends the others at their next `poll`.
+    Raises the error of the first failing item. The functions see the limits around this call; an
+    error or an interrupt stops the others at their next `poll`.
     """
     threads = min(count(), len(items))
     if threads <= 1:
         return [*map(function, items)]
     with limits() as limit, ThreadPoolExecutor(threads) as pool:
         try:
-            # limits are in the context, which a new thread does not inherit
+            # limits live in the context, which a new thread does not inherit
             running = [pool.submit(copy_context().run, _alone, function, item) for item in items]
             return [each.result() for each in running]
         except BaseException:
@@ -104,10 +108,10 @@ def in_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
 
 
 def ahead(items: Iterable[T], read: Callable[[T], object]) -> Iterator[T]:
-    """Yield some items; while one of them is used, a thread has called `read` on the next one.
+    """Yield the items; a thread calls `read` on the next item while the current one is in use.
 
-    With one thread nothing is read ahead. What `read` raises is dropped: who uses the item finds
-    the same error, after the items before it.
+    With one thread, nothing is read ahead. Errors of `read` are dropped: using the item raises the
+    error again, at its place in the order.
     """
     if count() <= 1:
         yield from items
@@ -126,6 +130,6 @@ def ahead(items: Iterable[T], read: Callable[[T], object]) -> Iterator[T]:
 
 
 def _alone(function: Callable[[T], R], item: T) -> R:
-    """Return the result for an item, which starts no threads."""
+    """Return the result for an item, computed without starting threads."""
     _count.set(1)
     return function(item)

@@ -30,6 +30,7 @@ version = release = cerlab.__version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
     "extensions.imports",
     "extensions.query",
     "extensions.railroad",

@@ -1,6 +1,6 @@
-"""The public functions and values: queries, their answers, and the verbs.
+"""The public functions and values: queries, their answers, and the functions that evaluate them.
 
-`cerlab` gives its names out; nothing but commands, magics and measurements imports it.
+`cerlab` re-exports these names; only commands, magics and benchmarks import this package directly.
 """
 
 from cerlab.api.answers import Answers, Matches

@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 
 
 _SEEN, _SHOWN = 100, 5
-"""Events whose answers a `repr` shows, and how many of these."""
+"""Events whose answers a `repr` evaluates, and most answers that it shows."""
 
 _FRAME_ROW = 180
-"""Bytes of an answer in a DataFrame, mostly of the NumPy array of its positions: measured."""
+"""Bytes of an answer in a DataFrame, mostly the NumPy array of its positions; measured."""
 
 
 class Matches(Drawable, Immutable):
-    """The answers of a query on a stream, lazily: by end, inside one end in a fixed order.
+    """The answers of a query on a stream, evaluated on demand and ordered by end.
 
-    Threads may share it; each iterates by an iterator of its own. ``m[k]``, ``answer in m`` and
-    ``m == other`` evaluate what they need; `count` is the length.
+    Threads may share the object: each iteration is independent. ``m[k]``, ``answer in m`` and ``m
+    == other`` evaluate only what they need; `count` is the length.
 
     >>> from cerlab import evaluate, parse_query
     >>> query, events = parse_query("SELECT * WHERE A ; B"), [{"type": kind} for kind in "AAB"]
@@ -73,7 +73,7 @@ class Matches(Drawable, Immutable):
         vars(self).update(query=query, stream=stream, _threads=threads, _warned=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy is made of; its answers are evaluated anew."""
+        """Return the parts that a copy is made of; the copy evaluates its answers again."""
         return {name: vars(self)[name] for name in ("query", "stream", "_threads", "_warned")}
 
     def __iter__(self) -> Iterator[ComplexEvent]:
@@ -96,7 +96,7 @@ class Matches(Drawable, Immutable):
         self._warn(0 if first is None else None)
 
     def _warn(self, answers: int | None, *, as_list: bool = True) -> None:
-        """Warn, once, of names that the stream lacks, and of an empty result."""
+        """Warn, once, of names that the stream lacks and of an empty result."""
         if not self._warned:
             vars(self)["_warned"] = True
             way = vars(self).get("_way")
@@ -115,15 +115,14 @@ class Matches(Drawable, Immutable):
     @overload
     def __getitem__(self, k: slice) -> list[ComplexEvent]: ...
     def __getitem__(self, k: int | slice) -> ComplexEvent | list[ComplexEvent]:
-        """The k-th answer of the iteration, from 0; its cost does not depend on k.
+        """Return the k-th answer of the iteration, from 0, or a list for a slice.
 
-        ``m[-1]`` is the last one, and ``m[2:5]`` a list; both count the answers where they have to.
-
-        The numbers of answers up to each end are kept, and the evaluation at the end last asked
-        for; with a window, an earlier end evaluates the stream up to there again. Streams that the
-        compiled engine iterates pass over the answers before, batch by batch. Raises IndexError,
-        and `ResourceLimit` where the numbers on the way would not fit into memory or too many
-        answers come before; `count` still works there.
+        The cost does not depend on k. Negative numbers count from the last answer; they and slices
+        without an end count all answers first. The number of answers up to each end is cached, and
+        so is the evaluation at the last end requested; with a window, a smaller end evaluates the
+        stream again up to there. On streams that the compiled engine iterates, earlier answers are
+        passed over in batches. Raises IndexError beyond the last answer, and `ResourceLimit` if the
+        cached numbers exceed memory or too many answers precede; `count` still works then.
 
         >>> from cerlab import parse_query
         >>> matches = parse_query("SELECT * WHERE A+").run([{"type": "A"}] * 100)
@@ -135,13 +134,13 @@ class Matches(Drawable, Immutable):
         n = index(k)
         return self._access.answer(n if n >= 0 else self._from_the_end(n))
 
-    # no __len__: list(m) would ask for it, and so count all answers before it lists them
+    # no __len__: list(m) would call it, and so count all answers before listing them
 
     def __bool__(self) -> bool:
         return next(iter(self), None) is not None
 
     def __contains__(self, answer: object) -> bool:
-        """Return whether something is an answer; no event after its end is read."""
+        """Return whether a value is an answer, reading no event after its end."""
         if not isinstance(answer, ComplexEvent):
             return False
         for each in self:
@@ -152,9 +151,9 @@ class Matches(Drawable, Immutable):
         return False
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both have the same answers: other matches, or a list of answers.
+        """Return whether two results have the same answers; the other may be a list of answers.
 
-        The order inside one end does not count, which differs from query to query.
+        The order of answers with equal ends is ignored: it differs between queries.
         """
         if not isinstance(other, Matches | list | tuple):
             return NotImplemented
@@ -167,7 +166,7 @@ class Matches(Drawable, Immutable):
             other = in_order(other)
         return all(a == b for a, b in zip_longest(_by_end(self), _by_end(other)))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment] # equal to lists, which have no hash
 
     def _from_the_end(self, n: int) -> int:
         if self._count + n < 0:
@@ -176,7 +175,7 @@ class Matches(Drawable, Immutable):
 
     @keywords_by_name
     def head(self, n: int = 5) -> pa.Table:
-        """The rows of `table` of the first n answers; no further one is evaluated.
+        """Return the rows of `table` for the first n answers; later answers are not evaluated.
 
         >>> from cerlab import parse_query
         >>> query = parse_query("SELECT a[v] WHERE A AS a ; B")
@@ -190,9 +189,9 @@ class Matches(Drawable, Immutable):
         return self._rows_of(first, None)
 
     def count(self) -> int:
-        """Return the number of answers, without listing them: exact, of any size.
+        """Return the exact number of answers, of any size, without listing them.
 
-        Where filters compare labels up to 2^53, and `ResourceLimit` beyond.
+        Queries whose filters compare labels are counted up to 2^53; more raise `ResourceLimit`.
         """
         self._warn(self._count, as_list=False)
         return self._count
@@ -204,16 +203,27 @@ class Matches(Drawable, Immutable):
 
     @keywords_by_name
     def sample(self, n: int, seed: int | None = None) -> list[ComplexEvent]:
-        """n answers, each uniform over all of them and independent of the others.
+        """Return n answers drawn independently and uniformly from all answers, in one pass.
 
-        Equal seeds give equal samples; without one they differ. One pass over the stream. Raises
-        IndexError if there are no answers, `UsageError` for a negative n, `ResourceLimit` as
-        ``m[k]`` does.
+        Args:
+            n: The number of answers to draw, with replacement.
+            seed: Equal seeds give equal samples (default: a random seed).
+
+        Raises:
+            IndexError: There are no answers.
+            UsageError: `n` is negative.
+            ResourceLimit: As for ``m[k]``.
+
+        >>> from cerlab import parse_query
+        >>> matches = parse_query("SELECT * WHERE A").run([{"type": "A"}])
+        >>> matches.sample(2, seed=1)
+        [ComplexEvent(start=0, end=0, positions=(0,)), ComplexEvent(start=0, end=0, positions=(0,))]
         """
         return sample(self._access, n, seed)
 
     def why(self, answer: ComplexEvent | int) -> Why:
-        """The derivation of an answer, or of the k-th one (`cerlab.why`); of others why not.
+        """Return the derivation of an answer, given as a value or by number; otherwise why it is
+        not one.
 
         >>> from cerlab import parse_query
         >>> matches = parse_query("SELECT * WHERE A ; B").run([{"type": "A"}, {"type": "B"}])
@@ -229,7 +239,7 @@ class Matches(Drawable, Immutable):
         return why(self.query, self.stream, match.positions, match.start, match.end)
 
     def to_arrow(self) -> pa.Table:
-        """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""
+        """Return a pyarrow Table with columns ``start``, ``end`` (int64), ``positions`` (lists)."""
         if isinstance(self._access, BatchAccess):
             table = table_of_batches(self._access.batches())
             self._warn(table.num_rows)
@@ -237,17 +247,17 @@ class Matches(Drawable, Immutable):
         return io.arrow_table(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same as a pandas DataFrame."""
+        """Return the answers as a pandas DataFrame with the columns of `to_arrow`."""
         with needed("pandas"):
             import pandas as pandas
         table = self.to_arrow()
-        # Before pandas takes the memory, in which no limit could stop it.
+        # checked before pandas allocates, where no limit could stop it
         poll(_FRAME_ROW * len(table))
         frame: pd.DataFrame = table.to_pandas()
         return frame
 
     def to_polars(self) -> pl.DataFrame:
-        """The same as a polars DataFrame."""
+        """Return the answers as a polars DataFrame with the columns of `to_arrow`."""
         with needed("polars"):
             import polars
         frame = polars.from_arrow(self.to_arrow())
@@ -256,18 +266,22 @@ class Matches(Drawable, Immutable):
 
     @keywords_by_name
     def table(self, columns: Iterable[str] | None = None) -> pa.Table:
-        """Rows with names: a pyarrow Table of what the answers' events hold, by label.
+        """Return the attributes of the events in each answer as a pyarrow Table with named columns.
 
-        First ``start``, ``end`` and the attributes of PARTITION BY, then `columns`: ``b.price``, or
-        ``b`` for positions, each a list where the label may hold several events;
-        ``first(b.price)``, ``last(b.price)``, ``count(b)``. By default what SELECT names: the
-        attributes in brackets, all attributes of a label without; ``*`` is every variable, or every
-        event type where there are no variables.
+        The first columns are ``start``, ``end`` and the attributes of PARTITION BY. Rows are in the
+        order of iteration, one per answer; an answer whose labels in `columns` can be assigned in
+        several ways has a row for each. Timestamps keep the time zone and unit of the input; text
+        is dictionary-encoded.
 
-        Moments have the zone and the unit that they were read with; text is coded in a dictionary.
-        In the order of iteration, one row an answer; one that can have the labels of `columns` in
-        several ways has a row for each. Raises `UsageError` for a column whose label no answer has,
-        or whose attribute no event has.
+        Args:
+            columns: Columns such as ``b.price``, ``b`` (positions), ``first(b.price)``,
+                ``last(b.price)`` or ``count(b)``; a label that may hold several events gives lists.
+                By default the columns of SELECT: the attributes in brackets, or all attributes of a
+                label without brackets; ``*`` is every variable, or every event type if the query
+                has no variables.
+
+        Raises:
+            UsageError: No answer has the label of a column, or no event has its attribute.
 
         >>> from cerlab import parse_query
         >>> query = parse_query("SELECT a[price], b[price] WHERE BUY AS a ; SELL+ AS b")
@@ -288,30 +302,31 @@ class Matches(Drawable, Immutable):
 
     @lists_options(Aggregates)
     def aggregate(self, **aggregates: Unpack[Aggregates]) -> pa.Table:
-        """Aggregates over all rows of `table`: a pyarrow Table.
+        """Return aggregates over all rows of `table`, as a pyarrow Table.
 
-        No row is listed where the query has an automaton; where filters compare labels, batches of
-        them are, one at a time.
+        Rows are not listed if the query has an automaton; if filters compare labels, batches of
+        rows are listed one at a time. Counts and sums of integers are exact (decimals beyond 64
+        bits); sums and averages of doubles are the doubles nearest to the exact values.
 
-        ``count``                   False leaves the number of rows out
-        ``sum``, ``avg``, ``min``, ``max``  attributes of labels, as ``"b.price"``; of a label that
-                                    holds several events all of these count, NULL and NaN do not
-        ``group_by``                ``"start"``, ``"end"``, ``"key"`` (or attributes of PARTITION
-                                    BY), and attributes of labels that hold one event: a row for
-                                    each group, in the order of their first ends; without, one
-                                    row. NULL is a group, and NaN is another
-        ``sliding``                 a window as after WITHIN, with ``"end"`` among the groups: each
-                                    row is over the answers of the rest of its group that end so
-                                    far back at most; EVENTS count in the whole stream
+        Args:
+            count: Include the number of rows (default: True).
+            sum, avg, min, max: Attributes of labels, such as ``"b.price"``. All events of a label
+                count, except those with NULL or NaN.
+            group_by: ``"start"``, ``"end"``, ``"key"`` (or attributes of PARTITION BY) and
+                attributes of labels that hold one event. Each group is a row, in the order of its
+                first end (default: one row). NULL and NaN are groups.
+            sliding: A window as after WITHIN, if ``"end"`` is among the groups: each row aggregates
+                the answers that end within the window and agree with it on the other groups. EVENTS
+                count in the whole stream.
 
-        Without arguments they are those of the query, ``SELECT COUNT(*), SUM(b.price) .. GROUP BY
-        b.name``, which else asks for the answers of ``SELECT *``.
+        Without arguments, the aggregates are those of the query, ``SELECT COUNT(*), SUM(b.price) ..
+        GROUP BY b.name``, whose answers are those of ``SELECT *``.
 
-        Nothing is rounded on the way: counts and sums of integers are exact, as decimals where 64
-        bits are too few; sums and averages of doubles are the doubles nearest to the exact ones.
-        Raises `Unsupported` under LIMIT, `UsageError` for columns and groups that there are not,
-        `TypeMismatch` for sums of what is no number, `ResourceLimit` for totals of more than 76
-        digits.
+        Raises:
+            Unsupported: The query has a LIMIT.
+            UsageError: A column or group does not exist.
+            TypeMismatch: The values of a sum are not numbers.
+            ResourceLimit: A total has more than 76 digits.
 
         >>> from cerlab import parse_query
         >>> events = [{"type": "A", "v": n} for n in range(100)]
@@ -333,7 +348,7 @@ class Matches(Drawable, Immutable):
         return batched_answers(self, ROWS)
 
     def __repr__(self) -> str:
-        """Return the first answers, as far as the first events have some."""
+        """Return the first answers on the first events as text."""
         read = self.stream[:_SEEN]
         try:
             first = list(islice(self._way.answers(read), _SHOWN + 1))
@@ -348,14 +363,14 @@ class Matches(Drawable, Immutable):
 
 
 def _by_end(answers: Iterable[ComplexEvent]) -> Iterator[list[ComplexEvent]]:
-    """Yield the answers of each end in order."""
+    """Yield the sorted answers of each end."""
     return (in_order(each) for _, each in groupby(answers, attrgetter("end")))
 
 
 @rich_display
 @dataclass(frozen=True, repr=False)
 class Answers:
-    """The answers of one evaluator on a stream, as a list: by end, then start, then positions."""
+    """The answers of one evaluator on a stream, as a list sorted by end, start and positions."""
 
     stream: Stream
     answers: tuple[ComplexEvent, ...]
@@ -387,19 +402,19 @@ def warn_about_answers(
 ) -> None:
     """Warn of names that a pattern needs and a stream lacks, and of an empty result.
 
-    And that aggregates in SELECT say nothing of answers that come `as_list`; `way` is as in
+    Also warn if a query with aggregates in SELECT is listed (`as_list`); `way` is the parameter of
     `remarks_on_waits`.
     """
     if as_list and isinstance(pattern, Pattern) and pattern.ast.aggregates:
         message = (
-            "CER0913: SELECT asks for aggregates, and these are the answers that they are over"
+            "CER0913: SELECT has aggregates, and this call lists the answers that they aggregate"
         )
-        hint = "parse_query(..).run(events).aggregate() and cerlab run have the aggregates"
+        hint = "parse_query(..).run(events).aggregate() and cerlab run compute the aggregates"
         warn(AnswerWarning(f"{message}; {hint}"), stacklevel=stacklevel_of_caller())
     for remark in remarks_on_waits(pattern, stream, way):
         warn(AnswerWarning(remark), stacklevel=stacklevel_of_caller())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
-    # As long as both live, so that a second verb on them reads no event again.
+    # cached while pattern and stream live, so that a second call reads no event again
     known = missing_names.ABSENT.setdefault(pattern, WeakKeyDictionary())
     if (absent := known.get(stream)) is None:
         needs = missing_names.requirements_of(pattern, stream.time)

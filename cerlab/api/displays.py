@@ -1,4 +1,4 @@
-"""The pictures of what only the front door has; importing it registers all others too."""
+"""Text, HTML and SVG of answers and sessions; importing this module registers all renderers."""
 
 from cerlab import display
 from cerlab.api.answers import Answers, Matches

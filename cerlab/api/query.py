@@ -1,4 +1,4 @@
-"""A query with the verbs as methods, as users hold it."""
+"""The class of parsed queries, with the functions of `cerlab` as methods."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ _STAGES = (
     *("cea", "det", "formula", "machine", "plan", "schema", "text", "to_graphviz", "to_networkx"),
     "vcea",
 )
-"""Attributes of a `Pattern` that users of a query need."""
+"""Attributes of `Pattern` that `dir` of a query lists."""
 
 
 class Query(Pattern):
-    """A CEQL query: its stages (`Pattern`), and what can be done with it.
+    """A CEQL query with its stages (`Pattern`) and the functions of `cerlab` as methods.
 
-    Threads may share it. Queries are equal that say the same: by canonical text, logic and schema.
+    Threads may share a query. Queries are equal if their canonical text, logic and schema are
+    equal.
     """
 
     def __eq__(self, other: object) -> bool:
@@ -56,13 +57,13 @@ class Query(Pattern):
         return same and self.ast == other.ast  # predicates from Python may share a name
 
     def __hash__(self) -> int:
-        # The schema and predicates from Python are left to `==`: equal queries have equal texts.
+        # schema and predicates from Python are left to `==`: equal queries have equal texts
         return hash((self._said, self.logic))
 
     def __dir__(self) -> Iterable[str]:
-        """Return the names for users: the verbs, the stages and the conversions.
+        """Return the names for users: methods, stages and conversions.
 
-        Attributes that only evaluators read are left out of what `<TAB>` offers.
+        Attributes that only evaluators read are omitted, so ``<TAB>`` does not offer them.
         """
         shown = {*vars(Query), *_STAGES}
         return [n for n in super().__dir__() if n in shown or n.startswith("__")]
@@ -73,7 +74,9 @@ class Query(Pattern):
 
     @property
     def table(self) -> MintermTable:
-        """The moves of `machine` on each kind of event, explored; raises `ResourceLimit`."""
+        """The transition table of `machine` for each kind of event; raises `ResourceLimit` if too
+        large.
+        """
         from cerlab.viz.deterministic import minterm_table
 
         return minterm_table(self.machine)
@@ -82,7 +85,7 @@ class Query(Pattern):
     def explain(self, events: Any = None, **how: Unpack[io.HowToRead]) -> Explanation:
         """Explain how the compiled engine evaluates the query on streams such as `events`.
 
-        Raises `Unsupported` for a query that the engine does not take.
+        Raises `Unsupported` for a query that the engine does not support.
 
         >>> events = [{"type": kind} for kind in "ABC"]
         >>> print(parse_query("SELECT * WHERE A ; B WITHIN 9 EVENTS").explain(events))
@@ -97,7 +100,7 @@ class Query(Pattern):
 
     @property
     def srt(self) -> Srt:
-        """The transducer of the formula; raises `Unsupported` for a formula without one.
+        """The transducer of the formula; raises `Unsupported` if it has none.
 
         >>> parse_query("SELECT * WHERE A AS a ; B AS b FILTER a.v < b.v").srt.states
         3
@@ -106,9 +109,9 @@ class Query(Pattern):
 
     @lists_options(io.HowToRead)
     def tecs(self, events: Any, **how: Unpack[io.HowToRead]) -> TecsSnapshot:
-        """The tECS that the last event leaves; `how` as `cerlab.evaluate`.
+        """Return the tECS after the last event; `how` is as in `cerlab.evaluate`.
 
-        Raises `Unsupported` without an automaton, `UsageError` for no events.
+        Raises `Unsupported` for a query without an automaton, and `UsageError` for an empty stream.
 
         >>> len(parse_query("SELECT * WHERE A ; B").tecs([{"type": "A"}, {"type": "B"}]).nodes) > 1
         True
@@ -121,12 +124,21 @@ class Query(Pattern):
     def run(
         self, events: Any, *, threads: int | None = None, **how: Unpack[io.HowToRead]
     ) -> Matches:
-        """The answers on a stream, evaluated while they are iterated; `how` as `cerlab.evaluate`.
+        """Return the answers on a stream, evaluated as they are iterated.
 
-        Counts and aggregates use `threads` threads, by default the number in ``CERLAB_THREADS`` or
-        all cores. Listing uses several only if a number is given, and where answers depend on one
-        window; the answers of one end may then come in another order.
-        Raises `UsageError` for numbers that are not positive.
+        Args:
+            events: Anything that `cerlab.evaluate` accepts.
+            threads: Threads for counts and aggregates (default: ``CERLAB_THREADS``, or all cores).
+                Listing uses several threads only if a number is given and all answers depend on one
+                window; answers of one end may then come in another order.
+            type, type_column, time, unit, until, sort: How to read the events, as in
+                `cerlab.evaluate`.
+
+        Raises:
+            UsageError: `threads` is not positive.
+
+        >>> parse_query("SELECT * WHERE A ; B").run([{"type": "A"}, {"type": "B"}]).count()
+        1
         """
         return Matches(self, io.as_stream(events, **how), threads=threads)
 
@@ -141,7 +153,7 @@ class Query(Pattern):
         logic: Logic = "so",
         **how: Unpack[io.HowToRead],
     ) -> Why:
-        """Which obligation the positions fail to be an answer on a stream (`cerlab.why`).
+        """Explain why these positions are not an answer on a stream (`cerlab.why`).
 
         >>> query = parse_query("SELECT * WHERE A : B")
         >>> print(query.why_not([{"type": kind} for kind in "ACB"], [0, 2]).failure)
@@ -153,7 +165,8 @@ class Query(Pattern):
 
     @lists_options(io.HowToRead)
     def why_none(self, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
-        """Explain why a stream has no answer, and the changes that give one (`cerlab.why_none`).
+        """Explain why a stream has no answer, with the changes that would give one
+        (`cerlab.why_none`).
 
         >>> print(parse_query("SELECT * WHERE A : B").why_none([{"type": kind} for kind in "ACB"]))
         no answer on 3 events; each of these changes alone gives one:
@@ -172,18 +185,26 @@ class Query(Pattern):
         lateness: Length | None = None,
         state: bytes | None = None,
     ) -> Session:
-        """A push interface: ``push(batch)`` gives the new answers, ``state()`` bytes to go on from.
+        """Open a session:
 
-        `time` and `unit` name the time attribute for windows in hours, minutes or seconds; without
-        them it is the only timestamp that the query's schema declares.
+        ``push(batch)`` returns the new answers, ``state()`` bytes to resume from.
 
-        With a `lateness` (``"5 seconds"``, a `timedelta`, or a number in the unit of a numeric
-        time) events may come in any order within that length of the largest time so far. They are
-        held back, and read in order of time when the largest time is more than `lateness` later;
-        positions count in that order. An event before one that was read is late: `BadData`,
-        counted in `session.late`. With the `state` of an
-        earlier session of the same query it goes on where that was, on the same time; raises
-        `BadData` for other bytes, `UsageError` for another time.
+        With a `lateness`, events may arrive in any order within that distance of the largest time
+        so far. They are buffered and read in order of time once the largest time is more than
+        `lateness` later; positions count in that order. An event before one already read is late:
+        it raises `BadData` and is counted in `session.late`.
+
+        Args:
+            time: The time attribute for windows in hours, minutes or seconds (default: the only
+                timestamp that the query's schema declares).
+            unit: The unit of a numeric `time`.
+            lateness: ``"5 seconds"``, a `timedelta`, or a number in the unit of `time`.
+            state: The state of an earlier session of the same query with the same time, to resume
+                it.
+
+        Raises:
+            BadData: `state` is not the state of a session of this query.
+            UsageError: The time differs from that of the state.
 
         >>> session = parse_query("SELECT * WHERE A ; B").open()
         >>> session.push([{"type": "A"}])
@@ -203,10 +224,17 @@ class Query(Pattern):
         lateness: Length | None = None,
         state: bytes | None = None,
     ) -> RowSession:
-        """A push interface to rows with names: ``push(batch)`` gives those of the new answers.
+        """Open a session of rows: ``push(batch)`` returns the named columns of the new answers.
 
-        `columns` as of ``Matches.table``, `time`, `unit`, `lateness` and `state` as of `open`;
-        raises as both.
+        Args:
+            columns: The columns, as in ``Matches.table``.
+            time, unit, lateness, state: As in `open`.
+
+        Raises as ``Matches.table`` and `open`.
+
+        >>> session = parse_query("SELECT * WHERE A AS a ; B AS b").tabulating(["a.v", "b.v"])
+        >>> session.push([{"type": "A", "v": 1}, {"type": "B", "v": 2}]).to_pylist()
+        [{'start': 0, 'end': 1, 'a.v': 1, 'b.v': 2}]
         """
         return RowSession(self, columns, self._axis(time, unit, state), state, lateness)
 
@@ -220,15 +248,24 @@ class Query(Pattern):
         state: bytes | None = None,
         **aggregates: Unpack[Aggregates],
     ) -> AggregateSession:
-        """A push interface to aggregates: ``push(batch)`` gives the groups that the batch changed.
+        """Open a session of aggregates: ``push(batch)`` returns the groups that the batch changed.
 
-        No answer is listed: an event costs as many sums as there are transitions and starts in
-        the window, however many answers it completes. Batches of 128 events and more are read by
-        the compiled engine, some twenty times faster than single events. Arguments as of
-        ``Matches.aggregate``, and `time`, `unit`, `lateness` and `state` as of `open`; raises as
-        both, and `Unsupported` for queries that have neither an automaton nor a transducer. Where
-        filters compare labels answers are listed, a batch at a time, and the events of the window
-        are kept; where answers wait, too, and all events are.
+        Answers are not listed: the cost of an event is one sum per transition and per start in the
+        window, however many answers it completes. Batches of 128 events or more are read by the
+        compiled engine, about twenty times faster than single events. Where filters compare labels,
+        answers are listed a batch at a time and the events of the window are kept; where answers
+        also wait, all events are kept.
+
+        Args:
+            time, unit, lateness, state: As in `open`.
+            count, sum, avg, min, max, group_by, sliding: As in ``Matches.aggregate``.
+
+        Raises as ``Matches.aggregate`` and `open`, and `Unsupported` for queries with neither an
+        automaton nor a transducer.
+
+        >>> session = parse_query("SELECT * WHERE A+").aggregating()
+        >>> session.push([{"type": "A"}, {"type": "A"}]).to_pylist()
+        [{'count': 3}]
         """
         request, axis = request_of(self, **aggregates), self._axis(time, unit, state)
         return AggregateSession(self, request, axis, state, lateness)
@@ -240,10 +277,16 @@ class Query(Pattern):
 
 @keywords_by_name
 def parse_query(text: str, schema: Schema | str | None = None) -> Query:
-    """Read a CEQL query; ``CREATE STREAM`` before it, or `schema`, declares what it may use.
+    """Parse a CEQL query; a formula alone is ``SELECT *`` of it.
 
-    A formula alone is ``SELECT *`` of it. Parts without effect give a `CerlabWarning`. Raises
-    `QuerySyntaxError`, `IllFormed`, `TypeMismatch` and `ResourceLimit`, each with its place.
+    Clauses without effect give a `CerlabWarning`.
+
+    Args:
+        text: The query; ``CREATE STREAM`` before it declares types and attributes.
+        schema: The declarations, if the text has none.
+
+    Raises:
+        QuerySyntaxError, IllFormed, TypeMismatch, ResourceLimit: Each with the place in the text.
 
     >>> parse_query("select * where A as x; B within 3 events")
     SELECT *
@@ -257,7 +300,7 @@ def parse_query(text: str, schema: Schema | str | None = None) -> Query:
 def as_query(
     query: QueryInput, schema: Schema | None = None, *, language: Language | None = None
 ) -> Query:
-    """A query of anything that is one; raises as `as_pattern`."""
+    """Return a query from a text, a formula or a query; raises as `as_pattern`."""
     pattern = as_pattern(query, language, schema)
     if isinstance(pattern, Query):
         return pattern

@@ -1,7 +1,7 @@
-"""Verbs that take a query or a row pattern: decisions on all data, and explanations on some.
+"""Questions about a query or row pattern: decisions for all data, explanations for given data.
 
-Queries go to `cerlab.decisions` and `cerlab.why`, row patterns to `cerlab.rows`. A text that has
-MATCH_RECOGNIZE is a row pattern.
+Queries are passed to `cerlab.decisions` and `cerlab.why`, row patterns to `cerlab.rows`. A text
+that contains MATCH_RECOGNIZE is a row pattern.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ __all__ = [
 
 
 def as_row_pattern(query: object) -> RowPattern | None:
-    """Return the row pattern that a value or a text is; None for anything else."""
+    """Return a row pattern from a value or a text, or None for anything else."""
     if isinstance(query, str) and is_row_pattern(query):
         from cerlab.rows.parser import parse_rows  # loads sqlglot
 
         return parse_rows(query)
     if isinstance(query, AnyPattern):
         return None
-    from cerlab.rows.syntax import RowPattern  # 40 ms of dataclasses, which a query does not need
+    # loads 40 ms of dataclasses that a query does not need
+    from cerlab.rows.syntax import RowPattern
 
     return query if isinstance(query, RowPattern) else None
 
@@ -51,9 +52,13 @@ def as_row_pattern(query: object) -> RowPattern | None:
 def satisfiable(a: QueryInput | RowPattern, *, rows: Rows = None) -> Verdict:
     """Decide whether a query has an answer on some stream; the witness is a shortest such stream.
 
-    A row pattern is satisfiable if it has a match with a row on some table: `witness.events` are
-    the rows of a shortest one, and `rows`, if given, are the rows that a table may consist of.
-    Raises `ResourceLimit` if a budget runs out inside the decidable class.
+    Args:
+        a: A query, or a row pattern: then some table must have a match with a row, and
+            `witness.events` are the rows of a shortest such table.
+        rows: For a row pattern, the only rows that a table may contain.
+
+    Raises:
+        ResourceLimit: A budget is exceeded inside the decidable class.
 
     >>> satisfiable("A ; B FILTER A[v = 1] AND A[v = 2]").holds
     False
@@ -80,13 +85,21 @@ def equivalent(
     same: Same | None = None,
     rows: Rows = None,
 ) -> Verdict:
-    """Decide whether two queries have the same complex events on every stream.
+    """Decide whether two queries always have the same complex events.
 
-    The witness is a shortest stream on which they differ, with an answer that one side has. Two row
-    patterns have to find the same on every table: matches with the same ``"labels"``, which
-    CLASSIFIER shows (the default of `same`), the same ``"matches"`` whatever their labels, or the
-    same ``"rows"`` in some match. Their conditions compare columns with constants and with PREV; of
-    others it is decided for tables that consist of given `rows`.
+    The witness is a shortest stream on which they differ, with an answer of one side only.
+
+    Args:
+        a, b: Two queries, or two row patterns, which must find the same on every table. Conditions
+            of row patterns that do more than compare columns with constants and PREV need `rows`.
+        same: For row patterns, what must be equal: matches with their ``"labels"``, which
+            CLASSIFIER shows (default), ``"matches"`` regardless of labels, or the ``"rows"`` inside
+            some match.
+        rows: For row patterns, the only rows that a table may contain.
+
+    Raises:
+        ResourceLimit: A budget is exceeded inside the decidable class.
+        UsageError: One is a query and the other a row pattern.
 
     >>> equivalent("A ; (B OR C)", "A ; B OR (A ; C)").holds
     True
@@ -122,7 +135,10 @@ def contained(
     same: Same | None = None,
     rows: Rows = None,
 ) -> Verdict:
-    """Decide whether every complex event of `a` is one of `b`, on every stream; as `equivalent`.
+    """Decide whether every complex event of `a` is one of `b`, on every stream.
+
+    The witness is a shortest stream with an answer of `a` only. The arguments and errors are those
+    of `equivalent`.
 
     >>> contained("A : B", "A ; B").holds, contained("A ; B", "A : B").holds
     (True, False)
@@ -150,26 +166,28 @@ _SAME_WORDS: Mapping[Same, str] = {
 def _row_patterns(
     queries: Iterable[object], rows: Rows, same: Same | None
 ) -> tuple[RowPattern, ...] | None:
-    """Return row patterns; None of queries. Raises `UsageError` where they are not of one kind."""
+    """Return the row patterns, or None for queries; raises `UsageError` for a mixture."""
     read = [as_row_pattern(each) for each in queries]
     patterns = tuple(each for each in read if each is not None)
     if len(patterns) == len(read):
         return patterns
     if patterns:
-        hint = "cerlab.rows_to_cel says a row pattern in CEL, where it can be said"
-        raise UsageError("CER0826", "a row pattern and a query do not compare", hint=hint)
+        hint = "cerlab.rows_to_cel translates a row pattern to CEL, where that is possible"
+        raise UsageError("CER0826", "cannot compare a row pattern with a query", hint=hint)
     if rows is not None or same is not None:
         name = "same" if rows is None else "rows"
-        raise UsageError("CER0826", f"{name}= goes with row patterns", hint="leave it out")
+        raise UsageError(
+            "CER0826", f"{name}= is an option for row patterns only", hint="leave it out"
+        )
     return None
 
 
 def _verdict(
     decided: Callable[[], RowVerdict], claim: str, rows: Rows, *, is_one: bool = False
 ) -> Verdict:
-    """Return the verdict on row patterns; where it is not decided, the reason why.
+    """Return the verdict on row patterns; if undecided, `reason` has the cause.
 
-    `is_one` says that both are one clause, which finds what it finds.
+    `is_one` means that both are the same clause, which is equivalent to itself even if undecidable.
     """
     try:
         verdict = decided()
@@ -215,15 +233,22 @@ def why(
     logic: Logic = "so",
     **how: Unpack[io.HowToRead],
 ) -> Why | WhyRows:
-    """Explain why the positions are an answer on a stream, or which obligation they fail first.
+    """Explain why the positions are an answer on a stream, or the first obligation that they fail.
 
-    Without `start` and `end`, an answer with these positions and any interval will do. `logic` is
-    the meaning of a query's variables, `how` how to read the events, both as for `cerlab.evaluate`,
-    which it never contradicts. Of a row pattern the positions are rows of a table, from 0 on as
-    they stand there, and the result is a `WhyRows`: which variable takes each row, and what its
-    condition reads. Raises `UsageError` for no positions without an interval, `ResourceLimit` where
-    too many derivations are partly there, and what `cerlab.evaluate` or `cerlab.match_recognize`
-    raise for what has no meaning.
+    The result never contradicts `cerlab.evaluate` or `cerlab.match_recognize`.
+
+    Args:
+        query: A query, formula or SREMO; or a row pattern, for which the result is a `WhyRows`: the
+            variable of each row, and the values that its condition reads.
+        events: Anything that `cerlab.evaluate` accepts; for a row pattern, a table.
+        positions: Positions of events, or row numbers of the table from 0.
+        start, end: The interval of the answer (default: any interval).
+        logic: The meaning of variables: sets of events (``"so"``), or one event each (``"fo"``).
+        type, type_column, time, unit, until, sort: How to read the events, as in `cerlab.evaluate`.
+
+    Raises:
+        UsageError: There are no positions and no interval.
+        ResourceLimit: There are too many partial derivations.
 
     >>> events = [{"type": "A", "v": 1}, {"type": "C"}, {"type": "B", "v": 0}]
     >>> why("A ; B", events, [0, 2]).holds
@@ -233,8 +258,8 @@ def why(
     >>> clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A B) DEFINE B AS v > 0)"
     >>> print(why(clause, events[::2], [0, 1]))
     no match: rows 0, 1
-      B cannot take row 1: v > 0 does not hold, v is 0
-      0 A
+    B cannot take row 1: v > 0 does not hold, v is 0
+    0 A
     """
     pattern = as_row_pattern(query)
     if pattern is None:
@@ -258,14 +283,20 @@ def why_none(query: RowPattern, events: Any) -> WhyRows: ...
 def why_none(
     query: QueryInput | RowPattern, events: Any, **how: Unpack[io.HowToRead]
 ) -> WhyNone | WhyRows:
-    """Explain why a query has no answer on a stream: missing names, and changes that suffice.
+    """Explain why a query has no answer on a stream: missing names, and changes that would suffice.
 
-    A change leaves out a clause or a condition, lets gaps be where none may, or widens the window
-    to the least width that is enough, in events, milliseconds, or whole units of its attribute.
-    Only where none of these is enough, operands are left out. Of a row pattern on a table the
-    result is a `WhyRows`: the reading that comes farthest, and conditions without each of which
-    there is a match. Events are read, and `Unsupported` and `ResourceLimit` raised, as by
-    `cerlab.evaluate`.
+    A change drops a clause or a condition, permits gaps, or widens the window to the smallest
+    sufficient width, in events, milliseconds or whole units of its attribute. Operands are dropped
+    only if no other change suffices.
+
+    Args:
+        query: A query; or a row pattern, for which the result is a `WhyRows`: the match attempt
+            that comes farthest, and the conditions whose removal would give a match.
+        events: Anything that `cerlab.evaluate` accepts; for a row pattern, a table.
+        type, type_column, time, unit, until, sort: How to read the events, as in `cerlab.evaluate`.
+
+    Raises:
+        Unsupported, ResourceLimit: As for `cerlab.evaluate`.
 
     >>> events = [{"type": "A", "v": 1}, {"type": "C"}, {"type": "B", "v": 2}]
     >>> print(why_none("SELECT * WHERE A : B FILTER A[v > 0]", events))
@@ -284,8 +315,8 @@ def why_none(
 
 
 def refuse_options(options: Mapping[str, object]) -> None:
-    """Raise `Unsupported` for the first option that is given."""
+    """Raise `Unsupported` for the first option that is not None."""
     for name, value in options.items():
         if value is not None:
-            message = f"{name}= does not go with row patterns"
+            message = f"row patterns do not support {name}="
             raise Unsupported("CER0451", message, hint="leave it out")

@@ -1,9 +1,9 @@
-"""A query that is open: events are pushed as they come, and what they complete comes back.
+"""Open queries: events are pushed as they arrive, and each push returns the completed results.
 
-Answers, rows and aggregates are three outputs of one session. A push takes nothing over before all
-of it is there: while it runs the session counts as stopped, and it is whole again in the same step
-that gives the result out. So after an interrupt or a limit a session is where it was, or refuses.
-A thread that comes while another one is in a session is refused.
+Answers, rows and aggregates are three outputs of the same session. While a push runs, the session
+is marked as stopped; the mark is removed in the same step that returns the result. After an
+interrupt or a limit, a session is therefore either unchanged or refuses further pushes. A second
+thread that enters a session in use is refused.
 """
 
 from __future__ import annotations
@@ -37,44 +37,44 @@ Result = TypeVar("Result")
 T = TypeVar("T")
 
 _OVER = b"over\n"
-"""The line before the state of a session that is over; the rest is the state of its run."""
+"""Line before the state of a closed session; the rest is the state of its run."""
 
 
 class _Session(ABC, Generic[Result]):
-    """Common part of sessions; `Result` is the result of a push."""
+    """Base of sessions; `Result` is the result of a push."""
 
     _run: OpenRun
     _nothing: Callable[[], Any] = tuple
     """Result of a batch without events."""
     _before = 0
-    """Number of events that the state had read before this session went on from it."""
+    """Number of events that the state had read before this session resumed it."""
 
     def __init__(
         self, query: AnyPattern, time: TimeAxis | None, state: bytes | None, lateness: Length | None
     ) -> None:
         over, state = _opened(state)
         self._order, self._run_state = _order_of(time, lateness, state)
-        """The buffer of events that come late; None without a lateness."""
+        """Buffer of events that may arrive out of order; None without a lateness."""
         self._waits = query.waits is not None
         if self._order is not None:
             _check_axis(query, self._order.time)
         self._stopped = False
         self._unit = Requirements.of_unit(time)
-        """That the time holds numbers, where it has a unit; looked for until a time is there."""
+        """Check that a time with a unit holds numbers; open until a time is seen."""
         self._over = over
-        """Whether no event may come: that was promised."""
+        """True after the promise that no event will come."""
         self._user: dict[str, int] = {}
-        """The thread that is in the session."""
+        """The thread that is using the session."""
 
     def _enter(self) -> None:
-        """Note the thread; raises `UsageError` if another one is in the session."""
+        """Record the current thread; raises `UsageError` if another one is using the session."""
         thread = get_ident()
-        # One step: no other thread comes between the look and the note.
+        # setdefault is atomic: no other thread comes between the check and the record
         if self._user.setdefault("thread", thread) != thread:
             raise UsageError(
                 "CER0833",
                 "another thread is in this session",
-                hint="push from one thread, or under a lock of your own",
+                hint="push from one thread, or use a lock",
             )
         if self._stopped:
             self._user.clear()
@@ -82,15 +82,15 @@ class _Session(ABC, Generic[Result]):
 
     @abstractmethod
     def _reopened(self, state: bytes) -> tuple[Any, ...]:
-        """Return a function and its arguments that open the session again with its state."""
+        """Return a function and its arguments that reopen the session with its state."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy goes on from the state; raises as `state`."""
+        """Return how to copy the session by its state; raises as `state`."""
         opened = self._reopened(self.state())
         return *opened, {name: getattr(self, name) for name in self._counted}
 
     _counted: tuple[str, ...] = ("_before",)
-    """Names of the counters that are not in the state."""
+    """Names of the counters that are not part of the state."""
 
     @property
     def _taken(self) -> int:
@@ -98,26 +98,28 @@ class _Session(ABC, Generic[Result]):
 
     @property
     def pushed(self) -> int:
-        """The number of events taken in this session, those that are held back included."""
+        """The number of events accepted by this session, buffered ones included."""
         return self._taken - self._before
 
     @property
     def late(self) -> int:
-        """The number of events that came late, also before a state; 0 without `lateness`."""
+        """The number of late events, also before a resumed state; 0 without `lateness`."""
         return 0 if self._order is None else self._order.late
 
     @abstractmethod
     def _result(self, parts: Sequence[Any]) -> Result:
-        """Return the result of all that a call of the run gives."""
+        """Return the combined result of the parts that the run returned."""
 
     def _read(self, stream: Stream) -> Result:
-        """Return the result of some events; `BadData` has that of the events before a bad one."""
+        """Return the result of some events; `BadData` carries the result of the events before a bad
+        one.
+        """
         if self._order is None:
             return self._gathered(self._run.push(stream))
         return self._gathered(self._in_order(self._order.push(stream)))
 
     def _in_order(self, given: Iterable[Stream]) -> Iterator[Any]:
-        """Yield the results of the events that the buffer gives."""
+        """Yield the results of the events that the buffer releases."""
         from cerlab.engine.late_events import read_given
 
         assert self._order is not None
@@ -139,7 +141,10 @@ class _Session(ABC, Generic[Result]):
         self._enter()
         try:
             if self._over:
-                message, hint = 'no event may come after "end"', "open the query again for others"
+                message, hint = (
+                    'no event may come after the promise "end"',
+                    "open the query again for new events",
+                )
                 raise UsageError("CER0829", message, hint=hint)
             try:
                 stream = _stream(batch, **how)
@@ -151,34 +156,35 @@ class _Session(ABC, Generic[Result]):
             before, self._stopped = self._run.position, True
             try:
                 result = self._read(stream)
-            except BadData:  # the events before the bad one are read; it has what they complete
+            # the events before the bad one were read; the error carries their result
+            except BadData:
                 self._stopped = False
                 raise
             except (UsageError, TypeMismatch) as error:
                 self._stopped = self._run.position != before and not self._loses(error)
                 raise
-            # No call from here to the caller: after those Python looks for signals.
+            # no call between here and the caller: Python handles signals after calls
             self._stopped = False
             return result
         finally:
-            if "thread" in self._user:  # a push inside this one has left already
+            if "thread" in self._user:  # a nested push of the same thread has already removed it
                 del self._user["thread"]
 
     def _loses(self, error: Exception) -> bool:
-        """Return whether an error is of one event, after which the session goes on.
+        """Return whether an error concerns one event only, so that the session continues.
 
-        With a lateness the events after it are held back.
+        With a lateness, the events after the bad one are still buffered.
         """
         return self._order is not None and isinstance(error, TypeMismatch)
 
     def _alone(self, ask: Callable[[], T]) -> T:
-        """Ask the run for something while no other thread is in the session."""
+        """Return the result of `ask` while no other thread uses the session."""
         self._enter()
         try:
             self._stopped = True
             try:
                 result = ask()
-            except (BadData, UsageError):  # before anything is taken over
+            except (BadData, UsageError):  # raised before any state changes
                 self._stopped = False
                 raise
             except TypeMismatch as error:
@@ -191,7 +197,7 @@ class _Session(ABC, Generic[Result]):
                 del self._user["thread"]
 
     def _promise(self, until: Until) -> Result:
-        """Ask the run for what a promise makes known; "end" closes the session."""
+        """Return the results that a promise makes certain; "end" closes the session."""
 
         def known() -> Result:
             result = self._gathered(self._advanced(until))
@@ -203,15 +209,16 @@ class _Session(ABC, Generic[Result]):
     def _advanced(self, until: Until) -> Iterator[Any]:
         if self._order is not None:
             yield from self._in_order([self._order.advance(until)])
-        # Without a buffer, the run warns that a promise says nothing to a query without waits.
+        # without a buffer, the run itself warns that the promise has no effect on a query without
+        # waits
         if self._order is None or self._waits:
             yield from self._run.advance(until)
 
     def state(self) -> bytes:
-        """All that has to be known to go on later, elsewhere: what opens the query takes it.
+        """Return bytes from which the query can be opened again, in another process too.
 
-        A documented, versioned format that runs no code when it is read. A state from somebody else
-        cannot do harm, but decides which answers come.
+        The format is documented and versioned, and reading it runs no code. A state from an
+        untrusted source is harmless to the machine, but determines which answers come.
         """
 
         def bytes_of_all() -> bytes:
@@ -225,7 +232,7 @@ class _Session(ABC, Generic[Result]):
 
 
 def _opened(state: bytes | None) -> tuple[bool, bytes | None]:
-    """Whether a state is that of a session that is over, and the state of its run."""
+    """Return whether a state is that of a closed session, and the state of its run."""
     if isinstance(state, bytes) and state.startswith(_OVER):
         return True, state.removeprefix(_OVER)
     return False, state
@@ -234,7 +241,7 @@ def _opened(state: bytes | None) -> tuple[bool, bytes | None]:
 def _order_of(
     time: TimeAxis | None, lateness: Length | None, state: bytes | None
 ) -> tuple[InOrder | None, bytes | None]:
-    """Return the buffer of a session, if it has a lateness, and the state of its run."""
+    """Return the buffer of a session, None without a lateness, and the state of its run."""
     if lateness is None and state is None:
         return None, None
     from cerlab.engine.late_events import opened_order
@@ -243,14 +250,14 @@ def _order_of(
 
 
 def _check_axis(query: AnyPattern, time: TimeAxis) -> None:
-    """Raise `UsageError` where answers wait on another axis than the one that orders the events."""
+    """Raise `UsageError` if answers wait on a time attribute other than the order of events."""
     windows = () if query.waits is None else query.waits.plan.windows
     for window in windows:
         if isinstance(window, AttributeWindow) and window.attribute != time.attribute:
             raise UsageError(
                 "CER0827",
-                f"answers wait by '{window.attribute}', and the events are ordered by "
-                f"'{time.attribute}': one promise cannot be of both",
+                f"answers wait by '{window.attribute}', but the events are ordered by "
+                f"'{time.attribute}': one promise cannot cover both",
                 hint=f"give time='{window.attribute}', or leave lateness= out",
             )
 
@@ -258,20 +265,20 @@ def _check_axis(query: AnyPattern, time: TimeAxis) -> None:
 def _stopped() -> UsageError:
     return UsageError(
         "CER0832",
-        "a push was stopped in the middle of its batch",
-        hint="open the query again with the state() of before: query.open(state=..)",
+        "a push was interrupted inside its batch",
+        hint="open the query again with the last state(): query.open(state=..)",
     )
 
 
 _NOT_OF_A_PUSH = {
-    "until": "session.advance(until) says that all events before a time were pushed",
-    "sort": "events are pushed in order of time; cerlab.evaluate and query.run take sort=",
+    "until": "session.advance(until) promises that all events before a time were pushed",
+    "sort": "push events in order of time; cerlab.evaluate and query.run have sort=",
 }
-"""Options of reading events that a push refuses, with hints."""
+"""Options for reading events that a push refuses, with hints."""
 
 
 def _stream(batch: Any, **how: Unpack[io.HowToRead]) -> Stream:
-    """The events of a batch; lists of dicts are not looked at further."""
+    """Return the events of a batch as a stream; lists of dictionaries are checked later."""
     for option in how and how.keys() & _NOT_OF_A_PUSH.keys():
         hint = _NOT_OF_A_PUSH[option]
         raise UsageError("CER0847", f"a push has no option '{option}'", hint=hint)
@@ -282,11 +289,12 @@ def _stream(batch: Any, **how: Unpack[io.HowToRead]) -> Stream:
 
 @rich_display
 class Session(_Session[list[ComplexEvent]]):
-    """The compiled engine on a stream that is still arriving; made by ``Query.open``.
+    """Incremental evaluation by the compiled engine, on a stream that is still arriving.
 
-    Positions count all events pushed so far, also before a `state` that it was resumed from.
-    `pushed` counts the events pushed here, `answered` what they completed. One thread at a time
-    uses a session: during a push others are refused by `UsageError`.
+    ``Query.open`` makes sessions. Positions count all events pushed so far, including those before
+    a resumed `state`. `pushed` counts the events of this session, `answered` the answers that they
+    completed. One thread at a time may use a session: others are refused with `UsageError` during a
+    push.
     """
 
     _nothing = list
@@ -312,26 +320,44 @@ class Session(_Session[list[ComplexEvent]]):
 
     @lists_options(io.HowToRead)
     def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> list[ComplexEvent]:
-        """Read more events (anything that `cerlab.evaluate` takes): the answers they complete.
+        """Read more events and return the answers that they complete.
 
-        By end, inside one end in an order fixed by query and stream; all that are there, so for
-        patterns with very many answers keep batches small or the query's LIMIT low. Raises
-        `BadData` for an event that cannot be read; the answers before it are on the error as
-        ``.matches``, and `pushed` counts the events that were read: all before it, of a batch that
-        is no events none. The next push goes on after them. Raises `UsageError` for a window in
-        time without the time attribute, and where a push was stopped in the middle, by an
-        interrupt or a `ResourceLimit`: nobody knows how much of its batch was read.
+        Answers come by end; the order inside one end is fixed by query and stream. All answers are
+        returned, so for patterns with very many answers keep batches small or use LIMIT.
+
+        Args:
+            batch: Anything that `cerlab.evaluate` accepts.
+            type, type_column, time, unit: How to read the events, as in `cerlab.evaluate`.
+
+        Raises:
+            BadData: An event cannot be read. ``.matches`` of the error has the answers before it,
+                `pushed` counts the events before it (none if the batch is not events), and the next
+                push continues after them.
+            UsageError: The query has a window in time and no time attribute; or an earlier push was
+                interrupted by a signal or a `ResourceLimit`, so that it is unknown how much was
+                read.
+
+        >>> from cerlab import parse_query
+        >>> parse_query("SELECT * WHERE A ; B").open().push([{"type": "A"}, {"type": "B"}])
+        [ComplexEvent(start=0, end=1, positions=(0, 1))]
         """
         return self._push(batch, how)
 
     def advance(self, until: Until) -> list[ComplexEvent]:
-        """Promise that all events before a time were pushed: the answers that this makes known.
+        """Promise that all events before a time were pushed, and return the answers that become
+        certain.
 
-        A query that waits gives an answer when the clock has passed its wait: the time of the last
-        event, or that of the last promise. ``"end"`` says that no event will come, and closes the
-        session. Answers are by end; one may end before an answer of an earlier push did, where keys
-        are several. Raises `UsageError` for no such time, `BadData` for one before the last event;
-        warns where nothing in the query waits.
+        A query with WAIT releases an answer once the clock has passed its wait; the clock is the
+        time of the last event or promise. Answers come by end; with several keys, an answer may end
+        before one that an earlier push returned. A warning tells if nothing in the query waits.
+
+        Args:
+            until: A time on the axis of the waits; ``"end"`` promises that no event will come, and
+                closes the session.
+
+        Raises:
+            UsageError: `until` is not a time of this axis.
+            BadData: `until` is before the last event.
 
         >>> from cerlab import parse_query
         >>> session = parse_query("SELECT * WHERE (A WAIT 5 [t]) UNLESS B").open()
@@ -352,7 +378,7 @@ class Session(_Session[list[ComplexEvent]]):
 
     @property
     def lowest(self) -> int:
-        """Answers to come start at this position or later."""
+        """The lowest position at which a later answer can start."""
         return self._run.lowest
 
     def __repr__(self) -> str:
@@ -360,11 +386,11 @@ class Session(_Session[list[ComplexEvent]]):
 
 
 class RowSession(_Session[Any]):
-    """Rows with names on a stream that is still arriving; made by ``Query.tabulating``.
+    """Named columns of answers on a stream that is still arriving; made by ``Query.tabulating``.
 
-    It keeps the events that answers may still have: those of the window; without WITHIN, of a query
-    that waits, and with WITHIN n EVENTS under PARTITION BY or FROM, all of them. Threads are
-    refused as by `Session`.
+    The session keeps the events that later answers may contain: those of the window, or all events
+    without WITHIN, for a query that waits, and for WITHIN n EVENTS with PARTITION BY or FROM. Other
+    threads are refused as by `Session`.
     """
 
     def __init__(
@@ -381,8 +407,8 @@ class RowSession(_Session[Any]):
         if query.waits is not None and not has_labels(query, live=True):
             raise Unsupported(
                 "CER0408",
-                "answers that wait may come of two parts, or ends, of this formula",
-                hint="query.open() gives them without labels, query.run(..).table() at the end",
+                "answers that wait may consist of two parts or ends in this formula",
+                hint="query.open() returns them without labels, query.run(..).table() at the end",
             )
         self._query = query
         self._columns = None if columns is None else list(columns)
@@ -396,12 +422,13 @@ class RowSession(_Session[Any]):
 
     @lists_options(io.HowToRead)
     def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
-        """Read more events: a pyarrow Table of the answers they complete, as ``Matches.table``.
+        """Read more events and return the rows of the answers that they complete, as a pyarrow
+        Table.
 
-        Positions count all events pushed so far. An attribute that has not come yet is NULL, and
-        a table of no answers has the columns of the one before. A table is events to the next
-        query: ``other.push(table, type="RISE")``. Raises as
-        ``Session.push``, the rows before a bad event on the error as ``.matches``.
+        The columns are those of ``Matches.table``. Positions count all events pushed so far. An
+        attribute that no event has had yet is NULL; an empty table has the columns of the previous
+        one. The table can be the events of another query: ``other.push(table, type="RISE")``.
+        Raises as ``Session.push``; ``.matches`` of the error has the rows before a bad event.
 
         >>> from cerlab import parse_query
         >>> session = parse_query("SELECT * WHERE A AS a ; B AS b").tabulating(["a.v", "b.v"])
@@ -413,11 +440,11 @@ class RowSession(_Session[Any]):
         return self._push(batch, how)
 
     def _result(self, parts: Sequence[Any]) -> Any:
-        from cerlab.engine.answers import join_answers  # NumPy loads here
+        from cerlab.engine.answers import join_answers  # loads NumPy
 
         answers, recent = join_answers(parts), self._run.recent
         if not len(answers) and self._schema is not None:
-            table = self._schema.empty_table()  # its columns would be made of all events kept
+            table = self._schema.empty_table()  # new columns would be computed from all events kept
         else:
             part, offset = Stream(recent.events()), recent.offset
             table = rows_of_part(self._query, part, offset, answers, self._columns)
@@ -426,9 +453,10 @@ class RowSession(_Session[Any]):
         return table
 
     def advance(self, until: Until) -> Any:
-        """Promise that all events before a time were pushed: the rows that this makes known.
+        """Promise that all events before a time were pushed, and return the rows that become
+        certain.
 
-        As ``Session.advance``; raises as it does.
+        The argument and errors are those of ``Session.advance``.
         """
         return self._promise(until)
 
@@ -436,7 +464,7 @@ class RowSession(_Session[Any]):
 class AggregateSession(_Session[Any]):
     """Aggregates on a stream that is still arriving; made by ``Query.aggregating``.
 
-    `pushed` counts the events pushed, also before a `state` that it was resumed from. Threads are
+    `pushed` counts the events pushed, including those before a resumed `state`. Other threads are
     refused as by `Session`.
     """
 
@@ -459,15 +487,19 @@ class AggregateSession(_Session[Any]):
 
     @lists_options(io.HowToRead)
     def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
-        """Read more events: a pyarrow Table of the groups that they changed, as they are then.
+        """Read more events and return the current rows of the groups that they changed.
 
-        It has the columns of ``Matches.aggregate``. Grouped by ``"end"`` its rows are final, and
-        the tables of all pushes are that one in pieces; else, and where answers wait, a group comes
-        again whenever it has grown. A table is events to the next query:
-        ``other.push(table, type="RISE")``. Sums are integers until an event brings a double. Raises
-        `TypeMismatch` and `BadData` for a value that cannot be summed or compared, and then nothing
-        of the batch is read; `BadData` for a time that is missing or goes back, with the rows up to
-        there as ``.matches``.
+        The result is a pyarrow Table with the columns of ``Matches.aggregate``. Grouped by
+        ``"end"``, rows are final, and the tables of all pushes together are that table; otherwise,
+        and where answers wait, a group is returned again whenever it changes. Sums are integers
+        until an event has a double. The table can be the events of another query:
+        ``other.push(table, type="RISE")``.
+
+        Raises:
+            TypeMismatch, BadData: A value cannot be summed or compared; nothing of the batch is
+                read.
+            BadData: A time is missing or goes back; ``.matches`` of the error has the rows before
+                it.
 
         >>> from cerlab import parse_query
         >>> session = parse_query("SELECT * WHERE A+").aggregating(sum="A.v", group_by="end")
@@ -482,8 +514,9 @@ class AggregateSession(_Session[Any]):
         return one_table(parts) if parts else ()
 
     def advance(self, until: Until) -> Any:
-        """Promise that all events before a time were pushed: the groups that this changes.
+        """Promise that all events before a time were pushed, and return the groups that this
+        changes.
 
-        As ``Session.advance``; raises as it does.
+        The argument and errors are those of ``Session.advance``.
         """
         return self._promise(until)

@@ -1,4 +1,4 @@
-"""Pictures that take events: timelines, steps of an evaluation, and the stages of a query."""
+"""Pictures that need events: timelines, steps of an evaluation, and the stages of a query."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ Answer: TypeAlias = ComplexEvent | Valuation
 TimelineInput: TypeAlias = (
     AnyQueryInput | Matches | Mapping[str, Iterable[Answer]] | Iterable[Answer]
 )
-"""Inputs of a timeline: a query, a SREMO, its answers, any answers, or several lists by name."""
+"""Input of a timeline: a query, a SREMO, its answers, or several lists of answers by name."""
 
 
 @lists_options(io.HowToRead)
@@ -80,12 +80,18 @@ def step(
     last: int | None = None,
     **how: Unpack[io.HowToRead],
 ) -> Steps:
-    """Follow Algorithm 1 event by event: runs, tECS, answers (CORE Alg. 1).
+    """Follow Algorithm 1 event by event: runs, tECS and answers (CORE Alg. 1).
 
-    With `first` and `last`, at those events only; the ones before them are read too, as by
-    `cerlab.evaluate`. Raises
-    `Unsupported` for a query without an automaton, `ResourceLimit` for streams too long to follow,
-    `UsageError` for an empty range.
+    Args:
+        query: A query or formula.
+        events: Anything that `cerlab.evaluate` accepts.
+        first, last: The positions of the events to show; earlier ones are read too.
+        type, type_column, time, unit, until, sort: How to read the events, as in `cerlab.evaluate`.
+
+    Raises:
+        Unsupported: The query has no automaton.
+        ResourceLimit: The stream is too long to follow.
+        UsageError: The range is empty.
 
     >>> steps = step("A ; B", [{"type": kind} for kind in "AB"])
     >>> print(steps[1].heading, *steps[1].words, sep="\\n")
@@ -114,14 +120,20 @@ def timeline(
     until: Until | None = None,
     **options: Any,
 ) -> Timeline:
-    """The answers of a query under the events, a row for each strategy and evaluator.
+    """Return the answers of a query drawn under the events, one row per strategy and evaluator.
 
-    `strategies` are keywords of SELECT; each is evaluated in place of the one that the query has.
-    Answers and named lists of answers are drawn as they are. `events` may be left out for
-    `Matches`. `options` are those of `cerlab.viz.timeline.timeline`: `axis`, `shown_events`,
-    `shown_answers`; `type`, `time`, `unit` and `until` those of `cerlab.evaluate`. An answer that
-    waited ends at the last event of its wait, behind its own.
-    Raises as that, and `UsageError` for an unknown strategy.
+    An answer that waited ends at the last event of its wait, after its own last event.
+
+    Args:
+        what: A query or SREMO; answers, or lists of answers by name, are drawn unchanged.
+        events: Anything that `cerlab.evaluate` accepts; optional for `Matches`.
+        strategies: Keywords of SELECT, each used in place of the strategy of the query.
+        evaluators: Names of evaluators.
+        type, time, unit, until: How to read the events, as in `cerlab.evaluate`.
+        options: Those of `cerlab.viz.timeline.timeline`: `axis`, `shown_events`, `shown_answers`.
+
+    Raises:
+        UsageError: A strategy or option is unknown.
 
     >>> print(timeline("A ; B", [{"type": k} for k in "AAB"], strategies=["ALL", "LAST"]))
           0 1 2
@@ -168,7 +180,7 @@ def _options_of_timelines() -> set[str]:
 
 
 def _under(pattern: Pattern, name: str) -> Pattern:
-    """The query with another strategy."""
+    """Return the query with another strategy."""
     if name.upper() not in STRATEGIES:
         hint = nearest(name, STRATEGIES)
         raise UsageError("CER0841", f"unknown strategy '{name}'", hint=hint)
@@ -243,17 +255,21 @@ def show(
     until: Until | None = None,
     **options: Any,
 ) -> Any:
-    """Return a stage of a query as a value that a notebook draws, as ``cerlab show`` writes it.
+    """Return a stage of a query as a value that a notebook draws, as ``cerlab show`` does.
 
-    `what` is ``"ast"``, a machine (``"vcea"``, ``"cea"``, ``"det"``, ``"strict"``, ``"nxt"``,
-    ``"last"``, ``"max"``, ``"srt"``; ``"blocks"`` is ``"vcea"`` with each count drawn as one
-    event), its ``"table"`` or ``"minterms"``; with `events` it is ``"tecs"``, as the last event
-    leaves it, or ``"timeline"``. Left out it is the timeline where
-    there are events, else the syntax tree. Answers, as `cerlab.evaluate` lists them, are drawn
-    under the events that they are answers on. `language`, `type`, `time`, `unit` and `until` are as
-    of `cerlab.evaluate`; `options` are those of `cerlab.timeline`. Raises `UsageError` for another
-    name, for events where none are needed, and without them where they are; else as what makes the
-    stage.
+    Args:
+        query: A query, formula or SREMO; or answers, which are drawn under their events.
+        events: The stream for ``"tecs"`` and ``"timeline"``.
+        what: ``"ast"``; a machine: ``"vcea"``, ``"blocks"`` (the ``"vcea"`` with each counted
+            iteration drawn as one event), ``"cea"``, ``"det"``, ``"strict"``, ``"nxt"``,
+            ``"last"``, ``"max"`` or ``"srt"``; its ``"table"`` or ``"minterms"``; ``"tecs"`` after
+            the last event; or ``"timeline"`` (default: ``"timeline"`` with events, otherwise
+            ``"ast"``).
+        language, type, time, unit, until: As in `cerlab.evaluate`.
+        options: Those of `cerlab.timeline`.
+
+    Raises:
+        UsageError: The stage is unknown, needs events, or does not accept events.
 
     >>> print(show("A", what="cea"))
     CEA: 2 states, initial 0, final {1}
@@ -292,24 +308,28 @@ def stage(
     read: Callable[[], Stream] | None = None,
     **options: Any,
 ) -> Any:
-    """Return the value that `show` gives for a parsed query; `read` gives its events.
+    """Return the value that `show` draws for a parsed query; `read` returns its events.
 
     Raises as `show`, before anything is read.
     """
     name = name or ("ast" if read is None else "timeline")
     if name not in STAGES:
         hint = nearest(name, STAGES)
-        raise UsageError("CER0822", f"nothing of a query is called '{name}'", hint=hint)
+        raise UsageError("CER0822", f"a query has no stage '{name}'", hint=hint)
     if options and name != "timeline":
         names = ", ".join(options)
-        raise UsageError("CER0823", f"'{name}' takes no {names}", hint="timeline takes them")
+        raise UsageError(
+            "CER0823", f"the stage '{name}' does not accept {names}", hint="timeline accepts them"
+        )
     if name not in _OF_EVENTS:
         if read:
             hint = f"{' and '.join(_OF_EVENTS)} take them"
-            raise UsageError("CER0823", f"'{name}' takes no events", hint=hint)
+            raise UsageError("CER0823", f"the stage '{name}' does not accept events", hint=hint)
         return _of_sremo(pattern, name) if isinstance(pattern, SremoPattern) else _of(pattern, name)
     if read is None:
-        raise UsageError("CER0823", f"'{name}' needs events", hint="they stand after the query")
+        raise UsageError(
+            "CER0823", f"the stage '{name}' needs events", hint="give them after the query"
+        )
     if name == "timeline":
         return timeline(pattern, read(), **options)
     if isinstance(pattern, SremoPattern):
@@ -340,7 +360,7 @@ def _of(query: Pattern, name: str) -> Any:
 
 
 def _of_sremo(e: SremoPattern, name: str) -> Any:
-    """The expression, or its transducer without empty moves."""
+    """Return the expression, or its transducer without empty moves."""
     if name == "ast":
         return e.ast
     if name != "srt":
@@ -349,5 +369,5 @@ def _of_sremo(e: SremoPattern, name: str) -> Any:
 
 
 def _not_of_sremo(name: str) -> Unsupported:
-    message = f"'{name}' is of CEQL and CEL formulas, and the text is a SREMO"
-    return Unsupported("CER0483", message, hint="ast, srt and timeline are of a SREMO, too")
+    message = f"the stage '{name}' exists for CEQL and CEL formulas, and the text is a SREMO"
+    return Unsupported("CER0483", message, hint="a SREMO has the stages ast, srt and timeline")

@@ -1,4 +1,4 @@
-"""The functions that users call on anything that can be evaluated."""
+"""The functions that evaluate queries, formulas and SREMO."""
 
 from __future__ import annotations
 
@@ -45,16 +45,27 @@ def evaluate(
     threads: int | None = None,
     **how: Unpack[io.HowToRead],
 ) -> list[ComplexEvent]:
-    """The complex events of `what` on a stream, each once, sorted by (end, start, positions).
+    """Return the complex events of `what` on a stream, sorted by (end, start, positions).
 
-    `limit` caps the answers: they are those of the first ends, but which ones of the last of these,
-    and which of a SREMO, is not specified. Raises `Unsupported` where the evaluator cannot take the
-    query, and never gives another answer instead. `logic` is the meaning of its variables: sets of
-    events ("so"), or one event each ("fo"). `language` says what a text is that does not tell (see
-    `cerlab.compile.pattern`). Of a SREMO the answers are what the stream shows of it, from the
-    first marked position to the last (SRT Def. 32). `type`, `time` and `unit` say how to read the
-    events, as in `Stream.read`. What the query names and no event has, and that there is no answer,
-    is said by an `AnswerWarning`.
+    Each answer is listed once. An evaluator that does not support a query raises `Unsupported`; it
+    never returns different answers. An `AnswerWarning` tells if no event has a name of the query,
+    or if there is no answer.
+
+    Args:
+        what: A query, formula or SREMO. The answers of a SREMO go from the first marked position to
+            the last (SRT Def. 32).
+        events: Dictionaries with a `type`, a `Stream`, a pyarrow Table, a DataFrame, or a path.
+        evaluator: The name of an evaluator (default: the best one that applies).
+        logic: The meaning of variables: sets of events (``"so"``), or one event each (``"fo"``).
+        limit: The greatest number of answers. They are those of the first ends; it is unspecified
+            which answers of the last end, or of a SREMO, are included.
+        language: ``"ceql"``, ``"cel"`` or ``"sremo"``, for an ambiguous text.
+        threads: The number of threads (default: ``CERLAB_THREADS``, or all cores).
+        type, type_column, time, unit, until, sort: How to read the events, as in `Stream.read`.
+
+    Raises:
+        Unsupported: The evaluator does not support the query.
+        UsageError: `limit` is negative, or a name is unknown.
 
     >>> evaluate("A ; B", [{"type": "A"}, {"type": "C"}, {"type": "B"}])
     [ComplexEvent(start=0, end=2, positions=(0, 2))]
@@ -83,13 +94,22 @@ def valuations(
     evaluator: EvaluatorName = "reference",
     **how: Unpack[io.HowToRead],
 ) -> set[Valuation]:
-    """The valuations of `what` on a stream, from the reference semantics or another evaluator.
+    """Return the valuations of `what` on a stream: answers with the positions of each label.
 
-    Others take longer streams: ``"automaton"`` has the runs of the VCEA, ``"compiled"`` and
-    ``"registers"`` label each answer that they find, ``"auto"`` takes the best. Under ``"fo"`` a
-    label that is a variable has the positions that its own atoms gave it; machines have them where
-    filters are over two variables at most, the automaton where they are over one.
-    Raises `Unsupported` where the evaluator gives no labels.
+    Under ``"fo"``, a label that is a variable has the positions that its own atoms gave it;
+    machines support this if filters have at most two variables, the automaton if they have one.
+
+    Args:
+        what: A query, formula or SREMO.
+        events: Anything that `cerlab.evaluate` accepts.
+        logic: The meaning of variables: sets of events (``"so"``), or one event each (``"fo"``).
+        evaluator: ``"reference"``, the semantics itself (default); for longer streams
+            ``"automaton"``, the runs of the VCEA, ``"compiled"`` and ``"registers"``, which label
+            each answer that they find, or ``"auto"``, the best of these.
+        type, type_column, time, unit, until, sort: How to read the events, as in `cerlab.evaluate`.
+
+    Raises:
+        Unsupported: The evaluator does not support labels for this query.
 
     >>> valuations("A AS x", [{"type": "A"}])
     {Valuation(start=0, end=0, labels={'A': (0,), 'x': (0,)})}
@@ -104,9 +124,16 @@ def valuations(
 def count(
     query: AnyQueryInput, events: Any, *, threads: int | None = None, **how: Unpack[io.HowToRead]
 ) -> int:
-    """Exactly ``len(evaluate(query, events))``, without listing; options as `evaluate`.
+    """Return ``len(evaluate(query, events))``, exactly and without listing the answers.
 
-    `threads` threads count, by default the number in ``CERLAB_THREADS`` or all cores.
+    Args:
+        query: A query, formula or SREMO.
+        events: Anything that `cerlab.evaluate` accepts.
+        threads: The number of threads (default: ``CERLAB_THREADS``, or all cores).
+        type, type_column, time, unit, until, sort: How to read the events, as in `cerlab.evaluate`.
+
+    Raises:
+        Unsupported: No evaluator can count the answers.
 
     >>> count("A+", [{"type": "A"}] * 100) == 2**100 - 1
     True
@@ -154,10 +181,17 @@ def session(
     logic: Logic = "so",
     language: Language | None = None,
 ) -> Session | RowPatternSession:
-    """A push interface to anything that the compiled engine takes, as ``Query.open`` to a query.
+    """Open a session of anything that the compiled engine supports, as ``Query.open``.
 
-    Of a row pattern, the text of a MATCH_RECOGNIZE clause or a `RowPattern`, it is a
-    `cerlab.rows.session.RowPatternSession`: rows in, tables out.
+    Args:
+        what: A query, formula or SREMO; or a row pattern, whose session is a
+            `cerlab.rows.session.RowPatternSession`: it takes rows and returns tables.
+        time, unit, lateness, state: As in ``Query.open``.
+        logic, language: As in `cerlab.evaluate`.
+
+    Raises:
+        Unsupported: The compiled engine does not support the query.
+        UsageError, BadData: As for ``Query.open``.
 
     >>> rising = session("<type = 'A'>^ -> r . <TRUE>* . <type = 'A' AND v > r.v>^")
     >>> rising.push([{"type": "A", "v": 1}])
@@ -166,7 +200,8 @@ def session(
     [ComplexEvent(start=0, end=1, positions=(0, 1))]
     """
     is_text = isinstance(what, str) and language is None and is_row_pattern(what)
-    if is_text or type(what).__name__ == "RowPattern":  # by its name: its module loads when used
+    # compared by name, since importing its module is slow
+    if is_text or type(what).__name__ == "RowPattern":
         options = {"time": time, "unit": unit, "lateness": lateness}
         return _row_session(cast("str | RowPattern", what), options, state)
     what = cast("AnyQueryInput", what)
@@ -191,22 +226,30 @@ def _row_session(
 
 @lists_options(io.HowToRead)
 def matches(sremo: str | Sremo, events: Any, **how: Unpack[io.HowToRead]) -> frozenset[Positions]:
-    """``Match(e, S)``: the positions that e marks when it consumes the whole stream (SRT Def. 18).
+    """Return the position sets that a SREMO marks when it consumes the whole stream (SRT Def. 18).
 
-    Positions count from 0; options as `evaluate`. It is the reference semantics, for short streams.
+    This is ``Match(e, S)`` by the reference semantics, for short streams. Positions count from 0.
+
+    Args:
+        sremo: A SREMO, or its text.
+        events: Anything that `cerlab.evaluate` accepts.
+        type, type_column, time, unit, until, sort: How to read the events, as in `cerlab.evaluate`.
+
+    Raises:
+        UsageError: `sremo` is not a SREMO.
 
     >>> sorted(matches("<TRUE>^ . <TRUE>* . <type = 'B'>^", [{"type": "A"}, {"type": "B"}]))
     [(0, 1)]
     """
     e = parse_sremo(sremo) if isinstance(sremo, str) else sremo
     if not isinstance(e, Sremo):
-        hint = "a text or a Sremo; cerlab.evaluate takes queries and formulas"
+        hint = "give a text or a Sremo; cerlab.evaluate accepts queries and formulas"
         raise UsageError("CER0838", f"expected a SREMO, got {type(e).__name__}", hint=hint)
     return sremo_semantics.matches(e, io.as_stream(events, **how).events)
 
 
 def parse_formula(text: str) -> Formula:
-    """Read a formula of the CEL family; raises as `parse_query`.
+    """Parse a formula of the CEL family; raises as `parse_query`.
 
     >>> print(parse_formula("(A or B)+ as x filter x[v > 1]"))
     (A OR B)+ AS x FILTER x[v > 1]

@@ -1,11 +1,12 @@
-"""Why some positions are an answer of a query, and why not.
+"""Explanations why positions are an answer of a query, or are not.
 
-Weighted deduction (`deduction`) reads a semantics backwards, from the positions, and lets parts
-fail at a cost: `cel`, `focel` and `sremo` are its clause tables, an arm for each row of the paper.
-`failure` has a row for each way to fail, with its words, repairs and cost. `question` has what is
-asked, `candidates` where to search and what is nearest, both for queries and for expressions.
-`clauses` checks what answers have to pass after the formula; `confirm` asks the automata, which
-the deduction knows nothing of. `none` explains why there is no answer at all.
+Weighted deduction (`deduction`) evaluates a semantics from given positions, and lets parts fail at
+a cost: `cel`, `focel` and `sremo` are its clause tables, with one arm for each row of the paper.
+`failure` has a row for each way to fail, with its words, repairs and cost. `question` holds the
+question, and `candidates` the region to search and the nearest candidate, for queries and
+expressions. `clauses` checks the clauses that act after the formula; `confirm` compares the result
+with the automata, which share no code with the deduction. `none` explains why there is no answer at
+all.
 """
 
 from __future__ import annotations
@@ -72,13 +73,21 @@ def why(
     logic: Logic = "so",
     **how: Unpack[io.HowToRead],
 ) -> Why:
-    """Why the positions are an answer on a stream, or the first obligation they fail.
+    """Explain why the positions are an answer on a stream, or the first obligation that they fail.
 
-    Without `start` and `end`, an answer with these positions and any interval will do. `logic` is
-    the meaning of a query's variables, `how` how to read the events, both as for `cerlab.evaluate`,
-    which it never contradicts. Raises
-    `UsageError` for no positions without an interval, `ResourceLimit` where too many derivations
-    are partly there, and what `cerlab.evaluate` raises for what has no meaning.
+    The result never contradicts `cerlab.evaluate`.
+
+    Args:
+        query: A query, formula or SREMO.
+        events: Anything that `cerlab.evaluate` accepts.
+        positions: The positions of the events.
+        start, end: The interval of the answer (default: any interval).
+        logic: The meaning of variables: sets of events (``"so"``), or one event each (``"fo"``).
+        type, type_column, time, unit, until, sort: How to read the events, as in `cerlab.evaluate`.
+
+    Raises:
+        UsageError: There are no positions and no interval.
+        ResourceLimit: There are too many partial derivations.
 
     >>> events = [{"type": "A", "v": 1}, {"type": "C"}, {"type": "B", "v": 0}]
     >>> why("A ; B", events, [0, 2]).holds
@@ -102,19 +111,21 @@ def _whole(position: int) -> int:
         return index(position)
     except TypeError:
         raise UsageError(
-            "CER0836", f"a position is a whole number, not {position!r}", hint="they count from 0"
+            "CER0836",
+            f"expected whole numbers as positions, got {position!r}",
+            hint="positions count from 0",
         ) from None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Why(Drawable):
-    """Whether some positions are an answer of a query or a SREMO, and why or why not.
+    """The explanation why positions are an answer of a query or SREMO, or why they are not.
 
-    `derivation` proves a match by the semantics; of what is no match it is the attempt that needs
-    the least to be mended, with its `failures` in the order of the clauses and of the formula, and
-    None where the positions are not in the stream, or far from any match. `searched` is the stretch
-    of the stream that was looked at, and `events` are the ones at the positions that the derivation
-    names.
+    For a match, `derivation` proves it by the semantics. Otherwise it is the attempt with the
+    cheapest repairs, and `failures` lists its unmet obligations, those of clauses first and then in
+    the order of the formula; it is None if the positions are outside the stream or far from any
+    match. `searched` is the interval of the stream that was searched, and `events` has the events
+    at the positions that the derivation names.
     """
 
     holds: bool
@@ -126,20 +137,20 @@ class Why(Drawable):
     question: AnyQuestion | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        """Return the verdict: `str` has the derivation."""
+        """Return the verdict; `str` adds the derivation."""
         return f"<Why, {next(verdict_lines(self))}>"
 
     @property
     def failure(self) -> Failure | None:
-        """The first obligation that is not met; None of a match."""
+        """The first unmet obligation, or None for a match."""
         return self.failures[0] if self.failures else None
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
-        """The single repairs that make the positions an answer; empty where one is not enough.
+        """The repairs each of which, alone, makes the positions an answer.
 
-        Each has been carried out, and the positions are an answer then. Where it is another event,
-        or one more, some event does it; one is not offered if none is found soon.
+        Each repair has been tried. A repair that needs another event, or one more, is listed only
+        if a short search finds such an event.
         """
         return () if self.question is None else right_repairs(self.question, self.failures)
 
@@ -147,8 +158,8 @@ class Why(Drawable):
 def explain(question: AnyQuestion) -> Why:
     """Return why the positions are an answer on the stream, or why not.
 
-    A stream shows a SREMO with the marks, and no others, at the last of them. Raises as
-    `cerlab.evaluate` with the reference does, except for the length of the stream.
+    A SREMO is matched at the last mark, with exactly these marks. Raises as `cerlab.evaluate` with
+    the reference, except for long streams.
     """
     question.check()
     if failures := out_of_stream(question.anchors, question.stream):
@@ -180,7 +191,7 @@ def _in_whole_stream(d: AnyDerivation, at: Sequence[int]) -> AnyDerivation:
 
 
 def _positions(value: Valuation | Reading | None) -> Iterator[int]:
-    """Yield the positions that a node names."""
+    """Yield the positions that the value of a node names."""
     match value:
         case Valuation(start, end, labels):
             yield from (start, end)
@@ -191,7 +202,7 @@ def _positions(value: Valuation | Reading | None) -> Iterator[int]:
 
 
 def why_text(why: Why) -> str:
-    """The verdict in a line, then the derivation; of a failure its words first."""
+    """Return the verdict, the failures, and the derivation as a tree of lines."""
     lines = list(verdict_lines(why))
     if why.derivation is not None:
         lines.append(derivation_text(why.derivation, why.events))
@@ -199,7 +210,7 @@ def why_text(why: Why) -> str:
 
 
 def verdict_lines(why: Why) -> Iterator[str]:
-    """The verdict, what fails, and which part of the stream was searched."""
+    """Yield the verdict, the failures, and the interval that was searched, one line each."""
     positions = positions_text(why.positions)
     if why.holds:
         assert why.derivation is not None
@@ -210,15 +221,15 @@ def verdict_lines(why: Why) -> Iterator[str]:
     for failure in why.failures:
         yield f"  {failure.words}"
     if why.searched is not None:
-        yield f"searched from {why.searched[0]} to {why.searched[1]}; the nearest that there is:"
+        yield f"searched from {why.searched[0]} to {why.searched[1]}; the nearest attempt:"
 
 
 def derivation_text(
     root: CelDerivation | SremoDerivation, events: Mapping[int, Event] | None = None
 ) -> str:
-    """One line for a node: the operator, the interval, what it adds; then those below.
+    """Return a derivation as a tree of lines: operator, interval and labels of each node.
 
-    Parts for one event have the event, as far as `events` are given by their positions.
+    Parts that match one event show it, if `events` has its position.
     """
 
     def line(node: CelDerivation | SremoDerivation) -> str:
@@ -230,14 +241,16 @@ def derivation_text(
 
 
 def _part(node: CelDerivation | SremoDerivation) -> str:
-    """The operator; of a SREMO without nodes below, all of it."""
+    """Return the operator of a node; for a SREMO without children, the whole expression."""
     if isinstance(node.part, Formula):
         return node_text(node.part)
     return expression_node_text(node.part) if node.children else part_text(node.part)
 
 
 def _value_text(node: CelDerivation | SremoDerivation, events: Mapping[int, Event]) -> str:
-    """``[0, 2]  A {0}  B {2}``, ``[0, 2]  ^ {0, 2}  r = 0``; of a part for one event the event."""
+    """Return the value of a node as text, such as ``[0, 2]  A {0}  B {2}``, or the event of an
+    atom.
+    """
     value = node.valuation
     if value is None or (isinstance(value, Reading) and value.end == value.start):
         return "no event"
@@ -261,7 +274,7 @@ display.register(Derivation, "text/plain", derivation_text)
 
 
 def why_to_json(why: Why) -> dict[str, Any]:
-    """All of it."""
+    """Return the whole explanation as JSON."""
     return {
         "holds": why.holds,
         "positions": list(why.positions),
@@ -291,7 +304,7 @@ def why_none_to_json(why: WhyNone) -> dict[str, Any]:
 
 
 def failure_to_json(failure: Failure) -> dict[str, Any]:
-    """An obligation that is not met."""
+    """Return a failure as JSON."""
     return {
         "kind": failure.kind.value,
         "words": failure.words,
@@ -304,7 +317,7 @@ def failure_to_json(failure: Failure) -> dict[str, Any]:
 
 
 def repair_to_json(repair: Repair) -> dict[str, Any]:
-    """``do``, and what the repair is made of; formulas and windows are texts."""
+    """Return a repair as JSON: its name under ``do``, and its fields."""
     match repair:
         case Relax(path, into) | Remark(path, into):
             parts: dict[str, Any] = {"path": list(path), "into": str(into)}
@@ -317,7 +330,7 @@ def repair_to_json(repair: Repair) -> dict[str, Any]:
 
 
 def derivation_to_json(node: CelDerivation | SremoDerivation) -> dict[str, Any]:
-    """A node and those below."""
+    """Return a derivation tree as JSON."""
     return {
         "part": str(node.part),
         "path": list(node.path),

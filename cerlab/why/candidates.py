@@ -1,4 +1,6 @@
-"""Derivations that may be an answer, and the nearest one (CORE Sec. 2.2; SRT Def. 32)."""
+"""The search for derivations that may be an answer, and for the nearest one (CORE Sec. 2.2; SRT
+Def. 32).
+"""
 
 from __future__ import annotations
 
@@ -35,28 +37,28 @@ from cerlab.why.question import (
 from cerlab.why.strategies import hole
 
 Region: TypeAlias = tuple[int, int]
-"""The first and the last position of the stream that are searched."""
+"""First and last position of the stream to search."""
 
 
 FURTHER = 256
-"""Events before and after the positions in the first search for unmarked ends; it grows 8-fold."""
+"""Events before and after the positions in the first search for unmarked ends."""
 
 
 NEAR = 64
-"""Events searched outside the window too, to tell how far outside it the nearest answer is."""
+"""Events searched outside the window too, to measure how far outside the nearest answer is."""
 
 FARTHEST = 12 * HEAVY
-"""The highest cost of what a derivation of an expression fails that is looked for."""
+"""Highest total cost of failures for which a derivation of an expression is searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A derivation, and what keeps it from being a match.
+    """A derivation with the failures that prevent it from being a match.
 
-    `at` has the positions in the whole stream of the events that the derivation counts, and `key`
-    is that of its partition. `failures` are those of the clauses that choose events, then of the
-    formula from left to right, then of the interval and the window; without any it is one of the
-    formula's answers. `rank` has the cost first, then what breaks ties: the best is the least.
+    `at` maps positions of the derivation to positions of the whole stream, and `key` is the key of
+    its partition. `failures` has those of the clauses that choose events first, then those of the
+    formula from left to right, then interval and window; without failures it is an answer of the
+    formula. `rank` has the cost first, then tie-breakers; the best candidate has the least rank.
     """
 
     derivation: CelDerivation | SremoDerivation
@@ -67,22 +69,22 @@ class Candidate:
 
     @property
     def interval(self) -> tuple[int, int]:
-        """From where to where it is, in positions of the whole stream; it has events."""
+        """The interval of the candidate in positions of the whole stream."""
         start, end = self.derivation.interval
         return self.at[start], self.at[end]
 
 
 def regions(question: AnyQuestion) -> Iterator[Region]:
-    """Yield the regions to search: the positions, then further out where ends may be unmarked.
+    """Yield the regions to search, growing 8-fold where ends may be unmarked.
 
-    Outside the last one nothing can matter.
+    Events outside the last region cannot affect the result.
     """
     n, first, last = len(question.stream), question.anchors[0], question.anchors[-1]
     if isinstance(question, Question):
         opens, closes = unmarked_ends(question.formula, question.context)
         opens, closes = opens and question.start is None, closes and question.end is None
         outside = _out_of_window(question)
-        # a region that cuts a look-back short would give other answers
+        # a region that cuts off a look-back would give other answers
         from_the_first = compares_with_all(question.formula) or bool(look_backs(question.formula))
     else:
         opens, closes = _may_begin_unmarked(question.e), False
@@ -96,7 +98,7 @@ def regions(question: AnyQuestion) -> Iterator[Region]:
         after = not closes or hi == n - 1 or outside(first, hi)
         if before and after:
             return
-        # Eight-fold: all searches together cost a seventh more than the last, if that is linear.
+        # eight-fold: if searching is linear, all searches together cost 1/7 more than the last
         further *= 8
 
 
@@ -105,10 +107,10 @@ def _never_outside(first: int, last: int) -> bool:
 
 
 def _out_of_window(question: Question) -> Callable[[int, int], bool]:
-    """Return a test whether the window is known to be too small for two positions.
+    """Return a test whether two positions are certainly too far apart for the window.
 
-    A window that counts the events of a substream is not judged by positions of the whole stream,
-    nor is the time of an event that FROM leaves out.
+    The test is always false for windows that count the events of a substream, and ignores the times
+    of events that FROM leaves out.
     """
     window, stream = question.ast.window, question.stream
     if not isinstance(window, AttributeWindow | TimeWindow):
@@ -121,27 +123,27 @@ def _out_of_window(question: Question) -> Callable[[int, int], bool]:
 
 
 def candidates(question: AnyQuestion, region: Region, allowance: int) -> list[Candidate]:
-    """Return the candidates that cost no more than the allowance, the best first.
+    """Return the candidates that cost at most the allowance, the best first.
 
-    Of those that cost the same, one that blames fewest events is first. Then, of a query, comes one
-    in the substream of the first position, and the shortest.
-
-    Raises `ResourceLimit` where there are too many partial derivations.
+    Candidates of equal cost are sorted by the number of blamed events; for queries then by the
+    substream, that of the first position first, and by length. Raises `ResourceLimit` if there are
+    too many partial derivations.
     """
     every = (
         _of_query(question, region, allowance)
         if isinstance(question, Question)
         else _of_expression(question, region, allowance)
     )
-    # The charts prune by what parts fail; clauses, window and interval are added to that here.
+    # charts prune by the failures of parts only; this adds clauses, window and interval
     affordable = (candidate for candidate in every if candidate.rank[0] <= allowance)
     return sorted(affordable, key=lambda candidate: candidate.rank)
 
 
 def nearest(question: AnyQuestion) -> tuple[Candidate | None, Region]:
-    """Return the candidate that is cheapest to repair, and the region where it was looked for.
+    """Return the candidate that is cheapest to repair and the region that was searched.
 
-    There is none where all cost too much; of a query, one at worst has no event at all.
+    The candidate is None if all cost too much. For a query, the last resort is a derivation without
+    events.
     """
     if isinstance(question, Question):
         region, allowances = next(regions(question)), passes()
@@ -149,7 +151,7 @@ def nearest(question: AnyQuestion) -> tuple[Candidate | None, Region]:
         first, further = question.positions[0], NEAR if _may_begin_unmarked(question.e) else NEARBY
         region = max(0, first - further), question.positions[-1]
         allowances = takewhile(lambda cost: cost <= FARTHEST, passes())
-    # Allowances grow, so the first pass with a candidate has the cheapest one.
+    # allowances grow, so the first pass with a candidate has the cheapest one
     batches = (candidates(question, region, allowance) for allowance in allowances)
     return next((some[0] for some in batches if some), None), region
 
@@ -163,7 +165,7 @@ def _of_query(question: Question, region: Region, allowance: int) -> Iterator[Ca
 def _in_place(
     question: Question, place: Place, n: int, last: int, allowance: int
 ) -> Iterator[Candidate]:
-    """Yield the derivations in a substream; after `last` there are only events to wait for."""
+    """Yield the candidates in a substream; events after `last` matter only for waits."""
     substream, at = place.substream, place.substream.positions
     meter = Meter(question.ast.window, question.time, substream)
     marks = tuple(map(place.local, question.positions))
@@ -191,9 +193,9 @@ def _in_place(
 def _search_interval(
     question: Question, place: Place, meter: Meter, end: int, near: int
 ) -> tuple[int, int]:
-    """Return the interval to search: the anchors, and as far beyond as the window allows.
+    """Return the interval to search: the anchors, extended as far as the window allows.
 
-    So many events near to it are looked at in any case, none after `end`.
+    At least `near` more events on each side are searched, but none after `end`.
     """
     anchors = [i for i in map(place.local, question.anchors) if i >= 0]
     opens, closes = unmarked_ends(question.formula, question.context)
@@ -221,7 +223,7 @@ def not_strict(question: Question, place: Place) -> tuple[Failure, ...]:
 
 
 def _of_expression(question: SremoQuestion, region: Region, allowance: int) -> Iterator[Candidate]:
-    """Yield the readings, with the failures of what they leave out before and after.
+    """Yield the readings, with failures for marks before and after them.
 
     With no allowance, yield only the shortest reading that has exactly the marks.
     """
@@ -231,14 +233,14 @@ def _of_expression(question: SremoQuestion, region: Region, allowance: int) -> I
     interval = other_interval((first, last), question.start, question.end) if allowance else ()
     for i in range(lo, goal.stop + 1) if allowance else range(first, lo - 1, -1):
         before = goal.leftover_between(lo, i)
-        # A later start leaves out these marks too.
+        # later starts leave out these marks too
         if HEAVY * len(before) > allowance:
             return
         for d in sremo.readings(sremo.Part(goal, question.e, (), i, ())):
             if (inside := _failures_of_shown(d, _consistent_repairs(d, d.failures))) is not None:
                 after = goal.leftover_between(d.valuation.end, goal.stop)
                 failures, length = before + inside + after + interval, d.valuation.end - i
-                # No stream shows a match without events, so such a reading comes last.
+                # no stream shows a match without events, so such a reading ranks last
                 price = cost(failures) + (0 if length or d.failures else 2 * HEAVY)
                 yield Candidate(d, at, (), failures, (price, blame(failures), length, -i))
                 if not allowance and not failures:
@@ -246,7 +248,7 @@ def _of_expression(question: SremoQuestion, region: Region, allowance: int) -> I
 
 
 def _consistent_repairs(d: SremoDerivation, failures: tuple[Failure, ...]) -> tuple[Failure, ...]:
-    """Return the failures; of an iterated terminal only repairs that suit all its events."""
+    """Return the failures; for an iterated terminal, keep only repairs that suit all its events."""
 
     def repairs_of_all(failure: Failure) -> Iterator[Repair]:
         same = [f for f in failures if (f.row, f.path) == (failure.row, failure.path)]
@@ -264,7 +266,7 @@ def _consistent_repairs(d: SremoDerivation, failures: tuple[Failure, ...]) -> tu
 
 
 def _weakest(failures: list[Failure]) -> Guard:
-    """Return the conjuncts of a guard that hold on all the events that it fails on."""
+    """Return the conjuncts of a guard that hold on all the events where the guard fails."""
     ways = [
         list(conjuncts(repair.into.guard))
         for failure in failures
@@ -284,9 +286,9 @@ def _events_taken(d: SremoDerivation, path: Path) -> set[int]:
 def _failures_of_shown(
     d: SremoDerivation, failures: tuple[Failure, ...]
 ) -> tuple[Failure, ...] | None:
-    """Return the failures if a stream shows the derivation once they are repaired, else None.
+    """Return the failures if the stream shows the derivation after repair, otherwise None.
 
-    Its last event is marked then (SRT Def. 32).
+    A shown derivation marks its last event (SRT Def. 32).
     """
     last = d.valuation.end - 1
     if last < d.valuation.start or last in d.valuation.marks:
@@ -306,10 +308,7 @@ def _failures_of_shown(
 
 
 def _may_begin_unmarked(e: Sremo) -> bool:
-    """Return whether the first event that it consumes may be one that it does not mark.
-
-    It may say yes where that cannot happen.
-    """
+    """Return whether the first consumed event may be unmarked; may return True wrongly."""
     match e:
         case sre.Epsilon() | sre.Empty():
             return False
@@ -342,7 +341,7 @@ def _may_begin_unmarked(e: Sremo) -> bool:
 
 
 def _may_be_empty(e: Sremo) -> bool:
-    """Return whether it may consume nothing; it may say yes where that cannot happen."""
+    """Return whether the expression may consume nothing; may return True wrongly."""
     match e:
         case sre.Terminal():
             return False

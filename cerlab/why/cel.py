@@ -1,9 +1,9 @@
-"""The clause table of CEL: its semantics, turned towards given positions (CORE Table 2).
+"""The clause table of CEL: its semantics, evaluated from given positions (CORE Table 2).
 
-One arm per row of the table, as in `cerlab.logic.cel.semantics`. Three things differ. Only what can
-be part of the answer is made: events that are marked, and those that a part of the formula may take
-unmarked. Of derivations that look equal from above one is kept. And with an allowance a part may
-fail an obligation and go on as if it had not: the failures that cost the least are those blamed.
+There is one arm per row of the table, as in `cerlab.logic.cel.semantics`, with three differences.
+Only parts of the answer are built: marked events, and events that a part of the formula may match
+unmarked. Of derivations that look equal to the parts above, one is kept. With an allowance, a part
+may fail an obligation and continue; the failures of least cost are blamed.
 """
 
 from __future__ import annotations
@@ -117,9 +117,10 @@ def _filter(part: Part, phi: cel.Filter, V: Valuation | None) -> Iterator[Failur
 
 
 def false_filter(part: Part, phi: cel.Filter, V: Valuation) -> Failure:
-    """Return why a condition is false of a valuation."""
+    """Return the failure of a condition that is false of a valuation, with its repairs."""
     if not part.may_fail:
-        return Failure(fail.FILTER)  # the chart refuses it
+        # without an allowance the chart refuses it, so its words are never needed
+        return Failure(fail.FILTER)
     goal = part.goal
     why = why_false(phi.condition, V, goal.events, goal.at)
     alterations = [fail.Alter(goal.at[i]) for i in sorted(why.enough)]
@@ -141,7 +142,7 @@ def union(V: Valuation | None, W: Valuation | None) -> Valuation | None:
 def sequences(
     part: Part, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
-    """Yield a derivation of the left side with one of the right side after it."""
+    """Yield the concatenations of each left derivation with each later right derivation."""
     by_start, absent = _by_start(rights), [d for d in rights if d.valuation is None]
     for a in lefts:
         before = part.above(a)
@@ -151,18 +152,18 @@ def sequences(
 
 
 def iterations(part: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]:
-    """Return the derivations of one round, two rounds, ..; their children are the rounds."""
+    """Return the derivations of one or more rounds; their children are the rounds."""
     by_start = _by_start(once)
     phi = part.syntax
     least, most = (phi.least, phi.most) if isinstance(phi, cel.Count) else (1, None)
-    # From these numbers of rounds on, more of them make no difference.
+    # above this number of rounds, more rounds make no difference
     alike = least if most is None else most + 1
 
     def longer(d: CelDerivation) -> Iterable[CelDerivation]:
         is_last = len(d.children) == most and not part.may_fail
         return () if is_last else _longer(part, d, by_start)
 
-    # Another round may follow each round, so its end is not yet the end of the whole.
+    # another round may follow each round, so its end need not be the end of the whole
     more_may_follow = replace(part.context, trailing=False)
     rounds = replace(part, context=more_may_follow).chart(lambda d: min(len(d.children), alike))
     first = [d for d in map(part.above, once) if rounds.offer(d)]
@@ -173,7 +174,7 @@ def iterations(part: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]
 
 
 def _miscounted(part: Part, phi: cel.Count, d: CelDerivation) -> Iterator[Failure]:
-    """Yield the failure of fewer or more rounds than a count asks for."""
+    """Yield the failure of too few or too many rounds of a counted iteration."""
     rounds, least, most = len(d.children), phi.least, phi.most
     there = f"{rounds} {'is' if rounds == 1 else 'are'} there"
     ends: tuple[int, ...] = ()
@@ -191,7 +192,7 @@ def _miscounted(part: Part, phi: cel.Count, d: CelDerivation) -> Iterator[Failur
 
 
 def _by_start(ways: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
-    """Return the derivations by their first event, from the left."""
+    """Return the derivations grouped by their first event, in ascending order."""
     by_start: dict[int, list[CelDerivation]] = {}
     for d in ways:
         if d.valuation is not None:
@@ -202,7 +203,7 @@ def _by_start(ways: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
 def _longer(
     part: Part, before: CelDerivation, by_start: Mapping[int, Sequence[CelDerivation]]
 ) -> Iterator[CelDerivation]:
-    """Yield a derivation joined with each one that starts after it; a wrong gap is a failure."""
+    """Yield a derivation joined with each later one; a gap where none is allowed is a failure."""
     if before.valuation is None:
         return
     goal, end, starts = part.goal, before.valuation.end, list(by_start)
@@ -215,7 +216,7 @@ def _longer(
             gap = (_gap(part, end, start),)
         if not part.context.loose:
             marks = goal.between(end, start)
-            # Starts are sorted: each further one leaves out these marks too.
+            # starts are sorted: each later one leaves out these marks too
             if HEAVY * len(marks) > goal.allowance:
                 return
             gap += goal.leftover(marks)
@@ -238,7 +239,7 @@ def _gap(part: Part, end: int, start: int) -> Failure:
 def _overlapping(
     part: Part, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
-    """Yield a derivation of each side; marked positions that both leave out are left over."""
+    """Yield each pair of derivations; marked positions that both sides leave out are failures."""
     goal, context = part.goal, part.context
     for a in lefts:
         for b in rights:
@@ -262,7 +263,7 @@ def _positions_of(V: Valuation, labels: Iterable[str]) -> set[int]:
 
 
 def _at_odds(goal: Goal, a: CelDerivation, b: CelDerivation) -> bool:
-    """Return whether `a` asks for another type of an event that `b` takes."""
+    """Return whether `a` needs another type for an event that `b` matches."""
     V = b.valuation
     positions = set() if V is None else {goal.at[i] for i in _positions_of(V, V.labels)}
     retypes = [other.repairs[0] for other in b.failures if other.repairs]
@@ -280,8 +281,8 @@ def _at_odds(goal: Goal, a: CelDerivation, b: CelDerivation) -> bool:
 def _agreeing(
     part: Part, phi: cel.And, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
-    """Yield the valuations of both sides; with an allowance those of one side too."""
-    # Below AND all labels are read (`contexts`), so an item is one valuation and none is lost.
+    """Yield the valuations that both sides have; with an allowance also those of one side."""
+    # AND reads all labels (`contexts`), so each item is one valuation and none is lost
     by_valuation = {d.valuation: d for d in rights}
     for a in lefts:
         if (b := by_valuation.get(a.valuation)) is not None:
@@ -305,9 +306,9 @@ def _alone(
 
 def _counter_examples(goal: Goal, right: Formula, kept: Sequence[CelDerivation]) -> list[Valuation]:
     """Return a valuation of the right side of UNLESS for each interval, shortest first."""
-    # A wait goes on after the last event that the formula may take.
+    # a wait may extend past the last event that the formula may match
     hi = max([goal.hi, *(d.valuation.end for d in kept if d.valuation is not None)])
-    # No label is visible there, so atoms take any event: what matches inside forbids, unmarked too.
+    # no label is visible here, so atoms match unmarked events too: any match inside forbids
     free = replace(goal, marks=(), start=None, end=None, allowance=0, hi=hi)
     every = derivations(Part(free, right, (), Context(labels_in(right), frozenset())))
     intervals = [d.valuation for d in every if d.valuation is not None]
@@ -320,7 +321,7 @@ def _unless(
     goal, V = part.goal, d.valuation
     if V is None or (W := inside(rivals, V)) is None:
         return
-    # Another event helps only where each match inside is that one event.
+    # another event helps only if every match inside consists of that event
     intervals = {(R.start, R.end) for R in rivals if inside((R,), V)}
     alter = (fail.Alter(goal.at[W.start]),) if intervals == {(W.start, W.start)} else ()
     rival = moved_answer(complex_event(W), goal.at)
@@ -343,9 +344,9 @@ def _meter(goal: Goal, window: Window) -> Meter:
 
 
 def _waited(part: Part, phi: cel.Wait, d: CelDerivation) -> Iterator[CelDerivation]:
-    """Yield a derivation to the last event that is not after its wait; it fails until the clock is.
+    """Yield the derivation extended to the last event of its wait, failing while the wait goes on.
 
-    With an allowance, also one that did not wait.
+    With an allowance, also yield one without the wait.
     """
     goal, V = part.goal, d.valuation
     if V is None:
@@ -369,7 +370,7 @@ def _waited(part: Part, phi: cel.Wait, d: CelDerivation) -> Iterator[CelDerivati
 
 
 def _looked_back(part: Part, phi: cel.Lookback, d: CelDerivation) -> Iterator[CelDerivation]:
-    """Yield a derivation from the first event that its look-back reaches."""
+    """Yield the derivation extended to the first event of its look-back."""
     goal, V = part.goal, d.valuation
     if V is None:
         yield part.above(d)
@@ -382,7 +383,7 @@ def _looked_back(part: Part, phi: cel.Lookback, d: CelDerivation) -> Iterator[Ce
 
 
 def _looking_back(goal: Goal, d: CelDerivation, W: Valuation) -> str:
-    """``; LOOKBACK 2 MINUTES of 9 begins at 10:02, 7 is at 10:03``, where W is in the look-back."""
+    """Return the words for a W inside the look-back: ``; LOOKBACK 2 MINUTES of 9 begins at ..``."""
     for node in d:
         V = node.children[0].valuation if isinstance(node.part, cel.Lookback) else None
         if isinstance(node.part, cel.Lookback) and V is not None and W.start < V.start:
@@ -396,7 +397,7 @@ def _looking_back(goal: Goal, d: CelDerivation, W: Valuation) -> str:
 
 
 def _waiting_then(goal: Goal, d: CelDerivation, W: Valuation) -> str:
-    """``; WAIT 10 MINUTES from 0 waits until 10:10, 2 is at 10:04``, where W is in the wait."""
+    """Return the words for a W inside the wait: ``; WAIT 10 MINUTES from 0 waits until 10:10``."""
     for node in d:
         V = node.children[0].valuation if isinstance(node.part, cel.Wait) else None
         if isinstance(node.part, cel.Wait) and V is not None and V.end < W.end:
@@ -428,17 +429,20 @@ def selection(
 
 @dataclass(frozen=True, slots=True)
 class Part(deduction.Part[Formula, Valuation | None]):
-    """A part of a formula, with the context above it."""
+    """A part of a formula with its context."""
 
     context: Context
 
     def below(self, n: int = 0) -> Part:
-        """Return the n-th part of it."""
+        """Return the n-th child as a part."""
         psi, context = children(self.syntax)[n], contexts(self.syntax, self.context)[n]
         return Part(self.goal, psi, (*self.path, n), context)
 
     def item(self, d: CelDerivation) -> Hashable:
-        """Return the interval and the positions of labels that are read; under ALL, of visible."""
+        """Return the interval and the positions of the labels that parts above read.
+
+        Under ALL, the visible labels count too.
+        """
         V, context = d.valuation, self.context
         if V is None:
             return None
@@ -446,7 +450,7 @@ class Part(deduction.Part[Formula, Valuation | None]):
         return (V.start, V.end, *((X, D) for X, D in V.labels.items() if X in read))
 
     def surcharge(self, d: CelDerivation) -> int:
-        """Return the cost of beginning or ending the whole match at the wrong place."""
+        """Return the cost of starting or ending the whole match at a wrong position."""
         goal, context, V = self.goal, self.context, d.valuation
         marks = goal.marks or ()
         if V is None or context.loose:
@@ -458,11 +462,11 @@ class Part(deduction.Part[Formula, Valuation | None]):
         if context.trailing:
             left_out += len(marks) - bisect_right(marks, V.end)
             wrong_ends += goal.end is not None and V.end != goal.end
-        return HEAVY * (left_out + min(wrong_ends, 1))  # one repair of the interval mends both ends
+        return HEAVY * (left_out + min(wrong_ends, 1))  # one repair of the interval fixes both ends
 
 
 def of_atom(part: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
-    """Yield each event that the atom may take; with an allowance also wrong ones, and no event."""
+    """Yield each event that the atom may match; with an allowance also wrong events, and none."""
     goal, context, path = part.goal, part.context, part.path
     visible = phi.type in context.visible
     for i in _candidates(goal) if visible else range(goal.lo, goal.hi + 1):
@@ -478,7 +482,7 @@ def of_atom(part: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
 
 
 def _candidates(goal: Goal) -> Iterable[int]:
-    """Return the positions where a visible atom may take an event."""
+    """Return the positions where a visible atom may match an event."""
     marks = goal.marks or ()
     if goal.allowance < HEAVY:
         return marks
@@ -489,7 +493,7 @@ def _candidates(goal: Goal) -> Iterable[int]:
 
 
 def _wrong(part: Part, phi: cel.Atom, i: int) -> tuple[Failure, ...]:
-    """Return the failure of an event of another type or stream than the atom asks for."""
+    """Return the failure of an event of another type or stream than the atom requires."""
     t = part.goal.events[i]
     if t.type != phi.type:
         return (part.fails(fail.TYPE, i, own=t.type, type=phi.type),)
@@ -499,7 +503,7 @@ def _wrong(part: Part, phi: cel.Atom, i: int) -> tuple[Failure, ...]:
 
 
 def of_not(part: Part, phi: cel.Not) -> Iterator[CelDerivation]:
-    """Yield every event that is not what NOT excludes; it sets no label, so it marks nothing."""
+    """Yield each event that NOT does not exclude; NOT sets no label, so it marks nothing."""
     goal = part.goal
     for i in range(goal.lo, goal.hi + 1):
         failures: tuple[Failure, ...] = ()

@@ -1,6 +1,6 @@
-"""Clauses after the formula (CONSUME BY to THROTTLE), and what automata say of marks.
+"""Checks of the clauses after the formula (CONSUME BY to THROTTLE), and of marks by automata.
 
-Each is asked of an evaluator: what it answers is what stands in the way.
+Each check asks an evaluator for answers; an answer that excludes the candidate is its failure.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ from cerlab.why.strategies import first_preferred, moved_answer
 
 
 def match(question: AnyQuestion) -> tuple[Candidate, Region] | None:
-    """Return a derivation with exactly the positions, and the region where it was found.
+    """Return a derivation with exactly the positions and the region where it was found, or None.
 
-    It fails nothing but clauses after the formula.
+    Its only failures are those of clauses after the formula.
     """
     for region in regions(question):
-        # A match in one region is one in every wider region, so the search ends with the first.
+        # a match in one region is a match in every wider region, so the first suffices
         if exact := candidates(question, region, 0):
             return first_passing(question, exact), region
     return None
 
 
 def first_passing(question: AnyQuestion, exact: Sequence[Candidate]) -> Candidate:
-    """Return the first candidate that passes all clauses, else the last to fail, with its failure.
+    """Return the first candidate that passes all clauses, otherwise the one that fails last.
 
-    `exact` are those without failures.
+    `exact` are the candidates without other failures.
     """
     if isinstance(question, SremoQuestion):
         interval = other_interval(exact[0].interval, question.start, question.end)
@@ -78,13 +78,13 @@ def first_passing(question: AnyQuestion, exact: Sequence[Candidate]) -> Candidat
                 break
         else:
             return candidate
-    # Of equals `max` has the first, and the candidates come with the best first.
+    # `max` returns the first of equals, and the best candidates come first
     _, furthest, failure = max(rejections, key=lambda each: each[0])
     return replace(furthest, failures=(failure,))
 
 
 class Checks:
-    """The clauses after the formula, for candidates that end at `last` or before."""
+    """The clauses after the formula, as checks for candidates that end at `last` or before."""
 
     def __init__(self, question: Question, last: int) -> None:
         self._question = question
@@ -104,13 +104,13 @@ class Checks:
 
     @cached_property
     def _consuming(self) -> list[ComplexEvent]:
-        """One answer for each end at which answers consume."""
+        """One answer for each end at which answers consume events."""
         ast = self._question.ast
         one = replace(ast, limit=Limit(1), throttle=None)
         return [] if ast.consume is Consume.NONE else self._answers(one)
 
     def _consumer(self, candidate: Candidate) -> ComplexEvent | None:
-        """Return the last answer before the candidate's end that consumes in its substream."""
+        """Return the last answer before the candidate's end that consumes its events."""
         ast, stream = self._question.ast, self._question.stream
         attributes = partition_attributes(ast)
         before = [
@@ -125,7 +125,7 @@ class Checks:
         return before[-1] if before else None
 
     def consumption(self, candidate: Candidate) -> Failure | None:
-        """Return the failure of a candidate whose beginning an answer before has consumed."""
+        """Return the failure of a candidate whose first events an earlier answer consumed."""
         consumer = self._consumer(candidate)
         if consumer is None or consumer.end < candidate.interval[0]:
             return None
@@ -137,7 +137,7 @@ class Checks:
     def selection(self, candidate: Candidate) -> Failure | None:
         """Return the failure of a candidate if the strategy prefers another answer with its end."""
         strategy = self._question.strategy
-        if strategy is None or strategy is Strategy.STRICT:  # which looks at no others
+        if strategy is None or strategy is Strategy.STRICT:  # STRICT does not compare answers
             return None
         place = (candidate.key, candidate.interval[1])
         if place not in self._preferences:
@@ -145,9 +145,10 @@ class Checks:
         return self._preferences[place]
 
     def _preference_failure(self, strategy: Strategy, candidate: Candidate) -> Failure | None:
-        """Return the failure for the answer that the strategy keeps in the place of this one.
+        """Return the failure for an answer that the strategy prefers to this one.
 
-        The strategy is before WITHIN, so it may start anywhere after the last event consumed.
+        Strategies act before WITHIN, so that answer may start anywhere after the last consumed
+        event.
         """
         question, end = self._question, candidate.interval[1]
         consumer = self._consumer(candidate)
@@ -168,7 +169,7 @@ class Checks:
     def _preferred_wait(
         self, strategy: Strategy, candidate: Candidate, begin: int
     ) -> Failure | None:
-        """Compare answers that wait: one whose wait is not over may yet be preferred."""
+        """Return the failure of an answer that waits if another is, or may become, preferred."""
         question, end, C = self._question, candidate.interval[1], self._question.positions
         bare = replace(
             question.ast,
@@ -200,17 +201,17 @@ class Checks:
         return fail.PREFERRED_LATER.failure(strategy.value, rival=later, more=without)
 
     def _rival(self, strategy: Strategy, S: Substream) -> ComplexEvent | None:
-        """Return the first answer that ends with the last event of a substream and is preferred."""
+        """Return the first preferred answer that ends with the last event of a substream."""
         question, end = self._question, len(S.events) - 1
         C = tuple(S.positions.index(p) for p in question.positions)
-        # Without WITHIN and LIMIT: a strategy compares what is there before them.
+        # no WITHIN and LIMIT: a strategy compares answers before these clauses act
         bare = CeqlQuery(question.formula, items=question.ast.items, strategy=strategy)
         plan = plan_of(bare, first_order=question.first_order)
         if plan is None:
             timed = Stream(S.events, time=question.time)
             every = answers(bare, timed, first_order=question.first_order)
             return first_preferred(strategy, (m for m in every if m.end == end), C)
-        # Answers with this end may be exponentially many; one that is larger is found in one pass.
+        # answers at this end may be exponentially many; a larger one is found in one pass
         if strategy is Strategy.MAX:
             return larger_answer(plan.cea, S.events, C)
         evaluation = TecsEvaluation(machine_of(plan))
@@ -223,7 +224,7 @@ class Checks:
         return self._answers(replace(self._question.ast, throttle=None))
 
     def limit(self, candidate: Candidate) -> Failure | None:
-        """Return the failure of a candidate if LIMIT gives other answers at its end."""
+        """Return the failure of a candidate if LIMIT keeps other answers at its end."""
         limit = self._question.ast.limit
         if limit is None:
             return None
@@ -239,7 +240,7 @@ class Checks:
         return fail.LIMIT.failure(part, rival=rival, clause="limit", others=others or "none")
 
     def throttle(self, candidate: Candidate) -> Failure | None:
-        """Return the failure of a candidate whose end THROTTLE leaves out."""
+        """Return the failure of a candidate if THROTTLE drops its end."""
         ast, stream, end = self._question.ast, self._question.stream, candidate.interval[1]
         if ast.throttle is None:
             return None
@@ -256,12 +257,12 @@ class Checks:
 
 
 def answers(ast: CeqlQuery, stream: Stream, *, first_order: bool = False) -> Iterator[ComplexEvent]:
-    """Yield the answers of the best evaluator that takes the query, by end."""
+    """Yield the answers by end, from the best evaluator that supports the query."""
     return answers_of(Pattern(ast, logic="fo" if first_order else "so"), stream)
 
 
 def plan_of(ast: CeqlQuery, *, first_order: bool) -> Plan | None:
-    """The plan of a query, or of one in SO-CEL with the same answers; None without an automaton."""
+    """Return the plan of a query, or of an equivalent one in SO-CEL; None without an automaton."""
     try:
         return Pattern(ast, logic="fo" if first_order else "so").plan
     except (Unsupported, ResourceLimit):
@@ -270,11 +271,11 @@ def plan_of(ast: CeqlQuery, *, first_order: bool) -> Plan | None:
 
 
 PositionList: TypeAlias = "tuple[int, PositionList] | None"
-"""The positions that a run has taken, the last first, as a linked list: runs share their tails."""
+"""Positions that a run has taken, the last first, as a linked list: runs share tails."""
 
 
 def accepts(cea: IntervalCea, events: Sequence[Event], marks: Positions) -> bool:
-    """Whether some run over all the events takes exactly the marked ones."""
+    """Return whether some run over all the events takes exactly the marked ones."""
     runs = RunsOfAnswer(cea, ComplexEvent(0, len(events) - 1, marks))
     for i, t in enumerate(events):
         runs.advance(t, i)
@@ -282,7 +283,7 @@ def accepts(cea: IntervalCea, events: Sequence[Event], marks: Positions) -> bool
 
 
 class PartialAnswer(NamedTuple):
-    """A run: where it began, what it has taken, and whether that is more than the marked ones."""
+    """A run: its first event, the events it took, and whether they exceed the marked ones."""
 
     start: int
     positions: PositionList
@@ -292,14 +293,15 @@ class PartialAnswer(NamedTuple):
 def larger_answer(
     cea: IntervalCea, events: Sequence[Event], marks: Positions
 ) -> ComplexEvent | None:
-    """An answer that ends with the last event and takes the marked ones and others, if any does.
+    """Return an answer that ends with the last event and strictly contains the marked ones, or
+    None.
 
-    Of the runs in one state, one that has taken more and one that has not are enough: the first may
-    go on as the second does. Linear in the events.
+    For each state, two runs are kept, one that has taken more and one that has not: other runs in
+    that state can continue only as these do. The cost is linear in the events.
     """
     goal = frozenset(marks)
     first = min(marks, default=len(events) - 1)
-    # Runs in one state can go on alike: of those that took more one is kept, and of the others.
+    # runs in one state continue alike: one run with more events and one without suffice
     runs: dict[tuple[int, bool], PartialAnswer] = {}
     for i, t in enumerate(events):
         step: dict[tuple[int, bool], PartialAnswer] = {}
@@ -308,7 +310,7 @@ def larger_answer(
                 takes = move.mark is Mark.TAKE
                 if move.source != q or (i in goal and not takes):
                     continue
-                # Such a run is there already, and to ask the predicate costs most.
+                # such a run exists already; evaluating the predicate is the most expensive step
                 if (move.target, run.more) in step and not takes:
                     continue
                 if satisfies(t, move.predicate):
@@ -325,7 +327,7 @@ def larger_answer(
 def _to_continue(
     cea: IntervalCea, runs: dict[tuple[int, bool], PartialAnswer], i: int, first: int
 ) -> Iterator[tuple[int, PartialAnswer]]:
-    """The runs so far, by their state, and one that begins here if none of the marked is behind."""
+    """Yield the runs with their states, and a new run while no marked event has passed."""
     yield from ((q, run) for (q, _), run in runs.items())
     if i <= first:
         yield cea.q0, PartialAnswer(i, None, False)
@@ -340,30 +342,30 @@ def _as_tuple(positions: PositionList) -> Positions:
 
 
 MAX_CONFIGURATIONS = 1_000
-"""With more of them at once, a SREMO has no second opinion."""
+"""Above this many configurations, a SREMO is not confirmed by its transducer."""
 
 
 def confirm(question: AnyQuestion, found: tuple[Candidate, Region] | None) -> None:
-    """Check what the deduction says of the formula, where the query has an automaton."""
+    """Check the verdict on the formula against the automaton, if the query has one."""
     if isinstance(question, SremoQuestion):
-        # The last region holds all that can matter, so the transducer has to refuse there as well.
+        # the last region contains every relevant event, so the transducer must refuse there too
         *_, (lo, _) = regions(question) if found is None else found[1:]
         if (machine := _plan(question.e)) is not None:
             shows, holds = _shows(machine, question, lo), found is not None
-            assert shows in (None, holds), f"the transducer says {shows}, the search {holds}"
+            assert shows in (None, holds), f"the transducer returns {shows}, the search {holds}"
         return
     if (plan := plan_of(question.ast, first_order=question.first_order)) is None:
         return
     if found is not None:
         agrees = _automaton_accepts(plan.cea, question, *found[0].interval)
-        assert agrees, "a derivation was found that the automaton does not accept"
+        assert agrees, "the automaton does not accept a derivation that was found"
     elif (interval := _only_interval(question)) is not None:
         agrees = not _automaton_accepts(plan.cea, question, *interval)
-        assert agrees, "the automaton accepts what no derivation was found for"
+        assert agrees, "the automaton accepts positions for which no derivation was found"
 
 
 def _only_interval(question: Question) -> tuple[int, int] | None:
-    """Return the interval of an answer with these positions, if there can be only one."""
+    """Return the interval of an answer with these positions if it is unique, otherwise None."""
     opens, closes = unmarked_ends(question.formula, question.context)
     start, end = question.start, question.end
     if start is None and not opens:
@@ -374,7 +376,7 @@ def _only_interval(question: Question) -> tuple[int, int] | None:
 
 
 def _automaton_accepts(cea: IntervalCea, question: Question, start: int, end: int) -> bool:
-    """Return whether the automaton accepts the marks on an interval that the window holds."""
+    """Return whether the automaton accepts the marks on an interval within the window."""
     (place, *others) = places(question, start, end)
     if (
         others
@@ -396,7 +398,7 @@ def _automaton_accepts(cea: IntervalCea, question: Question, start: int, end: in
 
 @lru_cache(maxsize=8)
 def _plan(e: Sremo) -> RegisterPlan | None:
-    """The transducer, kept for the next question about the same expression; None without one."""
+    """Return the transducer, cached for questions about the same expression; None without one."""
     try:
         return register_plan(e)
     except (Unsupported, ResourceLimit):
@@ -405,7 +407,7 @@ def _plan(e: Sremo) -> RegisterPlan | None:
 
 
 def _shows(plan: RegisterPlan, question: SremoQuestion, lo: int) -> bool | None:
-    """Return whether some run from `lo` marks exactly these positions; None where it costs much."""
+    """Return whether a run from `lo` marks exactly these positions; None above the cost limit."""
     events, marks = question.events, question.positions
     if not all(_fits(window, events, marks) for window in plan.windows):
         return False

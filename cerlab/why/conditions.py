@@ -1,4 +1,4 @@
-"""Why a filter condition or a guard does not hold, in words with the values that decide."""
+"""Words why a filter condition or guard is false, with the values that decide."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from cerlab.why.deduction import Contents
 from cerlab.why.failure import Alter, Repair, Retype
 
 MOST_EXAMPLES = 3
-"""Events, or pairs of events, that a message lists: three are enough to see the pattern."""
+"""Most events or pairs of events that a message lists: three are enough to see the pattern."""
 
 
 class WhyFalse(NamedTuple):
-    """The words for a condition that does not hold, and the events that they are about.
+    """The explanation of a false condition.
 
-    `words` makes the sentence, which costs most. `positions` are those of all events that it fails
-    on, `enough` those of the events each of which, with other values, would let it hold.
+    `words` computes the sentence on demand, since that is expensive. `positions` are all events on
+    which the condition fails; `enough` are those events each of which alone could make it true with
+    other values.
     """
 
     words: Callable[[], str]
@@ -46,9 +47,9 @@ class WhyFalse(NamedTuple):
 def why_false(
     condition: Condition, V: Valuation, S: Sequence[Event], at: Sequence[int]
 ) -> WhyFalse:
-    """Explain why a filter does not hold; positions are those in S, but the words use `at`.
+    """Explain why a filter is false; positions are those in S, but the words use `at`.
 
-    Of several ways to hold, it is about the one with the fewest conditions that fail.
+    If the condition has alternatives, the words are about the one with the fewest false conjuncts.
     """
     ways = [[c for c in way if not holds(c, V, S)] for way in alternatives(condition)]
     nearest = min(ways, key=len)
@@ -107,7 +108,7 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
 def _of_group(
     comparison: cond.Correlation, V: Valuation, S: Sequence[Event], at: Sequence[int]
 ) -> WhyFalse:
-    """Explain a comparison with COUNT, SUM, .., or PREV that does not hold."""
+    """Explain why a comparison with COUNT, SUM and others, or PREV, is false."""
     places = {X: V.labels.get(X, ()) for X in comparison.labels}
 
     def events(X: str) -> list[Event]:
@@ -137,7 +138,7 @@ def _of_group(
 
 
 def group_words(operand: pred.OfGroup, events: Sequence[Event]) -> str:
-    """``COUNT(DISTINCT a.user) is 2: ana, bob``: the value, and those that it is made of."""
+    """Return an aggregate's value and inputs, as in ``COUNT(DISTINCT a.user) is 2: ana, bob``."""
     value, name = group_value(operand, events), operand.attribute
     text = f"{expression_text(operand)} is {'nothing' if value is None else value_in_words(value)}"
     if name is None or not events:
@@ -152,7 +153,7 @@ def _only(failing: Collection[int]) -> frozenset[int]:
 
 
 def _may_mend(S: Sequence[Event], read: Sequence[tuple[int, str]]) -> frozenset[int]:
-    """Return the events that may be altered: where one gives nothing to compare, only that."""
+    """Return the events to alter: those without a comparable value, or else all."""
     empty = {p for p, name in read if kind_of(value_of(S[p], name)) is None}
     return _only(empty) if empty else frozenset(p for p, _ in read)
 
@@ -164,7 +165,7 @@ def _events(where: Mapping[str, int], S: Sequence[Event]) -> dict[str, Event]:
 def _both_sides(
     comparison: cond.Correlation, where: Mapping[str, int], S: Sequence[Event], at: Sequence[int]
 ) -> str:
-    """``b.p 9 at 4 > a.p 10 at 2``; of arithmetic the two values, and what it reads."""
+    """Return a comparison with its values, as in ``b.p 9 at 4 > a.p 10 at 2``."""
 
     def read(x: pred.LabelAttribute) -> str:
         p = where[x.label]
@@ -178,7 +179,7 @@ def _both_sides(
 
 
 def values_text(event: Event, predicate: Predicate) -> str:
-    """``price is 95, volume is missing``: what a predicate looks at in an event."""
+    """Return the values that a predicate reads, as in ``price is 95, volume is missing``."""
     names = attributes_of(atoms(predicate))
     if not names:
         return "no event satisfies it"
@@ -186,7 +187,7 @@ def values_text(event: Event, predicate: Predicate) -> str:
 
 
 def value_words(event: Event, attribute: str) -> str:
-    """The value of an attribute; ``missing`` where the event has none of that name."""
+    """Return the value of an attribute as text, ``missing`` if the event lacks it."""
     if attribute not in ("type", "stream") and attribute not in event.attributes:
         return "missing"
     return value_text(value_of(event, attribute))
@@ -200,7 +201,7 @@ GuardAtom: TypeAlias = pred.Everything | pred.Atom | pred.RegisterComparison
 
 
 class WhyGuardFalse(NamedTuple):
-    """Words for a guard that does not hold, its conjuncts that do hold, and events to alter."""
+    """The words for a false guard, its true conjuncts, and repairs."""
 
     words: Callable[[], str]
     weaker: pred.Guard
@@ -208,12 +209,12 @@ class WhyGuardFalse(NamedTuple):
 
 
 def stored_events(v: Contents, events: Sequence[Event]) -> dict[str, Event]:
-    """The events that the registers hold, as far as there are any."""
+    """Return the events in the registers, without registers whose event is missing."""
     return {r: events[p] for r, p in v if p is not None}
 
 
 def may_hold(guard: pred.Guard, t: Event, v: Contents, events: Sequence[Event]) -> bool:
-    """Whether the guard holds, whatever the registers hold for which no event is there yet."""
+    """Return whether the guard may hold, for some content of registers whose event is missing."""
     unknown = frozenset(r for r, p in v if p is None)
     if not unknown & registers_of(guard):
         return satisfies(t, guard, stored_events(v, events))
@@ -229,7 +230,7 @@ def _truths(
             return frozenset(not truth for truth in _truths(operand, t, v, unknown))
         case pred.And(left, right):
             rights = _truths(right, t, v, unknown)
-            # Both sides may read one unknown event, so what is said to be possible may not be.
+            # an approximation: both sides may depend on the same unknown event
             return frozenset(a and b for a in _truths(left, t, v, unknown) for b in rights)
         case pred.Or(left, right):
             rights = _truths(right, t, v, unknown)
@@ -243,9 +244,9 @@ def _truths(
 def why_guard_false(
     guard: pred.Guard, position: int, v: Contents, events: Sequence[Event]
 ) -> WhyGuardFalse:
-    """Explain why a guard fails on an event: each side of AND that is false, with values.
+    """Explain why a guard is false on an event, naming each false conjunct with its values.
 
-    An event that alone may be altered for all of these is a repair.
+    A repair alters an event that alone could make all these conjuncts true.
     """
     t = events[position]
     sides = {side: may_hold(side, t, v, events) for side in conjuncts(guard)}
@@ -278,7 +279,7 @@ def _retypes(
     v: Contents,
     events: Sequence[Event],
 ) -> Iterator[Repair]:
-    """The type that the event lacks, where that is all it lacks."""
+    """Yield the repair of the event's type if only the type is wrong."""
     match false:
         case [
             pred.Comparison(pred.Operator.EQ, pred.Attribute("type"), pred.Constant(str() as name))
@@ -288,7 +289,7 @@ def _retypes(
 
 
 def _values(guard: pred.Guard, t: Event, v: Contents, events: Sequence[Event]) -> str:
-    """``price is 95, r is event 3 with price 97``: all that a guard looks at."""
+    """Return the values that a guard reads, as in ``price is 95, r is event 3 with price 97``."""
     where = dict(v)
     read = [each for atom in pred.atoms(guard) for each in _reads(atom)]
     texts = [
@@ -307,7 +308,9 @@ def _values(guard: pred.Guard, t: Event, v: Contents, events: Sequence[Event]) -
 
 
 def _reads(atom: GuardAtom) -> Iterator[tuple[str | None, str]]:
-    """The attributes that an atom reads, of the event in a register or, None, of the one read."""
+    """Yield the attributes that an atom reads, each with its register, or None for the current
+    event.
+    """
     match atom:
         case pred.Everything():
             return
@@ -324,10 +327,10 @@ def _reads(atom: GuardAtom) -> Iterator[tuple[str | None, str]]:
 def _may_mend_guard(
     side: pred.Guard, position: int, v: Contents, events: Sequence[Event]
 ) -> frozenset[int]:
-    """The events each of which, with other values, may let a guard hold that does not.
+    """Return the events each of which, with other values, could make a false guard true.
 
-    An atom that reads an empty register is false whatever the events are, and where one event has
-    nothing to compare, only that one can change it.
+    An atom that reads an empty register is false for all events. If one event has no comparable
+    value, only that event can help.
     """
     positions: set[int] = set()
     where: dict[str | None, int | None] = {None: position}

@@ -1,10 +1,10 @@
 """Weighted deduction: the cheapest derivation of each item, where a rule may fail at a cost.
 
-An item says what a part of a query takes of the events, as in deductive parsing; the rules of a
-clause table derive it from items of the parts below. An obligation may stay unmet, and mending it
-costs (`cerlab.why.failure.cost`). Costs are small whole numbers, so the agenda of Knuth's
-generalisation of Dijkstra's algorithm is one pass for each, the cheapest first: a pass makes the
-derivations that cost no more than its allowance, and of each item the cheapest is kept.
+An item describes which events a part of a query matches, as in deductive parsing; the rules of a
+clause table derive it from items of the parts below. An obligation may stay unmet at the cost of
+its repair (`cerlab.why.failure.cost`). Costs are small whole numbers, so the agenda of Knuth's
+generalisation of Dijkstra's algorithm becomes one pass per cost, the cheapest first: a pass builds
+the derivations that cost at most its allowance, and keeps the cheapest of each item.
 """
 
 from __future__ import annotations
@@ -40,25 +40,27 @@ from cerlab.why.failure import (
 )
 
 MAX_STEPS = 120_000
-"""Partial derivations that one deduction may make, of all parts, before `ResourceLimit`."""
+"""Most partial derivations of one deduction, over all parts, before `ResourceLimit`."""
 
 NARROW = 64
-"""In intervals of up to so many events, unmarked events are blamed too."""
+"""Longest interval, in events, in which unmarked events are blamed too."""
 
 NEARBY = 8
-"""In longer ones, an event that should be marked is looked for so near to a marked one."""
+"""Distance from a marked event, in longer intervals, in which an unmarked event is blamed."""
 
 Contents: TypeAlias = tuple[tuple[str, int | None], ...]
-"""Which event each register holds, by register; None is one that a part should have stored, for
-which no event is there. Registers that are not listed are empty."""
+"""Position of the event in each register, by name; None where the event is missing.
+
+Unlisted registers are empty.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Reading of a SREMO: the events from `start` to before `end`, and the marks among them.
+    """A reading of a SREMO: the events from `start` to before `end`, and the marks among them.
 
-    `registers` is what those hold after it that some guard reads: one ``(e, S, i, j, M, v) |- v'``
-    (SRT Def. 17).
+    `registers` has the contents, afterwards, of the registers that guards read. A reading is one
+    ``(e, S, i, j, M, v) |- v'`` (SRT Def. 17).
     """
 
     start: int
@@ -68,7 +70,7 @@ class Reading:
 
     @property
     def ends(self) -> Positions:
-        """Its first and its last event, if it has any."""
+        """The first and the last event, or an empty tuple."""
         return tuple(sorted({self.start, self.end - 1})) if self.end > self.start else ()
 
 
@@ -79,14 +81,14 @@ V = TypeVar("V")
 @drawable
 @dataclass(frozen=True, slots=True)
 class Derivation(Generic[P, V]):
-    """One node: a part of a query, what it takes of the events, and what that is made of.
+    """A node of a derivation: a part of a query with the events it matches and its children.
 
-    `valuation` is a `Valuation` of a formula (CORE Table 2), None where no event is there for it,
-    and the `Reading` of a SREMO (SRT Def. 17). The children of an iteration are its rounds, of a
-    choice the side that was taken, of UNLESS the left side; of other operators one for each
-    operand, and none of an atom, a negation, or an iteration of one event without mark and
-    register. `failures` are the obligations that the node and those below it do not meet: without
-    any, it is a derivation by the semantics. `until` is when a wait is over, in the time it reads.
+    `valuation` is a `Valuation` for a formula (CORE Table 2), None if no event matches it, and a
+    `Reading` for a SREMO (SRT Def. 17). The children of an iteration are its rounds; of a choice,
+    the side taken; of UNLESS, the left side; of other operators, one per operand. Atoms, negations,
+    and iterations of one event without mark and register have no children. `failures` are the unmet
+    obligations of the node and its descendants: if empty, it is a derivation by the semantics.
+    `until` is the time when a wait is over.
     """
 
     part: P
@@ -98,7 +100,7 @@ class Derivation(Generic[P, V]):
 
     @property
     def interval(self) -> tuple[int, int]:
-        """From where to where it is: of a SREMO, from its first mark to its last."""
+        """The interval of the node; for a SREMO, from its first mark to its last."""
         value = self.valuation
         if isinstance(value, Reading):
             return value.marks[0], value.marks[-1]
@@ -106,7 +108,7 @@ class Derivation(Generic[P, V]):
         return value.start, value.end
 
     def __iter__(self) -> Iterator[Derivation[P, V]]:
-        """Yield the nodes, outermost first, left to right."""
+        """Yield the nodes in preorder."""
         pending = [self]
         while pending:
             node = pending.pop()
@@ -120,7 +122,7 @@ D = TypeVar("D", bound=Derivation[Any, Any])
 
 
 def derivations() -> Budget:
-    """Return the budget of a search for a derivation: its steps are partial ones."""
+    """Return the budget of a search for a derivation, counted in partial derivations."""
     return Budget(
         "the search for a derivation", "give start and end, or a shorter interval", MAX_STEPS
     )
@@ -128,13 +130,14 @@ def derivations() -> Budget:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Goal of a deduction: a derivation between `lo` and `hi` that marks exactly `marks`.
+    """A goal of a deduction: a derivation between `lo` and `hi` that marks exactly `marks`.
 
-    `at` has the positions in the whole stream of the `events`; everything else counts in these.
-    `marks` is None where any marks will do, as inside a negation. `start` and `end` are those of
-    the answer, if they are given. `allowance` is the highest cost of a derivation in this pass.
-    Windows and waits inside the formula read the time of `axis`; `clocks` are as of the semantics.
-    `nowhere` are the events that are in no substream: no other event is next to them.
+    `at` maps positions of `events` to positions of the whole stream; all other fields use positions
+    of `events`. `marks` is None where any marks are allowed, as inside a negation. `start` and
+    `end` are the ends of the answer, if given. `allowance` is the highest cost of a derivation in
+    this pass. Windows and waits inside the formula read the time of `axis`; `clocks` are those of
+    the semantics. `nowhere` are the events outside every substream: no other event is adjacent to
+    them.
     """
 
     events: Sequence[Event]
@@ -151,7 +154,7 @@ class Goal:
     budget: Budget = field(default_factory=derivations)
 
     def is_marked(self, i: int) -> bool:
-        """Return whether an event is among the marked ones."""
+        """Return whether an event is marked."""
         return self.marks is not None and i in self.marks
 
     def between(self, after: int, before: int) -> Positions:
@@ -161,13 +164,13 @@ class Goal:
 
     @property
     def narrow(self) -> bool:
-        """Whether the interval is short enough to blame every event in it."""
+        """True if the interval is short enough to blame every event in it."""
         return self.hi - self.lo < NARROW
 
     def leftover(
         self, positions: Iterable[int], whole: str = "formula takes"
     ) -> tuple[Failure, ...]:
-        """Return the failures of marked positions whose events nothing takes."""
+        """Return the failures of marked positions that no part matches."""
         return tuple(
             LEFTOVER.failure(positions=(self.at[i],), type=self.events[i].type, whole=whole)
             for i in positions
@@ -178,7 +181,7 @@ class Goal:
 class Part(Generic[P, V]):
     """A part of a query at its path, with the goal.
 
-    A language has a subclass with what a clause reads of its surroundings, and its clause table.
+    Each language has a subclass with the context that its clauses read, and a clause table.
     """
 
     goal: Goal
@@ -186,22 +189,22 @@ class Part(Generic[P, V]):
     path: Path
 
     def item(self, d: Derivation[P, V]) -> Hashable:
-        """Return all that a part above can see of a derivation of this part."""
+        """Return everything that parts above can observe of a derivation of this part."""
         raise NotImplementedError
 
     def surcharge(self, d: Derivation[P, V]) -> int:
-        """Return what a derivation of this part will cost besides, further up."""
+        """Return the cost that a derivation of this part will certainly incur further up."""
         return 0
 
     def chart(
         self, more: Callable[[Derivation[P, V]], Hashable] = lambda d: None
     ) -> Chart[Derivation[P, V]]:
-        """Return a chart of this part; `more` tells derivations of one item apart."""
+        """Return a chart of this part; `more` distinguishes derivations of one item."""
         return Chart(self.goal, lambda d: (self.item(d), more(d)), self.surcharge)
 
     @property
     def may_fail(self) -> bool:
-        """Whether the goal allows a failure: if not, none needs its facts."""
+        """True if the goal allows a failure; otherwise the facts of failures are not needed."""
         return self.goal.allowance >= LIGHT
 
     def fails(
@@ -219,7 +222,7 @@ class Part(Generic[P, V]):
         return self.fails(GAP, *ends, more=(remove,), events=events, sign=sign, into=into)
 
     def missing(self, *others: Repair) -> Failure:
-        """Return the failure of this part without an event; `others` are further repairs of it."""
+        """Return the failure of this part without an event; `others` are its additional repairs."""
         return self.fails(MISSING, more=others)
 
     def above(
@@ -231,14 +234,14 @@ class Part(Generic[P, V]):
 
 
 def passes() -> Iterator[int]:
-    """Yield the allowances: each cost of one or two failures, then every third one."""
+    """Yield the allowances: each cost of one or two failures, then every third cost."""
     return chain(range(LIGHT, 2 * HEAVY), count(2 * HEAVY, HEAVY))
 
 
 class Chart(Generic[D]):
-    """The best derivation of each item that the goal allows: the cheapest, of these the nearest.
+    """The best derivation of each item that the goal allows: the cheapest, then the nearest.
 
-    `item` is what a derivation looks like from above; `surcharge` what it will cost besides.
+    `item` returns what parts above observe; `surcharge` returns the cost still to come.
     """
 
     def __init__(
@@ -251,24 +254,24 @@ class Chart(Generic[D]):
         """Keep a derivation if the goal allows it and its item has no better one."""
         spend(own=self._goal.budget)
         price = cost(d.failures)
-        # The surcharge only refuses: derivations of one item pay the same, so it ranks none.
+        # the surcharge only refuses: derivations of one item pay the same, so it does not rank
         if price + self._surcharge(d) > self._goal.allowance:
             return False
         key, rank = self._item(d), (price, blame(d.failures))
-        # An item gets better only strictly, in whole numbers, which is why `rounds_of` ends.
+        # items improve strictly, in whole numbers, so `rounds_of` terminates
         if key in self._best and self._best[key][0] <= rank:
             return False
         self._best[key] = (rank, d)
         return True
 
     def all(self, candidates: Iterable[D] = ()) -> list[D]:
-        """Offer the candidates; return the best derivations in the order of their items."""
+        """Offer the candidates and return the best derivations in the order of their items."""
         for d in candidates:
             self.offer(d)
         return [d for _, d in self._best.values()]
 
     def rounds_of(self, latest: list[D], longer: Callable[[D], Iterable[D]]) -> list[D]:
-        """Return the derivations of one round, two rounds, ..; `longer` adds a round to one."""
+        """Return the derivations of one or more rounds; `longer` adds a round to a derivation."""
         while latest:
             latest = [more for d in latest for more in longer(d) if self.offer(more)]
         return self.all()
@@ -281,7 +284,7 @@ def concatenation(
     valuation: V,
     at: Sequence[int],
 ) -> Derivation[P, V]:
-    """Return a chain with one more part; a missing event at the seam gets its neighbours."""
+    """Return a chain extended by one part; a missing event at the seam gets its neighbours."""
     last, first = _ends(before.valuation), _ends(d.valuation)
     earlier = _with_neighbours(before.failures, before=at[first[0]]) if first else before.failures
     later = _with_neighbours(d.failures, after=at[last[1]]) if last else d.failures
@@ -303,7 +306,7 @@ def _ends(value: object) -> tuple[int, int] | None:
 def _with_neighbours(
     failures: Sequence[Failure], after: int | None = None, before: int | None = None
 ) -> tuple[Failure, ...]:
-    """Return the failures; missing events without a neighbour on a side yet get this one."""
+    """Return the failures with `after` and `before` filled in for missing events."""
 
     def with_neighbours(failure: Failure) -> Failure:
         match failure.repairs:

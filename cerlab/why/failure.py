@@ -1,8 +1,7 @@
 """Failures: unmet obligations between positions and a match, and the repairs that meet them.
 
-The table has a row for each way to fail: the pattern that fails so, the words, the repairs, and
-what a repair costs. A deduction only notes the row and the facts; the words are made of them when
-somebody asks.
+The table has a row for each way to fail: the failing part, the words, the repairs, and the cost of
+a repair. A deduction records only the row and the facts; the words are computed on demand.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ from cerlab.model.clauses import Strategy, Window
 from cerlab.predicates.text import positions_text
 
 Path: TypeAlias = tuple[int, ...]
-"""Place of a part of a formula: the number of the child at each step down from the root."""
+"""Place of a part of a formula: the number of the child at each step from the root."""
 
 LONGEST = 60
-"""Characters of a part's text inside a sentence; longer ones are cut."""
+"""Longest text of a part inside a sentence, in characters; longer texts are cut."""
 
 
 def part_text(part: Formula | Sremo | str) -> str:
-    """Return the text of a part, cut where it is long."""
+    """Return the text of a part, cut to `LONGEST` characters."""
     text = str(part)
     return text if len(text) <= LONGEST else text[: LONGEST - 2] + ".."
 
 
 class Kind(Enum):
-    """Which obligation is not met; the value is its name in JSON."""
+    """The kind of an unmet obligation; the value is its name in JSON."""
 
     POSITION = "position"
     FROM = "from"
@@ -68,7 +67,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Retype:
-    """Let the event at a position have another type."""
+    """Repair: change the type of the event at a position."""
 
     position: int
     type: str
@@ -76,9 +75,10 @@ class Retype:
 
 @dataclass(frozen=True, slots=True)
 class Alter:
-    """Let the event at a position be another one, with values that do.
+    """Repair: replace the event at a position by one with suitable values.
 
-    In a failure it says which event is in the way; `Why.repairs` has it if there are such values.
+    In a failure it names the event at fault; `Why.repairs` includes it only if such values were
+    found.
     """
 
     position: int
@@ -86,7 +86,7 @@ class Alter:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Put an event for a part of the formula between two positions; None is an end of the match."""
+    """Repair: insert an event for a part between two positions; None is an end of the match."""
 
     path: Path
     after: int | None = None
@@ -95,28 +95,28 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Take the events at these positions out of the stream."""
+    """Repair: remove the events at these positions from the stream."""
 
     positions: Positions
 
 
 @dataclass(frozen=True, slots=True)
 class Give:
-    """Ask for one position more."""
+    """Repair: add a position to the question."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Ask without this position."""
+    """Repair: remove a position from the question."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Ask for another interval."""
+    """Repair: ask for another interval."""
 
     start: int
     end: int
@@ -124,7 +124,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Relax:
-    """Write a weaker formula or expression in the place of the part at a path."""
+    """Repair: replace the part at a path with a weaker formula or expression."""
 
     path: Path
     into: Formula | Sremo = field(compare=False)
@@ -132,7 +132,7 @@ class Relax:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Toggle the mark of the terminal at a path."""
+    """Repair: toggle the mark of the terminal at a path."""
 
     path: Path
     into: Terminal
@@ -140,26 +140,26 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Widen:
-    """The smallest window that holds."""
+    """Repair: widen the window to the smallest sufficient one."""
 
     window: Window
 
 
 @dataclass(frozen=True, slots=True)
 class Without:
-    """Leave a clause out: from, partition, strategy, consume, limit."""
+    """Repair: drop a clause: from, partition, strategy, consume or limit."""
 
     clause: str
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """Let a strategy compare inside the window."""
+    """Repair: let a strategy compare only answers inside the window."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Let no event come after those of the stream: ``until="end"``."""
+    """Repair: promise that no event follows the stream, ``until="end"``."""
 
 
 Repair: TypeAlias = (
@@ -180,17 +180,17 @@ Repair: TypeAlias = (
 
 
 LIGHT, HEAVY = 2, 3
-"""Costs of a repair: LIGHT changes an event or the query, HEAVY the positions asked for."""
+"""Costs of a repair: LIGHT changes an event or the query, HEAVY the positions of the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A way to fail: its kind, the pattern that fails so, the words, and the repairs.
+    """A way to fail: its kind, the class of the failing part, the words, and the repairs.
 
-    `pattern` is the class of the failing part, `CLAUSE` for clauses and positions. `words` is a
-    template for the facts of a failure; `{p}` and `{q}` are its first and last position.
-    The fields of each of `repairs` are facts too. A repair costs `cost`; of failures with equal
-    costs, one with `further` counts as so many more events.
+    `pattern` is the class of the failing part, or `CLAUSE` for clauses and positions. `words` is a
+    template filled with the facts of a failure; `{p}` and `{q}` are its first and last position.
+    The fields of `repairs` are facts too. A repair costs `cost`; among failures of equal cost,
+    `further` counts as that many more blamed events.
     """
 
     kind: Kind
@@ -209,7 +209,7 @@ class Row:
         more: Iterable[Repair] = (),
         **facts: Any,
     ) -> Failure:
-        """Return a failure of this row; `more` are repairs that only some failures have."""
+        """Return a failure of this row; `more` are additional repairs of this failure."""
         facts["path"] = path
         if positions:
             p, q = positions[0], positions[-1]
@@ -224,11 +224,11 @@ class Row:
 @drawable
 @dataclass(frozen=True, slots=True, repr=False)
 class Failure:
-    """An obligation that is not met: a row of the table, with the facts that fill it.
+    """An unmet obligation: a row of the table with its facts.
 
-    `of` is the subformula or the text of the clause that asks for it, and `path` says where the
-    subformula is; `positions` are those of the events that it is about; `rival` is the answer that
-    another clause prefers. Each of `repairs` alone meets this obligation.
+    `of` is the subformula, or the text of the clause, that requires it; `path` is the place of the
+    subformula; `positions` are the events concerned; `rival` is an answer that another clause
+    prefers. Each of `repairs` alone meets this obligation.
     """
 
     row: Row
@@ -245,7 +245,7 @@ class Failure:
 
     @property
     def kind(self) -> Kind:
-        """Which obligation it is."""
+        """The kind of the obligation."""
         return self.row.kind
 
     @property
@@ -273,7 +273,7 @@ register(Failure, "text/plain", lambda failure: failure.words)
 
 
 def cost(failures: Sequence[Failure]) -> int:
-    """Return the cost of repairing all: greedily, the repair of most failures first.
+    """Return the cost of repairing all failures, greedily: the most frequent repair first.
 
     >>> both = [TYPE.failure(positions=(4,), type="A"), Failure(FILTER, repairs=(Alter(4),))]
     >>> cost(both)
@@ -283,7 +283,7 @@ def cost(failures: Sequence[Failure]) -> int:
     left = list(failures)
     while len(left) > 1:
         counts = Counter(repair for failure in left for repair in failure.repairs)
-        # The least set of repairs that mends all is a hitting set, which is NP-hard to find.
+        # the exact minimum is a hitting set, which is NP-hard to find
         best = counts.most_common(1)[0][0] if counts else None
         group = [f for f in left if not f.repairs or best in f.repairs]
         total += max(f.row.cost for f in group)
@@ -292,29 +292,29 @@ def cost(failures: Sequence[Failure]) -> int:
 
 
 def blame(failures: Sequence[Failure]) -> int:
-    """Return the number of events that the failures are about; it breaks ties of cost.
+    """Return the number of events that the failures blame, to break ties of cost.
 
-    An event that is not there is further than one that is, and a gap blames what is in it too.
+    A missing event counts more than a wrong one, and a gap counts the events inside it.
     """
     return sum(f.row.further + len(f.positions) for f in failures)
 
 
 def single_repairs(failures: Sequence[Failure]) -> tuple[Repair, ...]:
-    """Return the repairs that each repair all failures; empty if no single one does."""
+    """Return the repairs each of which fixes all failures; may be empty."""
     if not failures:
         return ()
     return tuple(r for r in failures[0].repairs if all(r in f.repairs for f in failures))
 
 
 def _missing(failure: Failure) -> str:
-    """Return that no event is there for a part, between two positions as far as known."""
+    """Return the sentence that no event matches a part, with its neighbours if known."""
     insert, part = failure.repairs[0], part_text(failure.of)
     assert isinstance(insert, Insert)
     where = [f" after {insert.after}" if insert.after is not None else ""]
     where.append(f" before {insert.before}" if insert.before is not None else "")
     if isinstance(failure.of, Formula) or all(where) or not any(where):
         return f"no event is there for {part}{' and'.join(filter(None, where))}"
-    # Outside the positions of an expression there are events, but nobody asks for them.
+    # events outside the positions of an expression exist, but are not part of the question
     if where[0] and not (isinstance(failure.of, Terminal) and failure.of.marked):
         return f"{part} reads an event{where[0]}, where a match has ended"
     return f"no position is given for {part}{''.join(where)}"
@@ -323,14 +323,17 @@ def _missing(failure: Failure) -> str:
 # The table: kind, pattern, words, repairs, cost
 
 CLAUSE = type(None)
-"""The pattern of clauses and positions, which are no parts of a formula."""
+"""Pattern of clauses and positions, which are not parts of a formula."""
 
-POSITION = Row(Kind.POSITION, CLAUSE, "position {p} is out of the stream, which has {n:,} events")
+POSITION = Row(Kind.POSITION, CLAUSE, "position {p} is outside the stream, which has {n:,} events")
 FROM = Row(
     Kind.FROM, CLAUSE, "{part} leaves out event {p}, which is of stream {stream}", (Without, Alter)
 )
 NO_KEY = Row(
-    Kind.PARTITION, CLAUSE, "{name} is {value} at {p}, so in no partition", (Without, Alter)
+    Kind.PARTITION,
+    CLAUSE,
+    "{name} is {value} at {p}, so the event belongs to no partition",
+    (Without, Alter),
 )
 OTHER_KEY = Row(
     Kind.PARTITION,
@@ -367,7 +370,7 @@ THROTTLED = Row(
 )
 FAR = Row(Kind.FAR, CLAUSE, "any reading fails more than {most} obligations at these positions")
 
-# Strategies, in SELECT and inside formulas; each place has its way to leave one out.
+# strategies in SELECT and inside formulas; each place adds its own repair without the strategy
 
 STRICT = Row(
     Kind.STRATEGY,

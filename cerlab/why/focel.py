@@ -1,9 +1,10 @@
 """The search under FO-CEL: one event for each variable (FOUND Sec. 3).
 
-It follows `cerlab.logic.focel.semantics`, and is that of CEL with three differences. A filter is
-about the one event of each of its variables; a variable that is filtered where it is not bound has
-its event chosen beforehand, as nu does for all. A variable with events on both sides of a ``;`` has
-two, which is one too many. And ``+`` chooses anew for the variables that it binds.
+It follows `cerlab.logic.focel.semantics`, and differs from the search for CEL in three ways. A
+filter is about the one event of each of its variables; for a variable that is filtered where it is
+not bound, an event is chosen before the search, as nu does for all variables. A variable with
+events on both sides of a ``;`` would have two events, which is a failure. ``+`` chooses events
+again for the variables that it binds.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ from cerlab.why.deduction import CelDerivation, Goal
 from cerlab.why.failure import VARIABLE, Failure
 
 Choice: TypeAlias = Mapping[str, int | None]
-"""nu, as far as it is chosen beforehand; None where no event is there for the variable."""
+"""Events chosen before the search, the known part of nu; None if a variable has no event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Events that are chosen for variables before the search, where filters look them up.
+    """The events chosen for variables before the search, which filters look up.
 
-    `shared_variables` are on both sides of some ``;``, `types` are the event types of the formula,
-    which are labels as variables are.
+    `shared_variables` are bound on both sides of some ``;``; `types` are the event types of the
+    formula, which are labels as variables are.
     """
 
     choice: Choice
@@ -87,20 +88,20 @@ def _derivations(part: Part, scope: Scope) -> list[CelDerivation]:
 
 
 def bindings_item(d: CelDerivation, scope: Scope) -> tuple[tuple[str, int | None], ...]:
-    """Which of the variables that matter later are bound, to which event."""
+    """Return the event of each variable that later parts depend on."""
     names = scope.shared_variables | scope.choice.keys()
     return tuple((x, _event(node)) for x, node in sorted(_bindings(d, names).items()))
 
 
 def _choosing(part: Part, outside: Scope) -> list[CelDerivation]:
-    """Yield derivations of a formula that binds variables, for each choice of their events."""
+    """Return derivations of a formula that binds variables, for each choice of their events."""
     goal, phi = part.goal, part.syntax
     own = vdef_plus(phi)
     names = sorted(x for x in own if _needs_lookup(phi, x, outside.types))
     around = {x: p for x, p in outside.choice.items() if x not in own}
     candidates = (*(goal.marks or ()), *((None,) if part.may_fail else ()))
     best = part.chart()
-    # Exponential in these variables only; all others find their event by their label.
+    # exponential in these variables only; all others find their event by label
     for events in product(candidates, repeat=len(names)):
         spend(own=goal.budget)
         nu: Choice = dict(zip(names, events, strict=True))
@@ -110,12 +111,12 @@ def _choosing(part: Part, outside: Scope) -> list[CelDerivation]:
 
 
 def _takes(d: CelDerivation, nu: Choice) -> bool:
-    """Whether the variables that a derivation binds have the events chosen for them."""
+    """Return whether the variables that a derivation binds have the events chosen for them."""
     return all(nu[x] == _event(node) for x, node in _bindings(d, nu.keys()).items())
 
 
 def _on_both_sides(phi: Formula) -> frozenset[str]:
-    """The variables that both sides of some ``;`` bind, outside every ``+``."""
+    """Return the variables that both sides of some ``;`` bind, outside every ``+``."""
     if isinstance(phi, cel.As | cel.Atom | cel.Plus | cel.Count):
         return frozenset()
     part = vdef_plus(phi.left) & vdef_plus(phi.right) if isinstance(phi, cel.Seq) else frozenset()
@@ -123,10 +124,10 @@ def _on_both_sides(phi: Formula) -> frozenset[str]:
 
 
 def _needs_lookup(phi: Formula, x: str, types: frozenset[str]) -> bool:
-    """Whether some filter on x does not find its event by the label x, and no other event.
+    """Return whether some filter on x cannot find its event by the label x.
 
-    The filter may stand where x is not bound, inside a ``+`` or around one that rebinds x; or an
-    event type has the same name.
+    The filter may be outside the scope of x, inside a ``+`` or around one that rebinds x; or an
+    event type may have the name x.
     """
     match phi:
         case cel.Filter(body, condition) if x in labels_of(condition):
@@ -146,9 +147,9 @@ def _needs_lookup(phi: Formula, x: str, types: frozenset[str]) -> bool:
 def _at_variable(
     part: Part, phi: cel.As, d: CelDerivation, scope: Scope
 ) -> Iterator[CelDerivation]:
-    """The atom's event is the one chosen for its variable, if one is.
+    """Yield the derivation of an atom if its event is the one chosen for its variable.
 
-    With several atoms of one variable that is asked when it is known which of them are taken.
+    A variable with several atoms is checked later, once it is known which of them match.
     """
     x = phi.label
     if x in scope.shared_variables or x not in scope.choice or scope.choice[x] == _event(d):
@@ -156,7 +157,7 @@ def _at_variable(
 
 
 def _one_event_each(goal: Goal, d: CelDerivation, scope: Scope) -> Iterator[CelDerivation]:
-    """A sequence, which fails where both sides bind a variable: it would have two events."""
+    """Yield a sequence, with a failure for each variable that both sides bind."""
     before, after = (_bindings(side, scope.shared_variables) for side in d.children)
     failures = tuple(
         failure
@@ -177,12 +178,12 @@ def _two_events(goal: Goal, x: str, one: CelDerivation, other: CelDerivation) ->
 
 
 def _event(node: CelDerivation) -> int | None:
-    """The event of an atom or a variable, if one is there."""
+    """Return the event of an atom or a variable, or None."""
     return None if node.valuation is None else node.valuation.start
 
 
 def _bindings(d: CelDerivation, names: Collection[str]) -> dict[str, CelDerivation]:
-    """The node that binds each of some variables, outside every ``+``; of several the last."""
+    """Return the last node that binds each of some variables, outside every ``+``."""
     if not names or isinstance(d.part, cel.Plus | cel.Count):
         return {}
     if isinstance(d.part, cel.As):
@@ -194,17 +195,17 @@ def _bindings(d: CelDerivation, names: Collection[str]) -> dict[str, CelDerivati
 
 
 def _filter(part: Part, phi: cel.Filter, d: CelDerivation, scope: Scope) -> Iterator[Failure]:
-    """Whether the events of the variables satisfy the filter."""
+    """Yield the failure of a filter that the events of its variables do not satisfy."""
     events = {x: event_of(x, d, scope) for x in labels_of(phi.condition)}
     if d.valuation is None or not all(events.values()):
-        return  # no event is there for a variable, which is said where it should be
+        return  # the missing event of a variable is a failure elsewhere
     nu = Valuation(d.valuation.start, d.valuation.end, events)
     if not holds(phi.condition, nu, part.goal.events):
         yield false_filter(part, phi, nu)
 
 
 def event_of(x: str, d: CelDerivation, scope: Scope) -> Positions:
-    """``nu(x)``, as one position or none."""
+    """Return ``nu(x)`` as a tuple of at most one position."""
     if x in scope.choice:
         p = scope.choice[x]
         return () if p is None else (p,)

@@ -1,4 +1,4 @@
-"""Why a query has no answer at all on a stream: what the stream lacks, and what would give one."""
+"""Explanations why a query has no answer on a stream: names it lacks, and sufficient changes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _MILLISECOND = 10**6
 
 
 _FINE = 1024
-"""Windows that are fractions are tried in steps of so small a part of themselves."""
+"""Number of steps per unit width, when searching for a fractional window."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of the query that is enough for an answer, with the first such answer."""
+    """A change of the query that suffices for an answer, with the first such answer."""
 
     words: str
     repair: Relax | Widen | Without | End | Inside
@@ -47,10 +47,10 @@ class Change:
 @drawable
 @dataclass(frozen=True, slots=True, repr=False)
 class WhyNone:
-    """Why a query has no answer on a stream of so many events.
+    """The explanation why a query has no answer on a stream of `events` events.
 
-    `answer` is one if there is one, and all else is then empty. Each of `changes` alone gives an
-    answer; `untried` are those that no evaluator takes, each with the reason.
+    If there is an answer, `answer` is one and the other fields are empty. Each of `changes` alone
+    gives an answer; `untried` has the changes that no evaluator supports, with reasons.
     """
 
     events: int
@@ -60,20 +60,26 @@ class WhyNone:
     untried: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
-        """Return the verdict: `str` has the changes."""
+        """Return the verdict; `str` adds the changes."""
         verdict = "no answer" if self.answer is None else f"an answer, {self.answer}"
         return f"<WhyNone, {verdict} on {self.events:,} events>"
 
 
 @lists_options(io.HowToRead)
 def why_none(query: QueryInput, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
-    """Why a query has no answer on a stream: names that it lacks, and single changes that suffice.
+    """Explain why a query has no answer on a stream: missing names, and changes that would suffice.
 
-    A change leaves out a clause, a condition or a wait, lets gaps be where none may, lets answers
-    that wait have ``until="end"``, or widens a window to the least width that is enough, in events,
-    milliseconds, or whole units of its attribute.
-    Only where none of these is enough, operands are left out. Events are read, and `Unsupported`
-    and `ResourceLimit` raised, as by `cerlab.evaluate`.
+    A change drops a clause, a condition or a wait, permits gaps, promises ``until="end"`` for
+    answers that wait, or widens a window to the smallest sufficient width, in events, milliseconds
+    or whole units of its attribute. Operands are dropped only if no other change suffices.
+
+    Args:
+        query: A query or formula.
+        events: Anything that `cerlab.evaluate` accepts.
+        type, type_column, time, unit, until, sort: How to read the events, as in `cerlab.evaluate`.
+
+    Raises:
+        Unsupported, ResourceLimit: As for `cerlab.evaluate`.
 
     >>> events = [{"type": "A", "v": 1}, {"type": "C"}, {"type": "B", "v": 2}]
     >>> print(why_none("SELECT * WHERE A : B FILTER A[v > 0]", events))
@@ -97,13 +103,13 @@ def why_none(query: QueryInput, events: Any, **how: Unpack[io.HowToRead]) -> Why
 
 
 Weaker: TypeAlias = tuple[str, Relax | Without | Inside]
-"""A repair that makes a query weaker, in words and as data."""
+"""Words and data of a repair that makes a query weaker."""
 
 
 def _enough(
     ast: CeqlQuery, weaker: Iterator[Weaker], stream: Stream
 ) -> tuple[list[Change], list[tuple[str, str]]]:
-    """Return the changes that give an answer, and those no evaluator takes, with the reason."""
+    """Return the changes that give an answer, and the unsupported changes with reasons."""
     changes, untried = [], []
     for words, repair in weaker:
         try:
@@ -122,13 +128,13 @@ def _first(ast: CeqlQuery, stream: Stream) -> ComplexEvent | None:
 
 
 def _at_the_end(ast: CeqlQuery, stream: Stream) -> Iterator[Change]:
-    """Yield that nothing more comes, where that gives an answer."""
+    """Yield the change ``until="end"`` if it gives an answer."""
     if waits(ast.formula) and (answer := _first(ast, stream.up_to("end"))) is not None:
         yield Change('until="end"', End(), answer)
 
 
 def _wider(ast: CeqlQuery, stream: Stream) -> Iterator[Change]:
-    """Yield for the window of the query, and each inside its formula, the narrowest that does."""
+    """Yield the narrowest sufficient window for the query and for each window in its formula."""
 
     def first(repair: WindowRepair) -> ComplexEvent | None:
         return _first(repaired(ast, repair), stream)
@@ -152,14 +158,16 @@ def _narrowest(
     without: WindowRepair,
     wide: Callable[[Window], Widen | Relax],
 ) -> Iterator[Change]:
-    """Yield the narrowest window that gives an answer; a wider one never takes the last one away.
+    """Yield the narrowest window that gives an answer, found by bisection.
 
-    A strategy inside a formula may keep other answers in a wider window; then it is one that does.
+    Wider windows keep some answer, so bisection is exact. With a strategy inside the formula,
+    answers may vanish in wider windows; then the result is sufficient, but may not be the
+    narrowest.
     """
     if first(without) is None:
         return
     width, window_of = _steps(own)
-    # Doubling ends: without a window there is an answer.
+    # doubling terminates, since there is an answer without the window
     low, high = width, max(1, 2 * width)
     while (found := first(wide(window_of(high)))) is None:
         low, high = high, 2 * high
@@ -173,7 +181,7 @@ def _narrowest(
 
 
 def _windows(phi: Formula, path: Path) -> Iterator[tuple[Path, cel.Within]]:
-    """Yield the windows inside a formula, as far as a wider one makes the whole weaker."""
+    """Yield the windows inside a formula whose widening makes the whole weaker."""
     if isinstance(phi, cel.Within):
         yield path, phi
     for n, psi in _weakening(phi):
@@ -181,7 +189,7 @@ def _windows(phi: Formula, path: Path) -> Iterator[tuple[Path, cel.Within]]:
 
 
 def _steps(window: Window) -> tuple[int, Callable[[int], Window]]:
-    """The width in whole steps, rounded down, and the window of so many steps."""
+    """Return the width in whole steps, rounded down, and a function from steps to a window."""
     match window:
         case EventWindow(width):
             return width, EventWindow
@@ -191,7 +199,7 @@ def _steps(window: Window) -> tuple[int, Callable[[int], Window]]:
         case AttributeWindow(int(width), attribute):
             return width, lambda n: AttributeWindow(n, attribute)
         case AttributeWindow(width, attribute):
-            # A width of 0 has no parts.
+            # a width of 0 cannot be divided
             part = width / _FINE or 1.0
             return int(width / part), lambda n: AttributeWindow(n * part, attribute)
         case _:
@@ -199,7 +207,7 @@ def _steps(window: Window) -> tuple[int, Callable[[int], Window]]:
 
 
 def why_none_text(why: WhyNone) -> str:
-    """Return the reasons as text, a line each."""
+    """Return the explanation as text, one reason per line."""
     count = f"{why.events:,} event{'' if why.events == 1 else 's'}"
     if why.answer is not None:
         return f"there is an answer on {count}: {_answer(why.answer)}"
@@ -223,7 +231,7 @@ display.register(WhyNone, "text/plain", why_none_text)
 
 
 def weaker(query: CeqlQuery) -> Iterator[Weaker]:
-    """Every query with one clause less, but for WITHIN, or one obligation less in its formula.
+    """Yield the query with one clause (except WITHIN) or one obligation of its formula removed.
 
     >>> from cerlab.logic.ceql.parser import parse_ceql
     >>> query, _, _ = parse_ceql("SELECT LAST * WHERE A AS x : B FILTER x[v > 1]")
@@ -235,7 +243,7 @@ def weaker(query: CeqlQuery) -> Iterator[Weaker]:
 
 
 def shorter(query: CeqlQuery) -> Iterator[Weaker]:
-    """Every query with one operand less in its formula.
+    """Yield the query with one operand of its formula removed.
 
     >>> from cerlab.logic.ceql.parser import parse_ceql
     >>> [words for words, _ in shorter(parse_ceql("SELECT * WHERE A AS x ; B : C")[0])]
@@ -270,14 +278,14 @@ def _clauses(query: CeqlQuery) -> Iterator[Weaker]:
 def _places(
     phi: Formula, path: Path, changes: Callable[[Formula], Iterator[tuple[str, Formula]]]
 ) -> Iterator[tuple[Path, str, Formula]]:
-    """Each place with what may stand there instead, outermost first."""
+    """Yield each place of a formula with its possible replacements, outermost first."""
     yield from ((path, words, into) for words, into in changes(phi))
     for n, psi in _weakening(phi):
         yield from _places(psi, (*path, n), changes)
 
 
 def _weakening(phi: Formula) -> Iterator[tuple[int, Formula]]:
-    """Yield the parts that, weaker, make the whole weaker: not below NOT and right of UNLESS."""
+    """Yield the children whose weakening weakens the whole: not below NOT or right of UNLESS."""
     if not isinstance(phi, cel.Not):
         for n, psi in enumerate(children(phi)):
             if not (isinstance(phi, cel.Unless) and n == 1):
@@ -313,7 +321,9 @@ def _here(phi: Formula) -> Iterator[tuple[str, Formula]]:
 
 
 def _without_an_operand(phi: Formula) -> Iterator[tuple[str, Formula]]:
-    """Yield each operand to leave out, with the rest; nested sequences are visited separately."""
+    """Yield each operand that can be dropped, with the rest; nested sequences are visited
+    separately.
+    """
     if not isinstance(phi, cel.Seq | cel.Concat | cel.All):
         return
     for operand, rest in ((phi.left, phi.right), (phi.right, phi.left)):
@@ -322,7 +332,7 @@ def _without_an_operand(phi: Formula) -> Iterator[tuple[str, Formula]]:
 
 
 def _weaker_conditions(condition: Condition) -> Iterator[tuple[str, Condition | None]]:
-    """Yield the text of each conjunct and the condition without it; None if nothing is left."""
+    """Yield the text of each conjunct and the condition without it, None if nothing remains."""
     match condition:
         case pred.And(left, right):
             for text, rest in _weaker_conditions(left):
@@ -338,7 +348,7 @@ def _weaker_conditions(condition: Condition) -> Iterator[tuple[str, Condition | 
 
 
 def _conjuncts(predicate: Predicate) -> Iterator[tuple[Predicate, Predicate | None]]:
-    """Yield each conjunct, and the predicate without it."""
+    """Yield each conjunct and the predicate without it."""
     if not isinstance(predicate, pred.And):
         yield predicate, None
         return

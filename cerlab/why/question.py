@@ -1,4 +1,4 @@
-"""The question whether positions are an answer of a query; its substreams, labels and windows."""
+"""The question whether positions are an answer of a query, with its substreams and windows."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ from cerlab.why.failure import Failure, Path, Relax, Repair, Widen, Without
 
 @dataclass(frozen=True)
 class Question:
-    """Positions of a stream, and an interval as far as it is given: are they an answer of a query?
+    """The question whether positions, with an optional interval, are an answer of a query.
 
-    With `first_order` the formula has the meaning of FO-CEL.
+    With `first_order`, the formula has the meaning of FO-CEL.
     """
 
     ast: CeqlQuery
@@ -60,14 +60,14 @@ class Question:
 
     @cached_property
     def _root_strategy(self) -> Select | None:
-        """A strategy that is the root of the formula: the same as one in SELECT."""
+        """The strategy at the root of the formula, equivalent to one in SELECT; or None."""
         ast, phi = self.ast, self.ast.formula
         outside = ast.strategy is not None or ast.items is not None
         return phi if isinstance(phi, Select) and not outside else None
 
     @property
     def formula(self) -> Formula:
-        """The formula below the strategy that compares its answers, at `path` in the query's."""
+        """The formula below the strategy that compares its answers."""
         return self._root_strategy.body if self._root_strategy else self.ast.formula
 
     @property
@@ -77,23 +77,23 @@ class Question:
 
     @property
     def strategy(self) -> Strategy | None:
-        """The strategy around `formula`."""
+        """The strategy around `formula`, or None."""
         return self._root_strategy.strategy if self._root_strategy else self.ast.strategy
 
     @property
     def without_strategy(self) -> Repair:
-        """Leave out the strategy around `formula`, where it stands."""
+        """The repair that drops the strategy around `formula`."""
         return Relax((), self.formula) if self.path else Without("strategy")
 
     @cached_property
     def time(self) -> TimeAxis | None:
-        """The axis that windows and waits in hours, minutes or seconds measure."""
+        """The time axis of windows and waits in hours, minutes or seconds."""
         clause = () if self.ast.window is None else (self.ast.window,)
         return axis_of_windows((*clause, *windows(self.ast.formula)), self.stream)
 
     @cached_property
     def clocks(self) -> Clocks:
-        """The time of the last event of FROM, or what the stream promises, where answers wait."""
+        """The clocks of waits: the time of the last event of FROM, or the promise of the stream."""
         lengths, stream = waits(self.ast.formula), self.stream
         last = next((p for p in reversed(range(len(stream))) if self.passes(stream[p])), None)
         if stream.until == "end" or not lengths or last is None:
@@ -104,7 +104,7 @@ class Question:
         return now
 
     def last_waited(self, position: int) -> int:
-        """The last position of the stream that a wait of an event up to `position` may reach."""
+        """Return the last position that a wait of an event up to `position` may reach."""
         stream = self.stream
         every = [psi.length for psi in subformulas(self.ast.formula) if isinstance(psi, cel.Wait)]
         if not every:
@@ -124,7 +124,7 @@ class Question:
 
     @property
     def context(self) -> Context:
-        """The context of the whole formula: SELECT, which chooses labels."""
+        """The context of the whole formula, whose labels SELECT chooses."""
         every = labels_in(self.ast.formula)
         if self.ast.items is None:
             return Context(every, every)
@@ -133,13 +133,13 @@ class Question:
 
     @property
     def anchors(self) -> Positions:
-        """The positions that have to be in one substream: the ends too, if they are given."""
+        """The positions that must be in one substream, including given ends."""
         ends = {p for p in (self.start, self.end) if p is not None}
         return tuple(sorted({*self.positions, *ends}))
 
     @property
     def compares(self) -> bool:
-        """Whether a strategy or a clause after the formula looks at other answers."""
+        """True if a strategy, or a clause after the formula, compares answers."""
         ast = self.ast
         bare = CeqlQuery(
             ast.formula, ast.items, None, ast.streams, ast.partition, window=ast.window
@@ -147,22 +147,22 @@ class Question:
         return ast != bare or self.strategy is not None or compares_with_all(ast.formula)
 
     def passes(self, event: Event) -> bool:
-        """Whether FROM lets an event in."""
+        """Return whether FROM includes an event."""
         return is_of_streams(event, self.ast.streams)
 
     def check(self) -> None:
-        """Raise an error for a question that has no meaning, or that `why` does not follow."""
+        """Raise an error for a question without a meaning, or one that `why` does not support."""
         if self.first_order:
             check_first_order(selected_formula(self.ast))
         if not self.positions and (self.start is None or self.end is None):
             raise UsageError(
-                "CER0835", "no positions are given", hint="give start and end, for an empty answer"
+                "CER0835", "no positions are given", hint="for an empty answer, give start and end"
             )
         if compares_with_all(self.formula) and self.ast.consume is not Consume.NONE:
             raise Unsupported(
                 "CER0497",
-                "why takes no CONSUME BY where a strategy stands inside the formula",
-                hint="ask without CONSUME BY; cerlab.evaluate takes both",
+                "why does not support CONSUME BY with a strategy inside the formula",
+                hint="ask without CONSUME BY; cerlab.evaluate supports both",
             )
         check_consumption(self.ast)
         refuse_later_doubt(self.formula)
@@ -170,7 +170,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class SremoQuestion:
-    """Positions of a stream, at least one, and an interval as far as given: does it show them?"""
+    """The question whether a stream shows a SREMO at some positions, with an optional interval."""
 
     e: Sremo
     stream: Stream
@@ -180,23 +180,26 @@ class SremoQuestion:
 
     @property
     def events(self) -> Sequence[Event]:
-        """The events of the stream, each made of columns when it is looked at."""
+        """The events of the stream, each built from columns when it is read."""
         return cast("Sequence[Event]", self.stream)
 
     @property
     def anchors(self) -> Positions:
-        """The positions that the stream has to have."""
+        """The positions that must be in the stream."""
         return self.positions
 
     def check(self) -> None:
-        """Raise an error for a question that has no meaning."""
+        """Raise an error for a question without a meaning."""
         check_sremo(self.e)
         check_times(self.e, self.events)
         if not self.positions:
             raise UsageError(
                 "CER0835",
                 "no positions are given",
-                hint="a stream shows a SREMO at the last event that it marks, so there is one",
+                hint=(
+                    "a stream shows a SREMO at the last event that it marks, so give at least one "
+                    "position"
+                ),
             )
 
 
@@ -204,7 +207,7 @@ AnyQuestion: TypeAlias = Question | SremoQuestion
 
 
 def out_of_stream(positions: Positions, stream: Stream) -> tuple[Failure, ...]:
-    """Return the failures of positions that the stream does not have."""
+    """Return the failures of positions outside the stream."""
     n = len(stream)
     outside = (p for p in positions if not 0 <= p < n)
     return tuple(fail.POSITION.failure(positions=(p,), n=n) for p in outside)
@@ -213,7 +216,7 @@ def out_of_stream(positions: Positions, stream: Stream) -> tuple[Failure, ...]:
 def other_interval(
     real: tuple[int, int], start: int | None, end: int | None
 ) -> tuple[Failure, ...]:
-    """Return the failure of an interval that differs from the `start` and `end` asked for."""
+    """Return the failure of an interval that differs from the given `start` and `end`."""
     goal = (real[0] if start is None else start, real[1] if end is None else end)
     if goal == real:
         return ()
@@ -222,32 +225,32 @@ def other_interval(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Substream to search for the positions; those outside it are searched as if they were inside.
+    """A substream to search; given positions outside it are treated as if they were inside.
 
-    `failures` are the clauses that keep some of the positions out.
+    `failures` are the clauses that exclude some of the positions.
     """
 
     substream: Substream
     key: Key
     failures: tuple[Failure, ...]
     nowhere: frozenset[int] = frozenset()
-    """The positions among them that are in no substream at all."""
+    """Given positions that are in no substream."""
 
     def local(self, position: int) -> int:
-        """The place in the substream of a position of the stream; -1 if it is not there."""
+        """Return the index in the substream of a position of the stream, or -1."""
         i = bisect_left(self.substream.positions, position)
         there = i < len(self.substream.positions) and self.substream.positions[i] == position
         return i if there else -1
 
 
 def places(question: Question, lo: int, hi: int) -> Iterator[Place]:
-    """The substreams that some of the positions are in, with the events from lo to hi."""
+    """Yield the substreams that contain some of the positions, with the events from lo to hi."""
     stream = question.stream
     outside = _left_out(question)
     attributes = partition_attributes(question.ast)
     keys = {p: partition_key(stream[p], attributes) for p in question.anchors}
     distinct = dict.fromkeys(key for key in keys.values() if key is not None)
-    # If no position has a key, one place is searched still, to say what each of them lacks.
+    # if no position has a key, one place is still searched, to name the attribute each lacks
     for key in distinct or {(): None}:
         failures = outside
         for p, own in keys.items():
@@ -274,7 +277,7 @@ def _left_out(question: Question) -> tuple[Failure, ...]:
 def _key_failures(
     event: Event, p: int, attributes: tuple[str, ...], own: Key | None, key: Key
 ) -> tuple[Failure, ...]:
-    """Return the failure of an event that is not in the partition of a key."""
+    """Return the failure of an event outside the partition of a key."""
     if own == key:
         return ()
     part = f"PARTITION BY [{', '.join(map(name_text, attributes))}]"
@@ -293,7 +296,7 @@ def _key_failures(
 
 
 def compares_with_all(phi: Formula) -> bool:
-    """Whether a strategy inside a formula compares answers from the substream's beginning on."""
+    """Return whether a strategy inside a formula compares answers of the whole substream."""
     return any(
         isinstance(psi, Select) and psi.strategy is not Strategy.STRICT for psi in subformulas(phi)
     )
@@ -301,11 +304,11 @@ def compares_with_all(phi: Formula) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Context of a subformula: what the formula around it does with its labels and its ends.
+    """The context of a subformula: the effect of the surrounding formula on its labels and ends.
 
     `every` are all labels of the formula, `visible` those whose events are in the answer, `read`
-    those that something above looks at. `leading` and `trailing`: it begins or ends the whole.
-    `loose`: what it leaves out may be marked by the other side of an ALL.
+    those that parts above read. `leading` and `trailing` are true if the subformula begins or ends
+    the whole. `loose` is true if the other side of an ALL may mark the events that it leaves out.
     """
 
     every: frozenset[str]
@@ -319,18 +322,18 @@ class Context:
 def refuse_streams(of_streams: Collection[tuple[str, str]]) -> None:
     """Raise `Unsupported` for a projection to the events of one stream.
 
-    Whether a label's events are in the answer is here a question of the label alone.
+    `why` decides by the label alone whether an event is in the answer.
     """
     for stream, label in sorted(of_streams):
         raise Unsupported(
             "CER0417",
-            f"why does not follow {label_text(stream, label)} in SELECT and PROJECT",
-            hint=f"leave {name_text(stream)}> out, or put FROM {name_text(stream)} instead",
+            f"why does not support {label_text(stream, label)} in SELECT and PROJECT",
+            hint=f"leave {name_text(stream)}> out, or use FROM {name_text(stream)} instead",
         )
 
 
 def labels_in(phi: Formula) -> frozenset[str]:
-    """All labels that events have in valuations of a formula."""
+    """Return all labels that events have in valuations of a formula."""
     labels: set[str] = set()
     for psi in subformulas(phi):
         match psi:
@@ -348,9 +351,9 @@ def labels_in(phi: Formula) -> frozenset[str]:
 
 
 def refuse_later_doubt(phi: Formula) -> None:
-    """Raise `Unsupported` for a wait that, once over, may take answers of the formula away.
+    """Raise `Unsupported` for a wait that, once over, may remove answers of the formula.
 
-    All other waits only add answers, so what is an answer of the formula now is one for ever.
+    All other waits only add answers, so an answer of the formula stays an answer.
     """
     for psi in subformulas(phi):
         part: Formula | None = None
@@ -365,13 +368,13 @@ def refuse_later_doubt(phi: Formula) -> None:
             if isinstance(wait, cel.Wait):
                 raise Unsupported(
                     "CER0414",
-                    f"why does not follow {formula_node_text(wait)} {place}",
-                    hint="ask without it; cerlab.evaluate takes it",
+                    f"why does not support {formula_node_text(wait)} {place}",
+                    hint="ask without it; cerlab.evaluate supports it",
                 )
 
 
 def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
-    """The contexts of the children of a formula, from left to right."""
+    """Return the contexts of the children of a formula, from left to right."""
     match phi:
         case cel.Atom():
             return ()
@@ -400,7 +403,7 @@ def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
             return (replace(above, trailing=False), replace(above, leading=False))
         case cel.Plus() | cel.ConcatPlus() | cel.Count():
             return (replace(above, leading=False, trailing=False),)
-        case cel.Wait():  # it goes on to an event after those of its body
+        case cel.Wait():  # WAIT extends past the last event of its body
             return (replace(above, trailing=False),)
         case cel.Lookback():
             return (replace(above, leading=False),)
@@ -411,12 +414,12 @@ def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
 
 
 def _before_renaming(labels: frozenset[str], old: str, new: str) -> frozenset[str]:
-    """The labels below a renaming that end up in some labels above it."""
+    """Return the labels below a renaming that become some of these labels above it."""
     return (labels - {old}) | ({old, new} if new in labels else frozenset())
 
 
 def unmarked_ends(phi: Formula, context: Context) -> tuple[bool, bool]:
-    """Whether a valuation may begin, and may end, with an event that is not in the answer."""
+    """Return whether a valuation may begin, and may end, with an event outside the answer."""
     match phi:
         case cel.Atom(R, _):
             is_hidden = R not in context.visible
@@ -443,7 +446,7 @@ def unmarked_ends(phi: Formula, context: Context) -> tuple[bool, bool]:
 
 
 class Meter:
-    """Measures intervals of a substream as the window does."""
+    """Measurements of intervals of a substream in the unit of a window."""
 
     def __init__(self, window: Window | None, time: TimeAxis | None, substream: Substream) -> None:
         self.window = window
@@ -454,40 +457,44 @@ class Meter:
             self._clock = clock_for(window, time)
 
     def instant(self, i: int) -> Instant:
-        """The time of an event of the substream, or its number there."""
+        """Return the time of an event of the substream, or its index without a time window."""
         if self._clock is None:
             return i
         return self._clock(self._substream.events[i], self._substream.positions[i])
 
     def span(self, start: int, end: int) -> Instant:
-        """``end - start``."""
+        """Return ``end - start`` in the unit of the window."""
         return self.instant(end) - self.instant(start)
 
     def fits(self, start: int, end: int) -> bool:
-        """Whether the window holds the interval; always without a window."""
+        """Return whether the interval fits into the window; True without a window."""
         return self.window is None or self.span(start, end) <= _width(self.window)
 
     def over(self, i: int) -> Instant:
-        """The time until which a wait of this length goes on from an event of the substream."""
+        """Return the time at which a wait of this length ends, from an event of the substream."""
         assert self.window is not None
         return self.instant(i) + _width(self.window)
 
     def last_until(self, i: int) -> int:
-        """The last event of the substream that is not after the wait of the i-th."""
+        """Return the last event of the substream inside the wait of the i-th."""
         n = len(self._substream.events)
         return bisect_right(range(n), self.over(i), lo=i, key=self.instant) - 1
 
     def first_since(self, i: int) -> int:
-        """The first event of the substream inside the look-back of the i-th."""
+        """Return the first event of the substream inside the look-back of the i-th."""
         return bisect_left(range(i), self.since(i), key=self.instant)
 
     def since(self, i: int) -> Instant:
-        """The time at which a look-back of this length from an event of the substream begins."""
+        """Return the time at which a look-back of this length begins, from an event of the
+        substream.
+        """
         assert self.window is not None
         return self.instant(i) - _width(self.window)
 
     def text(self, instant: Instant, like: int) -> str:
-        """A time as the events have it: a moment, or a number in the unit of the axis."""
+        """Return a time in the form of the events: a timestamp, or a number in the unit of the
+        axis.
+        """
         event, axis = self._substream.events[like], self._axis
         if isinstance(self.window, TimeWindow) and axis is not None:
             if isinstance(value_of(event, axis.attribute), Timestamp | str):
@@ -500,7 +507,7 @@ class Meter:
     ) -> tuple[Failure, ...]:
         """Return the failure of an interval outside the window, with the excess.
 
-        The window is that of the query, or stands inside the formula, at a path.
+        `inside` is the path and node of a window inside the formula; None means the query's window.
         """
         if self.window is None or self.fits(start, end):
             return ()
@@ -514,7 +521,7 @@ class Meter:
 
 
 def out_of_window(part: Part[Any, Any], e: sre.Window, d: Reading) -> Iterator[Failure]:
-    """Yield by how much a reading of the body is outside the window around it."""
+    """Yield the failure of a reading whose body exceeds the window around it."""
     extent = _extent(e, d, part.goal.events)
     if extent > e.width:
         ends = d.ends if isinstance(e, sre.LengthWindow) else (d.marks[0], d.marks[-1])
@@ -540,7 +547,7 @@ def _extent(e: sre.Window, d: Reading, S: Sequence[Event]) -> Instant:
 
 
 def _amount(window: Window, span: Instant) -> str:
-    """Return by how much the span is more than the window, as text."""
+    """Return the excess of a span over the window, as text."""
     more = span - _width(window)
     match window:
         case EventWindow():
@@ -557,7 +564,7 @@ def _amount(window: Window, span: Instant) -> str:
 
 
 def axis_name(length: TimeWindow | AttributeWindow) -> str:
-    """The name among clocks of the axis that a wait reads."""
+    """Return the name of a wait's time axis in `Clocks`."""
     return length.attribute if isinstance(length, AttributeWindow) else TIME
 
 
@@ -567,7 +574,7 @@ def _width(window: Window) -> int | Fraction:
 
 
 def number_text(amount: Instant) -> str:
-    """``1,200``, ``2.5``."""
+    """Return a number as text, such as ``1,200`` or ``2.5``."""
     whole = Fraction(amount)
     return f"{int(whole):,}" if whole.denominator == 1 else f"{float(whole):,}"
 
@@ -576,7 +583,7 @@ W = TypeVar("W", bound=Window | sre.Window)
 
 
 def wider(window: W, span: Instant) -> W:
-    """Return the smallest window of its kind that holds so much."""
+    """Return the smallest window of the same kind that holds the span."""
     match window:
         case TimeWindow():
             return replace(window, nanoseconds=math.ceil(span))
@@ -587,10 +594,10 @@ def wider(window: W, span: Instant) -> W:
 
 
 def _number(span: Instant) -> int | float:
-    """The smallest number, whole if it can be, that is not less than the span."""
+    """Return the smallest number not less than the span, whole if possible."""
     whole = Fraction(span)
     if whole.denominator == 1:
         return int(whole)
-    # A fraction becomes the nearest float, which may be less.
+    # the nearest float of a fraction may be less than it
     near = float(whole)
     return near if near >= whole else math.nextafter(near, math.inf)

@@ -1,7 +1,7 @@
-"""Repairs carried out: the questions that a repair makes of one, and whether they are answered.
+"""Repairs carried out: each gives a new question, which is then answered.
 
-What mends a failure may not be enough: an event of the right type may have no values that do, and
-the clauses after the formula are only asked of what the formula matches.
+A repair of one failure may not suffice: no values of an event may satisfy the query, and the
+clauses after the formula are checked only for matches of the formula.
 """
 
 from __future__ import annotations
@@ -39,16 +39,17 @@ from cerlab.why.question import (
 )
 
 MAX_TRIES = 400
-"""Questions tried to find another event, those with the fewest changes first."""
+"""Most questions tried to find another event, those with the fewest changes first."""
 
 PLACES = 8
-"""Places tried for one more event, the last possible place included."""
+"""Most places tried for one more event, the last possible place included."""
 
 
 def right_repairs(question: AnyQuestion, failures: Sequence[Failure]) -> tuple[Repair, ...]:
-    """Return the repairs each of which, carried out alone, makes the positions an answer.
+    """Return the repairs each of which, alone, makes the positions an answer.
 
-    For another event, or one more, some event does that; one is not offered if none is found soon.
+    A repair that needs another event, or one more, is kept only if a short search finds such an
+    event.
     """
 
     def is_enough(repair: Repair) -> bool:
@@ -60,10 +61,10 @@ def right_repairs(question: AnyQuestion, failures: Sequence[Failure]) -> tuple[R
 
 
 def _derivation_stands(question: AnyQuestion, failures: Sequence[Failure], repair: Repair) -> bool:
-    """Return whether the derivation as it is proves the match once the failures are repaired.
+    """Return whether the derivation itself proves the match once the failures are repaired.
 
-    It does where events stay as they are, and nothing compares it with others. A part that does not
-    wait ends earlier, and weaker parts of an expression store or skip other events.
+    This holds if events are unchanged and no clause compares the answer with others. A part that no
+    longer waits ends earlier, and weaker parts of an expression may store or skip other events.
     """
     known: tuple[type, ...] = (mend.Give, mend.Drop, mend.Reach)
     if isinstance(question, Question):
@@ -77,7 +78,7 @@ def _derivation_stands(question: AnyQuestion, failures: Sequence[Failure], repai
 
 
 def holds(question: AnyQuestion) -> bool:
-    """Return whether the positions are an answer; False where that has no meaning or costs much."""
+    """Return whether the positions are an answer; errors count as False."""
     ends = tuple(p for p in (question.start, question.end) if p is not None)
     if out_of_stream((*question.positions, *ends), question.stream):
         return False
@@ -90,7 +91,7 @@ def holds(question: AnyQuestion) -> bool:
 
 
 def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
-    """Yield the questions that a repair makes: one, or one for each event that it may be."""
+    """Yield the questions that a repair gives: one, or one for each event that it may use."""
     S, P = question.stream, question.positions
     match repair:
         case mend.Retype(p, name):
@@ -101,7 +102,7 @@ def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
         case mend.Insert(path, after, before):
             yield from _with_one_more(question, path, after, before)
         case mend.Remove(positions):
-            # From the back, so that those before keep their numbers.
+            # from the back, so that earlier positions stay valid
             for p in reversed(positions):
                 question = _with_events(question, p, 1)
             yield question
@@ -125,7 +126,7 @@ def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
 
 
 def _with_events(question: AnyQuestion, p: int, n: int, *events: Event) -> AnyQuestion:
-    """The question with other events in the place of n from p on; positions move with theirs."""
+    """Return the question with n events from p on replaced; positions move with their events."""
     S = question.stream
     changed = (*S.events[:p], *events, *S.events[p + n :])
     stream = Stream(changed, time=S.time, until=S.until)
@@ -143,7 +144,7 @@ def repaired(
     query: CeqlQuery,
     repair: mend.Relax | mend.Remark | mend.Widen | mend.Without | mend.Inside,
 ) -> CeqlQuery:
-    """Return the query that a repair of a query makes."""
+    """Return the query after a repair of the query."""
     match repair:
         case mend.Relax(path, into) | mend.Remark(path, into):
             formula = cel.with_part(query.formula, path, cast(cel.Formula, into))
@@ -164,7 +165,7 @@ def repaired(
 def _with_one_more(
     question: AnyQuestion, path: Path, after: int | None, before: int | None
 ) -> Iterator[AnyQuestion]:
-    """One event more for a part, asked for or not, between two positions or at an end."""
+    """Yield questions with one more event for a part, in each place where it may be."""
     ends = {p for p in (*question.positions, question.start, question.end) if p is not None}
     low = min(ends) if after is None else after + 1
     high = max(ends) + 1 if before is None else before
@@ -179,7 +180,7 @@ def _with_one_more(
             for t in _variants(question, like)
             if not isinstance(part, cel.Atom) or t.type == part.type
         )
-        # Two questions for each event; all places together stay within `MAX_TRIES`.
+        # two questions for each event; all places together stay within `MAX_TRIES`
         for t in islice(variants, MAX_TRIES // len(places) // 2):
             longer = _with_events(question, p, 0, t)
             yield replace(longer, positions=tuple(sorted({*longer.positions, p})))
@@ -187,7 +188,7 @@ def _with_one_more(
 
 
 def _variants(question: AnyQuestion, t: Event) -> Iterator[Event]:
-    """Events that differ from one in what the query reads, but for times; in least first."""
+    """Yield events that differ in what the query reads (except times), fewest changes first."""
     types, streams, attributes = _alternatives(question, t)
     every: list[list[tuple[str, Value]]] = [[("type", name) for name in types]]
     every.append([("stream", name) for name in streams])
@@ -203,7 +204,7 @@ def _variants(question: AnyQuestion, t: Event) -> Iterator[Event]:
 def _alternatives(
     question: AnyQuestion, t: Event
 ) -> tuple[list[str], list[str | None], dict[str, list[Value]]]:
-    """Other types, streams, and values of the attributes that the query reads."""
+    """Return other types, streams and values for the attributes that the query reads."""
     query = question.ast if isinstance(question, Question) else question.e
     nodes = list(_nodes(query))
     constants = [node.value for node in nodes if isinstance(node, Constant)]
@@ -233,21 +234,21 @@ def _alternatives(
 
 
 def _near(values: Iterable[Value]) -> list[Value]:
-    """The values, none, and the numbers next to them."""
+    """Return the values, None, and the numbers one above and one below each."""
     every = list(values)
     numbers = [v for v in every if isinstance(v, int | float) and not isinstance(v, bool)]
     return [*every, None, *(v + 1 for v in numbers), *(v - 1 for v in numbers)]
 
 
 def _distinct(values: Iterable[Any], own: Any) -> list[Any]:
-    """The values, each once, without one of them; 1, 1.0 and TRUE are three."""
+    """Return the distinct values except `own`; 1, 1.0 and TRUE are distinct."""
     distinct: dict[Hashable, Any] = {(type(value), value): value for value in values}
     distinct.pop((type(own), own), None)
     return list(distinct.values())
 
 
 def _nodes(value: object) -> Iterator[object]:
-    """A tree of dataclasses and tuples, with all that is below."""
+    """Yield a tree of dataclasses and tuples in preorder."""
     yield value
     if is_dataclass(value):
         parts: Iterable[object] = (getattr(value, field.name) for field in fields(value))

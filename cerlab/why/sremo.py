@@ -1,9 +1,11 @@
-"""The clause table of SREMO: ``(e, S, i, j, M, v) |- v'``, turned to given marks (SRT Def. 17).
+"""The clause table of SREMO, evaluated from given marks:
 
-One arm per rule, as in `cerlab.logic.sremo.semantics`; derived operators have arms of their own,
-which follow what they stand for. Two things differ. The marks are known, so a part has those that
-lie among the events it takes. And with an allowance a part may fail an obligation and go on as if
-it had not: the failures that cost the least are those that are blamed.
+``(e, S, i, j, M, v) |- v'`` (SRT Def. 17).
+
+There is one arm per rule, as in `cerlab.logic.sremo.semantics`; derived operators have arms that
+follow their definitions. Two things differ. The marks are known, so each part has the marks among
+its events. With an allowance, a part may fail an obligation and continue; the failures of least
+cost are blamed.
 """
 
 from __future__ import annotations
@@ -36,10 +38,10 @@ from cerlab.why.question import out_of_window
 def readings(part: Part) -> list[SremoDerivation]:
     """Return the derivations of a part that the goal allows, the best of each item.
 
-    Raises `ResourceLimit` where there are too many partial ones.
+    Raises `ResourceLimit` if there are too many partial derivations.
     """
     goal = part.goal
-    # A part reads nothing else of its surroundings, so one search serves all chains that reach i.
+    # a part depends on nothing else, so one search serves all chains that reach i
     key = (goal.marks is None, goal.by_marks, part.path, part.i, part.v)
     if key not in goal.cache:
         goal.cache[key] = part.chart().all(_rule(part))
@@ -92,14 +94,14 @@ def _rule(part: Part) -> Iterator[SremoDerivation]:
 
 
 class Link(NamedTuple):
-    """A part of a chain, and the operator before it, which says what may be skipped there."""
+    """A part of a chain and the operator before it, which determines the events it may skip."""
 
     part: Part
     operator: Part
 
 
 def _links(part: Part) -> list[Link]:
-    """The parts of ``e . .. . e``, which nests to the left."""
+    """Return the parts of ``e . .. . e``, which nests to the left."""
     links, left = [], part
     while isinstance(left.syntax, sre.Concat):
         links.append(Link(left.below(1), left))
@@ -108,7 +110,7 @@ def _links(part: Part) -> list[Link]:
 
 
 def _sequence(part: Part, links: Iterable[Link]) -> list[SremoDerivation]:
-    """Return chains with one derivation of each part, in their order."""
+    """Return chains with one derivation of each part, in order."""
     ways = [part.up_to(part.i)]
     for n, link in enumerate(links):
         longer = (d for before in ways for d in _longer(before, link, first=n == 0))
@@ -117,7 +119,7 @@ def _sequence(part: Part, links: Iterable[Link]) -> list[SremoDerivation]:
 
 
 def _iteration(part: Part, body: Link, e: sre.Star | sre.Plus) -> list[SremoDerivation]:
-    """One round, two rounds, ..; and none, of ``*``. A round goes on, or it is the first."""
+    """Return the derivations of one or more rounds, and for ``*`` of none."""
     rounds, none = part.chart(), part.up_to(part.i)
     if isinstance(e, sre.Star):
         rounds.offer(none)
@@ -126,14 +128,14 @@ def _iteration(part: Part, body: Link, e: sre.Star | sre.Plus) -> list[SremoDeri
 
     def more(before: SremoDerivation) -> Iterator[SremoDerivation]:
         end = before.valuation.end
-        # A round that takes no event could follow itself for ever.
+        # a round without events could repeat forever
         return (d for d in _longer(before, body, first=False) if d.valuation.end > end)
 
     return rounds.rounds_of(once, more)
 
 
 def _longer(before: SremoDerivation, link: Link, *, first: bool) -> Iterator[SremoDerivation]:
-    """Yield a chain with one more part, which may start after a gap unless it is the first."""
+    """Yield a chain extended by one part, after a gap unless it is the first."""
     r, part = before.valuation, link.part
     gaps: Iterable[tuple[int, tuple[Failure, ...]]] = [(r.end, ())]
     if not first:
@@ -142,7 +144,7 @@ def _longer(before: SremoDerivation, link: Link, *, first: bool) -> Iterator[Sre
         too_far = any(failure.row is fail.GAP for failure in wrong)
         for d in readings(part.at(k, r.registers)):
             end, marks = d.valuation.end, r.marks + d.valuation.marks
-            # A gap before a part that takes no event is one before the next part, counted there.
+            # a gap before a part without events is counted as a gap before the next part
             if end > k or not too_far:
                 value = Reading(r.start, end, marks, d.valuation.registers)
                 yield concatenation(before, wrong, d, value, part.goal.at)
@@ -163,10 +165,10 @@ def _gaps(before: Reading, link: Link) -> Iterator[tuple[int, tuple[Failure, ...
 
 
 def _any_gap(goal: MarkGoal, end: int) -> Iterator[tuple[int, tuple[Failure, ...]]]:
-    """Any gap, as long as it leaves out no more marked positions than allowed."""
+    """Yield every gap that leaves out no more marked positions than the allowance permits."""
     for k in range(end, goal.stop + 1):
         failures = goal.leftover_between(end, k)
-        # Each longer gap leaves out these marks too.
+        # longer gaps leave out these marks too
         if HEAVY * len(failures) > goal.allowance:
             return
         yield k, failures
@@ -175,7 +177,7 @@ def _any_gap(goal: MarkGoal, end: int) -> Iterator[tuple[int, tuple[Failure, ...
 def _without_instance(
     before: Reading, link: Link, e: sre.SkipNext
 ) -> Iterator[tuple[int, tuple[Failure, ...]]]:
-    """Yield the gaps without an instance of the next part, which runs with the stored registers."""
+    """Yield gaps without an instance of the next part, evaluated with the stored registers."""
     part = link.part.at(before.end, before.registers)
     instances: list[Reading] = []
     for k, failures in _any_gap(part.goal, before.end):
@@ -188,7 +190,7 @@ def _without_instance(
 
 
 def instance_in_gap(e: sre.SkipNext, link: Link, instances: list[Reading]) -> tuple[Failure, ...]:
-    """Return the failure of a gap that holds instances of the next part."""
+    """Return the failure of a gap that contains instances of the next part."""
     if not instances:
         return ()
     first = min(instances, key=lambda r: (r.end, -r.start))
@@ -207,7 +209,7 @@ def instance_in_gap(e: sre.SkipNext, link: Link, instances: list[Reading]) -> tu
 
 
 def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[Failure, ...]]]:
-    """Yield gaps where the operator allows none."""
+    """Yield gaps where the operator allows none, with their failures."""
     near = goal.stop if goal.narrow else min(goal.stop, end + NEARBY)
     for k in sorted({*range(end + 1, near), *goal.between(end, goal.stop)}):
         left_out = goal.leftover_between(end, k)
@@ -217,7 +219,7 @@ def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[
 
 
 def _gap(operator: Part, end: int, start: int) -> Failure:
-    """Return the failure of events where the operator allows none."""
+    """Return the failure of events where the operator allows no gap."""
     weaker: Sremo
     match operator.syntax:
         case sre.Concat(left, right):
@@ -231,9 +233,9 @@ def _gap(operator: Part, end: int, start: int) -> Failure:
 
 
 def _without_marks(part: Part) -> list[SremoDerivation]:
-    """Return derivations of the negated part without failures; marks count only where measured.
+    """Return derivations of the negated part without failures; marks matter only where measured.
 
-    There is none where a register is read of which it is not known what it holds.
+    Return none if a register is read whose content is unknown.
     """
     if any(p is None and r in reads(part.syntax) for r, p in part.v):
         return []
@@ -245,7 +247,7 @@ def _without_marks(part: Part) -> list[SremoDerivation]:
 
 
 def _of_negation(part: Part, derivations: Iterable[SremoDerivation]) -> Iterator[SremoDerivation]:
-    """The events from i on that the body does not take; `derivations` are those of the body."""
+    """Yield the intervals from i on that the body does not match; `derivations` are the body's."""
     goal, by_end = part.goal, {d.valuation.end: d.valuation for d in derivations}
     for j in range(part.i, goal.stop + 1):
         failures = goal.leftover_between(part.i, j)
@@ -273,7 +275,7 @@ def rival_of(r: Reading) -> ComplexEvent | None:
 
 
 def _events_text(r: Reading) -> str:
-    """``event 3``, ``events 3 to 5``."""
+    """Return the events of a reading as text: ``event 3``, ``events 3 to 5``."""
     if r.end <= r.start + 1:
         return f"event {r.start}" if r.end > r.start else "no event"
     return f"events {r.start} to {r.end - 1}"
@@ -285,7 +287,7 @@ def _events_text(r: Reading) -> str:
 def _agreeing(
     part: Part, e: sre.Intersection, lefts: list[SremoDerivation], rights: list[SremoDerivation]
 ) -> Iterator[SremoDerivation]:
-    """Yield readings that both sides have with the same marks; with an allowance, of one side."""
+    """Yield readings that both sides have with equal marks; with an allowance, also of one side."""
     for a in lefts:
         for b in rights:
             r, other = a.valuation, b.valuation
@@ -301,7 +303,7 @@ def _agreeing(
 
 
 def _same_missing(failures: tuple[Failure, ...], others: tuple[Failure, ...]) -> Iterator[Failure]:
-    """Yield the others, where events that both sides lack at one place are the same events."""
+    """Yield the other failures, sharing events that both sides lack in the same place."""
     places: dict[tuple[int | None, int | None], list[Repair]] = {}
     for failure in failures:
         match failure:
@@ -318,7 +320,7 @@ def _same_missing(failures: tuple[Failure, ...], others: tuple[Failure, ...]) ->
 
 
 def _contents_of_both(e: sre.Intersection, v: Contents, v1: Contents, v2: Contents) -> Contents:
-    """v1 on what the left side writes, v2 on what the right side writes, v elsewhere."""
+    """Return v1 on registers of the left side, v2 on those of the right side, and v elsewhere."""
     W1, W2 = writes(e.left), writes(e.right)
     others = {r: p for r, p in v if r not in W1 | W2}
     own = {r: p for W, after in ((W1, v1), (W2, v2)) for r, p in after if r in W}
@@ -326,7 +328,7 @@ def _contents_of_both(e: sre.Intersection, v: Contents, v1: Contents, v2: Conten
 
 
 def _alone(part: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> SremoDerivation:
-    """Return a node of one side whose events and marks the other side does not take."""
+    """Return a node of one side whose events and marks the other side does not match."""
     r = d.valuation
     marks = f" with the marks {positions_text(r.marks)}" if r.end > r.start else ""
     events = _events_text(r)
@@ -338,8 +340,8 @@ def _alone(part: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> Sremo
 class MarkGoal(Goal):
     """A goal whose derivations read no event after `hi`.
 
-    `read` are the registers that guards read; others are not followed. `by_marks`, inside a
-    negation: derivations that differ in their marks look different from above.
+    `read` are the registers that guards read; others are not followed. With `by_marks`, inside a
+    negation, derivations with different marks are different items.
     """
 
     read: frozenset[str] = frozenset()
@@ -354,7 +356,7 @@ class MarkGoal(Goal):
     def registers_after(
         self, v: Contents, writes: frozenset[str], position: int | None
     ) -> Contents:
-        """``v[W <- t]``, by the positions of events (SRT Def. 12)."""
+        """Return ``v[W <- t]``, by the positions of events (SRT Def. 12)."""
         contents = dict.fromkeys(writes & self.read, position)
         return tuple(sorted({**dict(v), **contents}.items()))
 
@@ -365,41 +367,41 @@ class MarkGoal(Goal):
 
 @dataclass(frozen=True, slots=True)
 class Part(deduction.Part[Sremo, Reading]):
-    """A part of an expression, from event i on with registers v."""
+    """A part of an expression, from event i on, with registers v."""
 
     goal: MarkGoal
     i: int
     v: Contents
 
     def at(self, i: int, v: Contents) -> Part:
-        """Return the same part from another event on."""
+        """Return this part from another event on."""
         return Part(self.goal, self.syntax, self.path, i, v)
 
     def below(self, *path: int) -> Part:
-        """Return the part of it at a path, from the same event on."""
+        """Return the descendant at a path, from the same event on."""
         e = self.syntax
         for n in path:
             e = children(e)[n]
         return Part(self.goal, e, (*self.path, *path), self.i, self.v)
 
     def item(self, d: SremoDerivation) -> Hashable:
-        """Return where a derivation ends and what the registers hold; in a negation, its marks."""
+        """Return the end of a derivation and the registers; in a negation also its marks."""
         r = d.valuation
         return (r.end, r.registers, r.marks if self.goal.by_marks else ())
 
     def up_to(self, end: int, *failures: Failure, marks: Positions = ()) -> SremoDerivation:
-        """Return a leaf that takes the events before `end` and leaves the registers as they are."""
+        """Return a leaf that matches the events before `end` and keeps the registers."""
         return Derivation(self.syntax, self.path, Reading(self.i, end, marks, self.v), (), failures)
 
 
 def of_empty(part: Part) -> Iterator[SremoDerivation]:
-    """Yield ``EMPTY``, which nothing derives, as a failure."""
+    """Yield ``EMPTY``, which has no derivation, as a failure."""
     if part.may_fail:
         yield part.up_to(part.i, part.fails(fail.EMPTY, into=sre.EPSILON))
 
 
 def of_terminal(part: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
-    """Yield the event at i; with an allowance also if it fails to be the terminal's, and none."""
+    """Yield the event at i; with an allowance also if it fails the terminal, and no event."""
     goal, i, v = part.goal, part.i, part.v
     if i < goal.stop:
         holds = may_hold(e.guard, goal.events[i], v, goal.events)
@@ -420,7 +422,7 @@ def _guard_failure(part: Part, e: sre.Terminal) -> Failure:
 
 
 def _mark_failure(part: Part, e: sre.Terminal) -> Iterator[Failure]:
-    """Yield that the event is asked for and not marked, or the other way round."""
+    """Yield the failure of an event that is marked but should not be, or the reverse."""
     goal, i = part.goal, part.i
     if goal.marks is not None and goal.is_marked(i) != e.marked:
         row = fail.MARKED if e.marked else fail.NOT_MARKED
@@ -428,7 +430,7 @@ def _mark_failure(part: Part, e: sre.Terminal) -> Iterator[Failure]:
 
 
 def of_run(part: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
-    """Yield the events that an iteration without marks and registers takes, as one node."""
+    """Yield, as one node each, the events that an unmarked iteration may match."""
     goal, below = part.goal, part.below(0)
     if isinstance(part.syntax, sre.Star):
         yield part.up_to(part.i)

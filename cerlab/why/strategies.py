@@ -1,4 +1,4 @@
-"""Which answer a strategy prefers, in SELECT and inside formulas (FOUND Sec. 4)."""
+"""The answer that a strategy prefers, in SELECT and inside formulas (FOUND Sec. 4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cerlab.model.stream import TimeAxis
 
 
 def prefers(strategy: Strategy, rival: Positions, C: Positions) -> bool:
-    """Return whether a strategy drops C where `rival` ends at the same event."""
+    """Return whether a strategy drops C if `rival` ends at the same event."""
     match strategy:
         case Strategy.STRICT:
             return False
@@ -34,16 +34,16 @@ def prefers(strategy: Strategy, rival: Positions, C: Positions) -> bool:
 def first_preferred(
     strategy: Strategy, rivals: Iterable[ComplexEvent], C: Positions
 ) -> ComplexEvent | None:
-    """Return the first of some answers with one end that a strategy puts in the place of C."""
+    """Return the first of some answers with one end that a strategy prefers to C."""
     return next((rival for rival in rivals if prefers(strategy, rival.positions, C)), None)
 
 
 def ending_at(
     phi: Formula, S: Sequence[Event], end: int, meaning: Meaning, axis: TimeAxis | None
 ) -> list[ComplexEvent]:
-    """Return the complex events of a formula that end there, by the reference, shortest first.
+    """Return the complex events of a formula with this end, by the reference, shortest first.
 
-    Raises `ResourceLimit` where the stream before is too long for the reference.
+    Raises `ResourceLimit` if the stream before the end is too long for the reference.
     """
     if end >= MAX_EVENTS:
         raise ResourceLimit(
@@ -62,5 +62,5 @@ def moved_answer(answer: ComplexEvent, at: Sequence[int]) -> ComplexEvent:
 
 
 def hole(C: Positions, at: Sequence[int]) -> tuple[int, ...]:
-    """Return the first two positions that STRICT drops because they do not follow each other."""
+    """Return the first two positions that STRICT drops because they are not adjacent."""
     return next(((at[i], at[k]) for i, k in pairwise(C) if k != i + 1), ())

@@ -178,7 +178,7 @@ def test_the_text_of_a_failure_marks_where() -> None:
     assert str(why("A ; B", word("AC"), (0, 1))).splitlines() == [
         "no match: {0, 1}",
         "  event 1 is C, B was asked",
-        "searched from 0 to 1; the nearest that there is:",
+        "searched from 0 to 1; the nearest attempt:",
         "; [0, 1]  A {0}  B {1}",
         "├─ A 0: A()",
         "└─ B 1: C() ✗",
@@ -285,6 +285,6 @@ def test_what_is_in_no_substream_has_no_neighbours(body: str, last: str) -> None
     """A gap before it is not a reason: whatever is between, the event has no key."""
     events = word("ACCB", k="1" + "1" + last)
     failures = why(f"SELECT * WHERE {body} PARTITION BY [k]", events, (0, 3)).failures
-    assert [failure.words for failure in failures] == ["k is missing at 3, so in no partition"]
+    assert [failure.words for failure in failures] == ["k is missing at 3, so the event belongs to no partition"]
     inside = why(f"SELECT * WHERE {body} PARTITION BY [k]", word("ACB", k="111"), (0, 2)).failures
     assert [failure.kind for failure in inside] == [Kind.GAP]

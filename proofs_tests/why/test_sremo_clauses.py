@@ -102,7 +102,7 @@ def test_the_text_of_a_failure_marks_where() -> None:
     assert str(explain("A^ . !C . B^", "ACB", (0, 2))).splitlines() == [
         "no match: {0, 2}",
         "  !<type = 'C'> fails: <type = 'C'> takes event 1",
-        "searched from 0 to 2; the nearest that there is:",
+        "searched from 0 to 2; the nearest attempt:",
         ". [0, 2]  ^ {0, 2}",
         "├─ <type = 'A'>^ 0: A()",
         "├─ !<type = 'C'> [1, 1] ✗",
