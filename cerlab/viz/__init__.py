@@ -1,7 +1,7 @@
 """Pictures of formulas, machines, tables and the tECS: as text, DOT, graphs and drawings.
 
-`graph_of` makes the picture of a value as data; `dot_text`, `svg`, `drawing`, `to_networkx` and
-`to_graphviz` take a value or such a picture.
+`graph_of` returns the picture of a value as data; `dot_text`, `svg`, `drawing`, `to_networkx` and
+`to_graphviz` accept a value or such a picture.
 
 >>> from cerlab import parse_formula
 >>> graph_of(parse_formula("A ; B")).title

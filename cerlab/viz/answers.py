@@ -1,4 +1,4 @@
-"""Answers, verdicts, events, streams and schemas in a notebook."""
+"""Displays of answers, verdicts, events, streams and schemas in a notebook."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from cerlab.viz.timeline import Row, Timeline, timeline, timeline_text
 from cerlab.viz.timeline_svg import timeline_svg, within_page
 
 MOST = 50
-"""Answers that a notebook shows; a terminal shows fewer."""
+"""Most answers that a notebook shows; a terminal shows fewer."""
 
 IN_TEXT = 10
 
 MOST_EVENTS = 20_000
-"""Up to this many events a display counts the answers; counting more would delay it."""
+"""Longest stream, in events, whose answers a display counts; counting more would delay it."""
 
 
 class LazyAnswers(Protocol):
-    """A query on a stream, as ``Query.run`` gives it."""
+    """The answers of a query on a stream, as ``Query.run`` returns them."""
 
     stream: Stream
 
@@ -50,20 +50,20 @@ class LazyAnswers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The first answers, and how many there are: None if that was not counted."""
+    """The first answers and their total number, None if not counted."""
 
     first: tuple[ComplexEvent, ...]
     total: int | None
 
 
 def listing(answers: LazyAnswers) -> Listing:
-    """Look at no more answers than are shown, and one.
+    """Return the first answers, evaluating only one more than are shown.
 
-    It is kept in the answers: a notebook asks for text, HTML and a picture of the same ones.
+    The result is cached: a notebook asks for text, HTML and a picture of one value.
     """
     kept: dict[str, Any] = vars(answers)
     if "_listing" not in kept:
-        # One more than is shown tells whether those are all.
+        # one more answer than is shown tells whether there are more
         first = tuple(islice(answers, MOST + 1))
         total: int | None = len(first)
         if len(first) > MOST:
@@ -74,21 +74,21 @@ def listing(answers: LazyAnswers) -> Listing:
 
 
 def showing(excerpt: Listing) -> str:
-    """``1,024 answers, showing 50``.
+    """Return the number of answers and how many are shown.
 
     >>> showing(Listing((ComplexEvent(0, 0, (0,)),) * 50, 10**12))
     'showing 50 of 1,000,000,000,000 answers'
     """
     count = len(excerpt.first)
     if excerpt.total is None:
-        return f"showing the first {count} answers; count() says how many there are"
+        return f"showing the first {count} answers; count() returns their number"
     if count == excerpt.total:
         return count_text(count, "answer")
     return f"showing {count} of {count_text(excerpt.total, 'answer')}"
 
 
 def answers_text(answers: LazyAnswers) -> str:
-    """The first answers, one a line."""
+    """Return the first answers as text, one per line."""
     head = f"Answers on {count_text(len(answers.stream), 'event')}"
     try:
         excerpt = listing(answers)
@@ -101,7 +101,7 @@ def answers_text(answers: LazyAnswers) -> str:
 
 
 def answers_html(answers: LazyAnswers) -> str:
-    """The first answers as a table with their events, under their timeline."""
+    """Return the first answers as an HTML table with their events, under their timeline."""
     head = f"Answers on {count_text(len(answers.stream), 'event')}"
     try:
         excerpt = listing(answers)
@@ -116,7 +116,7 @@ def answers_html(answers: LazyAnswers) -> str:
 
 
 def answers_svg(answers: LazyAnswers) -> str:
-    """Their timeline."""
+    """Return the timeline of the first answers as SVG."""
     return timeline_svg(_timeline(answers, listing(answers)))
 
 
@@ -136,7 +136,7 @@ def _events(positions: Sequence[int], events: Stream) -> str:
 
 
 def complex_event_text(answer: ComplexEvent) -> str:
-    """As `repr`, unless it has very many positions."""
+    """Return the `repr` of an answer, abbreviated if it has many positions."""
     if len(answer.positions) <= MOST:
         return repr(answer)
     positions = positions_text(answer.positions, MOST)
@@ -144,13 +144,13 @@ def complex_event_text(answer: ComplexEvent) -> str:
 
 
 def complex_event_html(answer: ComplexEvent) -> str:
-    """One answer as a table of one row."""
+    """Return an answer as an HTML table of one row."""
     row = [answer.start, answer.end, positions_text(answer.positions, SOME)]
     return block(table("Complex event", ("start", "end", "positions"), [row]))
 
 
 def valuation_text(valuation: Valuation) -> str:
-    """As `repr`, unless it is very long."""
+    """Return the `repr` of a valuation, abbreviated if it is long."""
     if sum(map(len, valuation.labels.values())) <= MOST:
         return repr(valuation)
     items = list(valuation.labels.items())
@@ -161,7 +161,7 @@ def valuation_text(valuation: Valuation) -> str:
 
 
 def valuation_html(valuation: Valuation) -> str:
-    """A row for each label."""
+    """Return a valuation as an HTML table with a row for each label."""
     caption = f"Valuation on [{valuation.start}, {valuation.end}]"
     items = list(valuation.labels.items())
     rows = [[cut(label, 60), positions_text(positions, SOME)] for label, positions in items[:MOST]]
@@ -178,31 +178,31 @@ HOLDS = {True: "holds", False: "does not hold", None: "not decided"}
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """The verdict, why, and the witness."""
+    """Return a verdict, its reason and its witness as text."""
     head = f"{HOLDS[verdict.holds]}: {_because(verdict)}"
     return head if verdict.witness is None else f"{head}\n{witness_text(verdict.witness)}"
 
 
 def witness_text(witness: Witness) -> str:
-    """The stream with the answer, and its events."""
+    """Return a witness as text: its answer, its timeline and its events."""
     T = witness_timeline(witness)
     events = [f"  {tick.position}: {event_text(tick.event)}" for tick in T.ticks]
     return "\n".join([_witness_text(witness), timeline_text(T), *events])
 
 
 def verdict_html(verdict: Verdict) -> str:
-    """The same, with the stream as a timeline."""
+    """Return a verdict as HTML, with the witness as a timeline."""
     witness = "" if verdict.witness is None else _witness(verdict.witness)
     return block(strong(HOLDS[verdict.holds]), note(_because(verdict)), witness)
 
 
 def witness_html(witness: Witness) -> str:
-    """The stream as a timeline, and its events."""
+    """Return a witness as HTML: a timeline and its events."""
     return block(_witness(witness))
 
 
 def witness_timeline(witness: Witness) -> Timeline:
-    """A row for each side: the answer is in one of them."""
+    """Return the timeline of a witness, with a row for each side of a comparison."""
     answer = [witness.complex_event]
     if witness.side is None:
         return timeline({"answer": answer}, witness.events)
@@ -211,7 +211,7 @@ def witness_timeline(witness: Witness) -> Timeline:
 
 
 def _because(verdict: Verdict) -> str:
-    """Return the reason, without the words for an undecided question, which the head has."""
+    """Return the reason without the prefix "not decided", which the heading has."""
     return verdict.reason.removeprefix(f"{HOLDS[None]}: ")
 
 
@@ -236,32 +236,32 @@ display.register(Witness, "text/html", witness_html)
 display.register(Witness, "image/svg+xml", lambda w: timeline_svg(witness_timeline(w)))
 
 ROWS = 50
-"""Rows of a table."""
+"""Most rows of a table."""
 
 ATTRIBUTES = 12
-"""Attributes that have a column."""
+"""Most attributes with a column."""
 
 LONGEST = 2000
-"""Characters of an event that a terminal shows."""
+"""Longest event in a terminal, in characters."""
 
 FEW = 10_000
-"""Up to this many events types are counted without Arrow, whose import takes longer."""
+"""Largest stream whose types are counted without Arrow, whose import takes longer than that."""
 
 TYPES = 12
-"""Types that the histogram shows."""
+"""Most types in the histogram."""
 
 
 def event_text_of(event: Event) -> str:
-    """As `repr`, unless that is very long or cannot be."""
+    """Return the `repr` of an event, abbreviated if it is long or fails."""
     try:
         text = repr(event)
-    except ValueError:  # an integer of very many digits
+    except ValueError:  # Python refuses to print integers of very many digits
         text = ""
     return text if 0 < len(text) <= LONGEST else event_text(event, LONGEST)
 
 
 def event_html(event: Event) -> str:
-    """A row for each attribute."""
+    """Return an event as an HTML table with a row for each attribute."""
     caption = f"{event.stream}>{event.type}" if event.stream else event.type
     items = list(shown(event).items())
     rows = [[cut(name, 60), _value(value)] for name, value in items[:ROWS]]
@@ -270,7 +270,7 @@ def event_html(event: Event) -> str:
 
 
 def stream_text(stream: Stream) -> str:
-    """The first events of a stream, one a line."""
+    """Return the first events of a stream as text, one per line."""
     most = 20
     lines = [f"{count_text(len(stream), 'event')}"]
     for position, event in enumerate(stream.head(most)):
@@ -283,7 +283,7 @@ def stream_text(stream: Stream) -> str:
 
 
 def stream_html(stream: Stream) -> str:
-    """The first events in columns, and how many there are of each type."""
+    """Return the first events as an HTML table, with the number of events of each type."""
     first = stream.head(ROWS)
     names = list(dict.fromkeys(name for event in first for name in event.attributes))
     remarks = (
@@ -330,7 +330,7 @@ def _row(position: int, event: Event, names: Sequence[str]) -> list[object]:
 
 
 def _value(value: Value) -> object:
-    """Integers as they are, so that they stand to the right; nothing for NULL."""
+    """Return a value for a table cell: an int, which is right-aligned, or text, empty for NULL."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value if abs(value) < 10**18 else value_in_words(value)
     return "" if value is None else cut(value_in_words(value), 60)
@@ -344,12 +344,12 @@ def _time(stream: Stream) -> str:
 
 
 def stream_svg(stream: Stream) -> str:
-    """The first events on their axis."""
+    """Return the first events on their axis as SVG."""
     return timeline_svg(timeline([], stream))
 
 
 def schema_html(schema: Schema) -> str:
-    """A row for each event type."""
+    """Return a schema as an HTML table with a row for each event type."""
     types = [(stream.name, event) for stream in schema.streams for event in stream.events]
     rows = [[cut(s, 40), cut(event.name, 40), _attributes(event)] for s, event in types[:ROWS]]
     more = f"showing {ROWS} of {count_text(len(types), 'type')}" if len(types) > ROWS else ""

@@ -26,7 +26,7 @@ from cerlab.viz.machines import mark_kind, state_graph, state_nodes
 
 
 class GuardedMove(NamedTuple):
-    """``source -- symbols / mark --> target``; the guard is the set of truth vectors."""
+    """A transition ``source -- symbols / mark --> target``; the guard is a set of truth vectors."""
 
     source: int
     symbols: tuple[int, ...]
@@ -36,10 +36,10 @@ class GuardedMove(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ExploredCea:
-    """All of a deterministic machine: what its states are, moves, and the predicates of the guards.
+    """An explored deterministic machine: its states, moves, and the predicates of its guards.
 
-    `exact` says that every listed vector is had by some event; `every` are all listed vectors.
-    `whole` is false if the moves of the last states were not looked at.
+    `every` lists all truth vectors; `exact` is true if each of them is the vector of some event.
+    `whole` is false if the moves of the last states were not explored.
     """
 
     kind: str
@@ -52,16 +52,16 @@ class ExploredCea:
     whole: bool = True
 
     def __repr__(self) -> str:
-        """Return the size: `str` has the transitions."""
+        """Return the size; `str` lists the transitions."""
         return f"<ExploredCea, {len(self.states)} states, {len(self.moves)} moves>"
 
     @property
     def legend(self) -> tuple[str, ...]:
-        """The predicates as text, bit by bit."""
+        """The predicates as text, in the order of the bits."""
         return tuple(map(predicate_text, self.predicates))
 
     def guard(self, move: GuardedMove) -> str:
-        """Bit strings, bit k (from the left) for predicate k; ``TRUE`` is all of them."""
+        """Return a guard as bit strings, predicate k at character k; ``TRUE`` is all vectors."""
         if len(move.symbols) == len(self.every):
             return "TRUE"
         width = len(self.predicates)
@@ -69,10 +69,11 @@ class ExploredCea:
 
 
 def explore(machine: DeterministicCea | StrategyCea, *, limit: int | None = None) -> ExploredCea:
-    """Explore every state on every minterm; raises `ResourceLimit` where that is too much.
+    """Explore the states of a machine on every minterm.
 
-    A strategy's machine begins with its idle states, which read the events before a run starts.
-    With a `limit`, only the moves of so many states are looked at, in the order of discovery.
+    The machine of a strategy starts with its idle states, which read the events before a run
+    starts. With a `limit`, only that many states are explored, in the order of discovery. Raises
+    `ResourceLimit` if there are too many.
     """
     every = minterms(machine.predicates)
     visits: list[Node] = []
@@ -132,22 +133,22 @@ def _contender(machine: StrategyCea, state: Contender) -> str:
 
 
 def _rivals(machine: StrategyCea, rivals: Rivals) -> str:
-    """The better and worse rivals; an unstarted one is ``n``, as in the literature."""
+    """Return the better and worse rivals as text; one that has not started is ``n``."""
     parts = (("better", rivals.better), ("worse", rivals.worse))
     return "".join(f", {name} {states_text(S, machine.cea.states)}" for name, S in parts if S)
 
 
 def states_text(states: Iterable[int], before_start: int | None = None) -> str:
-    """A set of states."""
+    """Return a set of states as text."""
     names = ("n" if q == before_start else str(q) for q in sorted(states))
     return "{" + ", ".join(names) + "}"
 
 
 def as_cea(machine: DeterministicCea | StrategyCea) -> IntervalCea | AnchoredCea:
-    """The explored machine as a value whose guards are predicates, for files.
+    """Return the explored machine as a value whose guards are predicates, for files.
 
-    That of a strategy reads the stream from position 0; raises `Unsupported` if it accepts after a
-    skipped event, which `AnchoredCea` cannot say.
+    The machine of a strategy reads the stream from position 0. Raises `Unsupported` if it accepts
+    after a skipped event, which `AnchoredCea` cannot express.
     """
     A = explore(machine)
     tests = guard_tests(A)
@@ -157,8 +158,8 @@ def as_cea(machine: DeterministicCea | StrategyCea) -> IntervalCea | AnchoredCea
     if any(t.target in A.final and t.mark is Mark.SKIP for t in Delta):
         raise Unsupported(
             "CER0411",
-            "this machine accepts after a skipped event, as projection allows; the formats of "
-            "anchored automata cannot say that",
+            "this machine accepts after a skipped event, as projection allows; the formats "
+            "of anchored automata cannot express that",
             hint="use --format text or dot",
         )
     return AnchoredCea(len(A.states), Delta, frozenset({0}), A.final)
@@ -169,17 +170,18 @@ def _predicate(tests: GuardTests, move: GuardedMove) -> Predicate:
 
 
 class Cube(NamedTuple):
-    """The vectors whose bits in `mask` are those of `value`."""
+    """A cube: the vectors whose bits in `mask` equal those of `value`."""
 
     mask: int
     value: int
 
 
 def cubes(symbols: Sequence[int], every: Sequence[int], width: int) -> list[Cube]:
-    """Cubes that hold all `symbols` and none of `every` else; other vectors do not happen.
+    """Return cubes that contain all `symbols` and no other element of `every`.
 
-    Each is prime: no bit of it can be left out. Negative tests go first, so what is left says what
-    an event is rather than what it is not.
+    Vectors outside `every` do not occur, so a cube may contain them. Each cube is prime: no bit of
+    it can be dropped. Negative tests are dropped first, so the rest states properties that an event
+    has.
 
     >>> cubes([0b01], [0b00, 0b01, 0b10], 2)
     [Cube(mask=1, value=1)]
@@ -201,7 +203,7 @@ def cubes(symbols: Sequence[int], every: Sequence[int], width: int) -> list[Cube
 
 
 def _irredundant(cover: list[Cube], symbols: Set[int]) -> list[Cube]:
-    """Return the cubes without those whose symbols the others hold, the narrowest tried first."""
+    """Return the cubes without redundant ones, trying the narrowest first."""
     held = {cube: {v for v in symbols if v & cube.mask == cube.value} for cube in cover}
     for cube in sorted(cover, key=lambda cube: len(held[cube])):
         others = set().union(*(held[other] for other in cover if other != cube))
@@ -211,27 +213,28 @@ def _irredundant(cover: list[Cube], symbols: Set[int]) -> list[Cube]:
 
 
 MOST_TESTS = 8
-"""Guards are covered by tests up to this many: 256 vectors of truth take 2 ms a machine."""
+"""Most tests for which guards are covered by tests: 256 truth vectors take 2 ms per machine."""
 
 
 class GuardTests(NamedTuple):
-    """The atomic tests of a machine, and the vectors of their truth by symbol.
+    """The atomic tests of a machine, and their truth vectors for each symbol.
 
-    An event has one type, so `A AND NOT B` is `A`: tests say it, whole predicates do not.
+    An event has one type, so `A AND NOT B` is `A`; atomic tests reveal this, whole predicates do
+    not.
     """
 
     predicates: tuple[Predicate, ...]
     vectors: dict[int, list[int]]
 
     def cover(self, symbols: Sequence[int]) -> list[Cube]:
-        """Return cubes of tests that hold these symbols and no others."""
+        """Return cubes of tests that contain these symbols and no others."""
         inside = [v for symbol in symbols for v in self.vectors[symbol]]
         every = [v for vectors in self.vectors.values() for v in vectors]
         return cubes(inside, every, len(self.predicates))
 
 
 def guard_tests(A: ExploredCea) -> GuardTests:
-    """Return the atomic tests of the guards, or their predicates where tests are undecided."""
+    """Return the atomic tests of the guards, or their predicates if some test is undecided."""
     plain = GuardTests(A.predicates, {symbol: [symbol] for symbol in A.every})
     tests = tuple(dict.fromkeys(atom for P in A.predicates for atom in atoms(P)))
     if len(tests) > MOST_TESTS:
@@ -246,7 +249,7 @@ def guard_tests(A: ExploredCea) -> GuardTests:
 
 
 def guard_words(symbols: Sequence[int], tests: GuardTests, most: int = 3) -> str | None:
-    """The condition in words, or None if it takes more than `most` cubes."""
+    """Return the guard as text, or None if it needs more than `most` cubes."""
     cover = tests.cover(symbols)
     if len(cover) > most:
         return None
@@ -269,7 +272,7 @@ def _cube_text(cube: Cube, predicates: Sequence[Predicate], *, alone: bool) -> s
     return text if alone or way == EVERYTHING else f"({text})"
 
 
-EXACT_NOTE = "LIKE, arithmetic and two-attribute comparisons are taken as independent"
+EXACT_NOTE = "LIKE, arithmetic and two-attribute comparisons are treated as independent"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -279,14 +282,14 @@ class MintermTable(Drawable):
     machine: ExploredCea
 
     def __repr__(self) -> str:
-        """Return the size: `str` is the table."""
+        """Return the size; `str` is the table."""
         return (
             f"<MintermTable, {len(self.machine.states)} states, {len(self.machine.every)} minterms>"
         )
 
     @property
     def moves(self) -> dict[tuple[int, int], tuple[int | None, int | None]]:
-        """By state and minterm: where the run goes by • and by ∘, None where it does not go on."""
+        """The targets of each state and minterm by • and by ∘, None where no run continues."""
         moves: dict[tuple[int, int], tuple[int | None, int | None]] = {}
         for move in self.machine.moves:
             for symbol in move.symbols:
@@ -297,20 +300,20 @@ class MintermTable(Drawable):
 
 
 def minterm_table(machine: DeterministicCea | StrategyCea) -> MintermTable:
-    """The table; raises `ResourceLimit` as `explore`."""
+    """Return the transition table of a machine; raises `ResourceLimit` as `explore`."""
     return MintermTable(explore(machine))
 
 
 @picture.register(DeterministicCea)
 @picture.register(StrategyCea)
 def det_graph(machine: DeterministicCea | StrategyCea, limit: int | None = None) -> Graph:
-    """A deterministic machine, explored; its states are named by the sets that they are."""
+    """Return a deterministic machine as a graph; its states are named by their sets."""
     return explored_graph(explore(machine, limit=limit))
 
 
 @picture.register(ExploredCea)
 def explored_graph(A: ExploredCea, limit: int | None = None) -> Graph:
-    """The machine; a guard that takes many words is its bits, and the legend names them."""
+    """Return an explored machine as a graph; long guards are bit strings with a legend."""
     nodes = state_nodes(A.states, {0}, A.final)
     tests = guard_tests(A)
     words = {move: guard_words(move.symbols, tests) for move in A.moves}
@@ -318,7 +321,7 @@ def explored_graph(A: ExploredCea, limit: int | None = None) -> Graph:
     in_bits = any(text is None for text in words.values())
     legend = [f"bit {k}: {text}" for k, text in enumerate(A.legend)] if in_bits else []
     legend += [] if A.exact else [EXACT_NOTE]
-    note = "" if A.whole else "the moves of the last states were not looked at"
+    note = "" if A.whole else "the moves of the last states were not explored"
     return state_graph(
         "det", A.kind, nodes, edges, legend=tuple(legend), note=note, predicates=A.predicates
     )
@@ -332,7 +335,7 @@ def _edge(A: ExploredCea, move: GuardedMove, words: str | None) -> Edge:
 
 @picture.register(ExplicitCea)
 def explicit_graph(A: ExplicitCea, limit: int | None = None) -> Graph:
-    """A machine written out, whose letters are events that its tests tell apart."""
+    """Return an explicit machine as a graph; its letters are truth vectors of tests."""
     guards: dict[tuple[int, Mark, int], list[int]] = {}
     for q, row in enumerate(A.Delta):
         for (symbol, mark), target in zip(A.letters, row, strict=True):
@@ -353,17 +356,18 @@ def explicit_graph(A: ExplicitCea, limit: int | None = None) -> Graph:
 
 @picture.register(MintermTable)
 def table_graph(table: MintermTable, limit: int | None = None) -> Graph:
-    """The table as one node; with a `limit`, so many rows and columns."""
+    """Return the table as one node, with at most `limit` rows and columns."""
     A = table.machine
     title = f"{A.kind}: {len(A.states):,} macro-states by {len(A.every):,} minterms"
     return grid_graph("table", title, table_grid(table, limit))
 
 
 def table_grid(table: MintermTable, limit: int | None = None) -> Grid:
-    """The table as words: a cell says ``•3 ∘1``, and ``-`` where no run goes on.
+    """Return the table as a grid; a cell such as ``•3 ∘1`` has targets, ``-`` means no run
+    continues.
 
-    A state is ``>0 {0}``: an arrow where runs begin, its number and name; ``*`` where they accept.
-    The legend says what the bits test.
+    A state is shown as ``>0 {0}``: an arrow if runs start there, its number and its name; ``*``
+    marks accepting states. The legend names the tests of the bits.
 
     >>> from cerlab.viz.html import grid_text
     >>> from cerlab.api import parse_query
@@ -400,12 +404,12 @@ def _left_out(A: ExploredCea, limit: int | None) -> str:
     if limit is not None and len(A.every) > limit:
         parts.append(f"showing {limit:,} of {len(A.every):,} minterms")
     if not A.whole:
-        parts.append("the moves of the last states were not looked at")
+        parts.append("the moves of the last states were not explored")
     return "; ".join(parts)
 
 
 def machine_text(machine: object) -> str:
-    """A machine that is a graph (see `graph_of`), one transition a line."""
+    """Return a machine as text, one transition per line."""
     graph = graph_of(machine)
     names = {node.id: node.label for node in graph.nodes}
     edges = (f"  {names[e.source]} -> {names[e.target]}  {e.label}" for e in graph.edges)
@@ -429,15 +433,15 @@ def _head(machine: object, graph: Graph) -> str:
 
 
 def det_text(det: DeterministicCea | StrategyCea, *, limit: int | None = None) -> str:
-    """An I/O-deterministic CEA, explored over its minterms, with the legend of its guards.
+    """Return an I/O-deterministic CEA as text, explored over its minterms, with a legend.
 
-    With a `limit`, only the moves of so many states are looked at.
+    With a `limit`, only that many states are explored.
     """
     return explored_text(explore(det, limit=limit))
 
 
 def explored_text(A: ExploredCea) -> str:
-    """The same for an `ExploredCea`."""
+    """Return an explored machine as text, with a legend of its guards."""
     count = count_text(len(A.states), "macro-state")
     lines = [f"{A.kind}: {count}, initial 0, final {_set(map(str, sorted(A.final)))}"]
     lines += [f"  state {n} = {state}" for n, state in enumerate(A.states)]
@@ -445,14 +449,16 @@ def explored_text(A: ExploredCea) -> str:
     lines += ["  guards, bit by bit:"] if A.legend else []
     lines += [f"    bit {bit}: {predicate}" for bit, predicate in enumerate(A.legend)]
     if not A.whole:
-        lines.append("  .. there is more: the moves of the last states were not looked at")
+        lines.append("  .. and more: the moves of the last states were not explored")
     if not A.exact:
-        lines.append("  (LIKE, arithmetic and two-attribute comparisons are taken as independent)")
+        lines.append(
+            "  (LIKE, arithmetic and two-attribute comparisons are treated as independent)"
+        )
     return "\n".join(lines)
 
 
 def first_lines(text: str, most: int = 50) -> str:
-    """Return the first lines of a text, with a note of how many are left out.
+    """Return the first lines of a text, with a note of the total number.
 
     >>> print(first_lines("a\\nb\\nc\\nd", 2))
     a

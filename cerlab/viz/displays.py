@@ -1,4 +1,4 @@
-"""Registration of every display: importing this module fills `cerlab.display`."""
+"""Registration of all displays: importing this module fills `cerlab.display`."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from cerlab.why.deduction import Derivation
 from cerlab.why.failure import Failure
 from cerlab.why.none import WhyNone
 
-# these modules register their kinds when they are imported
+# imported for their side effect: each registers its kinds
 __all__ = ["answers", "filmstrip", "machines", "row_text", "timeline", "timeline_svg"]
 
 MOST = 50
-"""Nodes of a picture, and lines of a text, that a display shows, with a note of the total."""
+"""Most nodes of a picture, and lines of a text, in a display; a note has the total."""
 
 _MACHINES = (
     *(Vcea, Ucea, IntervalCea, AnchoredCea, EpsilonCea, ExplicitCea, Srt, EpsilonSrt),
@@ -87,7 +87,7 @@ def _dot(value: object) -> str:
 
 
 def _query_html(query: Any) -> str:
-    """The text of a query, and its formula as a tree."""
+    """Return the text of a query and its formula as a tree, as HTML."""
     return html.block(html.pre(display.text(query)), _html(query))
 
 
@@ -96,7 +96,7 @@ def _words_html(value: object) -> str:
 
 
 def _why_graph(why: Why) -> Graph | None:
-    """The derivation of a match, or of the nearest that there is, with its events."""
+    """Return the graph of a derivation with its events, or None without a derivation."""
     if why.derivation is None:
         return None
     return derivation_graph(why.derivation, events=why.events)
@@ -108,7 +108,7 @@ def _why_svg(why: Why) -> str | None:
 
 
 def _why_html(why: Why) -> str:
-    """The verdict and the failures in words, and the derivation as a picture."""
+    """Return an explanation as HTML: verdict and failures as text, the derivation as a picture."""
     graph = _why_graph(why)
     words = html.pre("\n".join(verdict_lines(why)))
     return html.block(words, "" if graph is None else _html(replace(graph, legend=())))
@@ -145,11 +145,11 @@ display.register(object, display.NETWORKX, to_networkx)
 display.register(object, display.GRAPHVIZ, lambda value: partial(render.to_graphviz, value))
 
 Facts: TypeAlias = Sequence[tuple[str, str]]
-"""The name of each part, and its value."""
+"""Pairs of the name of a part and its value."""
 
 
 class SessionLike(Protocol):
-    """A query that is open, as ``Query.open`` gives it."""
+    """An open query, as ``Query.open`` returns it."""
 
     plan: Plan
     pushed: int
@@ -157,7 +157,7 @@ class SessionLike(Protocol):
 
 
 def plan_facts(plan: Plan | CorrelatedPlan) -> list[tuple[str, str]]:
-    """The facts of a query that engines use: its machine, and the clauses it has."""
+    """Return the facts of a plan: the size of its machine, and its clauses."""
     facts = [
         *_machine_facts(plan.cea if isinstance(plan, Plan) else plan.srt),
         ("streams", ", ".join(plan.streams)),
@@ -172,7 +172,7 @@ def plan_facts(plan: Plan | CorrelatedPlan) -> list[tuple[str, str]]:
 
 
 def register_plan_facts(plan: RegisterPlan) -> list[tuple[str, str]]:
-    """The facts of a SREMO that engines use: its machine, and the windows on its matches."""
+    """Return the facts of the plan of a SREMO: the size of its machine, and its windows."""
     return [*_machine_facts(plan.srt), *(("within", window_text(w)) for w in plan.windows)]
 
 
@@ -184,18 +184,18 @@ def _machine_facts(A: IntervalCea | Srt) -> list[tuple[str, str]]:
 
 
 def facts_text(facts: Facts) -> str:
-    """A fact a line."""
+    """Return facts as text, one per line."""
     return "\n".join(f"{name}: {text}" for name, text in facts)
 
 
 def facts_html(facts: Facts) -> str:
-    """The facts as a table."""
+    """Return facts as an HTML table."""
     return block(table("Plan", ("part", "value"), facts))
 
 
 def explanation_html(explanation: Explanation) -> str:
-    """A step of the engine an item."""
-    return block(items("How the engine goes about it", explanation.lines))
+    """Return an explanation as an HTML list."""
+    return block(items("How the engine evaluates it", explanation.lines))
 
 
 def session_html(session: SessionLike) -> str:

@@ -1,7 +1,7 @@
-"""DOT text of pictures, deterministic to the byte, for any Graphviz.
+"""DOT text of pictures, reproducible byte for byte, for any Graphviz.
 
-Without a theme the text is plain: shapes, words and edges, to be read and edited. With one it has
-colours, wrapped labels and columns too, and is what `render` draws.
+Without a theme the text is plain: shapes, labels and edges, to be read and edited. With a theme it
+also has colours, wrapped labels and columns, and is the input of `render`.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from cerlab.viz.graph import (
 )
 
 WIDEST = 28
-"""The longest line of a drawn label, in characters, where it has spaces."""
+"""Longest line of a drawn label with spaces, in characters."""
 
 LONGEST = 240
-"""The longest drawn label, in characters."""
+"""Longest drawn label, in characters."""
 
 ROUND = 8
-"""The longest name of a state that a circle is drawn around; others stand in rounded boxes."""
+"""Longest name of a state drawn in a circle; longer names get rounded boxes."""
 
 LARGE = 160
-"""With more edges than that a picture is laid out in a hurry, with straight edges."""
+"""Number of edges above which a picture gets a fast layout with straight edges."""
 
 MOST_LINES = 12
-"""Lines of a label that are drawn at an edge."""
+"""Most lines of a label drawn at an edge."""
 
 SAID_PLAINLY = {EdgeKind.LEFT, EdgeKind.RIGHT, EdgeKind.LISTED, EdgeKind.COLUMN, EdgeKind.ASKED}
-"""Edges whose style is in plain DOT too."""
+"""Kinds of edges whose style is part of plain DOT."""
 
 _BREAKS = re.compile(r" (?=(?:AND|OR) )")
 _BARE = re.compile(r"[A-Za-z][A-Za-z_0-9]*|-?[0-9]+(\.[0-9]+)?")
@@ -53,9 +53,7 @@ Attributes = dict[str, str]
 
 
 def dot_text(value: object, theme: ThemeName | None = None) -> str:
-    r"""The picture of a value (see `graph_of`) as a ``digraph``.
-
-    Raises as `graph_of`.
+    r"""Return the picture of a value as a ``digraph`` in DOT; raises as `graph_of`.
 
     >>> from cerlab.api import parse_formula
     >>> print(dot_text(parse_formula("A+")), end="")
@@ -157,7 +155,7 @@ def _is_passed_below(loop: Edge, graph: Graph, theme: Theme) -> bool:
 
 
 def _is_large(graph: Graph) -> bool:
-    """Whether the layout would take long: columns leave little to be laid out."""
+    """Return whether the layout would be slow; columns fix most places, so they are fast."""
     return len(graph.edges) > LARGE and not graph.columns
 
 
@@ -196,7 +194,7 @@ def _node(node: Node, graph: Graph, theme: Theme | None) -> Attributes:
 
 
 def _with_small_words(node: Node, theme: Theme | None) -> str:
-    """Return the label with the small texts beside it and under it."""
+    """Return the label with the small text above and below it, as an HTML-like label."""
     colour = f' COLOR="{theme.faint}"' if theme else ""
     lines = [*map(_html, label_text(node.label, theme).split("\n"))]
     if node.aside:
@@ -230,7 +228,7 @@ def _start(node: Node, theme: Theme | None) -> Iterator[str]:
 
 
 def _columns(graph: Graph, theme: Theme | None) -> Iterator[str]:
-    """One rank for each layer, under its head, in the order of the layers."""
+    """Yield one rank for each layer, under its head, in the order of the layers."""
     heads = dict(graph.columns)
     for layer, words in heads.items():
         looks = {"shape": "plaintext", "label": _quote(label_text(words, theme))}
@@ -245,12 +243,12 @@ def _columns(graph: Graph, theme: Theme | None) -> Iterator[str]:
         yield f"  {{ rank=same; {'; '.join(ids)}; }}"
     order = sorted(heads, reverse=graph.direction == "RL")
     if len(order) > 1:
-        # Graphviz puts ranks in an order only by edges, so unseen ones lead from head to head.
+        # Graphviz orders ranks only by edges, so invisible ones connect the heads
         yield f"  {' -> '.join(f'at{layer}' for layer in order)} [style=invis];"
 
 
 def _bundles(edges: Iterable[Edge], theme: Theme | None) -> Iterator[list[Edge]]:
-    """The edges that are drawn as one: of one kind between the same nodes, and all loops of one."""
+    """Yield the edges drawn as one: those of one kind between two nodes, or all loops of a node."""
     if theme is None:
         yield from ([edge] for edge in edges)
         return
@@ -330,7 +328,7 @@ def label_text(label: str, theme: Theme | None) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines that break before AND and OR, and elsewhere only where they must."""
+    """Return lines that break before AND and OR, and elsewhere only if necessary."""
     lines: list[str] = []
     for part in _BREAKS.split(text):
         if lines and len(lines[-1]) + 1 + len(part) <= WIDEST:
@@ -351,7 +349,7 @@ def _attribute_list(looks: Attributes) -> str:
 
 
 def _value(text: str) -> str:
-    """An attribute as DOT has it: quoted and HTML ones as they are, others quoted if need be."""
+    """Return an attribute in DOT syntax, quoted if necessary."""
     return text if text[:1] in ('"', "<") or _BARE.fullmatch(text) else f'"{text}"'
 
 
@@ -360,17 +358,17 @@ def _quote(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """For a quoted string of DOT: Graphviz reads backslashes and HTML entities in it."""
+    """Return a text escaped for a quoted DOT string, where backslashes and entities are special."""
     plain = _ENTITY.sub("&amp;", _printable(text))
     return plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _html(text: str) -> str:
-    """For an HTML-like label of DOT."""
+    """Return a text escaped for an HTML-like label of DOT."""
     plain = _printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return plain.replace('"', "&quot;")
 
 
 def _printable(text: str) -> str:
-    """Characters that XML lacks, or that do not print, as Python writes them."""
+    """Return a text with unprintable characters in Python's escapes."""
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)

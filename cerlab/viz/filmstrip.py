@@ -1,4 +1,4 @@
-"""A query at work: its steps as data, as frames and as a strip of frames."""
+"""The evaluation of a query as data: its steps, their frames, and a strip of frames."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from cerlab.viz.render import html as picture_html
 from cerlab.viz.tecs import Replay, snapshot_text
 
 MOST_SENTENCES = 6
-"""Moves, and answers, that the words of a step list one by one."""
+"""Most moves, and most answers, listed in the text of a step."""
 
 
 @rich_display
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One event of a run: the state after it, and the tests that it passes."""
+    """The step of one event: the state after it, and the tests that it passes."""
 
     snapshot: TecsSnapshot
     passes: tuple[str, ...]
 
     @property
     def position(self) -> int:
-        """That of its event."""
+        """The position of the event."""
         return self.snapshot.position
 
     @property
     def heading(self) -> str:
-        """The event, with its position and its key if there are several."""
+        """The event with its position, and its key if there are several."""
         key = f", partition {', '.join(map(str, self.snapshot.key))}" if self.snapshot.key else ""
         return f"event {self.position}: {event_text(self.snapshot.event)}{key}"
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The step in words, a sentence a line."""
+        """The step in words, one sentence each."""
         snapshot = self.snapshot
         if not snapshot.is_read:
-            return ("The event is in no substream, and changes nothing.",)
+            return ("The event is in no substream and has no effect.",)
         passes = ", ".join(self.passes) or "none of the tests"
         count = len(snapshot.new)
         unions = sum(n.kind == "union" for n in snapshot.nodes if n.number in snapshot.new)
@@ -87,9 +87,9 @@ def _first_few(sentences: list[str], noun: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class StepList:
-    """A query on a stream, event by event; `machine` is its picture, None if that is too large.
+    """A sequence of `Step` for a query on a stream, shown as a filmstrip.
 
-    A sequence of `Step`, shown as a filmstrip.
+    `machine` is the picture of the machine, None if it is too large.
     """
 
     query: str
@@ -111,13 +111,13 @@ class StepList:
 
 
 def highlight_states(graph: Graph, active: Set[str]) -> Graph:
-    """The machine with those macro-states brought forward that have one of these names."""
+    """Return the machine with the active macro-states, given by name, highlighted."""
     nodes = tuple(replace(node, is_new=node.label in active) for node in graph.nodes)
     return replace(graph, nodes=nodes, legend=())
 
 
 def steps_text(steps: StepList) -> str:
-    """Every step in words, with its tECS."""
+    """Return all steps as text, each with its tECS."""
     parts = [steps.query]
     for step in steps:
         parts += ["", step_text(step)]
@@ -125,7 +125,7 @@ def steps_text(steps: StepList) -> str:
 
 
 def step_text(step: Step) -> str:
-    """One step in words, with its tECS."""
+    """Return a step as text, with its tECS."""
     lines = [step.heading, *(f"  {line}" for line in step.words)]
     if step.snapshot.is_read:
         lines += [f"  {line}" for line in snapshot_text(step.snapshot).splitlines()[1:-1]]
@@ -133,38 +133,38 @@ def step_text(step: Step) -> str:
 
 
 WIDTH = 736
-"""The width of a frame, in pixels: that of a column of text, so that words keep their size."""
+"""Width of a frame in pixels: that of a column of text, so that text keeps its size."""
 
 MOST_FRAMES = 12
-"""Frames that a display shows."""
+"""Most frames that a display shows."""
 
 LEAST = 0.65
-"""Least scale of pictures: words are then 9.5 pixels high. Wider ones make a frame scroll."""
+"""Smallest scale of pictures, at which text is 9.5 pixels high; wider ones make a frame scroll."""
 
 WIDEST = 2_000
-"""The widest machine, in pixels, that is drawn; others are left to the words."""
+"""Width in pixels of the widest machine that is drawn."""
 
 TOGETHER = MOST_FRAMES
 """Steps that share a layout: all that a display shows."""
 
 NEIGHBOURS = 9
-"""Events that are shown before and after the current one."""
+"""Events shown before and after the current one."""
 
 _MARGIN, _LINE, _STRIP, _GAP = 12, 18, 48, 12
 
-_LONGEST = 116  # characters of a line
+_LONGEST = 116  # longest line, in characters
 
 _CELLS = 3
-"""Short sentences in a line: a step may have sixteen, and all frames have one height."""
+"""Short sentences per line: a step may have sixteen, and all frames have one height."""
 
-_POINT = 4 / 3  # pixels in a point, which Graphviz measures in
+_POINT = 4 / 3  # pixels per point, the unit of Graphviz
 
 _CLASS = "cerlab-graph"
 
 
 @dataclass(frozen=True, slots=True)
 class _Picture:
-    """A picture of Graphviz's: an SVG of so many pixels."""
+    """A picture from Graphviz: its SVG text and its size in pixels."""
 
     text: str
     width: float
@@ -179,7 +179,7 @@ class _Picture:
         return cls(text, width, height)
 
     def svg_at(self, x: float, y: float, width: float, height: float) -> str:
-        """Return it inside another SVG, in a box there."""
+        """Return the picture as an inner SVG with the given position and size."""
         box = re.search(r'viewBox="[^"]*"', self.text)
         inside = self.text[self.text.index(">") + 1 :]
         at = f'x="{x:g}" y="{y:g}" width="{width:.2f}" height="{height:.2f}"'
@@ -188,9 +188,9 @@ class _Picture:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Places of the pictures of some steps: the tECS at a point, with the scales of both.
+    """The layout of some steps: the place and scale of the tECS and of the machine.
 
-    The machine goes from left to right (LR) or down (TB). `machine` is 0 where it is left out;
+    `way` is the direction of the machine, LR or TB. `machine` is its scale, 0 if it is omitted.
     `width` and `height` are those of the frame.
     """
 
@@ -205,9 +205,9 @@ class _Layout:
 
 
 class Frames:
-    """The frames of some steps, in one theme; a machine is drawn once for each set of states.
+    """The frames of some steps in one theme; a machine is drawn once for each set of states.
 
-    All raise as `cerlab.viz.render.svg`.
+    The methods raise as `cerlab.viz.render.svg`.
     """
 
     def __init__(self, steps: StepList, theme: Look = "auto") -> None:
@@ -221,18 +221,18 @@ class Frames:
         self._head = _MARGIN + _STRIP + _LINE * most + _GAP
 
     def one(self, k: int) -> str:
-        """Step number k as an ``<svg>`` element."""
+        """Return step number k as an ``<svg>`` element."""
         step = self._steps[k]
         layout, body = self._frame(k)
         title = f"{step.heading}, step {k + 1} of {len(self._steps)}"
         return self._sheet(body, layout.width, layout.height, title, " ".join(step.words))
 
     def all(self) -> Iterator[str]:
-        """Every step as an ``<svg>`` element."""
+        """Yield every step as an ``<svg>`` element."""
         return map(self.one, range(len(self._steps)))
 
     def strip(self, first: int = 0, last: int | None = None) -> str:
-        """The steps from number `first` to before `last` as one ``<svg>``."""
+        """Return the steps from `first` to before `last` as one ``<svg>`` element."""
         numbers = range(len(self._steps))[first:last]
         steps = self._steps.steps[first:last]
         parts: list[str] = []
@@ -247,7 +247,7 @@ class Frames:
         return self._sheet("\n".join(parts), width, max(top - _GAP, 1), title, says)
 
     def _frame(self, k: int) -> tuple[_Layout, str]:
-        """Places in a frame, and its content."""
+        """Return the layout and the content of a frame."""
         step, layout = self._steps[k], self._layout(k // TOGETHER)
         parts = [*self._stream(step)]
         y: float = _MARGIN + _STRIP
@@ -270,14 +270,14 @@ class Frames:
         return layout, "\n".join([border, *parts, f'<g transform="{place}">{tecs}</g>'])
 
     def _layout(self, number: int) -> _Layout:
-        """The layout that so many steps have in common."""
+        """Return the layout of a group of steps, cached."""
         if number not in self._layouts:
             first = number * TOGETHER
             self._layouts[number] = self._lay_out(self._steps.steps[first : first + TOGETHER])
         return self._layouts[number]
 
     def _lay_out(self, steps: Sequence[Step]) -> _Layout:
-        """The machine and the tECS side by side where they fit, else below each other."""
+        """Return a layout with the machine and the tECS side by side, or stacked if too wide."""
         groups: dict[tuple[object, ...], list[TecsSnapshot]] = {}
         for step in steps:
             groups.setdefault(step.snapshot.key, []).append(step.snapshot)
@@ -287,7 +287,7 @@ class Frames:
         room = WIDTH - 2 * _MARGIN
         machines = {way: self._machine(steps[0], way) for way in self._ways()}
         scales = {w: (room - _GAP) / (each.width + width) for w, each in machines.items()}
-        # Of two ways that both fit `max` has the first, from left to right.
+        # if both directions fit, `max` returns the first, from left to right
         way = max(scales, key=lambda w: min(1.0, scales[w]), default="")
         if way and scales[way] >= LEAST:
             scale, machine = min(1.0, scales[way]), machines[way]
@@ -304,13 +304,13 @@ class Frames:
         return _Layout(replays, "LR", above, _POINT * scale, _MARGIN, y, *frame)
 
     def _ways(self) -> tuple[str, ...]:
-        """The directions in which the machine may be drawn; none where it is too wide for any."""
+        """Return the directions in which the machine may be drawn; none if it is too wide."""
         if self._steps.machine is None or self._machine(self._steps[0], "LR").width > WIDEST:
             return ()
         return ("LR", "TB")
 
     def _machine(self, step: Step, way: str) -> _Picture:
-        """The machine, in a direction, with the active macro-states of a step brought forward."""
+        """Return the machine in a direction, with the active macro-states of a step highlighted."""
         assert self._steps.machine is not None
         active = frozenset(state.name for state in step.snapshot.active)
         if (active, way) not in self._machines:
@@ -319,7 +319,7 @@ class Frames:
         return self._machines[active, way]
 
     def _stream(self, step: Step) -> Iterator[str]:
-        """Return the events around the current one, which is highlighted."""
+        """Yield the events around the current one, which is highlighted."""
         colours, events = self._colours, self._steps.stream.events
         first = max(0, step.position - NEIGHBOURS)
         last = min(len(events), step.position + NEIGHBOURS + 1)
@@ -353,7 +353,7 @@ class Frames:
 
 
 def _lines(sentences: Iterable[str]) -> list[list[str]]:
-    """Put consecutive short sentences into common lines.
+    """Return the sentences in lines; consecutive short ones share a line.
 
     >>> _lines(["A.", "B.", "x" * 60, "C.", "D.", "E.", "F."])[2:]
     [['C.', 'D.', 'E.'], ['F.']]
@@ -379,7 +379,7 @@ _BUTTONS = (
 .cerlab-steps>.frame{display:none;margin-top:.4em}
 </style>"""
 )
-"""A frame shows while the radio button of its number is chosen; arrow keys move the choice."""
+"""CSS that shows a frame while the radio button of its number is selected."""
 
 
 def _html(steps: StepList) -> str:

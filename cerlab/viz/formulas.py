@@ -1,4 +1,4 @@
-"""Formulas, expressions and derivations as trees, conjunctive queries as graphs (DQE Def. 1)."""
+"""Pictures of formulas and derivations as trees, and of conjunctive queries (DQE Def. 1)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SREMO_KINDS: tuple[type, ...] = (
 
 
 def tree_text(phi: cel.Formula) -> str:
-    """A formula as a tree, one node a line.
+    """Return a formula as a tree in text, one node per line.
 
     >>> print(tree_text(cel.Seq(cel.Atom("A"), cel.Plus(cel.Atom("B")))))
     ;
@@ -48,7 +48,7 @@ def tree_text(phi: cel.Formula) -> str:
 
 
 def sremo_tree_text(e: sremo.Sremo) -> str:
-    """A SREMO as a tree, one node a line.
+    """Return a SREMO as a tree in text, one node per line.
 
     >>> print(sremo_tree_text(sremo.Star(sremo.EPSILON)))
     *
@@ -60,9 +60,9 @@ def sremo_tree_text(e: sremo.Sremo) -> str:
 def tree(
     root: Any, node_of: Callable[[str, Any], Node], children: Callable[[Any], Sequence[Any]]
 ) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
-    """Any tree as nodes, numbered from the top down and from left to right, and edges to children.
+    """Return a tree as nodes, numbered in preorder, and edges to children.
 
-    An edge has the child's number among its siblings as the part `index`.
+    The part `index` of an edge is the number of the child among its siblings.
     """
     nodes: list[Node] = []
     edges: list[Edge] = []
@@ -79,7 +79,7 @@ def tree(
 
 
 def own_parts(value: Any) -> dict[str, Any]:
-    """Return the production of a node, and its fields other than subformulas."""
+    """Return the production of a node and its fields other than subformulas."""
     below = CEL_KINDS + SREMO_KINDS
     values = {f.name: getattr(value, f.name) for f in fields(value)}
     parts = {
@@ -91,14 +91,14 @@ def own_parts(value: Any) -> dict[str, Any]:
 
 
 def formula_graph(phi: cel.Formula, limit: int | None = None) -> Graph:
-    """A CEL formula as a tree."""
+    """Return a CEL formula as a tree."""
     nodes, edges = tree(phi, _node_of(node_text), cel.children)
     title = f"CEL formula of {count_text(len(nodes), 'node')}: {_start(str(phi))}"
     return Graph("formula", title, nodes, edges, "TB", parts={"language": "cel"})
 
 
 def sremo_graph(e: sremo.Sremo, limit: int | None = None) -> Graph:
-    """A SREMO as a tree."""
+    """Return a SREMO as a tree."""
     nodes, edges = tree(e, _node_of(expression_node_text), sremo.children)
     title = f"SREMO of {count_text(len(nodes), 'node')}: {_start(str(e))}"
     return Graph("sremo", title, nodes, edges, "TB", parts={"language": "sremo"})
@@ -111,7 +111,7 @@ def _node_of(says: Callable[[Any], str]) -> Callable[[str, Any], Node]:
 @picture.register(Pattern)
 @picture.register(CeqlQuery)
 def query_graph(query: Pattern | CeqlQuery, limit: int | None = None) -> Graph:
-    """The formula of a query."""
+    """Return the formula of a query as a tree."""
     return formula_graph(query.formula)
 
 
@@ -130,17 +130,17 @@ for _kind in SREMO_KINDS:
 AnyDerivation: TypeAlias = Derivation[Any, Any]
 
 MOST_WORDS = 5
-"""Failures that the legend lists."""
+"""Most failures in the legend."""
 
 LONGEST_EVENT = 40
-"""Characters of an event in a node."""
+"""Longest event in a node, in characters."""
 
 
 @picture.register(Derivation)
 def derivation_graph(
     root: AnyDerivation, limit: int | None = None, events: Mapping[int, Event] | None = None
 ) -> Graph:
-    """A derivation as a tree, from the top down, with the `events` at its leaves."""
+    """Return a derivation as a tree, top down, with the `events` at its leaves."""
     nodes, edges = tree(
         root, lambda name, node: _node(name, node, events or {}), lambda node: node.children
     )
@@ -172,14 +172,14 @@ def _node(name: str, node: AnyDerivation, events: Mapping[int, Event]) -> Node:
 
 
 def _part(node: AnyDerivation) -> str:
-    """The operator, or the whole of an expression if no node is below."""
+    """Return the operator of a node; for a SREMO without children, the whole expression."""
     if isinstance(node.part, Formula):
         return node_text(node.part)
     return expression_node_text(node.part) if node.children else str(node.part)
 
 
 def _valuation_parts(V: Valuation | None) -> tuple[dict[str, Any], str]:
-    """A valuation as parts of the node, and as words."""
+    """Return a valuation as the parts of a node, and as text."""
     if V is None:
         return {}, "no event"
     labels = (f"{name_text(X)} {{{', '.join(map(str, D))}}}" for X, D in sorted(V.labels.items()))
@@ -188,7 +188,7 @@ def _valuation_parts(V: Valuation | None) -> tuple[dict[str, Any], str]:
 
 
 def _reading_parts(reading: Reading) -> tuple[dict[str, Any], str]:
-    """Return the parts that an expression consumes, marks and stores, and their words."""
+    """Return a reading as the parts of a node (events, marks, registers), and as text."""
     start, end, marks = reading.start, reading.end, reading.marks
     if end == start:
         return {}, "no event"
@@ -203,7 +203,7 @@ def _reading_parts(reading: Reading) -> tuple[dict[str, Any], str]:
 
 @picture.register(Gcq)
 def gcq_graph(query: Gcq, limit: int | None = None) -> Graph:
-    """A query as its variables, its atoms and its predicates."""
+    """Return a conjunctive query as a graph of its variables, atoms and predicates."""
     names = tuple(dict.fromkeys(v for atom in query.atoms for v in atom.variables))
     variables = {name: f"v{n}" for n, name in enumerate(names)}
     nodes = [_variable(id, name, query) for name, id in variables.items()]
@@ -235,5 +235,5 @@ def _box(id: str, says: str, **parts: object) -> Node:
 
 @picture.register(Atom)
 def atom_graph(atom: Atom, limit: int | None = None) -> Graph:
-    """One atom, as in a query without a head."""
+    """Return an atom as a graph, as a query without a head."""
     return gcq_graph(Gcq((), (atom,)))

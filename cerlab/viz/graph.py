@@ -1,4 +1,4 @@
-"""Pictures as data, before any layout: nodes and edges with words and parts, and their colours."""
+"""Pictures as data before layout: nodes and edges with labels and parts, and their colours."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class EdgeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of a table, `height` rows high; edges leave it at the left, by its `port`."""
+    """A cell of a table, `height` rows high; edges start at its left, from its `port`."""
 
     text: str
     port: str = ""
@@ -51,11 +51,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node: `parts` are those of the value, by name; a table has `rows` in place of a label.
+    """A node of a picture; a table has `rows` in place of a label.
 
-    Nodes with a `layer` stand in the column of that number. `aside` is a small word at its top
-    right, `under` small lines below its label. `is_new` and `is_faded` bring it forward and push
-    it back.
+    `parts` are the named parts of the value. Nodes with a `layer` are drawn in the column of that
+    number. `aside` is small text at the top right, `under` small lines below the label. `is_new`
+    highlights the node, `is_faded` greys it out.
     """
 
     id: str
@@ -73,7 +73,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge between the nodes of two ids; from a table it leaves at the cell of a `port`."""
+    """An edge between two nodes, by id; from a table it starts at the cell of a `port`."""
 
     source: str
     target: str
@@ -85,10 +85,10 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A picture: `name` is that of its kind, `title` says it in words, `legend` explains labels.
+    """A picture: `name` is the name of its kind, `title` describes it, `legend` explains labels.
 
-    `parts` are those of the value that are no node's and no edge's. `columns` are the heads of the
-    layers, from left to right. `note` says what is left out.
+    `parts` are the parts of the value that belong to no node or edge. `columns` are the heads of
+    the layers, from left to right. `note` tells which parts were omitted.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Graph:
     parts: Mapping[str, Any] = field(default_factory=dict)
     columns: tuple[tuple[int, str], ...] = ()
     size: tuple[float, float] | None = None
-    """The greatest width and height in inches."""
+    """Greatest width and height in inches."""
 
 
 DIRECTIONS = ("LR", "TB", "RL", "BT")
@@ -109,9 +109,9 @@ DIRECTIONS = ("LR", "TB", "RL", "BT")
 
 @singledispatch
 def picture(value: object, limit: int | None) -> Graph:
-    """The picture of a value of some kind, which is registered with its kind.
+    """Return the picture of a value; each kind of value registers its own function.
 
-    `limit` is how many nodes will be shown at most, None for all; there may be more.
+    `limit` is the number of nodes that will be shown, None for all; the result may have more.
     """
     raise Unsupported(
         "CER0415",
@@ -121,9 +121,10 @@ def picture(value: object, limit: int | None) -> Graph:
 
 
 def graph_of(value: object, *, limit: int | None = None) -> Graph:
-    """Return the picture of a value; with a `limit` on its nodes, which its note then mentions.
+    """Return the picture of a value, cut to `limit` nodes with a note if there are more.
 
-    Raises `Unsupported` for what is no graph, `ResourceLimit` for machines too large to explore.
+    Raises `Unsupported` for values that are not graphs, `ResourceLimit` for machines too large to
+    explore.
 
     >>> from cerlab.automata.automaton import Vcea
     >>> graph_of(Vcea(2, (), frozenset({0}), frozenset({1}))).title
@@ -134,7 +135,7 @@ def graph_of(value: object, *, limit: int | None = None) -> Graph:
 
 
 def cut(graph: Graph, limit: int) -> Graph:
-    """The first `limit` nodes and at most four times as many edges; the note tells of the rest."""
+    """Return the first `limit` nodes and at most four times as many edges, with a note."""
     nodes = graph.nodes[:limit]
     ids = {node.id for node in nodes}
     among = [e for e in graph.edges if e.source in ids and e.target in ids]
@@ -148,7 +149,7 @@ def cut(graph: Graph, limit: int) -> Graph:
 
 
 def alt_text(graph: Graph, longest: int = 20) -> str:
-    """Describe a picture in words: its title, ends, highlighted nodes and first edges."""
+    """Return a description of a picture: title, ends, highlighted nodes and first edges."""
     names = {node.id: _name(node) for node in graph.nodes}
     parts = [graph.title]
     initial = [names[node.id] for node in graph.nodes if node.is_initial]
@@ -159,7 +160,7 @@ def alt_text(graph: Graph, longest: int = 20) -> str:
         parts.append(f"Final: {', '.join(final[:longest])}")
     forward = [names[node.id] for node in graph.nodes if node.is_new]
     if forward:
-        parts.append(f"Brought forward: {', '.join(forward[:longest])}")
+        parts.append(f"Highlighted: {', '.join(forward[:longest])}")
     for edge in graph.edges[:longest]:
         says = f": {edge.label}" if edge.label else ""
         parts.append(f"{edge.kind.value} from {names[edge.source]} to {names[edge.target]}{says}")
@@ -176,17 +177,17 @@ def _name(node: Node) -> str:
 
 
 ON_ITS_OWN = "svg:root{color-scheme:light dark}"
-"""CSS for a standalone drawing: it can be light and dark, and so can its background."""
+"""CSS of a standalone drawing that supports light and dark backgrounds."""
 
 FONT = '"Helvetica"'
-"""As DOT has it; Graphviz measures with what the machine has in its place."""
+"""Font name in DOT; Graphviz measures with the substitute that is installed."""
 
 ThemeName: TypeAlias = Literal["light", "dark", "print"]
 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Colours by what they stand for; the background is always transparent."""
+    """Colours by purpose; the background is always transparent."""
 
     ink: str
     faint: str
@@ -251,7 +252,7 @@ PRINT = Theme(
     right="#000000",
     table="#000000",
 )
-"""Black on white: edges that take an event are wider, also in print."""
+"""Black on white; edges that take an event are wider, which remains visible in print."""
 
 THEMES: dict[str, Theme] = {"light": LIGHT, "dark": DARK, "print": PRINT}
 
@@ -275,11 +276,11 @@ STYLES = {
     EdgeKind.COLUMN: {"arrowhead": "none"},
     EdgeKind.ASKED: {"arrowhead": "none", "style": "dashed"},
 }
-"""Styles of edges in every theme: left edges of unions are dashed, right ones solid."""
+"""Styles of edges in every theme: left edges of unions are dashed, right edges solid."""
 
 
 def edge_colour(theme: Theme, kind: EdgeKind) -> str:
-    """The colour of an edge and its words."""
+    """Return the colour of an edge and its label."""
     return {
         EdgeKind.TAKE: theme.take,
         EdgeKind.SKIP: theme.skip,

@@ -1,4 +1,4 @@
-"""HTML for notebooks: escaped text, and tables as text, as HTML and as a node of a picture."""
+"""HTML for notebooks: escaped text, and tables as text, HTML and nodes of pictures."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from html import escape as _escape
 from cerlab.viz.graph import Cell, Graph, Node, NodeKind
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML does not allow, not even escaped."""
+"""Characters that XML forbids, even escaped."""
 
 _RIGHT, _WHOLE = ' class="n"', ' class="s"'
 
 _SHORT = 32
-"""Cells of at most so many characters stay on one line."""
+"""Longest cell that stays on one line, in characters."""
 
 _SHADE = """\
 {overflow-x:auto;--ground:var(--jp-layout-color0,Canvas);background-repeat:no-repeat;
@@ -28,7 +28,7 @@ linear-gradient(to right,#8886,transparent),linear-gradient(to left,#8886,transp
 
 
 def shaded(selector: str) -> str:
-    """Return CSS by which a box scrolls, with a shade at each edge where more of it follows.
+    """Return CSS that makes a box scroll, shading each edge where more content follows.
 
     Browsers may hide scroll bars until a box is scrolled. The first two backgrounds move with the
     content and cover the shades at its ends.
@@ -62,7 +62,9 @@ STYLE = (
 
 
 def escape(text: object) -> str:
-    """Text for HTML and XML, attributes included; what XML forbids becomes U+FFFD.
+    """Return a text escaped for HTML and XML, attributes included.
+
+    Characters that XML forbids become U+FFFD.
 
     >>> escape('<a href="x">\\0')
     '&lt;a href=&quot;x&quot;&gt;\ufffd'
@@ -71,12 +73,14 @@ def escape(text: object) -> str:
 
 
 def block(*parts: str) -> str:
-    """Parts under our style, in one scope that no other HTML of the page is touched by."""
+    """Return HTML parts with our style, scoped so that the rest of the page is unaffected."""
     return "\n".join([f'{STYLE}<div class="cerlab">', *filter(None, parts), "</div>"])
 
 
 def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with a caption; each row is named by its first cell. Integers stand to the right.
+    """Return an HTML table with a caption; the first cell of a row is its header.
+
+    Integers are right-aligned.
 
     >>> print(table("Answers", ["end"], [[3]]))
     <table><caption>Answers</caption>
@@ -116,28 +120,28 @@ def _is_number(cell: object) -> bool:
 
 
 def note(text: str) -> str:
-    """A line of small text; nothing for no text."""
+    """Return a line of small text, or nothing if the text is empty."""
     return f'<p class="note">{escape(text)}</p>' if text else ""
 
 
 def pre(text: str) -> str:
-    """Return text in a block that keeps its spaces and lines."""
+    """Return text in a block that keeps spaces and line breaks."""
     return f"<pre>{escape(text)}</pre>"
 
 
 def strong(text: str) -> str:
-    """A line of bold text."""
+    """Return a line of bold text."""
     return f"<p><strong>{escape(text)}</strong></p>"
 
 
 def items(caption: str, texts: Iterable[str]) -> str:
-    """A list under a line that says what it lists."""
+    """Return a list under a bold caption."""
     entries = "".join(f"<li>{escape(text)}</li>" for text in texts)
     return f"{strong(caption)}<ul>{entries}</ul>"
 
 
 def bars(caption: str, counts: Sequence[tuple[str, int]]) -> str:
-    """A table of counts, each with a bar as long as its share of the largest."""
+    """Return a table of counts with bars proportional to them."""
     most = max((n for _, n in counts), default=1)
     rows = [
         f'<tr><th scope="row">{escape(name)}</th><td class="n">{n:,}</td>'
@@ -151,9 +155,9 @@ def bars(caption: str, counts: Sequence[tuple[str, int]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Rows of words, head first, under a title; the legend explains them.
+    """Rows of text, header first, under a title, with a legend.
 
-    `has_names` says that the first column names the rows. `note` says what is left out.
+    `has_names` is true if the first column names the rows. `note` tells which parts were omitted.
     """
 
     title: str
@@ -164,7 +168,7 @@ class Grid:
 
 
 def grid_text(grid: Grid) -> str:
-    """The rows in columns, then the legend and the note."""
+    """Return a grid as text in aligned columns, with its legend and note."""
     widths = [max(map(len, column)) for column in zip(*grid.rows, strict=True)]
     lines = [grid.title]
     for row in grid.rows:
@@ -176,14 +180,14 @@ def grid_text(grid: Grid) -> str:
 
 
 def grid_html(grid: Grid) -> str:
-    """The rows as a table, then the legend and the note."""
+    """Return a grid as an HTML table, with its legend and note."""
     head, *rows = grid.rows
     legend = pre("\n".join(grid.legend)) if grid.legend else ""
     return block(table(grid.title, head, rows), legend, note(grid.note))
 
 
 def grid_graph(name: str, title: str, grid: Grid) -> Graph:
-    """The rows as the one node of a picture."""
+    """Return a grid as a picture of one node."""
     names = 1 if grid.has_names else 0
     rows = tuple(
         tuple(Cell(text, is_head=r == 0 or c < names) for c, text in enumerate(row))

@@ -1,4 +1,4 @@
-"""CEQL for Pygments (entry point ``ceql`` of ``pygments.lexers``), for notebooks and documents."""
+"""CEQL for Pygments (entry point ``ceql`` of ``pygments.lexers``), in notebooks and documents."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _TOKENS = {
     "unit": Keyword.Type,
     "constant": Keyword.Constant,
 }
-"""The token of each role of words."""
+"""Token of each role of keywords."""
 
 
 class CeqlLexer(RegexLexer):  # type: ignore[misc]  # Pygments is untyped
-    """CEQL and CEL, as `cerlab.parse_query` reads them."""
+    """Lexer of CEQL and CEL, as `cerlab.parse_query` reads them."""
 
     name = "CEQL"
     aliases: ClassVar = ["ceql", "cel"]

@@ -39,13 +39,13 @@ NAMES: dict[type[Automaton], tuple[str, str]] = {
     AnchoredCea: ("anchored_cea", "CEA from position 0"),
     EpsilonCea: ("epsilon_cea", "CEA with empty moves"),
 }
-"""Name and title of graphs of a kind."""
+"""Name and title of the graphs of each class."""
 
 
 def state_nodes(
     names: Iterable[str], initial: Iterable[int], final: Iterable[int]
 ) -> tuple[Node, ...]:
-    """The states ``q0, q1, ..``, by what they are called."""
+    """Return the nodes ``q0, q1, ..`` of states, labelled by name."""
     I, F = frozenset(initial), frozenset(final)
     return tuple(
         Node(
@@ -69,13 +69,13 @@ def state_graph(
     note: str = "",
     **parts: object,
 ) -> Graph:
-    """States and transitions, from left to right, with a title that counts them."""
+    """Return a graph of states and transitions, left to right, with their numbers in its title."""
     title = f"{heading}: {count_text(len(nodes), 'state')}, {count_text(len(edges), 'transition')}"
     return Graph(name, title, nodes, edges, legend=legend, note=note, parts={"kind": name, **parts})
 
 
 def mark_kind(mark: Mark) -> EdgeKind:
-    """Return the look of a transition: taking ones differ from skipping ones."""
+    """Return the kind of edge for a mark."""
     return EdgeKind.TAKE if mark is Mark.TAKE else EdgeKind.SKIP
 
 
@@ -85,7 +85,7 @@ def mark_kind(mark: Mark) -> EdgeKind:
 @picture.register(AnchoredCea)
 @picture.register(EpsilonCea)
 def automaton_graph(A: Automaton, limit: int | None = None) -> Graph:
-    """An automaton; edges say predicate / mark, or predicate / labels, and empty moves ε."""
+    """Return an automaton as a graph; edge labels are predicate / mark or labels, empty moves ε."""
     name, heading = NAMES[type(A)]
     initial = {A.q0} if isinstance(A, IntervalCea) else A.I
     edges = tuple(map(_edge, A.Delta))
@@ -107,7 +107,7 @@ def _edge(t: Transition | LabelTransition) -> Edge:
 
 
 def empty_edge(move: EmptyMove) -> Edge:
-    """An empty move, which says ε."""
+    """Return an empty move as an edge with the label ε."""
     return Edge(f"q{move.source}", f"q{move.target}", "ε", EdgeKind.EMPTY)
 
 
@@ -128,7 +128,7 @@ def edge_text(t: RegisterTransition) -> str:
 def srt_graph(
     T: Transducer, limit: int | None = None, *, names: Iterable[str] | None = None
 ) -> Graph:
-    """A transducer; `names` are what its states are called, their numbers if it is not given."""
+    """Return a transducer as a graph; `names` are the labels of states (default: numbers)."""
     state_names = list(names) if names is not None else [str(q) for q in range(T.states)]
     nodes = state_nodes(state_names, {T.q0}, T.F)
     edges = tuple(map(_register_edge, T.Delta)) + tuple(map(empty_edge, T.moves))
@@ -150,20 +150,21 @@ def _register_edge(t: RegisterTransition) -> Edge:
 
 @picture.register(RowPattern)
 def row_pattern_graph(query: RowPattern, limit: int | None = None) -> Graph:
-    """The automaton of its PATTERN."""
+    """Return the automaton of the PATTERN of a row pattern as a graph."""
     return prioritised_graph(prioritised_automaton(query.pattern), limit)
 
 
 @picture.register(PrioritisedAutomaton)
 def prioritised_graph(automaton: PrioritisedAutomaton[Any], limit: int | None = None) -> Graph:
-    """States and steps. An edge ``2. A`` is the second that is tried and reads a row as A; ``2.``
-    below a final state is its turn to accept, ``$`` that it accepts after the last row only.
+    """Return a prioritised automaton as a graph.
 
-    Where anchors make a difference, ``^`` begins at the first row and 0 at the others.
+    An edge ``2. A`` is tried second and reads a row as A; ``2.`` below a final state is its turn to
+    accept, and ``$`` means that it accepts only after the last row. If anchors matter, ``^`` is the
+    initial state for the first row and 0 for the others.
     """
     table = step_table(automaton)
     if table is None:
-        message = "the automaton is too large to be shown"
+        message = "the automaton is too large to draw"
         raise ResourceLimit("CER0695", message, hint="make the bounds of quantifiers smaller")
     has_anchors = table.steps[table.first_row] != table.steps[0]
     step_lists = table.steps if has_anchors else table.steps[: table.first_row]
@@ -198,13 +199,13 @@ def _edges(q: int, steps: Steps) -> Iterator[Edge]:
 
 
 EXAMPLE = 200
-"""Characters of an example that are shown."""
+"""Longest example, in characters."""
 
 
 @drawable
 @dataclass(frozen=True, slots=True, repr=False)
 class MintermList:
-    """All truth vectors of some predicates that events can have, each with such an event."""
+    """All truth vectors of some predicates that events can have, each with an example."""
 
     predicates: tuple[Predicate, ...]
     minterms: tuple[Minterm, ...]
@@ -216,12 +217,12 @@ class MintermList:
 
 
 def listed_minterms(predicates: Sequence[Predicate], schema: Schema | None = None) -> MintermList:
-    """The list; raises as `minterms`."""
+    """Return the list of minterms of some predicates; raises as `minterms`."""
     return MintermList(tuple(predicates), minterms(predicates, schema=schema))
 
 
 def minterms_grid(vectors: MintermList, limit: int | None = None) -> Grid:
-    """The list as words: a column for each predicate, and an event.
+    """Return minterms as a grid, with a column for each predicate and an example.
 
     >>> from cerlab.predicates.syntax import TypeIs
     >>> from cerlab.viz.html import grid_text
@@ -244,6 +245,6 @@ def minterms_grid(vectors: MintermList, limit: int | None = None) -> Grid:
 
 @picture.register(MintermList)
 def minterms_graph(vectors: MintermList, limit: int | None = None) -> Graph:
-    """The list as one node."""
+    """Return minterms as a graph of one node."""
     grid = minterms_grid(vectors, limit)
     return grid_graph("minterms", grid.title, grid)

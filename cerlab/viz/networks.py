@@ -1,8 +1,8 @@
-"""Values as networkx graphs, with all their parts as attributes, and back.
+"""Values as networkx graphs with all their parts as attributes, and the inverse.
 
-The graph is that of the value, not of its picture: states, transitions and nodes as they are, in
-order, without what is only drawn. A state is its number, as in the picture; other nodes have the
-names of `cerlab.viz.graph` (``n0``). The order of edges is their attribute ``index``.
+The graph is that of the value: states, transitions and nodes in order, without parts that exist
+only in drawings. A state is named by its number; other nodes by their id in `cerlab.viz.graph`
+(``n0``). The attribute ``index`` of an edge is its place in the order.
 """
 
 from __future__ import annotations
@@ -31,13 +31,22 @@ _KINDS = {name: kind for kind, (name, _) in NAMES.items()}
 
 
 def to_networkx(value: object) -> Any:
-    """The value as a ``networkx.MultiDiGraph`` (see `graph_of`); `from_networkx` reads it back.
+    """Return the value as a ``networkx.MultiDiGraph``, which `from_networkx` reads back.
 
-    Attributes of a node: ``text`` (what it says), ``kind`` and its parts: of a state ``state``,
-    ``initial``, ``final``; of a formula's node ``production`` and its fields. Of an edge: ``text``,
-    ``kind``, ``index`` and its parts: ``predicate``, ``mark``, ``labels``, ``guard``, ``writes``.
-    Predicates and guards are values of cerlab. Raises `Unsupported` for what is no graph, and
-    without networkx.
+    Nodes have the attributes ``text``, ``kind`` and their parts: ``state``, ``initial`` and
+    ``final`` for states; ``production`` and its fields for formulas. Edges have ``text``, ``kind``,
+    ``index`` and their parts: ``predicate``, ``mark``, ``labels``, ``guard``, ``writes``.
+    Predicates and guards are values of cerlab.
+
+    Args:
+        value: A formula, a machine or another value that `graph_of` accepts.
+
+    Raises:
+        Unsupported: The value is not a graph, or networkx is missing.
+
+    >>> from cerlab.api import parse_formula
+    >>> to_networkx(parse_formula("A ; B")).number_of_nodes()
+    3
     """
     graph = graph_of(value)
     with needed("networkx", "pip install 'cerlab[viz]'", "CER0416"):
@@ -56,10 +65,10 @@ def to_networkx(value: object) -> Any:
 
 
 def plain_networkx(value: object) -> Any:
-    """Return the graph of `to_networkx` with texts, numbers and truth values for attributes.
+    """Return the graph of `to_networkx` with plain attributes: text, numbers and truth values.
 
-    `write_graphml`, `write_gml`, `write_gexf` and JSON take these. Parts that are None are left
-    out. `from_networkx` does not read the graph. Raises as `to_networkx`.
+    `write_graphml`, `write_gml`, `write_gexf` and JSON accept these. Parts that are None are
+    omitted. `from_networkx` does not read this graph. Raises as `to_networkx`.
     """
     network = to_networkx(value)
     nodes = (parts for _, parts in network.nodes(data=True))
@@ -72,7 +81,7 @@ def plain_networkx(value: object) -> Any:
 
 
 def _plain(part: Any) -> bool | int | float | str:
-    """Return a part as a value that every format of graphs holds."""
+    """Return a part as a value that every graph format supports."""
     if isinstance(part, bool | int | float | str):
         return part
     if isinstance(part, Enum):
@@ -81,7 +90,7 @@ def _plain(part: Any) -> bool | int | float | str:
         return ", ".join(sorted(str(_plain(each)) for each in part))
     if isinstance(part, Mapping):
         return ", ".join(f"{name}: {_plain(each)}" for name, each in part.items())
-    # predicates are named tuples or data classes; other sequences are lists of parts
+    # predicates are named tuples or dataclasses; other sequences are lists of parts
     if isinstance(part, list | tuple) and not hasattr(part, "_fields"):
         return ", ".join(str(_plain(each)) for each in part)
     is_test = type(part).__module__ in (predicates.__name__, conditions.__name__)
@@ -89,10 +98,16 @@ def _plain(part: Any) -> bool | int | float | str:
 
 
 def from_networkx(network: Any) -> Any:
-    """The value of a `to_networkx` graph, perhaps edited: a machine, formula, SREMO or GCQ.
+    """Return the machine, formula, SREMO or conjunctive query of a `to_networkx` graph.
 
-    It reads the parts, not the labels. Raises `BadData` for graphs of other kinds or without their
-    parts, `IllFormed` for machines that are none.
+    The graph may have been edited; the parts are read, not the labels.
+
+    Args:
+        network: A graph as `to_networkx` returns it.
+
+    Raises:
+        BadData: The graph is of another kind or lacks parts.
+        IllFormed: The machine is not valid.
 
     >>> from cerlab.api import parse_formula
     >>> print(from_networkx(to_networkx(parse_formula("A ; B+"))))
@@ -106,12 +121,12 @@ def from_networkx(network: Any) -> Any:
         raise BadData(
             "CER0759",
             f"this graph lacks a part of a machine or formula: {error}",
-            hint="to_networkx says which attributes there are",
+            hint="see to_networkx for the attributes",
         ) from None
 
 
 def _edges(network: Any) -> list[tuple[int, int, dict[str, Any]]]:
-    """The edges between states, in their order."""
+    """Return the edges between states, in order."""
     number = dict(network.nodes(data="state"))
     edges = sorted(network.edges(data=True), key=lambda edge: edge[2]["index"])
     return [(number[source], number[target], parts) for source, target, parts in edges]
@@ -133,8 +148,8 @@ def _machine(network: Any) -> Any:
         kind = _KINDS[name]
     else:
         raise ValueError(f"graphs of the kind '{name}' are not read back")
-    # The first and the last field are the source and the target.
-    labels = kind.step._fields[1:-1]  # type: ignore[attr-defined]
+    # the first and the last field are the source and the target
+    labels = kind.step._fields[1:-1]  # type: ignore[attr-defined] # a named tuple
     Delta = tuple(kind.step(p, *(e[part] for part in labels), q) for p, q, e in read)
     return kind(states, Delta, I, F, moves=moves, R=R)
 

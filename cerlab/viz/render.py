@@ -1,4 +1,4 @@
-"""Pictures as SVG, PNG and PDF, drawn in this process by the Graphviz of pygraphviz's wheel."""
+"""Pictures as SVG, PNG and PDF, drawn in this process by the Graphviz in pygraphviz's wheel."""
 
 from __future__ import annotations
 
@@ -45,18 +45,19 @@ Look: TypeAlias = Literal["auto", "light", "dark", "print"]
 Form: TypeAlias = Literal["svg", "png", "pdf"]
 
 FORMS = ("svg", "png", "pdf")
-"""Formats that Graphviz draws here."""
+"""Formats that Graphviz can draw in this process."""
 
 MAX_NODES, MAX_EDGES = 1_000, 1_500
-"""The largest picture that is laid out."""
+"""Most nodes and edges of a picture that is laid out: layouts are superlinear."""
 
 DPI = 144
 """Dots per inch of a PNG."""
 
 LEAST = 0.7
-"""Least scale of a picture in a narrow page; beyond that the page scrolls.
+"""Smallest scale of a picture in a narrow page; below, the page scrolls.
 
-The smallest words are then 10 pixels high."""
+Text is then 10 pixels high.
+"""
 
 COLUMN = 552
 """Points of a column of text, 736 pixels: a wider picture scrolls."""
@@ -67,18 +68,18 @@ _FIT = (
     ".cerlab-picture::-webkit-scrollbar{height:9px}"
     ".cerlab-picture::-webkit-scrollbar-thumb{background:#8889;border-radius:5px}</style>"
 )
-"""CSS of pictures: wider ones scroll, with a bar and a shade at the edge as cues."""
+"""CSS of pictures: wide ones scroll, with a bar and a shade at the edge as cues."""
 
 _MISSING = "pip install 'cerlab[viz]'"
 
-_one_at_a_time = Lock()  # Graphviz keeps its state in globals
+_one_at_a_time = Lock()  # Graphviz keeps its state in global variables
 
 
 def svg(value: object, theme: Look = "auto") -> str:
-    """The picture of a value (see `graph_of`) as an ``<svg>`` element.
+    """Return the picture of a value as an ``<svg>`` element.
 
-    Raises `Unsupported` for what is no graph, and without pygraphviz; `ResourceLimit` for pictures
-    too large to lay out.
+    Raises `Unsupported` if the value is not a graph or pygraphviz is missing, and `ResourceLimit`
+    for pictures too large to lay out.
     """
     graph = graph_of(value)
     raw = _graphviz_output(graph, "svg", "light" if theme == "auto" else theme).decode()
@@ -95,12 +96,14 @@ def drawing(value: object, form: Form, theme: ThemeName = "light") -> bytes:
     if form not in FORMS:
         raise UsageError(
             "CER0822",
-            f"pictures are drawn as {', '.join(FORMS)}, not as '{form}'",
-            hint="name one of them",
+            f"expected one of the formats {', '.join(FORMS)}, got '{form}'",
+            hint="use one of these",
         )
     if theme not in THEMES:
         raise UsageError(
-            "CER0822", f"themes are {', '.join(THEMES)}, not '{theme}'", hint="name one of them"
+            "CER0822",
+            f"expected one of the themes {', '.join(THEMES)}, got '{theme}'",
+            hint="use one of these",
         )
     if form == "svg":
         return f"{svg(value, theme)}\n".encode()
@@ -116,10 +119,10 @@ def to_graphviz(
     size: tuple[float, float] | None = None,
     monochrome: bool = False,
 ) -> Any:
-    """Return the picture of a value as a ``graphviz.Source`` with the themed DOT text.
+    """Return the picture of a value as a ``graphviz.Source`` with themed DOT text.
 
-    A notebook shows it without a ``dot`` program, and ``pipe("svg")``, ``"png"`` and ``"pdf"`` need
-    none; its other methods do.
+    A notebook displays it, and ``pipe`` renders ``"svg"``, ``"png"`` and ``"pdf"``, without a
+    ``dot`` program; its other methods need one.
 
     Args:
         value: A formula, a machine, a table, a tECS snapshot or a derivation.
@@ -130,12 +133,16 @@ def to_graphviz(
         monochrome: Draw in black on white, for print.
 
     Raises:
-        Unsupported: The value is no graph, or the package graphviz is missing.
-        UsageError: There is no such direction.
+        Unsupported: The value is not a graph, or the package graphviz is missing.
+        UsageError: The direction is unknown.
+
+    >>> from cerlab.api import parse_formula
+    >>> print(to_graphviz(parse_formula("A")).source.splitlines()[0])
+    digraph formula {
     """
     if rankdir not in (None, *DIRECTIONS):
-        message = f"directions are {', '.join(DIRECTIONS)}, not '{rankdir}'"
-        raise UsageError("CER0822", message, hint="name one of them")
+        message = f"expected one of the directions {', '.join(DIRECTIONS)}, got '{rankdir}'"
+        raise UsageError("CER0822", message, hint="use one of these")
     graph = graph_of(value)
     graph = replace(graph, direction=rankdir or graph.direction, size=size)
     look: ThemeName = "print" if monochrome else theme
@@ -143,14 +150,14 @@ def to_graphviz(
     with needed("graphviz", _MISSING, "CER0416"):
         from graphviz import Source
 
-    class Drawn(Source):  # type: ignore[misc]  # of an untyped library
-        """A source that is drawn in this process."""
+    class Drawn(Source):  # type: ignore[misc] # graphviz is untyped
+        """A DOT source that is drawn in this process."""
 
         def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
             return {"image/svg+xml": svg(graph, look), "text/plain": self.source}
 
         def pipe(self, format: str | None = None, *args: Any, **options: Any) -> Any:
-            """Return the picture in a format, as bytes, or as text where an encoding is named."""
+            """Return the picture as bytes, or as text if an encoding is given."""
             form = format or "svg"
             if args or form not in FORMS or {*options} > {"encoding"}:
                 return super().pipe(format, *args, **options)
@@ -164,8 +171,8 @@ def _graphviz_output(graph: Graph, form: str, theme: ThemeName) -> bytes:
     if len(graph.nodes) > MAX_NODES or len(graph.edges) > MAX_EDGES:
         raise ResourceLimit(
             "CER0690",
-            f"{graph.title}: more than {MAX_NODES:,} nodes or {MAX_EDGES:,} edges are not laid out",
-            hint="graph_of(value, limit=..) makes a smaller picture; DOT text has no limit",
+            f"{graph.title}: pictures are limited to {MAX_NODES:,} nodes and {MAX_EDGES:,} edges",
+            hint="graph_of(value, limit=..) returns a smaller picture; DOT text has no limit",
         )
     with needed("pygraphviz", _MISSING, "CER0416"):
         from pygraphviz import AGraph
@@ -234,10 +241,10 @@ def drawn(character: str) -> bool:
 
 
 def _accessible(raw: str, graph: Graph, *, both: bool) -> str:
-    """Graphviz's SVG as an element that says what it shows, the same bytes on every day."""
+    """Return Graphviz's SVG with a title and a description, reproducible byte for byte."""
     body = raw[raw.index("<svg") :]
     body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.S)
-    # Ids are global in a page: those of two pictures would be one.
+    # ids are global in a page, where those of two pictures would clash
     body = re.sub(r' (?:id|xmlns:xlink|xml:space)="[^"]*"', "", body)
     body = centre_words(raise_words(body))
     opening, rest = body.split(">", 1)
@@ -250,16 +257,16 @@ def _accessible(raw: str, graph: Graph, *, both: bool) -> str:
 
 
 def dark_where_dark(body: str) -> str:
-    """A style that exchanges the colours of the light theme where the viewer prefers dark.
+    """Return a style that switches to the dark theme where the viewer prefers dark.
 
-    A drawing that is a page of its own says that it can be dark, so that the page is, too.
+    A standalone drawing also declares that it supports dark backgrounds.
     """
     rules = colour_rules(body, LIGHT, DARK)
     return f"<style>@media (prefers-color-scheme:dark){{{rules}}}{ON_ITS_OWN}</style>\n"
 
 
 def colour_rules(body: str, old: Any, new: Any, inside: str = "") -> str:
-    """CSS that turns the colours of one theme, as far as they are used, into those of another."""
+    """Return CSS that replaces the used colours of one theme with those of another."""
     rules = []
     for one, other in zip(old.colours, new.colours, strict=True):
         for paint in ("fill", "stroke"):
@@ -284,15 +291,15 @@ def html(value: object) -> str:
 
 
 def _width(picture: str) -> float:
-    """That of an SVG of Graphviz's, in points."""
+    """Return the width of an SVG from Graphviz, in points."""
     match = re.search(r'\bwidth="([\d.]+)pt"', picture)
     return float(match[1]) if match else 0
 
 
 def page_colours(body: str) -> str:
-    """Return a style that gives a drawing with ``"auto"`` theme the theme of a Jupyter page.
+    """Return a style that gives a drawing with the ``"auto"`` theme the theme of a Jupyter page.
 
-    A page may differ from what the browser prefers, which the drawing goes by on its own.
+    The page's theme may differ from the browser's preference, which the drawing follows by default.
     """
     rules = "".join(
         colour_rules(body, LIGHT, theme, f'[data-jp-theme-light="{word}"] ')
@@ -302,7 +309,7 @@ def page_colours(body: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without the characters that XML lacks."""
+    """Return a text without characters that XML forbids."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
@@ -322,9 +329,9 @@ _CENTRE = re.compile(rf'\bcx="({_NUMBER})"')
 
 
 def centre_words(svg: str) -> str:
-    """An SVG of Graphviz's with each line in the middle of the node or cell that is drawn before.
+    """Return an SVG from Graphviz with each line of text centred in its node or cell.
 
-    A line with a small word beside it is two texts, which stay where they are.
+    Lines with a small text beside them are two texts, and stay unchanged.
 
     >>> cell = '<polygon points="0,0 0,9 60,9 60,0"/><text text-anchor="start" x="9" y="5">'
     >>> svg = centre_words(f'<g class="node">{cell}hi</text></g>')
@@ -335,7 +342,7 @@ def centre_words(svg: str) -> str:
 
 
 def raise_words(svg: str) -> str:
-    """An SVG of Graphviz's with the words of edges a little higher, off the line below them."""
+    """Return an SVG from Graphviz with the labels of edges raised off the line."""
     return _EDGE.sub(lambda edge: edge[0].replace("<text ", '<text dy="-2" '), svg)
 
 
@@ -357,7 +364,7 @@ def _words_of(node: str) -> str:
 
 
 def _middle(shape: str) -> float | None:
-    """The middle of a shape, from left to right."""
+    """Return the horizontal middle of a shape."""
     centre = _CENTRE.search(shape)
     if centre:
         return float(centre[1])
@@ -366,15 +373,15 @@ def _middle(shape: str) -> float | None:
 
 
 STDERR = 2
-"""The file descriptor that C libraries write to, which ``sys.stderr`` does not see."""
+"""File descriptor that C libraries write to, bypassing ``sys.stderr``."""
 
 
 @contextmanager
 def without_font_warnings() -> Iterator[None]:
-    """Hold back what Fontconfig warns of on standard error; everything else comes afterwards.
+    """Drop Fontconfig's warnings on standard error inside this block; other output is delayed.
 
-    The one in pygraphviz's wheel warns of settings that are newer than itself. In a notebook that
-    would stand in red above the first picture.
+    The Fontconfig in pygraphviz's wheel warns of settings newer than itself, which a notebook would
+    show in red above the first picture.
     """
     try:
         real = os.dup(STDERR)
@@ -386,7 +393,7 @@ def without_font_warnings() -> Iterator[None]:
         try:
             yield
         finally:
-            # First back to where it was, so that what is held back can be written there.
+            # restored first, so that the delayed output can be written there
             os.dup2(real, STDERR)
             os.close(real)
             buffer.seek(0)

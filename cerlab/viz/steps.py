@@ -1,4 +1,4 @@
-"""Steps as users hold them: shown, saved, and walked through with a slider."""
+"""Steps as users hold them: shown, saved, and controlled by a slider."""
 
 from __future__ import annotations
 
@@ -23,36 +23,37 @@ from cerlab.viz.render import Look
 from cerlab.viz.tecs import tecs_snapshots
 
 MOST_STATES = 24
-"""Macro-states of a machine that are drawn beside a step at most."""
+"""Most macro-states of a machine that is drawn beside a step."""
 
 
 @rich_display
 @dataclass(frozen=True, slots=True, repr=False)
 class Steps(StepList):
-    """The steps of a query on a stream, with the ways to see them.
+    """The steps of a query on a stream, with methods to show and save them.
 
     Pictures raise as `cerlab.viz.render.svg`.
     """
 
     def __repr__(self) -> str:
-        """Return the size: `str` has the steps."""
+        """Return the size; `str` has the steps."""
         return f"<Steps, {len(self.steps)} of {len(self.stream):,} events>"
 
     def frame(self, k: int, theme: Look = "auto") -> str:
-        """Step number k as an ``<svg>`` element."""
+        """Return step number k as an ``<svg>`` element."""
         from cerlab.viz.filmstrip import Frames
 
         return Frames(self, theme).one(k)
 
     def widget(self) -> Any:
-        """A slider over the frames, as an anywidget; raises `Unsupported` without anywidget."""
+        """Return a slider over the frames as an anywidget; raises `Unsupported` without it."""
 
         return widget(self)
 
     def save(self, path: str | Path, theme: Look = "auto") -> None:
-        """Write all steps: a filmstrip to ``.svg``, a page with a slider to ``.html``, else words.
+        """Write all steps: a filmstrip to ``.svg``, a page with a slider to ``.html``, text to
+        ``.txt``.
 
-        Raises `UsageError` for other names than ``.svg``, ``.html`` and ``.txt``.
+        Raises `UsageError` for other suffixes.
         """
         from cerlab.viz.filmstrip import Frames
 
@@ -66,8 +67,8 @@ class Steps(StepList):
             case other:
                 raise UsageError(
                     "CER0849",
-                    f"steps are saved as .svg, .html or .txt, not '{other}'",
-                    hint="end the name of the file with one of them",
+                    f"expected a file name that ends in .svg, .html or .txt, got '{other}'",
+                    hint="end the file name with one of these",
                 )
         with whole_text(path) as file:
             file.write(f"{text}\n")
@@ -76,7 +77,7 @@ class Steps(StepList):
 def steps_of(
     text: str, plan: Plan, machine: Machine, stream: Stream, *, first: int = 0, last: int | None
 ) -> Steps:
-    """The steps at the events from `first` to before `last`; those before them are read as well.
+    """Return the steps at the events from `first` to before `last`; earlier events are read too.
 
     Raises as `cerlab.engine.reference.snapshot.snapshots`, and `UsageError` for an empty range.
     """
@@ -98,7 +99,7 @@ def steps_of(
 def _picture(machine: Machine) -> Graph | None:
     try:
         graph = det_graph(machine, MOST_STATES)
-    except CerlabError:  # too many minterms to explore: the steps can be told without it
+    except CerlabError:  # too many minterms to explore: the steps are shown without the machine
         return None
     return graph if len(graph.nodes) <= MOST_STATES else None
 
@@ -109,11 +110,7 @@ STYLE = shaded(".cerlab-frame")
 
 
 def widget(steps: StepList, theme: Look = "auto") -> Any:
-    """Return an anywidget with the frames; its trait ``k`` is the number of the visible one.
-
-    Raises `Unsupported` without anywidget (the extra ``notebooks``), and as
-    `cerlab.viz.render.svg`.
-    """
+    """Return an anywidget with the frames; its trait ``k`` is the number of the visible one."""
     with needed("anywidget", "pip install 'cerlab[notebooks]'", "CER0419"):
         import anywidget
         import traitlets
@@ -122,8 +119,8 @@ def widget(steps: StepList, theme: Look = "auto") -> Any:
 
 @cache
 def _widget_class(anywidget: Any, traitlets: Any) -> Any:
-    class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
-        """The frames of some steps, and which one shows."""
+    class Stepper(anywidget.AnyWidget):  # type: ignore[misc] # anywidget is untyped
+        """A widget with the frames of some steps and the number of the visible one."""
 
         _esm = SCRIPT.read_text()
         _css = STYLE
@@ -131,7 +128,7 @@ def _widget_class(anywidget: Any, traitlets: Any) -> Any:
         k = traitlets.Int(0).tag(sync=True)
 
         def _repr_mimebundle_(self, **options: Any) -> Any:
-            """Return the widget, and the visible frame for pages that have no widgets."""
+            """Return the widget, and the visible frame for pages without widgets."""
             data, metadata = super()._repr_mimebundle_(**options)
             frame = f'<div class="cerlab-frame">{self.frames[self.k]}</div>'
             return data | {"text/html": f"<style>{STYLE}</style>{frame}"}, metadata
@@ -176,8 +173,8 @@ render({{
 
 
 def page(steps: StepList, theme: Look = "auto") -> str:
-    """A page that needs nothing else; raises as `cerlab.viz.render.svg`."""
-    # The module of the widget, inlined: `render` is then in scope, and nothing is exported.
+    """Return a self-contained HTML page; raises as `cerlab.viz.render.svg`."""
+    # the module of the widget is inlined: `render` is in scope, and nothing is exported
     script = SCRIPT.read_text().replace("export default { render };\n", "")
     frames = "\n".join(Frames(steps, theme).all())
     return _PAGE.format(title=escape(steps.query), frames=frames, script=script, style=STYLE)

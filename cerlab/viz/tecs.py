@@ -1,4 +1,4 @@
-"""Snapshots of a tECS as pictures, alone or several in one layout (CORE Fig. 4; CORE Fig. 6)."""
+"""Pictures of tECS snapshots, alone or several in one layout (CORE Fig. 4; CORE Fig. 6)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from cerlab.viz.html import escape
 from cerlab.viz.render import svg
 
 HEAD = 18
-"""Characters of an event over its column."""
+"""Longest event above its column, in characters."""
 
 
 @picture.register(TecsSnapshot)
 def tecs_graph(snapshot: TecsSnapshot, limit: int | None = None) -> Graph:
-    """The DAG in columns with the table of active states."""
+    """Return the DAG in columns, with the table of active states."""
     nodes = tuple(_node(node, snapshot) for node in snapshot.nodes)
     edges = tuple(edge for node in snapshot.nodes for edge in _edges(node))
     columns = tuple((p, f"{p}\n{_head(event)}") for p, event in snapshot.events)
@@ -40,7 +40,7 @@ def tecs_graph(snapshot: TecsSnapshot, limit: int | None = None) -> Graph:
         edges + lists,
         "RL",
         legend=(
-            f"squares are starts, circles take their position, ∨ unites{_late(snapshot)}",
+            f"squares are starts, circles take their position, ∨ is a union{_late(snapshot)}",
             _answers_text(snapshot),
         ),
         parts={"position": snapshot.position, "T": _lists(snapshot), "key": snapshot.key},
@@ -87,7 +87,7 @@ def _edges(node: TecsNode) -> Iterator[Edge]:
 
 
 def _table(snapshot: TecsSnapshot) -> tuple[Node, tuple[Edge, ...]]:
-    """T as a node, a row for each entry of a union-list, and an edge from the entry to its node."""
+    """Return T as a node with a row for each entry of a union-list, and edges to their nodes."""
     label = {node.number: node_text(node) for node in snapshot.nodes}
     rows: list[tuple[Cell, ...]] = [(Cell("union-list", is_head=True), Cell("state", is_head=True))]
     edges = []
@@ -101,7 +101,7 @@ def _table(snapshot: TecsSnapshot) -> tuple[Node, tuple[Edge, ...]]:
 
 
 def state_text(active: ActiveState) -> str:
-    """A macro-state of the table, and whether it accepts."""
+    """Return a macro-state of the table as text, with whether it accepts."""
     return f"{active.name} accepts" if active.is_final else active.name
 
 
@@ -125,7 +125,7 @@ def _answers_text(snapshot: TecsSnapshot) -> str:
 
 
 def snapshot_text(snapshot: TecsSnapshot) -> str:
-    """The nodes, one a line, then the table of active states; new nodes have a +.
+    """Return a snapshot as text: nodes, then the table of active states; new nodes have a +.
 
     >>> from cerlab.api import parse_query
     >>> q = parse_query("SELECT * WHERE A ; B")
@@ -162,7 +162,7 @@ def _line(node: TecsNode, is_new: bool) -> str:
 
 
 def snapshot_json(snapshot: TecsSnapshot) -> str:
-    """The nodes and the table of active states as JSON; absent children are left out."""
+    """Return the nodes and the table of active states as JSON, without absent children."""
 
     def node_json(node: TecsNode) -> dict[str, Any]:
         children = {"next": node.next, "left": node.left, "right": node.right}
@@ -188,23 +188,20 @@ def snapshot_json(snapshot: TecsSnapshot) -> str:
 
 
 def tecs_snapshots(plan: Plan, machine: Machine, stream: Stream) -> Iterator[TecsSnapshot]:
-    """The snapshot after each event, with macro-states called as in other pictures.
-
-    Raises as `snapshots`.
-    """
+    """Yield the snapshot after each event, naming macro-states as other pictures do."""
     return snapshots(
         plan, machine, stream, stream.time, name_of=lambda q: run_state_text(machine, q)
     )
 
 
 def tecs_snapshot(plan: Plan, machine: Machine, stream: Stream) -> TecsSnapshot:
-    """The snapshot after the last event; raises `UsageError` for a stream without events."""
+    """Return the snapshot after the last event; raises `UsageError` for an empty stream."""
     last = None
     for snapshot in tecs_snapshots(plan, machine, stream):
         last = snapshot
     if last is None:
         raise UsageError(
-            "CER0824", "a tECS of no events holds nothing", hint="give it a stream with events"
+            "CER0824", "expected events, got an empty stream", hint="give it a stream with events"
         )
     return last
 
@@ -224,17 +221,14 @@ _CORNERS = re.compile(r'points="([^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A macro-state in the table: its place from above, and how many entries it ever has."""
+    """A macro-state in the table: its vertical place, and the most entries it ever has."""
 
     top: float
     entries: int
 
 
 class Replay:
-    """The tECS of some snapshots of one substream; `width` and `height` hold for each of them.
-
-    Raises as `cerlab.viz.render.svg`.
-    """
+    """The tECS of some snapshots of one substream, drawn in one layout of `width` and `height`."""
 
     def __init__(self, snapshots: Sequence[TecsSnapshot], theme: ThemeName) -> None:
         self._colours = THEMES[theme]
@@ -261,7 +255,7 @@ class Replay:
         self.height = max(self._high, tall + 2 * _PAD)
 
     def at(self, snapshot: TecsSnapshot) -> str:
-        """Return the content of the snapshot, as SVG in a box of `width` and `height`."""
+        """Return a snapshot as SVG content for a box of `width` and `height`."""
         says = escape(tecs_graph(snapshot).title)
         return "\n".join([f"<title>{says}</title>", *self._dag(snapshot), *self._table(snapshot)])
 
@@ -280,7 +274,7 @@ class Replay:
         yield "</g>"
 
     def _looks(self, part: str, node: TecsNode, snapshot: TecsSnapshot) -> str:
-        """A node brought forward if it is new, pushed back if it has expired."""
+        """Return a node, highlighted if it is new and greyed out if it has expired."""
         colours = self._colours
         if node.number in snapshot.new:
             new = f'fill="{colours.highlight}" stroke-width="2.2"'
@@ -308,7 +302,7 @@ class Replay:
             yield self._cell(name_x, row.top, self._column, height, self._names[state], ink=ink)
 
     def _link(self, x: float, y: float, node: str) -> str:
-        """A line from an entry to its node."""
+        """Return the line from an entry to its node."""
         right, middle = self._rights[node]
         x2, y2 = right + self._shift[0] + 1, middle + self._shift[1]
         bend = min(40.0, (x - x2) / 2)
@@ -319,7 +313,7 @@ class Replay:
     def _cell(
         self, x: float, y: float, width: float, height: float, text: str,
         *, bold: bool = False, ink: str | None = None,
-    ) -> str:  # fmt: skip
+    ) -> str:  # fmt: skip # one parameter a line would be twice as long
         box = f'x="{x:.1f}" y="{y + 1:.1f}" width="{width:.1f}" height="{height:.1f}"'
         words = f'x="{x + width / 2:.1f}" y="{y + height / 2 + 5:.1f}" text-anchor="middle"'
         weight = ' font-weight="bold"' if bold else ""
@@ -370,7 +364,7 @@ def _plain(node: Node, first: int) -> Node:
 
 
 def _states(snapshots: Sequence[TecsSnapshot]) -> dict[int, ActiveState]:
-    """Each macro-state that is ever active, in that order, when its union-list is longest."""
+    """Return each macro-state in the order of activation, with its longest union-list."""
     states: dict[int, ActiveState] = {}
     for active in (active for snapshot in snapshots for active in snapshot.active):
         longest = states.setdefault(active.state, active)
@@ -384,7 +378,7 @@ def _pair(match: re.Match[str] | None) -> tuple[float, float]:
 
 
 def _right(part: str) -> tuple[float, float]:
-    """Return the point where a line meets a node from the right; None for words alone."""
+    """Return the point where a line meets a node from the right; the origin for plain text."""
     if circle := _CENTRE.search(part):
         x, y, radius = map(float, circle.groups())
         return x + radius, y

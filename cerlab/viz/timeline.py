@@ -32,32 +32,46 @@ from cerlab.viz.timeline_value import (
 __all__ = ["Row", "Timeline", "timeline"]
 
 EVENTS = 80
-"""Events of a stream that are shown, by default."""
+"""Most events of a stream that are shown (default)."""
 
 ANSWERS = 24
-"""Distinct answers that are shown, by default."""
+"""Most distinct answers that are shown (default)."""
 
 NEIGHBOURS = 2
-"""Events that are shown on each side of the shown answers, where others are left out."""
+"""Events shown on each side of the shown answers if others are omitted."""
 
 BREAK = 1.5
-"""Width of a gap of left-out events on the axis, in steps."""
+"""Width of a gap of omitted events on the axis, in steps."""
 
 Answer: TypeAlias = ComplexEvent | Valuation
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Timeline(Drawable, Drawing):
-    """Rows of answers under events, laid out, with the ways to draw it."""
+    """Rows of answers under events, laid out, with methods to draw them."""
 
     def svg(self, theme: str = "auto") -> str:
-        """A standalone SVG document; `theme` is ``"auto"`` (as the reader's), light or dark."""
+        """Return a standalone SVG document.
+
+        Args:
+            theme: ``"light"``, ``"dark"``, or ``"auto"`` for the viewer's theme.
+
+        Raises:
+            UsageError: The theme is unknown.
+        """
         from cerlab.viz.timeline_svg import timeline_svg
 
         return timeline_svg(self, theme)
 
     def plot(self, ax: Any = None) -> Any:
-        """The same with Matplotlib, on the given axes or new ones; the axes are returned."""
+        """Draw with Matplotlib on the given or new axes, and return the axes.
+
+        Args:
+            ax: Axes of Matplotlib (default: those of a new figure).
+
+        Raises:
+            Unsupported: Matplotlib is missing.
+        """
         from cerlab.viz.timeline_svg import timeline_plot
 
         return timeline_plot(self, ax)
@@ -73,14 +87,20 @@ def timeline(
     shown_events: int = EVENTS,
     shown_answers: int = ANSWERS,
 ) -> Timeline:
-    """Named lists of answers under the events that they are answers on.
+    """Return named lists of answers drawn under their events.
 
-    `events` is anything that `cerlab.evaluate` takes; `axis` names an attribute of numbers or
-    moments that places the events, which stand one step apart without it; `by` one that tells
-    kinds of events apart, in place of the type; `label` one that is written beside them in place
-    of the kind. Of more events than `shown_events` those are shown that the shown answers need, and
-    their neighbours. `shown_answers` is the limit of each row. Answers that are not in every row
-    are shown before others. Raises `BadData` for events without a time.
+    Args:
+        rows: Lists of answers by name.
+        events: Anything that `cerlab.evaluate` accepts.
+        axis: An attribute of numbers or timestamps that places the events (default: one step
+            apart).
+        by: The attribute that distinguishes kinds of events (default: the type).
+        label: The attribute written beside the events (default: `by`).
+        shown_events: Most events to show: those that the shown answers need, and their neighbours.
+        shown_answers: Most answers of each row; those that are not in every row come first.
+
+    Raises:
+        BadData: An event has no value of `axis`.
 
     >>> both = [ComplexEvent(0, 2, (0, 2)), ComplexEvent(1, 2, (1, 2))]
     >>> print(timeline({"ALL": both, "LAST": both[1:]}, [{"type": k} for k in "AAB"]))
@@ -128,7 +148,7 @@ def _comparable(
 ) -> dict[ComplexEvent, frozenset[int]]:
     """Return the answers that can be compared.
 
-    Where a row is not listed to its end, answers that end later may be in it or not.
+    If a row is not listed to its end, it is unknown whether later answers are in it.
     """
     horizons = [row.complete_before for row in rows if row.complete_before is not None]
     if len(rows) == 1 or not horizons:
@@ -139,19 +159,19 @@ def _comparable(
 def _selection(
     rows_of: Mapping[ComplexEvent, frozenset[int]], rows: int, length: int, room: tuple[int, int]
 ) -> tuple[dict[ComplexEvent, frozenset[int]], list[int]]:
-    """Return the shown answers and positions: answers that tell rows apart come first.
+    """Return the shown answers and positions; answers that distinguish rows come first.
 
-    There is `room` for so many events, and for so many answers in each row; a row shows those of
-    other rows that it has, too. One answer that needs more events than that is shown with its
+    `room` is the number of events and the number of answers in each row. A row also shows the
+    answers of other rows that it has. A single answer that needs more events is shown with its
     interval and its first positions.
     """
     events, answers = room
     positions: set[int] = set()
     choice: set[ComplexEvent] = set()
     shown = [0] * rows
-    # A stream that fits is shown whole, and no answer asks for more room than that.
+    # a stream that fits is shown whole, so no answer needs more room
     room_for = length if length <= events else events
-    # A row with few answers shows them all, whatever there is in a row with many.
+    # a row with few answers shows them all, even beside a row with many
     for number, answer in _by_interest(rows_of, rows, answers):
         own = {answer.start, answer.end, *answer.positions}
         fits = not choice or len(positions | own) <= room_for
@@ -173,9 +193,9 @@ def _selection(
 def _by_interest(
     rows_of: Mapping[ComplexEvent, frozenset[int]], rows: int, answers: int
 ) -> Iterator[tuple[int, ComplexEvent]]:
-    """Yield answers with a row for which they are shown, rows with few answers first.
+    """Yield answers with the row for which they are shown, rows with few answers first.
 
-    Answers that tell rows apart are first, with a quarter of the room left for common ones.
+    Answers that distinguish rows come first, with a quarter of the room reserved for common ones.
     """
     of_row = [[answer for answer, having in rows_of.items() if n in having] for n in range(rows)]
     apart = [[answer for answer in own if len(rows_of[answer]) < rows] for own in of_row]
@@ -188,12 +208,12 @@ def _by_interest(
 
 
 def _with_neighbours(positions: set[int], length: int, room: int, reach: int) -> list[int]:
-    """The needed positions and those nearest to them, as far as `reach`, while there is room."""
+    """Return the needed positions and their nearest neighbours within `reach`, up to `room`."""
     region = set(positions)
     edge = sorted(region)
     for _ in range(reach):
         beside = [q for p in edge for q in (p + 1, p - 1) if 0 <= q < length and q not in region]
-        # A ring at a time, so that the nearest come first.
+        # one ring at a time, so that the nearest come first
         edge = list(dict.fromkeys(beside))[: max(0, room - len(region))]
         region.update(edge)
     return sorted(region)
@@ -213,7 +233,7 @@ def _word(value: Value) -> str:
 
 
 def _steps(positions: Sequence[int]) -> list[float]:
-    """One step from event to event, more where events are left out."""
+    """Return places one step apart, with wider gaps where events are omitted."""
     places: list[float] = []
     for before, position in zip((None, *positions), positions, strict=False):
         gap = 1.0 if before is None or position == before + 1 else 1.0 + BREAK
@@ -222,7 +242,7 @@ def _steps(positions: Sequence[int]) -> list[float]:
 
 
 def _times(events: Sequence[Event], positions: Sequence[int], axis: str) -> list[float]:
-    """Proportional to the attribute, as long as that many steps."""
+    """Return places proportional to the attribute, scaled to the number of steps."""
     clock = clock_for(TimeWindow(0), TimeAxis(axis, TimeUnit.NS))
     instants: list[Instant] = [clock(e, p) for e, p in zip(events, positions, strict=True)]
     first, last = min(instants, default=0), max(instants, default=0)
@@ -241,13 +261,17 @@ def _bars(
 
 
 _LONG = 4
-"""Kinds with longer names are shown as letters."""
+"""Longest name of a kind in a column; longer names become letters."""
 
 _NAME = 20
 
 
 def timeline_text(T: Drawing) -> str:
-    """Filled marks are answers, ``━`` what tells rows apart, hollow marks what a row lacks."""
+    """Return a timeline as text.
+
+    Filled marks are answers, ``━`` marks those that distinguish rows, hollow marks those that a row
+    lacks.
+    """
     if T.axis is not None:
         T = _by_position(T)
     short_names, key = _names_of_kinds(T)
@@ -269,7 +293,7 @@ def timeline_text(T: Drawing) -> str:
 
 
 def _by_position(T: Drawing) -> Drawing:
-    """Return a timeline whose tracks suit columns, which are by position, not by time."""
+    """Return a timeline laid out by position instead of time, for text columns."""
     ticks = tuple(replace(tick, place=float(n)) for n, tick in enumerate(T.ticks))
     rows_of = {bar.answer: bar.rows for bar in T.bars}
     bars = tuple(_bars(rows_of, {tick.position: tick.place for tick in ticks}))
@@ -277,7 +301,7 @@ def _by_position(T: Drawing) -> Drawing:
 
 
 def _names_of_kinds(T: Drawing) -> tuple[dict[str, str], str]:
-    """Return the name of each kind in a column, and the legend if there are abbreviations."""
+    """Return the name of each kind in a column, and a legend if there are abbreviations."""
     every = kinds(T)
     if max(map(len, every), default=0) <= _LONG:
         return {name: name for name in every}, ""

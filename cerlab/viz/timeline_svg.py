@@ -1,4 +1,4 @@
-"""Timelines as standalone SVG, byte for byte reproducible, and with Matplotlib."""
+"""Timelines as standalone SVG, reproducible byte for byte, and with Matplotlib."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from cerlab.viz.timeline_value import (
 )
 
 PLOT = 680
-"""The width that the axis may take, in pixels."""
+"""Width available to the axis, in pixels."""
 
 STEP = 46
-"""Distance of events in pixels, where there is room and no label is wider."""
+"""Distance of events in pixels, if there is room and no label is wider."""
 
 TRACK = 24
 
@@ -48,18 +48,18 @@ AXIS = 34
 MARGIN = 14
 
 LEAST = 0.87
-"""Least scale of a timeline in a narrow page; beyond that it scrolls."""
+"""Smallest scale of a timeline in a narrow page; below, it scrolls."""
 
 CHARACTER = 6.6
-"""The width that a character of 12 pixels is taken to have."""
+"""Assumed width of a character of 12 pixels."""
 
 CAPITAL = 8.4
-"""The same of a capital: names of types often have nothing else."""
+"""Assumed width of a capital of 12 pixels: names of types often consist of capitals."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sheet:
-    """The places of a timeline: pixels left of the axis, pixels a step, the number of each kind."""
+    """The geometry of a timeline: left margin and step in pixels, and the numbers of kinds."""
 
     T: Drawing
     left: float
@@ -88,7 +88,7 @@ class _Sheet:
 
 
 def timeline_svg(T: Drawing, theme: str = "auto") -> str:
-    """A timeline as an SVG document; raises `UsageError` for an unknown theme."""
+    """Return a timeline as an SVG document; raises `UsageError` for an unknown theme."""
     sheet = _sheet(T)
     foot = list(filter(None, [comparison(T), extent(T)]))
     key, lines, right = _legend(sheet)
@@ -125,7 +125,7 @@ def _title(T: Drawing) -> str:
 
 
 def _axis(sheet: _Sheet) -> Iterable[str]:
-    """The events on their line: label above, position below, as far as there is room."""
+    """Yield the events on their line, with label above and position below if there is room."""
     T = sheet.T
     if not T.ticks:
         yield _text(MARGIN, AXIS, "no events", "small")
@@ -166,7 +166,7 @@ def _place_text(T: Drawing, tick: Tick) -> str:
 
 
 def _breaks(sheet: _Sheet) -> Iterable[str]:
-    """Two strokes where the axis leaves events out, and how many."""
+    """Yield two strokes where the axis omits events, with their number."""
     ticks = sheet.T.ticks
     for before, after in pairwise(ticks):
         left_out = after.position - before.position - 1
@@ -178,7 +178,7 @@ def _breaks(sheet: _Sheet) -> Iterable[str]:
 
 
 def _fitting(sheet: _Sheet, texts: list[str]) -> frozenset[int]:
-    """Which of the texts over the ticks have room beside each other, from the left."""
+    """Return the indices of texts that fit beside each other above the ticks, from the left."""
     free = float("-inf")
     fits = set()
     for n, (tick, text) in enumerate(zip(sheet.T.ticks, texts, strict=True)):
@@ -201,7 +201,7 @@ def _row(sheet: _Sheet, row: int) -> Iterable[str]:
 
 
 def _bar(sheet: _Sheet, bar: Bar, row: int, track: int) -> Iterable[str]:
-    """An answer in a row, or the ghost of one that the row lacks."""
+    """Yield an answer in a row, or the outline of one that the row lacks."""
     answer, has, different = bar.answer, row in bar.rows, (bar, row) in sheet.telling
     start, end = (sheet.x(sheet.ticks[p]) for p in (answer.start, answer.end))
     y = sheet.middle(row, track)
@@ -265,25 +265,25 @@ def _text(x: float, y: float, text: str, kind: str = "") -> str:
 
 
 def _width(text: str) -> float:
-    """Return the width that a text of 12 pixels is taken to have."""
+    """Return the assumed width of a text of 12 pixels."""
     return sum(CAPITAL if letter.isupper() else CHARACTER for letter in text)
 
 
 def _n(value: float) -> str:
-    """A length to the hundredth, as short as can be."""
+    """Return a length rounded to hundredths, as short as possible."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 
 def within_page(T: Drawing) -> str:
-    """A timeline for a block of HTML: as wide as the page, and not too small to be read."""
+    """Return a timeline as SVG that scales with the page, down to a readable size."""
     svg = timeline_svg(T)
     width = float(svg.split(' width="', 1)[1].split('"', 1)[0])
     return svg.replace("<svg ", f'<svg style="min-width:{LEAST * width:.0f}px" ', 1)
 
 
 def _html(T: Drawing) -> str:
-    """The picture inside the page, where it knows the page's theme."""
+    """Return a timeline as HTML, which follows the theme of the page."""
     return block(within_page(T))
 
 
@@ -294,7 +294,7 @@ display.register(Drawing, "text/html", _html)
 def timeline_plot(T: Drawing, ax: Any = None) -> Any:
     """Draw on `ax`, or on the axes of a new figure, and return the axes.
 
-    Rows go down from 0; events stand above them, at 1. Raises `Unsupported` without Matplotlib.
+    Rows go down from 0; events are above them, at 1. Raises `Unsupported` without Matplotlib.
     """
     tops = list(accumulate((track_count(T, row) + 0.8 for row in range(len(T.rows))), initial=0.0))
     ax = _axes(T, tops[-1]) if ax is None else ax
@@ -320,8 +320,8 @@ def _axes(T: Drawing, height: float) -> Any:
     except ImportError as error:
         raise Unsupported(
             "CER0499",
-            "this drawing needs Matplotlib, which is not installed",
-            hint="pip install 'cerlab[viz]', or take the SVG",
+            "drawing needs Matplotlib, which is not installed",
+            hint="pip install 'cerlab[viz]', or use the SVG",
         ) from error
     width = 3 + 0.35 * min(24, max((tick.place for tick in T.ticks), default=0))
     figure = Figure(figsize=(width, 1.4 + 0.28 * height), layout="constrained")
@@ -352,7 +352,7 @@ def _plot_bar(ax: Any, T: Drawing, bar: Bar, row: int, y: float, numbers: dict[s
 
 
 def _plot_arc(ax: Any, left: float, right: float, y: float) -> None:
-    """From one mark to the next, higher if they are farther apart."""
+    """Draw an arc from one mark to the next, higher for larger distances."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -368,11 +368,11 @@ def _mark(ax: Any, x: float, y: float, kind: int, *, hollow: bool) -> None:
     ax.plot(
         [x], [y], MARKERS[shape],
         markersize=6, markerfacecolor=face, markeredgecolor=edge, markeredgewidth=0.7, zorder=3,
-    )  # fmt: skip
+    )  # fmt: skip # one argument a line would be three times as long
 
 
 def _labels(ax: Any, T: Drawing, tops: list[float]) -> None:
-    """Write rows by name on the left, positions below, the left-out part as the title."""
+    """Write the names of rows on the left, positions below, and the omitted part as the title."""
     middles = [-tops[row] - (track_count(T, row) - 1) / 2 - 0.2 for row in range(len(T.rows))]
     names = [f"{_plain(cut(row.name, 28))}\n{row_text(T, n)}" for n, row in enumerate(T.rows)]
     ax.set_yticks([1, *middles], ["events", *names])
@@ -391,5 +391,5 @@ def _labels(ax: Any, T: Drawing, tops: list[float]) -> None:
 
 
 def _plain(text: str) -> str:
-    """Text that Matplotlib does not read as mathematics."""
+    """Return a text that Matplotlib does not parse as mathematics."""
     return text.replace("$", r"\$")

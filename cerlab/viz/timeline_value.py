@@ -1,4 +1,4 @@
-"""Timelines as values: events on an axis, answers in tracks, and their style and words."""
+"""Timelines as values: events on an axis, answers in tracks, and their style and text."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from cerlab.predicates.text import answer_text, count_text, number_text
 from cerlab.viz.graph import ON_ITS_OWN
 
 FEW = 3
-"""Missing answers that are drawn hollow in a row; of more a note has the number."""
+"""Most missing answers drawn hollow in a row; a note has the number if there are more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """The answers of one query, strategy or evaluator.
 
-    `answers` are by end. `total` says how many there are, None if nobody counted. If `answers` are
-    not all, they are all that end before `complete_before`.
+    `answers` are sorted by end. `total` is their number, None if it was not counted. If `answers`
+    are not all, they are all that end before `complete_before`.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A shown event: its position, its place on the axis in steps, its kind, what it is called."""
+    """A shown event: its position, its place on the axis in steps, its kind and its label."""
 
     position: int
     event: Event
@@ -43,7 +43,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A shown answer: its track, from 0, and the rows that have it, by number."""
+    """A shown answer: its track, from 0, and the numbers of the rows that have it."""
 
     answer: ComplexEvent
     track: int
@@ -52,13 +52,13 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Drawing:
-    """Rows of answers under events; `bars` and `ticks` are those of them that are shown.
+    """Rows of answers under events, laid out as `bars` and `ticks`.
 
-    `length` counts the events of the stream, `distinct` the answers that were compared: where a
-    row is not listed to its end, those of an end before. Others are shown in rows that have them.
-    `row_counts` has the number of compared answers of each row, `common` that of all rows. `axis`
-    is the attribute that places the events, None where their positions do, `label` the one that is
-    written beside them.
+    `length` is the number of events in the stream. `distinct` is the number of answers compared; if
+    a row is not listed to its end, only those that end before. Others are shown only in rows that
+    have them. `row_counts` is the number of compared answers in each row, `common` the number in
+    all rows. `axis` is the attribute that places the events (None: their position), `label` the
+    attribute written beside them.
     """
 
     ticks: tuple[Tick, ...]
@@ -82,15 +82,15 @@ def lacks(T: Drawing, row: int, bar: Bar) -> bool:
 
 
 def differs(T: Drawing, bar: Bar) -> bool:
-    """Whether some row lacks an answer."""
+    """Return whether some row lacks an answer."""
     return any(lacks(T, row, bar) for row in range(len(T.rows)))
 
 
 def telling(T: Drawing) -> frozenset[tuple[Bar, int]]:
-    """The answers that tell rows apart, each with a row that has it; none if they are most of one.
+    """Return the answers that distinguish rows, each with a row that has it.
 
-    Some rows have such an answer and some have not. A row that has every answer is left out where
-    others can be compared without it.
+    A row that has every answer is ignored if the others can be compared without it. If most answers
+    of a row would qualify, the result is empty.
     """
     rivals = {number for number, count in enumerate(T.row_counts) if count < T.distinct}
     if len(rivals) < 2:
@@ -104,10 +104,10 @@ def telling(T: Drawing) -> frozenset[tuple[Bar, int]]:
 
 
 def in_row(T: Drawing, row: int) -> list[tuple[Bar, int]]:
-    """The bars of a row, each in its track: its answers, and the `FEW` that it lacks.
+    """Return the bars of a row with their tracks: its answers, and up to `FEW` that it lacks.
 
-    Rows without gaps have each answer in the same track, so that what one lacks is below what
-    another has; one that lacks more has tracks of its own.
+    In rows without gaps, an answer has the same track as in other rows, so missing answers line up;
+    a row that lacks more gets separate tracks.
     """
     shown = [bar for bar in T.bars if row in bar.rows or lacks(T, row, bar)]
     if sum(row not in bar.rows for bar in shown) <= FEW:
@@ -119,16 +119,16 @@ def in_row(T: Drawing, row: int) -> list[tuple[Bar, int]]:
 
 
 def span(answer: ComplexEvent, places: Mapping[int, float]) -> tuple[float, float]:
-    """Return the left and the right end of a bar; on an axis of times that go back, ends swap."""
+    """Return the left and the right end of a bar, swapped if the axis goes back."""
     start, end = places[answer.start], places[answer.end]
     return min(start, end), max(start, end)
 
 
 def first_fit(spans: Iterable[tuple[float, float]]) -> Iterator[int]:
-    """For each span, by start, the first track that is free from half a step before it."""
+    """Yield, for each span by start, the first track that is free half a step before it."""
     free: list[float] = []
     for start, end in spans:
-        # First fit in the order of starts needs the fewest tracks.
+        # first fit in the order of starts needs the fewest tracks
         track = next((n for n, until in enumerate(free) if until <= start), len(free))
         free[track : track + 1] = [end + 0.5]
         yield track
@@ -140,12 +140,12 @@ def track_count(T: Drawing, row: int) -> int:
 
 
 def kinds(T: Drawing) -> tuple[str, ...]:
-    """The kinds of the shown events, in the order in which they first occur."""
+    """Return the kinds of the shown events in the order of their first occurrence."""
     return tuple(dict.fromkeys(tick.kind for tick in T.ticks))
 
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#f0e442")
-"""Okabe and Ito's, without black."""
+"""The palette of Okabe and Ito without black, readable with colour blindness."""
 
 SHAPES = (
     "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z",
@@ -156,10 +156,10 @@ SHAPES = (
     "M-5.7 0L-2.8 -5H2.8L5.7 0L2.8 5H-2.8z",
     "M-2 -5.5H2V-2H5.5V2H2V5.5H-2V2H-5.5V-2H-2z",
 )
-"""Circle, square, triangle, diamond, triangle upside down, hexagon, cross, about the origin."""
+"""Circle, square, triangle, diamond, inverted triangle, hexagon and cross, about the origin."""
 
 MARKERS = ("o", "s", "^", "D", "v", "H", "P")
-"""The same as Matplotlib calls them."""
+"""Matplotlib's names of `SHAPES`."""
 
 LIGHT = {
     "ink": "#1b1b1b",
@@ -210,7 +210,7 @@ _RULES = (
 
 
 def style(theme: str) -> str:
-    """The style sheet: of one theme, or ``"auto"``: as the reader's system and Jupyter say."""
+    """Return the style sheet of a theme; ``"auto"`` follows the viewer's system and Jupyter."""
     if theme == "auto":
         variables = {name: f"var(--{name})" for name in LIGHT}
         light, dark = _variables(LIGHT), _variables(DARK)
@@ -242,17 +242,17 @@ def _rules(palette: Mapping[str, str]) -> str:
 
 
 _numbers: dict[str, int] = {}
-"""The number of each kind of event, in the order in which this process first drew them."""
+"""Number of each kind of event, in the order in which this process first drew them."""
 
 
 def number_of(kind: str) -> int:
-    """The number of a kind of event, the same in all pictures of a session."""
+    """Return the number of a kind of event, constant within a process."""
     return _numbers.setdefault(kind, len(_numbers))
 
 
 @contextmanager
 def own_numbers() -> Iterator[None]:
-    """Kinds are numbered from 0 inside: a file is then the same whatever was drawn before it."""
+    """Number kinds from 0 inside this block, so that a file does not depend on earlier drawings."""
     previous = dict(_numbers)
     _numbers.clear()
     try:
@@ -263,7 +263,7 @@ def own_numbers() -> Iterator[None]:
 
 
 def look(kind: int) -> tuple[int, int]:
-    """The shape and the colour of the type of that number: seven differ in both, 49 in one.
+    """Return the shape and colour of a kind: 7 kinds differ in both, 49 in one of them.
 
     >>> look(1), look(8)
     ((1, 1), (2, 1))
@@ -273,14 +273,17 @@ def look(kind: int) -> tuple[int, int]:
 
 
 def glyph(kind: int, x: str, y: str, state: str, scale: str = "") -> str:
-    """The mark of the type of that number at a place; `state` is ``on`` or ``off`` (hollow)."""
+    """Return the mark of a kind at a place; `state` is ``on`` or ``off`` (hollow)."""
     shape, colour = look(kind)
     place = f"translate({x} {y})" + (f" scale({scale})" if scale else "")
     return f'<path class="{state} c{colour}" transform="{place}" d="{SHAPES[shape]}"/>'
 
 
 def row_text(T: Drawing, number: int) -> str:
-    """``5 answers, lacks 1``: what it lacks is counted among the answers that were compared."""
+    """Return the numbers of a row as text: ``5 answers, lacks 1``.
+
+    Missing answers are counted among the answers that were compared.
+    """
     row = T.rows[number]
     parts = [_total(row)]
     if len(T.rows) > 1:
@@ -296,7 +299,7 @@ def _total(row: Row) -> str:
 
 
 def comparison(T: Drawing) -> str:
-    """Whether the rows agree, in a sentence; empty for one row."""
+    """Return a sentence about whether the rows agree; empty for one row."""
     if len(T.rows) < 2:
         return ""
     ends = [row.complete_before for row in T.rows if row.complete_before is not None]
@@ -308,10 +311,7 @@ def comparison(T: Drawing) -> str:
 
 
 def extent(T: Drawing) -> str:
-    """Return the shown share of the stream and of the answers, if it is not all.
-
-    ``events 0-79 of 224,473; 12 of 345,816 answers``.
-    """
+    """Return the shown share of the stream and of the answers, empty if all are shown."""
     parts = []
     if len(T.ticks) < T.length:
         parts.append(_events(T))
@@ -337,7 +337,7 @@ def _events(T: Drawing) -> str:
 
 
 def description(T: Drawing) -> str:
-    """All of it for who does not see the picture: rows, their answers, and the differences."""
+    """Return a description of the whole timeline, for readers who do not see it."""
     lines = [f"{count_text(T.length, 'event')}, {count_text(len(T.rows), 'row')} of answers."]
     lines += [f"{row.name}: {row_text(T, n)}." for n, row in enumerate(T.rows)]
     lines += [_bar(T, bar.answer, bar.rows) for bar in T.bars if differs(T, bar)]

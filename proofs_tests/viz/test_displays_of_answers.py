@@ -253,7 +253,7 @@ def _many_answers(n: int) -> Answers:
 
 def test_a_long_stream_is_not_counted_to_be_shown() -> None:
     answers = _many_answers(MOST_EVENTS + 1)
-    assert "showing the first 50 answers; count() says how many there are" in words(answers)
+    assert "showing the first 50 answers; count() returns their number" in words(answers)
 
 
 def test_the_table_lists_answers_with_their_events() -> None:

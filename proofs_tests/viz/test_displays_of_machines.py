@@ -119,7 +119,7 @@ def test_huge_values_are_cut_and_say_so() -> None:
     bundle = det._repr_mimebundle_()
     assert set(bundle) == PICTURES
     assert "there is more" in bundle["text/plain"] or "showing" in bundle["text/plain"]
-    assert "were not looked at" in bundle["image/svg+xml"]
+    assert "were not explored" in bundle["image/svg+xml"]
     assert len(det.macro_states) < 200
 
 

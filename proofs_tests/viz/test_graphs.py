@@ -306,5 +306,5 @@ def test_guards_hold_of_the_events_of_their_vectors(suite: Suite) -> None:
 
 def test_a_strategy_machine_explored_in_part_says_so() -> None:
     A = random_cea(Random(5))
-    assert graph_of(A_THEN_B.det, limit=1).note.endswith("were not looked at")
+    assert graph_of(A_THEN_B.det, limit=1).note.endswith("were not explored")
     assert not graph_of(A).note

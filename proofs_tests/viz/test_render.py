@@ -174,7 +174,7 @@ def test_what_is_new_is_not_told_by_colour_alone() -> None:
     new = [node for node in graph.nodes if node.is_new]
     assert len(new) == 2
     assert dot_text(graph, "light").count("penwidth=2.2") == 2
-    assert "Brought forward: 0, 0." in alt_text(graph)
+    assert "Highlighted: 0, 0." in alt_text(graph)
 
 
 def test_themes_have_their_own_colours_and_auto_has_both() -> None:
@@ -348,7 +348,7 @@ def test_graphviz_has_directions_sizes_and_black_on_white() -> None:
     assert points is not None
     assert int(points[1]) <= 73
     assert small._repr_mimebundle_()["image/svg+xml"].startswith("<svg")
-    with pytest.raises(cerlab.UsageError, match="directions are LR, TB, RL, BT, not 'up'"):
+    with pytest.raises(cerlab.UsageError, match="expected one of the directions LR, TB, RL, BT"):
         det.to_graphviz(rankdir="up")
 
 

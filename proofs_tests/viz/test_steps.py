@@ -46,7 +46,7 @@ def test_words_of_the_example(steps: Steps) -> None:
 def test_an_event_in_no_substream_changes_nothing() -> None:
     steps = step("SELECT * WHERE A ; B PARTITION BY [k]", [{"type": "A", "k": 1}, {"type": "B"}])
     assert steps[0].heading == "event 0: A(k=1), partition 1"
-    assert steps[1].words == ("The event is in no substream, and changes nothing.",)
+    assert steps[1].words == ("The event is in no substream and has no effect.",)
     assert steps[1].snapshot.active == steps[0].snapshot.active
 
 
