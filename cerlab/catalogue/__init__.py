@@ -2,14 +2,14 @@
 
 The entries are text files beside this module, one for each class of codes; anyone can add one:
 
-    CER0808 A query file that is not there
+    CER0808 A missing query file
     $ cerlab check nowhere.ceql
-    = Check the path; the text itself may stand there as well.
+    = Check the path, or write the query in place of the path.
     $ cerlab check "SELECT * WHERE A"
 
-What stands before ``=`` is the example, what stands after it the mend. ``>>>`` is Python (``...``
-goes on with it), ``$`` a command, ``@ NAME = N`` says that a limit is N there, ``- NAME`` that a
-package is not installed. Each example raises exactly its code, and each mend runs.
+Lines before ``=`` are the example, lines after it the fix. ``>>>`` is Python (``...``
+continues it), ``$`` a command; ``@ NAME = N`` sets a limit to N, and ``- NAME`` hides a
+package. Each example raises exactly its code, and each fix runs.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ CLASSES = {
     "01": "Syntax: the text is not in the language",
     "02": "Ill-formed: a condition of the definition is violated",
     "03": "Types: the schema does not allow it",
-    "04": "Unsupported: another evaluator, logic or command may take it",
+    "04": "Unsupported: another evaluator, logic or command may support it",
     "05": "Undecided: outside the decidable class",
     "06": "Limits: a stated size, depth or budget would be exceeded",
-    "07": "Data: what cannot be read as events, or as what cerlab wrote",
-    "08": "Usage: arguments that do not make sense together",
-    "09": "Warnings: accepted, with no effect or not the one to be expected",
+    "07": "Data: input that cannot be read as events, or as a file of cerlab",
+    "08": "Usage: arguments that contradict each other",
+    "09": "Warnings: accepted input without an effect, or with an unexpected one",
 }
 """The meaning of the first two digits of a code."""
 
@@ -43,7 +43,7 @@ _MARKS = (">>> ", "... ", "$ ", "@ ", "- ")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of the catalogue; lines of `example` and `mending` begin with their mark."""
+    """An entry of the catalogue; each line of `example` and `mending` begins with its mark."""
 
     code: str
     cause: str
@@ -54,7 +54,7 @@ class Entry:
 
 @cache
 def entries() -> dict[str, Entry]:
-    """All entries, by code and in the order of the codes."""
+    """Return all entries by code, in the order of the codes."""
     by_code: dict[str, Entry] = {}
     for each in sorted(files(__name__).iterdir(), key=lambda file: file.name):
         if each.name.endswith(".txt"):
@@ -66,10 +66,12 @@ def entries() -> dict[str, Entry]:
 
 
 def entry_of(code: str) -> Entry:
-    """The entry of a code, in any case, with or without ``CER``; raises `UsageError` for no code.
+    """Return the entry of a code, given in any case, with or without ``CER``.
+
+    Raises `UsageError` for an unknown code.
 
     >>> entry_of("802").cause
-    'A window in hours, minutes or seconds, and no attribute that is the time'
+    'A window in hours, minutes or seconds without a time attribute'
     """
     by_code = entries()
     digits = code.strip().upper().removeprefix("CER")
@@ -81,7 +83,7 @@ def entry_of(code: str) -> Entry:
 
 
 def entry_text(entry: Entry) -> str:
-    """Return an entry as text: the code and its cause, the example, the fix."""
+    """Return an entry as text: the code and its cause, the example, and the fix."""
     lines = [f"{entry.code}  {entry.cause}", "", *_code_lines(entry.example), "", f"  {entry.mend}"]
     if entry.mending:
         lines += ["", *_code_lines(entry.mending)]
@@ -99,7 +101,7 @@ def _code_lines(lines: tuple[str, ...]) -> Iterator[str]:
 
 
 def markdown() -> str:
-    """The page of the documentation: every entry under its class, each with an anchor."""
+    """Return the page of the manual: every entry under its class, each with an anchor."""
     parts = [
         "# Errors and warnings",
         "",
@@ -119,7 +121,7 @@ def markdown() -> str:
 
 
 def _prose(text: str) -> str:
-    """Return the text with tags and stars escaped."""
+    """Return a text with tags, stars and underscores escaped."""
     return escape(text, quote=False).replace("*", r"\*").replace("_", r"\_")
 
 
@@ -129,12 +131,12 @@ def _block(lines: tuple[str, ...]) -> list[str]:
 
 
 def _read_entries(text: str) -> Iterator[Entry]:
-    """The entries of a file; lines that begin with ``#`` are remarks."""
+    """Yield the entries of a file, ignoring lines that begin with ``#``."""
     for block in re.split(r"\n(?=CER\d{4} )", "\n" + re.sub(r"(?m)^#.*\n", "", text))[1:]:
         head, *lines = block.strip().split("\n")
         code, _, cause = head.partition(" ")
         at = next((i for i, line in enumerate(lines) if line.startswith("= ")), len(lines))
         example, mending = tuple(lines[:at]), tuple(lines[at + 1 :])
         if at == len(lines) or any(not line.startswith(_MARKS) for line in (*example, *mending)):
-            raise ValueError(f"the entry of {code} has no mend, or a line without its mark")
+            raise ValueError(f"the entry of {code} has no fix, or a line without its mark")
         yield Entry(code, cause, example, lines[at].removeprefix("= "), mending)

@@ -35,28 +35,29 @@ __all__ = [
 ]
 
 FOLDER = Path(__file__).parent / "cases"
-"""One file for each group of clauses."""
+"""Folder of the cases, one file for each group of clauses."""
 
 VERSION = "0.3"
-"""The version of the suite. `CHANGES.md` has an entry for each version."""
+"""Version of the suite; `CHANGES.md` has an entry for each version."""
 
 KINDS = (
     *("answers", "valuations", "matches", "rows", "tuples", "groups", "count"),
     *("error", "warnings", "verdict", "why"),
 )
-"""The kinds of expectations; `README.md` says what each holds."""
+"""Kinds of expectations; `README.md` describes their values."""
 
 AXIS = ("time", "unit", "type")
-"""The options that say how events are read."""
+"""Options that determine how events are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A query, events, and what a right engine replies.
+    """A query, events, and the reply of a correct engine.
 
-    `kind` names the expectation, and `expected` is it, as JSON. `question` is about queries or
-    about one answer, and empty where answers are asked. `needs` are the features of the query that
-    an engine may lack. `in_order` says that answers come in order of their ends.
+    `kind` is the kind of expectation, and `expected` its value as JSON. `question` asks about
+    queries or about one answer; it is empty if answers are asked for. `needs` are the features of
+    the query that an engine may lack. With `in_order`, answers must come in the order of their
+    ends.
     """
 
     id: str
@@ -83,7 +84,7 @@ class Case:
 
     @property
     def stream(self) -> Stream:
-        """The events, with the time of the options, up to `until`."""
+        """The events as a stream, with the time of the options, up to `until`."""
         axis = {name: self.options[name] for name in AXIS if name in self.options}
         return Stream.from_events(self.rows, **axis).up_to(decode(self.options.get("until")))
 
@@ -105,7 +106,7 @@ def groups() -> tuple[Group, ...]:
 
 
 def cases(*names: str) -> Iterator[Case]:
-    """Yield the cases of the named groups, of all without a name."""
+    """Yield the cases of the named groups, or all cases if no group is named."""
     for group in groups():
         if not names or group.name in names:
             yield from group.cases

@@ -1,4 +1,4 @@
-"""How a reply differs from the expectation of a case."""
+"""The comparison of a reply with the expectation of a case."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from cerlab.conformance.values import decode
 from cerlab.errors import CerlabError
 
 SETS = ("answers", "valuations", "matches", "tuples", "groups")
-"""Kinds whose expectation is a set: each element is expected once."""
+"""Kinds whose expectation is a set, where each element occurs once."""
 
 
 def difference(case: Case, reply: Mapping[str, Any], *, codes: bool = False) -> str:
-    """Return how a reply differs from what a case expects; empty if it does not.
+    """Return how a reply differs from the expectation of a case; empty if it does not.
 
-    Valuations may be answered by complex events: then labels are not compared. Answers may leave
-    out their intervals: then positions are compared. A count may be answered by the answers. With
-    `codes` an error has to be the one expected, else any refusal is right.
+    Valuations may be answered by complex events; then labels are not compared. Answers may omit
+    intervals; then positions are compared. A count may be answered by the answers. With `codes`, an
+    error must have the expected code; otherwise any refusal is right.
 
     >>> from cerlab.conformance import cases
     >>> case = next(cases("unless"))
@@ -95,7 +95,7 @@ def _set(case: Case, expected: Sequence[Any], got: Sequence[Any]) -> str:
     for each in got:
         if _key(each) not in wanted:
             return f"wrong: {json.dumps(each)}"
-        # Without intervals two answers can look alike.
+        # without intervals two answers may have equal positions
         if counts[_key(each)] > 1 and not by_positions:
             return f"more than once: {json.dumps(each)}"
     if case.in_order and not by_positions and any(a["end"] > b["end"] for a, b in pairwise(got)):
@@ -124,7 +124,7 @@ def _key(json: Any) -> Any:
         case {"int": _} | {"double": _} | {"moment": _} | {"duration": _}:
             return _key(decode(json))
         case dict():
-            # An event type or a variable without positions is as if it were not there.
+            # an event type or variable without positions is equivalent to an absent one
             return frozenset((name, _key(value)) for name, value in json.items() if value != [])
         case list() | tuple():
             return tuple(map(_key, json))

@@ -1,4 +1,4 @@
-"""How cerlab replies to a case, by each of its languages."""
+"""The replies of cerlab to cases, for each of its languages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Reply = dict[str, Any]
 
 
 def reply_of(case: Case, evaluator: Any = "auto") -> Reply:
-    """Return cerlab's reply to a case, as JSON; an error is the refusal of it.
+    """Return cerlab's reply to a case as JSON; an error becomes a refusal.
 
     >>> from cerlab.conformance import cases
     >>> reply_of(next(cases("unless")))
@@ -63,7 +63,7 @@ def answer_json(answer: ComplexEvent | Valuation) -> Reply:
 
 
 def _of_family(case: Case, evaluator: Any) -> Reply:
-    """Reply about a formula or a query of the CEL family."""
+    """Return the reply about a formula or query of the CEL family."""
     logic = case.options.get("logic", "so")
     match case.question:
         case {"satisfiable": _}:
@@ -98,13 +98,15 @@ def _why(why: Why) -> Reply:
 
 
 def _of_variables(case: Case, evaluator: Any) -> Reply:
-    """Reply about a formula of FO-CEL as it stands, well-formed or not."""
+    """Return the reply about a formula of FO-CEL, which need not be well-formed."""
     phi = focel.with_variables(api.parse_formula(case.query))
     return {"matches": [sorted(C) for C in focel.complex_events(phi, case.stream.events)]}
 
 
 def _of_sremo(case: Case, evaluator: Any) -> Reply:
-    """Reply about a symbolic regular expression: its matches, or what a stream shows of it."""
+    """Return the reply about a symbolic regular expression: its matches, or its answers on a
+    stream.
+    """
     if "why" in case.question:
         positions, interval = case.question["why"], {**case.question}
         del interval["why"]
@@ -117,7 +119,7 @@ def _of_sremo(case: Case, evaluator: Any) -> Reply:
 
 
 def _of_rows(case: Case, evaluator: Any) -> Reply:
-    """Reply with the result of a MATCH_RECOGNIZE clause on a table."""
+    """Return the result of a MATCH_RECOGNIZE clause on a table."""
     table: Any = case.rows
     if "schema" in case.options:
         columns = [pa.field(name, _ARROW[kind]) for name, kind in case.options["schema"].items()]
@@ -135,11 +137,11 @@ _ARROW = {
     "moment": pa.timestamp("ns", "UTC"),
     "duration": pa.duration("ns"),
 }
-"""The column types that a case can declare."""
+"""Column types that a case can declare."""
 
 
 def _of_conjunction(case: Case, evaluator: Any) -> Reply:
-    """Reply with the tuples of a generalised conjunctive query after all updates."""
+    """Return the tuples of a generalised conjunctive query after all updates."""
     updates = [
         gcq.Insert(update["insert"], tuple(decode(update["values"])))
         if "insert" in update
@@ -151,7 +153,7 @@ def _of_conjunction(case: Case, evaluator: Any) -> Reply:
 
 
 def _of_flink(case: Case, evaluator: Any) -> Reply:
-    """Reply with the matches of a pattern sequence of FlinkCEP."""
+    """Return the matches of a pattern sequence of FlinkCEP."""
     found = flinkcep.matches(flinkcep.parse_pattern(case.query), case.stream)
     return {"groups": [{name: list(at) for name, at in V.labels.items()} for V in found]}
 
@@ -165,4 +167,4 @@ LANGUAGES: Mapping[str, Callable[[Case, Any], Reply]] = {
     "gcq": _of_conjunction,
     "flinkcep": _of_flink,
 }
-"""The function of each language; its second argument is the evaluator."""
+"""Function of each language; its second argument is the evaluator."""

@@ -1,4 +1,4 @@
-"""The suite on an engine: which cases it is asked, and what it replies.
+"""The suite run on an engine: the choice of cases, and their marks.
 
 An engine reads a request from each line of its standard input, an object with ``query``,
 ``events``, ``language``, ``options``, ``reply`` and perhaps a ``question``. It answers with one
@@ -21,10 +21,10 @@ from cerlab.testing.features import FEATURES as OF_QUERIES
 from cerlab.testing.features import GROUPS
 
 ON_DEMAND = ("warnings", "verdict", "why")
-"""Kinds of replies that only an engine is asked that says so."""
+"""Kinds of replies that only engines that declare them are asked for."""
 
 FEATURES = (*OF_QUERIES, *GROUPS, "LIMIT", "THROTTLE", "moments", *ON_DEMAND)
-"""What an engine may lack: features of queries, values of time in events, kinds of replies."""
+"""Features that an engine may lack: of queries, times in events, and kinds of replies."""
 
 REPLIES = {
     "cel": "answers",
@@ -35,13 +35,13 @@ REPLIES = {
     "gcq": "tuples",
     "flinkcep": "groups",
 }
-"""The languages, and the kind of reply to a request that ought to be refused."""
+"""Kind of reply that a request in each language asks for if it should be refused."""
 
 LANGUAGES = tuple(REPLIES)
 
 
 class Mark(Enum):
-    """What became of a case; the value is the word for it."""
+    """The result of a case; the value is its name in reports."""
 
     PASSED = "passed"
     WRONG = "wrong"
@@ -51,7 +51,7 @@ class Mark(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A case with its mark; `how` says what is wrong, or why it was refused."""
+    """A case with its mark; `how` is the difference, or the reason of a refusal."""
 
     case: Case
     mark: Mark
@@ -60,7 +60,7 @@ class Judged:
 
 
 def judge_cerlab(cases: Iterable[Case]) -> Iterator[Judged]:
-    """Judge cerlab itself; an error has to be the one expected."""
+    """Judge cerlab itself; an error must have the expected code."""
     for case in cases:
         reply = reply_of(case)
         how = difference(case, reply, codes=True)
@@ -70,9 +70,9 @@ def judge_cerlab(cases: Iterable[Case]) -> Iterator[Judged]:
 def judge_engine(
     cases: Sequence[Case], child: OtherProcess, takes: frozenset[str], languages: frozenset[str]
 ) -> Iterator[Judged]:
-    """Judge an engine in another process on the cases that have only the features it `takes`.
+    """Judge an engine in another process on the cases whose features it supports (`takes`).
 
-    To refuse what is no query is right only for an engine that answers others of its language.
+    A refusal of an invalid query counts only if the engine answers other queries of the language.
     """
     judged = [_judged(_in_a_language(case, languages), child, takes, languages) for case in cases]
     answers = {
@@ -89,7 +89,7 @@ def judge_engine(
 
 
 def _in_a_language(case: Case, languages: frozenset[str]) -> Case:
-    """Return the case; a formula becomes a query for an engine that reads queries only."""
+    """Return the case; for an engine that reads only queries, a formula becomes a query."""
     if case.language == "cel" and "cel" not in languages and "ceql" in languages:
         other = {
             name: f"SELECT * WHERE {text}" if name in ("contained", "equivalent") else text

@@ -1,4 +1,4 @@
-"""The abstract syntax of a query as JSON, with events: what an engine reads that parses no CEQL.
+"""The abstract syntax of a query as JSON, with events, for engines that do not parse CEQL.
 
 ``docs/reference/ast.md`` describes the format.
 """
@@ -16,11 +16,11 @@ from cerlab.model.stream import Stream, TimeAxis, only_timestamp
 from cerlab.predicates.condition import UserPredicate
 
 FORMAT, VERSION = "cerlab-ast", 2
-"""The name of the format, and its version, which grows with each change of a node."""
+"""Name of the format and its version, which is increased with each change of a node."""
 
 
 def document(query: CeqlQuery, stream: Stream | None = None) -> dict[str, Any]:
-    """Return a query as JSON, with the events of a stream if there is one.
+    """Return a query as JSON, with the events of a stream, if given.
 
     Raises `BadData` for an attribute without a value.
 
@@ -40,7 +40,7 @@ def document(query: CeqlQuery, stream: Stream | None = None) -> dict[str, Any]:
 
 
 def tree(part: Any) -> Any:
-    """Return a part of a query as JSON: a node is an object with its name and its fields."""
+    """Return a part of a query as JSON; a node is an object with its name and its fields."""
     match part:
         case Timestamp() | Duration():
             return encode(part)

@@ -33,7 +33,7 @@ from cerlab.model.event import (
 )
 
 EXACT = 2**53
-"""The largest integer up to which every JSON reader keeps all integers apart."""
+"""Largest integer up to which every JSON reader keeps all integers distinct."""
 
 _INTEGER = re.compile(r"-?\d+", re.ASCII)
 _DOUBLE = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?|NaN|-?inf", re.ASCII)
@@ -53,7 +53,7 @@ def encode(value: Any) -> Any:
         case int():
             return value if abs(value) <= EXACT else {"int": str(value)}
         case float():
-            # JSON has no NaN, and libraries of languages with one type of numbers drop ".0".
+            # JSON has no NaN, and libraries of languages with one number type drop ".0"
             if math.isfinite(value) and not value.is_integer():
                 return value
             return {"double": "NaN" if math.isnan(value) else repr(value)}
@@ -65,14 +65,14 @@ def encode(value: Any) -> Any:
             return encode(event_from_dict({"type": "E", "v": value}).attributes["v"])
         case list() | tuple():
             return [encode(each) for each in value]
-    hint = "write NULL, a Boolean, a text, a number, a moment or a duration"
+    hint = "use NULL, a Boolean, text, a number, a timestamp or a duration"
     raise BadData("CER0791", f"a {type(value).__name__} has no JSON form", hint=hint)
 
 
 def decode(json: Any) -> Any:
     """Return the value that JSON denotes; the inverse of `encode`.
 
-    Raises `BadData` for JSON that denotes no value.
+    Raises `BadData` for JSON that does not denote a value.
 
     >>> decode({"double": "1.0"}), decode({"int": "-9007199254740993"}), decode([1, None])
     (1.0, -9007199254740993, [1, None])
@@ -91,9 +91,9 @@ def decode(json: Any) -> Any:
         case {"duration": str(text)} if len(json) == 1 and (span := duration_of_text(text)):
             return span
     hint = 'write an object like {"int": "1"}, {"double": "1.0"} or {"moment": "2024-01-31"}'
-    raise BadData("CER0791", f"this JSON denotes no value: {json!r}", hint=hint)
+    raise BadData("CER0791", f"this JSON does not denote a value: {json!r}", hint=hint)
 
 
 def decode_row(json: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the event or the row of a JSON object."""
+    """Return the event or row that a JSON object denotes."""
     return {name: decode(value) for name, value in json.items()}

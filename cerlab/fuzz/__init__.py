@@ -1,9 +1,9 @@
-"""Any engine against the reference: random queries and streams, and the smallest difference.
+"""Comparison of any engine with the reference on random cases, down to the smallest difference.
 
     cerlab fuzz "my_engine {query} {events}" --with ';,+,OR,FILTER,AS,EVENTS'
 
-Reading order: `cerlab.testing.features` (what a query is made of), `engines` (how an engine in
-another process is asked), `difference` (what two sets of answers do not share, and why), and here
+Reading order: `cerlab.testing.features` (features of queries), `engines` (the protocol of engines
+in other processes), `difference` (differences of two sets of answers, with reasons), and here
 the search.
 """
 
@@ -57,26 +57,26 @@ __all__ = [
 
 
 _ATOMIC = 0.1
-"""The share of queries that may have one type alone."""
+"""Share of queries that may consist of one type."""
 
 
 _DRAWS = 1_000
-"""Queries drawn in search of one that the reference takes: most of 100 queries are."""
+"""Most queries drawn to find one that the reference supports; most queries are."""
 
 
 _PLAIN = "SELECT * WHERE A"
-"""A query without features: an engine that refuses it fails, and no feature is to blame."""
+"""A query without features: an engine that refuses it has failed, and no feature is to blame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of a search, and the first difference, made as small as possible.
+    """The counts of a search, and the first difference, made as small as possible.
 
-    Of the `cases`, `answered` had answers by the reference and were compared, of which `composite`
+    Of the `cases`, `answered` had answers by the reference and were compared; `composite` of these
     had an operator that joins or repeats parts. The engine refused `refused` cases, the last one
-    for a `reason`. It refused each feature of `shunned` alone; they are drawn no more. `untested`
-    lists the features of the search that no compared case with answers had. `case` is the number
-    of the case that differed.
+    for `reason`. It refused each feature of `shunned` alone, so those are no longer drawn.
+    `untested` lists the features of the search that no compared case with answers had. `case` is
+    the number of the case that differed.
     """
 
     cases: int
@@ -91,7 +91,7 @@ class Summary:
 
     @property
     def doubt(self) -> str:
-        """Why no difference says little here; empty if enough was compared."""
+        """The reason why finding no difference proves little; empty if enough was compared."""
         if not self.answered:
             return "nothing was compared"
         if 2 * self.refused > self.cases:
@@ -118,8 +118,8 @@ def fuzz(
 ) -> Summary:
     """Compare an engine with the reference on random cases, up to the first difference.
 
-    Streams have types A, B, C, attributes v, w, k, and t, which is the time in seconds. A feature
-    of a refused query is asked alone, and is given up only if that is refused too.
+    Streams have types A, B, C and attributes v, w, k, and t, the time in seconds. A feature of a
+    refused query is tried alone, and dropped only if that is refused too.
 
     Args:
         child: The engine.
@@ -127,13 +127,16 @@ def fuzz(
         seed: The same seed gives the same cases.
         takes: Features that queries may have.
         shape: The size and the variety of queries and streams.
-        watch: Is called with the counts so far before each case.
+        watch: A function called with the counts before each case.
+
+    Raises:
+        UsageError: The engine cannot be started.
     """
     outcome = Summary(0, 0, 0, untested=tuple(sorted(takes)))
     taken: set[str] = set()
     for n in range(cases):
         watch(outcome)
-        # Each case has its own generator, so case n does not depend on how much the others drew.
+        # each case has a separate generator, so case n is independent of the draws of the others
         choice = takes - set(outcome.shunned)
         query, events, expected = _case(Random(f"{seed} {n}"), choice, shape)
         used = features(query)
@@ -155,7 +158,7 @@ def fuzz(
 def _counted(
     outcome: Summary, used: frozenset[str], reply: Difference | Refusal | None, has_answers: bool
 ) -> Summary:
-    """Return the counts with those of one more case."""
+    """Return the counts with one more case added."""
     outcome = replace(outcome, cases=outcome.cases + 1)
     if isinstance(reply, Refusal):
         return replace(outcome, refused=outcome.refused + 1, reason=reply.why)
@@ -170,7 +173,7 @@ def _counted(
 
 
 def _is_refused(child: Engine, text: str) -> bool:
-    """Return whether the engine refuses a query, asked without events."""
+    """Return whether the engine refuses a query without events."""
     query = parse_ceql(text if text.startswith("SELECT") else f"SELECT * WHERE {text}")[0]
     return isinstance(child.ask(query_text(query), []), Refusal)
 
@@ -178,7 +181,7 @@ def _is_refused(child: Engine, text: str) -> bool:
 def _case(
     rng: Random, takes: frozenset[str], shape: Shape
 ) -> tuple[CeqlQuery, tuple[Event, ...], list[ComplexEvent]]:
-    """A query that the reference takes, a stream that can be written as JSON, and the answers."""
+    """Return a query that the reference supports, a stream that JSON can hold, and the answers."""
     shape = replace(shape, takes=takes)
     atomic = not takes & COMPOSITE or rng.random() < _ATOMIC
     for _ in range(_DRAWS):
@@ -192,7 +195,7 @@ def _case(
             return query, events, reference(query, events)
         except CerlabError:
             continue
-    raise AssertionError(f"the reference takes none of {_DRAWS:,} random queries")
+    raise AssertionError(f"none of {_DRAWS:,} random queries is supported by the reference")
 
 
 def _compare(
@@ -211,7 +214,7 @@ def _compare(
 def _smallest(
     child: Engine, query: CeqlQuery, events: tuple[Event, ...], one: Difference
 ) -> Difference:
-    """The same kind of difference on a case of which nothing can be left out."""
+    """Return a difference of the same kind on a minimal case."""
     best = one
 
     def fails(query: CeqlQuery, events: tuple[Event, ...]) -> bool:
@@ -227,15 +230,15 @@ def _smallest(
 
 
 TIME = time_axis("t", "s")
-"""The time of all streams: the attribute t, in seconds."""
+"""Time axis of all streams: the attribute t, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A case on which an engine and the reference differ.
 
-    `missing` are answers that the engine lacks, `extra` rows that are none, `twice` rows that it
-    gave more than once; or it is `broken`, and this says how.
+    `missing` are answers that the engine lacks, `extra` rows that are not answers, `twice` rows
+    that it returned more than once; `broken` is the text of a failure.
     """
 
     query: CeqlQuery
@@ -250,7 +253,7 @@ class Difference:
 
 
 def reference(query: CeqlQuery, events: Sequence[Event]) -> list[ComplexEvent]:
-    """Return the answers by the semantics."""
+    """Return the answers by the reference semantics."""
     return list(query_answers(query, Stream(events, time=TIME)))
 
 
@@ -269,7 +272,7 @@ def difference(
     missing = tuple(m for key, m in answers.items() if key not in counts)
     extra = tuple(_row(key) for key in counts if key not in answers)
     twice = tuple(_row(key) for key, times in counts.items() if times > 1 and key in answers)
-    # Without intervals two answers may look alike, so that twice is no fault.
+    # without intervals two answers may have equal positions, so a repetition is not an error
     if not (missing or extra or (twice and by_interval)):
         return None
     return Difference(query, tuple(events), missing, extra, twice)
@@ -290,7 +293,7 @@ def _row(key: _Key) -> dict[str, Any]:
 
 
 def _lines(one: Difference) -> Iterator[str]:
-    """Yield the case, then each wrong answer with the reason that the semantics gives."""
+    """Yield the case, then each wrong answer with the reason by the semantics."""
     yield query_text(one.query)
     yield f"on {len(one.events)} event{'' if len(one.events) == 1 else 's'}:"
     yield from (f"  {json.dumps(as_dict(event))}" for event in one.events)
@@ -315,5 +318,5 @@ def _reason(
     try:
         lines = why_text(why(query, stream, positions, start, end))
     except CerlabError:
-        return  # what differs is said; only the reason is not
+        return  # the difference is already printed; only its reason is missing
     yield from (f"  {line}" for line in lines.splitlines())

@@ -1,9 +1,9 @@
-"""Engines in other processes: how to ask them, and the replies they may give.
+"""Engines in other processes, their protocol, and their replies.
 
 A command with ``{query}`` and ``{events}`` is started for each case. It finds the query (CEQL) and
 the events (a JSON object a line) in these files, and writes its answers to standard output as
 ``cerlab run`` does: on each line a JSON object with ``start``, ``end`` and ``positions``. Exit
-status 2 says that it does not take the query.
+status 2 means that it does not support the query.
 
 Another command is started once. It reads a JSON object from each line of its standard input,
 ``{"query": "..", "events": [..]}``, and answers with one line: ``{"answers": [..]}`` or
@@ -29,19 +29,19 @@ from typing import IO, Any, Protocol, TypeAlias
 from cerlab.errors import UsageError
 
 REFUSAL_STATUS = 2
-"""The exit status of an engine that does not take a query."""
+"""Exit status of an engine that does not support a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerRows:
-    """Answers as an engine gave them: objects with positions, and perhaps an interval."""
+    """Answers of an engine: objects with positions, and perhaps an interval."""
 
     rows: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The engine does not take the query."""
+    """The reply of an engine that does not support the query."""
 
     why: str
 
@@ -58,39 +58,39 @@ Outcome: TypeAlias = AnswerRows | Refusal | Failure
 
 
 class Engine(Protocol):
-    """Something that answers queries on events."""
+    """An engine that answers queries on events."""
 
     def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
         """Return the engine's outcome for a query on events."""
 
 
 Request: TypeAlias = Mapping[str, Any]
-"""A query, events, and what else there is to say of them."""
+"""A query, events, and further keys of a request."""
 
 
 Reply: TypeAlias = dict[str, Any] | Failure
-"""What an engine says to a request: an object with answers or a refusal, or nothing readable."""
+"""Reply to a request: an object with answers or a refusal, or a failure."""
 
 
 class OtherProcess(Engine, Protocol):
     """An engine in another process."""
 
     is_told_all: bool
-    """Whether it is given more of a request than its query and its events."""
+    """True if it gets all keys of a request, not only query and events."""
 
     def request(self, request: Request) -> Reply:
         """Return the engine's reply to a request."""
 
 
-# Bytes that are no UTF-8 are shown as escapes, which no JSON has: they are a failure of the engine.
+# bytes that are not UTF-8 become escapes that JSON forbids: a failure of the engine
 _ENCODING, _ERRORS = "utf-8", "backslashreplace"
 
-_COMMAND = "write what a shell starts, in quotes: cerlab fuzz 'python3 engine.py'"
+_COMMAND = "write a shell command in quotes: cerlab fuzz 'python3 engine.py'"
 
 
 @contextmanager
 def engine(command: str, seconds: float) -> Iterator[OtherProcess]:
-    """The engine of a command, which has so many seconds for a case."""
+    """Start the engine of a command, with `seconds` for each case, and stop it after the block."""
     words = words_of(command)
     if "{query}" in command:
         with TemporaryDirectory(prefix="cerlab-fuzz-") as folder:
@@ -104,19 +104,19 @@ def engine(command: str, seconds: float) -> Iterator[OtherProcess]:
 
 
 def words_of(command: str) -> list[str]:
-    """Return the words of a command; raises `UsageError` for none, and for an open quote."""
+    """Return the words of a command; raises `UsageError` if it is empty or has an open quote."""
     try:
         words = shlex.split(command)
     except ValueError as error:
         message = f"the command cannot be read: {str(error).lower()}"
         raise UsageError("CER0851", message, hint=_COMMAND) from None
     if not words:
-        raise UsageError("CER0851", "there is no command", hint=_COMMAND)
+        raise UsageError("CER0851", "the command is empty", hint=_COMMAND)
     return words
 
 
 class ProcessPerCase:
-    """A process for each case."""
+    """An engine that is a new process for each case."""
 
     is_told_all = False
 
@@ -164,10 +164,9 @@ class ProcessPerCase:
 
 
 class ServerProcess:
-    """One process for all cases; one that breaks is started again.
+    """An engine that is one process for all cases, restarted after a failure.
 
-    It runs in `folder` and may take so much memory, in bytes; what it writes to standard error goes
-    to `log`.
+    It runs in `folder`, may use `memory` bytes, and its standard error is written to `log`.
     """
 
     is_told_all = True
@@ -197,7 +196,7 @@ class ServerProcess:
         return line if isinstance(line, Failure) else _object(line)
 
     def exchange(self, question: object, seconds: float | None) -> str | Failure:
-        """The line that it answers to a line of JSON, in so many seconds if that is a number."""
+        """Return the line that answers a line of JSON, waiting at most `seconds`, if given."""
         process = self._process or self._start()
         assert process.stdin is not None
         try:
@@ -208,7 +207,7 @@ class ServerProcess:
             self.stop()
             assert seconds is not None
             return _timeout(seconds)
-        # The process ended before it read the question, as if its output had ended.
+        # the process ended before it read the question, as if its output had ended
         except BrokenPipeError:
             line = ""
         if not line:
@@ -234,14 +233,14 @@ class ServerProcess:
         except OSError as error:
             raise _no_such(self._words[0], error) from None
         assert process.stdout is not None
-        # A queue of its own, lest a late line of the process before be its answer.
+        # a new queue, so that a late line of the previous process cannot be its answer
         self._process, self._lines = process, SimpleQueue()
         self._reader = Thread(target=_read_lines, args=(process.stdout, self._lines), daemon=True)
         self._reader.start()
         return process
 
     def stop(self) -> None:
-        """End the process, if there is one."""
+        """End the process, if it runs."""
         process, reader, self._process = self._process, self._reader, None
         if process is None or reader is None:
             return
@@ -254,13 +253,13 @@ class ServerProcess:
 def next_line(lines: SimpleQueue[str], seconds: float | None) -> str:
     """Return the next line that an engine writes; raise `Empty` after `seconds` without one.
 
-    Tests replace it: which engines hang then does not depend on how busy the machine is.
+    Tests replace this function, so that timeouts do not depend on the load of the machine.
     """
     return lines.get(timeout=seconds)
 
 
 def _read_lines(file: IO[str], lines: SimpleQueue[str]) -> None:
-    """Every line of a file, and an empty one at its end."""
+    """Put every line of a file into a queue, and an empty one at its end."""
     for line in file:
         lines.put(line)
     lines.put("")
@@ -273,7 +272,7 @@ def _limit(memory: int) -> None:
 
 
 def _how_it_ended(status: int) -> str:
-    """Return how a process ended: a negative status is the signal that killed it."""
+    """Return how a process ended; a negative status is the signal that killed it."""
     if status < 0:
         return f"it was killed by {signal.Signals(-status).name}"
     return f"it ended with exit status {status}"
@@ -284,27 +283,27 @@ def _timeout(seconds: float) -> Failure:
 
 
 def json_of(line: str) -> Any | Failure:
-    """Return the value of a line of JSON; a failure for text of other kinds, sizes and depths."""
+    """Return the value of a line of JSON, or a failure if it is invalid, too large or too deep."""
     try:
         return json.loads(line)
-    except (ValueError, RecursionError):  # ValueError also of integers with too many digits
-        return Failure(f"this is not JSON: {line[:80]!r}")
+    except (ValueError, RecursionError):  # ValueError also for integers with too many digits
+        return Failure(f"expected JSON, got {line[:80]!r}")
 
 
 def reply(line: str) -> Outcome:
-    """Return the outcome in a line of JSON."""
+    """Return the outcome that a line of JSON encodes."""
     return outcome_of(_object(line))
 
 
 def _object(line: str) -> Reply:
     answer = json_of(line)
     if not isinstance(answer, dict | Failure):
-        return Failure(f"neither answers nor refused: {line[:80]!r}")
+        return Failure(f"expected answers or refused, got {line[:80]!r}")
     return answer
 
 
 def outcome_of(reply: Reply) -> Outcome:
-    """Return what a reply says about answers."""
+    """Return the outcome that a reply encodes."""
     match reply:
         case Failure():
             return reply
@@ -312,7 +311,7 @@ def outcome_of(reply: Reply) -> Outcome:
             return _outcome_of_rows(rows)
         case {"refused": why}:
             return Refusal(str(why))
-    return Failure(f"neither answers nor refused: {', '.join(reply)[:80]!r}")
+    return Failure(f"expected answers or refused, got {', '.join(reply)[:80]!r}")
 
 
 def _outcome_of_rows(rows: list[Any]) -> Outcome:
@@ -322,7 +321,9 @@ def _outcome_of_rows(rows: list[Any]) -> Outcome:
                 ends = (others[name] for name in ("start", "end") if name in others)
                 if all(type(p) is int for p in (*positions, *ends)):
                     continue
-        return Failure(f"an answer needs a list of positions, and whole numbers: {row!r}"[:200])
+        return Failure(
+            f"expected an answer with a list of positions, all whole numbers, got {row!r}"[:200]
+        )
     return AnswerRows(tuple(rows))
 
 

@@ -1,7 +1,7 @@
 """Random queries and streams with answers, for testing an engine against the reference.
 
-`cases` is a hypothesis strategy: a query as text, and events as dicts. What the reference answers
-is `Case.answers`, so this is a whole test:
+`cases` is a hypothesis strategy of queries as text with events as dicts. `Case.answers` are the
+answers of the reference, so this is a complete test:
 
     from hypothesis import given
 
@@ -11,21 +11,21 @@ is `Case.answers`, so this is a whole test:
     def test_my_engine(case):
         assert my_engine(case.query, case.events) == case.answers
 
-An engine for one language takes `formulas` of that language, and `streams` for each of them:
+To test an engine for one language, draw `formulas` of that language, and `streams` for each:
 
     @given(st.data())
     def test_my_sequences(data):
         phi = data.draw(formulas("so", SMALL))
         S = data.draw(streams(phi, SMALL))
 
-Each choice is a draw of hypothesis, so failing cases shrink without more ado, towards a single
-``A`` and the empty stream. While an example runs, cerlab's warnings are off: random queries deserve
-many. The alphabet is small on purpose (types A, B, C; `SMALL` has one attribute v in 0, 1,
-`ATTRIBUTES` values of every kind), because a small case tells most engines apart. Most streams have
-answers: a word of the formula is planted, and noise put between.
+Each choice is a draw of hypothesis, so failing cases shrink without further code, towards a single
+``A`` and the empty stream. While an example runs, cerlab's warnings are off: random queries cause
+many. The alphabet is small (types A, B, C; `SMALL` has one attribute v in 0, 1,
+`ATTRIBUTES` values of every kind), because small cases reveal most faults. Most streams have
+answers: a word of the formula is inserted, and noise added around its events.
 
 The functions ``random_..`` make the same choices by a ``random.Random``. They need no hypothesis,
-and `smallest` makes their failing cases small.
+and `smallest` reduces their failing cases.
 """
 
 from __future__ import annotations
@@ -144,10 +144,10 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Return `Case`, and make `cases` its strategy for ``from_type`` of hypothesis.
+    """Return `Case`, and register `cases` as its strategy for ``from_type`` of hypothesis.
 
-    It is registered when a test asks for it: `cerlab fuzz` goes without hypothesis, which takes
-    longer to load than all else.
+    Registration happens at first use: `cerlab fuzz` runs without hypothesis, which loads more
+    slowly than everything else.
     """
     if name != "Case":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -166,7 +166,7 @@ LANGUAGES = ("cel", "family", "so", "fo", "fo-binary")
 _A = Atom("A")
 
 _EPOCH = datetime(1970, 1, 1)
-"""The moment from which the times of a stream count, in UTC."""
+"""Start of the times of a stream, in UTC."""
 
 
 @keywords_by_name
@@ -179,17 +179,20 @@ def cases(
 ) -> SearchStrategy[case.Case]:
     """Return a strategy of queries with events, for engines that share no types with cerlab.
 
-    Four of five cases have answers, and one in fifty may have no events. Events have the attributes
-    that a query reads: v and w, k for PARTITION BY, and t for a window.
+    Four of five cases have answers, and at most one in fifty has no events. Events have the
+    attributes that a query reads: v and w, k for PARTITION BY, and t for a window. `Case.answers`
+    are the answers known at the last event.
 
-    `shape` is the size and the variety of queries and events. With `times` windows are drawn in
-    seconds too; t is then a ``datetime``. ``with_=`` names the features that queries may have, by
-    the names of ``cerlab fuzz --help``: a text with commas, or several names; by default those of
-    the shape. `without` names features that queries never have.
-    Raises `UsageError` for a feature with an unknown name.
+    Args:
+        shape: The size and the variety of queries and events; one that is `timed` has windows
+            inside formulas, and WAIT.
+        times: Draw windows in seconds too; t is then a ``datetime``.
+        with_: Features that queries may have, by the names of ``cerlab fuzz --help``, as text with
+            commas or as several names (default: those of the shape).
+        without: Features that queries never have.
 
-    A shape that is `timed` has windows inside formulas, and WAIT; `Case.answers` are those known at
-    the last event.
+    Raises:
+        UsageError: The name of a feature is unknown.
 
     >>> cases(with_=";, +, ORR")
     Traceback (most recent call last):
@@ -205,7 +208,7 @@ def cases(
 
 
 def _is_taken(drawn: case.Case) -> bool:
-    """Return whether the reference takes a case, and compute its answers while it is drawn."""
+    """Return whether the reference supports a case, computing its answers while it is drawn."""
     try:
         return drawn.answers is not None
     except CerlabError:
@@ -229,10 +232,10 @@ def _useful_case(
     with_events: SearchStrategy[case.Case],
     with_answers: SearchStrategy[case.Case],
 ) -> case.Case:
-    """Return a case with answers mostly.
+    """Return a case that mostly has answers.
 
-    Hypothesis mutates draws, which empties many streams. So a goal is drawn before the case, which
-    is drawn until it reaches the goal; draws shrink towards no goal.
+    Hypothesis mutates draws, which empties many streams. Therefore a goal is drawn before the case,
+    and cases are drawn until one reaches it; draws shrink towards no goal.
     """
     assert isinstance(rng, Draws)
     goal = rng.randrange(100)
@@ -247,31 +250,31 @@ def _case(rng: Choices, shape: Shape, *, times: bool) -> case.Case:
     query = with_parts_left_out(rng, whole)
     events = _stream(rng, whole.formula, shape, columns, columns_of(query))
     rows = [as_dict(event) for event in events]
-    # a stream has one axis of time, so windows are not partly by t and partly in seconds
+    # a stream has one time axis, so windows are not partly by t and partly in seconds
     lengths = (query.window, query.throttle, *windows(query.formula))
     if any(isinstance(each, TimeWindow) for each in lengths):
         query = on_one_axis(query, times=True)
         rows = [{**row, "t": _EPOCH + timedelta(seconds=row["t"])} for row in rows]
-        if not rows:  # no event has the time
+        if not rows:  # no event has a time
             query = on_one_axis(query, times=False)
     return case.Case(" ".join(query_text(query).split("\n")), rows)
 
 
 _KEPT = 0.97
-"""The chance that an event or a column of a stream is kept."""
+"""Probability that an event or a column of a stream is kept."""
 
 
 def _stream(
     rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str], read: frozenset[str]
 ) -> list[Event]:
-    """Return a random stream; events that do not matter, and columns not `read`, shrink away.
+    """Return a random stream; irrelevant events, and columns that are not `read`, shrink away.
 
-    They are drawn and then left out, so that leaving out one leaves the draws of the others alone.
+    Events are drawn and then removed, so that removing one keeps the draws of the others unchanged.
     """
     events = [
         each for each in random_events(rng, phi, shape, columns=columns) if likely(rng, _KEPT)
     ]
-    # A draw for each column, read or not: else leaving out a part of the query would add draws.
+    # one draw for each column, read or not: otherwise dropping a part of the query would add draws
     left_out = {name for name in sorted(columns) if not likely(rng, _KEPT)} - read
     if shape.typed:
         left_out = set()
@@ -289,9 +292,9 @@ def _stream(
 def formulas(language: Language = "cel", shape: Shape = ATTRIBUTES) -> SearchStrategy[Formula]:
     """Return a strategy of the formulas of a language.
 
-    ``"cel"`` is what compiles to automata, ``"family"`` has AND, ALL, UNLESS, strategies and
-    comparisons between labels too, ``"so"`` is SO-CEL (SOCEL Sec. 3), ``"fo"`` scoped well-formed
-    unary FO-CEL, ``"fo-binary"`` compares two variables too. Raises `UsageError` for another name.
+    ``"cel"`` compiles to automata; ``"family"`` adds AND, ALL, UNLESS, strategies and comparisons
+    between labels; ``"so"`` is SO-CEL (SOCEL Sec. 3); ``"fo"`` is scoped well-formed unary FO-CEL;
+    ``"fo-binary"`` also compares two variables. Raises `UsageError` for another name.
     """
     if language not in LANGUAGES:
         raise UsageError(
@@ -321,7 +324,7 @@ def streams(
 ) -> SearchStrategy[list[Event]]:
     """Return a strategy of streams, most with an answer of the formula.
 
-    Events have attributes v, w and k, with `times` also t, which is a whole number.
+    Events have attributes v, w and k, and with `times` also t, a whole number.
     """
     read = columns_of(CeqlQuery(phi)) | ({"t"} if times else frozenset())
     columns = COLUMNS if times else COLUMNS - {"t"}
@@ -330,7 +333,7 @@ def streams(
 
 @keywords_by_name
 def sremos(kind: SremoKind = "all", shape: Shape = ATTRIBUTES) -> SearchStrategy[Sremo]:
-    """Return a strategy of expressions."""
+    """Return a strategy of SREMO."""
     return _strategy(random_sremo, shape, kind)
 
 
@@ -341,7 +344,7 @@ def sremo_streams(e: Sremo, shape: Shape = ATTRIBUTES) -> SearchStrategy[list[Ev
 
 
 def as_dict(event: Event) -> dict[str, Any]:
-    """Return an event as `cerlab.evaluate` takes it."""
+    """Return an event as a dictionary that `cerlab.evaluate` accepts."""
     stream = {"stream": event.stream} if event.stream else {}
     return {"type": event.type, **stream, **event.attributes}
 
@@ -357,11 +360,11 @@ def _strategy(
 
 
 def _quietly(rng: Choices, generate: Callable[..., T], args: Any, kwargs: Any) -> T:
-    """Generate a value, and turn cerlab's warnings off until the example of hypothesis ends."""
+    """Generate a value, with cerlab's warnings off until the example of hypothesis ends."""
     from hypothesis.control import cleanup
 
     _load()
-    # The first draw of an example sets the filter, and its cleanup restores the ones before.
+    # the first draw of an example sets the filter, and its cleanup restores the previous filters
     if ("ignore", None, CerlabWarning, None, 0) not in warnings.filters:
         catching = warnings.catch_warnings()
         catching.__enter__()
@@ -372,7 +375,9 @@ def _quietly(rng: Choices, generate: Callable[..., T], args: Any, kwargs: Any) -
 
 @cache
 def _load() -> None:
-    """Load printers and libraries before the first example, lest it miss its deadline."""
+    """Load printers and libraries before the first example, which could miss its deadline
+    otherwise.
+    """
     from hypothesis.vendor.pretty import for_type_by_name
 
     from cerlab import evaluate
@@ -383,17 +388,17 @@ def _load() -> None:
     for kind in (*get_args(Formula), Event):
         for_type_by_name(kind.__module__, kind.__name__, print_call)
     example = case.Case("A FILTER A[v LIKE 'a']", [{"type": "A", "v": "a"}])
-    # An engine under test may be cerlab itself, whose first call loads for up to two deadlines.
+    # the engine under test may be cerlab, whose first call may load for up to two deadlines
     assert evaluate(example.query, example.events) == example.answers
 
 
 def _formula_text(phi: Formula) -> str:
-    """Return the call that reads a formula."""
+    """Return the Python call that parses a formula."""
     return f"parse_formula({str(phi)!r})"
 
 
 def _event_text(event: Event) -> str:
-    """Return the call that makes an event."""
+    """Return the Python call that constructs an event."""
     stream = [] if event.stream is None else [repr(event.stream)]
     attributes = [repr(dict(event.attributes))] if event.attributes or stream else []
     return f"Event({', '.join([repr(event.type), *attributes, *stream])})"

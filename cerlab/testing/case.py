@@ -17,9 +17,9 @@ from cerlab.predicates.text import positions_text
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A query as text and events as dicts, which `cerlab.evaluate` takes as they are.
+    """A query as text and events as dictionaries, both accepted by `cerlab.evaluate`.
 
-    Cases are hashable; nothing may change the events of a case in a set or a dict.
+    Cases are hashable; do not change the events of a case in a set or dict.
 
     >>> from cerlab.testing import Case
     >>> Case("SELECT * WHERE A+", [{"type": "A"}, {"type": "A"}])
@@ -40,7 +40,7 @@ class Case:
 
     @property
     def answers(self) -> list[ComplexEvent]:
-        """The answers of the reference, as `cerlab.evaluate` sorts them, and without warnings."""
+        """The answers of the reference, sorted as by `cerlab.evaluate`, without warnings."""
         if not self._computed:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CerlabWarning)
@@ -67,11 +67,11 @@ class Case:
 
 
 _MOST_ANSWERS = 8
-"""Answers that a printed case lists; the first few show what an engine does wrong."""
+"""Most answers that a printed case lists; a few show the fault of an engine."""
 
 
 def _words(case: Case) -> str:
-    """Return what the reference says of a case, in one line."""
+    """Return the answers or the error of the reference in one line."""
     try:
         answers = case.answers
     except CerlabError as error:
@@ -82,7 +82,7 @@ def _words(case: Case) -> str:
 
 
 def _answer_text(answer: ComplexEvent) -> str:
-    """Return the positions, and the interval where it does not follow from them."""
+    """Return the positions, and the interval if it does not follow from them."""
     positions = positions_text(answer.positions)
     if answer.positions and (answer.start, answer.end) == (
         answer.positions[0],

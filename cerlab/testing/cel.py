@@ -42,7 +42,7 @@ from cerlab.testing.choices import (
 
 @part
 def random_condition(rng: Choices, labels: Sequence[str], shape: Shape) -> cond.Condition:
-    """A filter over some labels: predicates, AND, OR."""
+    """Return a filter over some labels: predicates, AND, OR."""
     if not likely(rng, 0.3):
         return cond.On(rng.choice(labels), random_predicate(rng, shape))
     left, right = (random_condition(rng, labels, shape) for _ in range(2))
@@ -51,7 +51,7 @@ def random_condition(rng: Choices, labels: Sequence[str], shape: Shape) -> cond.
 
 @part
 def random_predicate(rng: Choices, shape: Shape) -> pred.Predicate:
-    """A predicate over the attributes v and w."""
+    """Return a predicate over the attributes v and w."""
     if shape.temporal and likely(rng, 0.6):
         return _temporal_predicate(rng)
     if not likely(rng, 0.4) or not shape.rich or shape.typed:
@@ -94,7 +94,7 @@ DURATIONS: tuple[Duration, ...] = (Duration(0), Duration(10**9), Duration(-1))
 
 
 def _temporal_predicate(rng: Choices) -> pred.Predicate:
-    """A comparison of moments, or of durations, most of them computed."""
+    """Return a comparison of timestamps or durations, most of them computed."""
     v, w = pred.Attribute("v"), pred.Attribute("w")
     operator = rng.choice(list(pred.Operator))
     moment, length = pred.Constant(rng.choice(MOMENTS)), pred.Constant(rng.choice(DURATIONS))
@@ -159,9 +159,9 @@ _WEIGHTS = {
     "wait": 1,
     "lookback": 1,
 }
-"""Shares of operators among chosen features.
+"""Relative frequencies of operators among the allowed features.
 
-Faults of engines show where parts repeat, are compared or meet; renaming alone shows few.
+Faults of engines appear where parts repeat, are compared or meet; renaming reveals few.
 """
 
 
@@ -190,17 +190,19 @@ def _kinds_of(takes: frozenset[str]) -> tuple[str, ...]:
 @keywords_by_name
 @part
 def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
-    """A formula: the operators of CORE Table 2, NOT, ``:``, ``:+``, RENAME; with `family` all."""
+    """Return a formula of CORE Table 2's operators, NOT, ``:``, ``:+``, RENAME; with `family` of
+    all.
+    """
     kinds = _kinds(shape)
     if not nests(rng, shape.depth if kinds else 0, 0.85):
         return _leaf(rng, shape)
     smaller = replace(shape, depth=shape.depth - 1)
     match rng.choice(kinds):
         case "and":
-            # Two unrelated formulas have no valuation in common.
+            # two unrelated formulas have no valuation in common
             common, other = (random_formula(rng, smaller) for _ in range(2))
             either = cel.Or(common, other) if shape.allows("OR") else common
-            # Each side takes valuations away from the other in some of the draws.
+            # in some draws, each side removes valuations of the other
             return cel.And(either, common) if likely(rng, 0.6) else cel.And(common, either)
         case "all":
             return cel.All(random_formula(rng, smaller), random_formula(rng, smaller))
@@ -222,12 +224,12 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
             return cel.Within(random_formula(rng, smaller), rng.choice(windows))
         case "wait":
             waiting = cel.Wait(random_formula(rng, smaller), rng.choice(_lengths(rng)))
-            # Absence is what most waits are for.
+            # WAIT is mostly used to test absence
             absent = likely(rng, 0.4) and shape.allows("UNLESS")
             return cel.Unless(waiting, _leaf(rng, shape)) if absent else waiting
         case "lookback":
             looking = cel.Lookback(random_formula(rng, smaller), rng.choice(_lengths(rng)))
-            # Absence before is what most look-backs are for.
+            # LOOKBACK is mostly used to test absence before
             absent = likely(rng, 0.4) and shape.allows("UNLESS")
             return cel.Unless(looking, _leaf(rng, shape)) if absent else looking
         case "rename":
@@ -252,7 +254,7 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
             return cel.As(random_formula(rng, smaller), rng.choice(LABELS))
         case "filter":
             body = random_formula(rng, smaller)
-            # A filter over several events of a label is the only one that reads "for all".
+            # only a filter over several events of a label tests "for all"
             if shape.takes is not None and "+" in shape.takes and likely(rng, 0.4):
                 body = cel.Plus(body)
             labels = sorted(cel.defined_labels(body)) or ["A"]
@@ -267,7 +269,7 @@ def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
 
 
 def _kinds(shape: Shape) -> tuple[str, ...]:
-    """Return the kinds of operators of a shape; one that is more likely is there more often."""
+    """Return the kinds of operators of a shape, likelier ones more often."""
     if shape.takes is not None:
         return _kinds_of(shape.takes)
     kinds = _KINDS if shape.contiguous else _WITH_GAPS
@@ -275,7 +277,7 @@ def _kinds(shape: Shape) -> tuple[str, ...]:
 
 
 def _lengths(rng: Choices) -> tuple[AttributeWindow, TimeWindow]:
-    """The same length by the attribute t and in seconds."""
+    """Return a random length by the attribute t, and the same length in seconds."""
     width = rng.choice((0, 1, 1, 2, 2.5, 4))
     return AttributeWindow(width, "t"), TimeWindow(round(width * 10**9))
 
@@ -312,7 +314,7 @@ def on_one_axis(query: CeqlQuery, *, times: bool) -> CeqlQuery:
 def random_sides(
     rng: Choices, left: pred.Expression, right: pred.Expression
 ) -> tuple[pred.Expression, pred.Expression]:
-    """Sides that compute: mostly with one label each, which registers keep the extreme of."""
+    """Return two sides with arithmetic, mostly one label each, whose extreme registers can keep."""
     number = pred.Constant(rng.choice((0, 1, 2, -1, 0.5, 1.05)))
     op = rng.choice(list(pred.Arithmetic))
     if likely(rng, 0.3):
@@ -324,7 +326,7 @@ def random_sides(
 
 
 def random_count(rng: Choices, body: Formula, *, gaps: bool = True) -> cel.Count:
-    """A count of a formula; streams are short, so the counts are small."""
+    """Return a counted iteration with small counts, since streams are short."""
     least = rng.choice((1, 2, 2, 3))
     most = rng.choice((least, least, least + 1, least + 2, None))
     return cel.Count(body, least, most, gaps)
@@ -346,7 +348,7 @@ VARIABLES = ("x", "y", "z")
 
 @keywords_by_name
 def random_fo_formula(rng: Choices, shape: Shape = SMALL, *, binary: bool = False) -> Formula:
-    """A scoped well-formed formula (erratum E4); with `binary` it may compare two variables."""
+    """Return a scoped well-formed formula (erratum E4); with `binary` it may compare variables."""
     while True:
         phi = _draw(rng, shape, shape.depth, binary=binary)
         if unscoped_variable(phi) is None:
@@ -355,7 +357,7 @@ def random_fo_formula(rng: Choices, shape: Shape = SMALL, *, binary: bool = Fals
 
 @keywords_by_name
 def any_fo_formula(rng: Choices, shape: Shape = SMALL, *, binary: bool = False) -> Formula:
-    """The same without asking for scopes."""
+    """Return a formula of FO-CEL that need not be scoped."""
     return _draw(rng, shape, shape.depth, binary=binary)
 
 
@@ -410,7 +412,7 @@ def random_query(rng: Choices, shape: Shape = ATTRIBUTES, *, times: bool = True)
         policies = (Consume.ANY, Consume.ANY, Consume.PARTITION)
         query = replace(query, consume=rng.choice(policies))
     if query.partition and query.consume.crosses_partitions and cel.waits(formula):
-        # which key's answer consumes first would depend on the clock, so this is an error
+        # the first key to consume would depend on the clock, so this combination is an error
         query = replace(query, consume=Consume.PARTITION)
     return query if times else on_one_axis(query, times=False)
 
@@ -418,7 +420,7 @@ def random_query(rng: Choices, shape: Shape = ATTRIBUTES, *, times: bool = True)
 def _random_windows(
     rng: Choices, shape: Shape, *, times: bool
 ) -> list[EventWindow | AttributeWindow | TimeWindow]:
-    """Return a random window of each allowed kind; all are drawn, so that draws stay aligned."""
+    """Return the allowed windows, one of each kind; all are drawn to keep draws aligned."""
     windows: dict[str, EventWindow | AttributeWindow | TimeWindow] = {
         "EVENTS": EventWindow(rng.randrange(5)),
         "[t]": AttributeWindow(rng.choice((0, 1, 2, 2.5, 4)), "t"),
@@ -428,14 +430,14 @@ def _random_windows(
 
 
 _KEPT = 0.98
-"""The chance that a part of a query is kept."""
+"""Probability that a part of a query is kept."""
 
 
 def with_parts_left_out(rng: Choices, query: CeqlQuery) -> CeqlQuery:
-    """Return the query with few of its parts left out; draws shrink towards leaving out all.
+    """Return the query without a few of its parts; draws shrink towards dropping all.
 
-    Streams are drawn for the whole query. So a part that does not matter for a failing case goes
-    without changing the stream, as it would if it was not drawn at all.
+    Streams are drawn for the whole query, so dropping an irrelevant part of a failing case leaves
+    the stream unchanged.
     """
     plain = CeqlQuery(_with_parts_left_out(rng, query.formula))
     clauses = {
@@ -478,5 +480,5 @@ def _with_conditions_left_out(rng: Choices, condition: cond.Condition) -> cond.C
 
 
 def with_limit(query: CeqlQuery, per_end: int) -> CeqlQuery:
-    """The same query with LIMIT."""
+    """Return the query with LIMIT."""
     return replace(query, limit=Limit(per_end))

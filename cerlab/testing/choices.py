@@ -1,9 +1,9 @@
-"""The choices that generators make, by a `random.Random` or hypothesis; smaller failing cases.
+"""The choices of generators, by `random.Random` or hypothesis, and the reduction of failing cases.
 
 Generators are written once, against `Choices`. A ``random.Random`` drives them in suites of many
-cases; `Draws` makes each choice a draw, so that hypothesis shrinks it, replays it and finds the
-parts of a value (`part`) that can stand for the whole. A failing case that no such draws made is
-cut down by `smallest`: fewer events, fewer clauses, a smaller formula, plainer values.
+cases; `Draws` turns each choice into a draw, so that hypothesis shrinks it, replays it and finds
+the parts of a value (`part`) that can replace the whole. Other failing cases are reduced by
+`smallest`: fewer events, fewer clauses, a smaller formula, simpler values.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 TYPES = ("A", "B", "C")
-"""The event types of all random streams."""
+"""Event types of all random streams."""
 
 LABELS = ("x", "y")
-"""The labels that AS gives."""
+"""Labels that AS assigns."""
 
 STREAMS = ("S", "T")
-"""The streams that FROM names."""
+"""Streams that FROM names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +51,27 @@ class Shape:
     """The size and the variety of random formulas, queries and streams."""
 
     depth: int = 3
-    """The nesting depth of operators."""
+    """Greatest nesting depth of operators."""
     events: int = 6
-    """The length of the longest stream."""
+    """Length of the longest stream."""
     rich: bool = True
-    """Whether predicates go beyond ``v = 0`` and ``v = 1``, and values beyond 0 and 1."""
+    """True if predicates go beyond ``v = 0`` and ``v = 1``, and values beyond 0 and 1."""
     family: bool = False
-    """Whether formulas have AND, ALL, UNLESS, strategies and comparisons between labels too."""
+    """True if formulas may have AND, ALL, UNLESS, strategies and comparisons between labels."""
     contiguous: bool = True
-    """Whether formulas have ``:``, ``:+`` and NOT too."""
+    """True if formulas may have ``:``, ``:+`` and NOT."""
     sparse: bool = False
-    """Whether any attribute may be absent from any event."""
+    """True if any attribute may be absent from any event."""
     timed: bool = False
-    """Whether formulas have windows inside, and WAIT; both may read the attribute t."""
+    """True if formulas may have WITHIN and WAIT, which may read the attribute t."""
     temporal: bool = False
-    """Whether values are moments and durations too, and predicates compute with them."""
+    """True if values may be timestamps and durations, and predicates compute with them."""
     fractions: bool = False
-    """Whether times have fractions, which doubles round."""
+    """True if times may have fractions, which doubles round."""
     typed: bool = False
-    """Whether each event has each attribute, and each attribute one type: whole numbers or NULL."""
+    """True if each event has each attribute, with values of one type: whole numbers or NULL."""
     takes: frozenset[str] | None = None
-    """The features that queries may have, by the names of `cerlab fuzz`; None allows all."""
+    """Features that queries may have, by the names of `cerlab fuzz`; None allows all."""
 
     def allows(self, *features: str) -> bool:
         """Return whether queries may have these features."""
@@ -79,42 +79,42 @@ class Shape:
 
 
 SMALL = Shape(rich=False)
-"""The small alphabet: three types and one attribute v that is 0 or 1."""
+"""Shape of the small alphabet: three types and one attribute v that is 0 or 1."""
 
 ATTRIBUTES = Shape()
-"""Attributes v and w of every kind of value, missing and NULL too; predicates of every kind."""
+"""Shape with attributes v and w of every kind of value, missing and NULL included."""
 
 
 class Choices(Protocol):
-    """The part of ``random.Random`` that generators use."""
+    """The methods of ``random.Random`` that generators use."""
 
     def random(self) -> float:
-        """Return a number from 0 to below 1."""
+        """Return a number in [0, 1)."""
 
     def randrange(self, stop: int, /) -> int:
-        """Return a whole number from 0 to below `stop`."""
+        """Return a whole number in [0, stop)."""
 
     def choice(self, options: SupportsLenAndGetItem[T], /) -> T:
         """Return one of the options."""
 
     def sample(self, options: Sequence[T], count: int, /) -> list[T]:
-        """Return `count` of the options, in any order."""
+        """Return `count` of the options, in random order."""
 
     def shuffle(self, items: MutableSequence[Any], /) -> None:
-        """Put a list into any order."""
+        """Shuffle a list in place."""
 
 
 def likely(rng: Choices, probability: float) -> bool:
-    """Return True with that probability; draws shrink towards False."""
+    """Return True with this probability; draws shrink towards False."""
     if isinstance(rng, Draws):
         return rng.chance(probability)
     return rng.random() >= 1 - probability
 
 
 def nests(rng: Choices, depth: int, probability: float) -> bool:
-    """Return whether a part has operands: with that probability, and never at depth 0.
+    """Return whether a part has operands: with this probability, and never at depth 0.
 
-    Draws are the same at each depth, so that a part without parts can stand for any other.
+    Draws are equal at each depth, so that a part without operands can replace any other.
     """
     if isinstance(rng, Draws):
         return likely(rng, probability) and depth > 0
@@ -124,24 +124,24 @@ def nests(rng: Choices, depth: int, probability: float) -> bool:
 class Draws:
     """Choices by hypothesis: each is a draw, which shrinks towards 0 and the first option.
 
-    They are drawn from the data behind ``draw``. A strategy for each is a part of the value for
-    hypothesis, and it shrinks three times slower; there is none for a chance that is not fair.
+    Draws come from the data behind ``draw``: a strategy for each would count as a part of the value
+    for hypothesis, and shrink three times slower; there is also none for a biased Boolean.
     """
 
     def __init__(self, draw: DrawFn) -> None:
         self.draw = draw
-        self._data: Any = draw.__self__  # type: ignore[attr-defined]  # of a bound method
+        self._data: Any = draw.__self__  # type: ignore[attr-defined] # `draw` is a bound method
 
     def chance(self, probability: float) -> bool:
-        """Return True with that probability."""
+        """Return True with this probability."""
         return bool(self._data.draw_boolean(probability))
 
     def random(self) -> float:
-        """Return a multiple of 1 %."""
+        """Return a multiple of 0.01 in [0, 1)."""
         return self.randrange(100) / 100
 
     def randrange(self, stop: int, /) -> int:
-        """Return a whole number from 0 to below `stop`."""
+        """Return a whole number in [0, stop)."""
         return int(self._data.draw_integer(0, stop - 1)) if stop > 1 else 0
 
     def choice(self, options: SupportsLenAndGetItem[T], /) -> T:
@@ -150,10 +150,10 @@ class Draws:
 
     @contextmanager
     def unmutated(self) -> Iterator[None]:
-        """Keep hypothesis from copying parts of the value drawn here over others of its parts.
+        """Keep hypothesis from copying parts of the value drawn in this block over other parts.
 
-        Else five of six examples are copies of the one before, and 100 examples are 17. Unique
-        collections are exempt in the same way; older versions, which exempt nothing, copy on.
+        Otherwise five of six examples are copies of the previous one, so 100 examples are 17.
+        Unique collections are exempt in the same way; older versions of hypothesis exempt nothing.
         """
         from hypothesis.internal.conjecture import data
 
@@ -164,26 +164,27 @@ class Draws:
             self._data.stop_span()
 
     def sample(self, options: Sequence[T], count: int, /) -> list[T]:
-        """Return `count` of the options; the first ones where nothing needs another order."""
+        """Return `count` of the options; shrinks towards the first ones."""
         left = list(options)
         return [left.pop(self.randrange(len(left))) for _ in range(count)]
 
     def shuffle(self, items: MutableSequence[Any], /) -> None:
-        """Put a list into any order."""
+        """Shuffle a list in place; shrinks towards the given order."""
         items[:] = self.sample(items, len(items))
 
 
 def part(generate: Callable[Concatenate[Choices, P], T]) -> Callable[Concatenate[Choices, P], T]:
-    """Return a generator whose value hypothesis may replace by another one of it further inside.
+    """Return a generator whose value hypothesis may replace by a value nested inside it.
 
-    So ``(A ; B) OR C`` shrinks to ``B`` in one step. Its arguments can be hashed.
+    So ``(A ; B) OR C`` shrinks to ``B`` in one step. Arguments must be hashable.
     """
-    cached = lru_cache(maxsize=1_000)(strategy)  # hypothesis checks a new one for 20 draws' time
+    # hypothesis validates each new strategy, at the cost of 20 draws
+    cached = lru_cache(maxsize=1_000)(strategy)
 
     @wraps(generate)
     def generate_part(rng: Choices, /, *args: P.args, **kwargs: P.kwargs) -> T:
         if isinstance(rng, Draws):
-            parts: SearchStrategy[T] = cached(generate, *args, **kwargs)  # type: ignore[arg-type]  # hashable
+            parts: SearchStrategy[T] = cached(generate, *args, **kwargs)  # type: ignore[arg-type] # arguments are hashable
             return rng.draw(parts)
         return generate(rng, *args, **kwargs)
 
@@ -193,14 +194,14 @@ def part(generate: Callable[Concatenate[Choices, P], T]) -> Callable[Concatenate
 def strategy(
     generate: Callable[Concatenate[Choices, P], T], *args: P.args, **kwargs: P.kwargs
 ) -> SearchStrategy[T]:
-    """Return the strategy of what a generator makes of arguments."""
+    """Return the strategy of the values that a generator returns for given arguments."""
     from hypothesis import strategies as st
 
     return st.composite(_Definition(generate))(*args, **kwargs)
 
 
 class _Definition:
-    """A function for `composite`; hypothesis tells the parts of a value apart by its hash."""
+    """A function for `composite`; hypothesis distinguishes the parts of a value by its hash."""
 
     def __init__(self, generate: Callable[..., Any]) -> None:
         self._generate = generate
@@ -213,7 +214,7 @@ class _Definition:
         return self._generate(Draws(draw), *args, **kwargs)
 
 
-# Smaller failing cases
+# reduction of failing cases
 
 _SECOND = 10**9
 
@@ -222,10 +223,10 @@ Fails: TypeAlias = Callable[[CeqlQuery, tuple[Event, ...]], bool]
 
 
 def smallest(query: CeqlQuery, events: Sequence[Event], fails: Fails) -> Case:
-    """A case that fails too, and of which nothing can be left out or made plainer any more.
+    """Return a minimal failing case, reduced step by step.
 
-    `fails` is asked of smaller and smaller cases; one that raises a `CerlabError` does not fail. It
-    is a local minimum: no single step of `smaller` leads on.
+    `fails` is called on smaller and smaller cases; one that raises a `CerlabError` does not fail.
+    The result is a local minimum: no single step of `smaller` fails.
 
     >>> from cerlab.logic.ceql.parser import parse_ceql
     >>> query, _, _ = parse_ceql("SELECT * WHERE (A ; B+ AS x) OR C FILTER A[v > 1]")
@@ -255,7 +256,7 @@ def _fails(fails: Fails, case: Case) -> bool:
 
 
 def smaller(query: CeqlQuery, events: tuple[Event, ...]) -> Iterator[Case]:
-    """Cases that are smaller in one thing, the largest steps first."""
+    """Yield cases that are smaller in one way, the largest steps first."""
     for rest in fewer(events):
         yield query, rest
     for plainer in _plainer_queries(query):
@@ -271,7 +272,7 @@ def smaller(query: CeqlQuery, events: tuple[Event, ...]) -> Iterator[Case]:
 
 
 def fewer(events: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
-    """Without a half, a quarter, .. and at last without one event."""
+    """Yield the events without a half, without a quarter, and so on down to one event."""
     width = len(events)
     while width:
         for start in range(0, len(events), width):
@@ -306,7 +307,7 @@ def _plainer_queries(query: CeqlQuery) -> Iterator[CeqlQuery]:
 
 
 def _narrower(query: CeqlQuery) -> Iterator[CeqlQuery]:
-    """With a window of half the width, and of one less; the events have to be nearer then too."""
+    """Yield queries with half the window and with one less; events then need to be closer too."""
     match query.window:
         case EventWindow(width):
             yield from (replace(query, window=EventWindow(n)) for n in _less(width))
@@ -321,14 +322,14 @@ def _narrower(query: CeqlQuery) -> Iterator[CeqlQuery]:
 
 
 def _less(number: int) -> tuple[int, ...]:
-    """Numbers nearer to 0: none, the half, and one less."""
+    """Return numbers nearer to 0: zero, the half, and one less."""
     if number < 0:
         return (0, -number)
     return tuple(dict.fromkeys(n for n in (0, number // 2, number - 1) if 0 <= n < number))
 
 
 def _sooner(event: Event) -> Event:
-    """One unit of time earlier."""
+    """Return the event one unit of time earlier."""
     time = event.attributes.get("t")
     if isinstance(time, bool) or not isinstance(time, int | float) or time < 1:
         return event
@@ -336,7 +337,7 @@ def _sooner(event: Event) -> Event:
 
 
 def _plainer_formulas(phi: cel.Formula) -> Iterator[cel.Formula]:
-    """A part for the whole, or something plainer in one place."""
+    """Yield a part in place of the whole, or a simpler formula in one place."""
     below = cel.children(phi)
     if not isinstance(phi, cel.Not):
         yield from below
@@ -368,7 +369,7 @@ def _plainer_conditions(condition: Condition) -> Iterator[Condition]:
 
 
 def _plainer_predicates(P: pred.Predicate) -> Iterator[pred.Predicate]:
-    """With a plainer constant in one place, or one value of a set less."""
+    """Yield predicates with a simpler constant in one place, or with one value of a set less."""
     match P:
         case pred.And(left, right) | pred.Or(left, right):
             yield from (replace(P, left=each) for each in _plainer_predicates(left))
@@ -401,7 +402,7 @@ def _plainer_constants(expression: pred.Expression) -> Iterator[pred.Expression]
 
 
 def _plainer_events(event: Event) -> Iterator[Event]:
-    """Without its stream, without an attribute, or with a 0 for a value."""
+    """Yield the event without its stream, without an attribute, or with 0 for a value."""
     if event.stream is not None:
         yield replace(event, stream=None)
     for name, value in event.attributes.items():

@@ -57,10 +57,10 @@ def random_events(
     *,
     columns: frozenset[str] = COLUMNS,
 ) -> list[Event]:
-    """Return a stream with a planted word of the formula, and noise.
+    """Return a stream with an inserted word of the formula, and noise.
 
     Its events have the `columns`: attributes v and w, a key k, a time t that never decreases, and
-    the stream. Sometimes a second word is interleaved, and then k tells the two apart.
+    the stream. Sometimes a second word is interleaved, and k distinguishes the two.
     """
     word = _word(rng, phi, shape, columns) if likely(rng, 0.97) else []
     first = _with_noise(rng, word, shape, columns)
@@ -92,22 +92,22 @@ _Keyed: TypeAlias = Sequence[tuple[Event, Mapping[str, Value]]]
 
 
 def _key(rng: Choices, shape: Shape) -> Mapping[str, Value]:
-    """Return the key of an event: 0 or 1 mostly, NULL, or absent, which is not the same."""
+    """Return the key of an event: mostly 0 or 1, NULL, or absent, which differs from NULL."""
     if shape.typed:
         return {"k": rng.choice((0, 0, 1, None))}
     keys: tuple[Value, ...] = (0, 0, 0, 1, 1.0, True, None)
     key = rng.choice((*({"k": key} for key in keys), {}))
-    # The key is drawn also where it is absent: then draws shrink without those after it moving.
+    # drawn even if absent, so that shrinking it leaves later draws in place
     return key if not shape.sparse or likely(rng, 0.9) else {}
 
 
 def _with_noise(
     rng: Choices, word: list[Event], shape: Shape, columns: frozenset[str]
 ) -> list[Event]:
-    """The word, cut to the length of the shape, with noise between or around."""
+    """Return the word, cut to the length of the shape, with noise inside or around it."""
     word = word[: shape.events]
     noise = rng.randrange(shape.events - len(word) + 1)
-    # Contiguous patterns survive only without noise inside, so often it goes to the two ends.
+    # contiguous patterns survive only without noise inside, so noise often goes to the ends
     if likely(rng, 0.5):
         for _ in range(noise):
             word.insert(rng.randrange(len(word) + 1), _noise(rng, shape, columns))
@@ -117,7 +117,7 @@ def _with_noise(
 
 
 def _interleave(rng: Choices, first: _Keyed, second: _Keyed) -> _Keyed:
-    """Merge two streams in any order of the one with the other."""
+    """Return a random interleaving of two streams."""
     pairs = []
     i = j = 0
     while i < len(first) or j < len(second):
@@ -154,7 +154,7 @@ def _attributes(rng: Choices, shape: Shape, columns: frozenset[str]) -> dict[str
 
 
 def _word(rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str]) -> list[Event]:
-    """Events in an order that the formula would read, filters met where that is easy."""
+    """Return events in an order that the formula matches, satisfying filters where that is easy."""
     match phi:
         case cel.Atom(R, stream):
             return [Event(R, _attributes(rng, shape, columns), stream)]
@@ -183,7 +183,7 @@ def _word(rng: Choices, phi: Formula, shape: Shape, columns: frozenset[str]) -> 
 
 
 def _meet(rng: Choices, event: Event, condition: cond.Condition) -> Event:
-    """The event with a value of v that may meet the filter: one that its first constant names."""
+    """Return the event with v set to the first constant of the filter, which may satisfy it."""
     simple = [c for way in cond.alternatives(condition)[:2] for c in way if isinstance(c, cond.On)]
     for on in simple[:1]:
         for atom in pred.atoms(on.predicate)[:1]:

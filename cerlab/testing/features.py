@@ -1,4 +1,4 @@
-"""Features of queries: the operators and clauses that an engine may lack, by the names of users."""
+"""Features of queries that an engine may lack: operators and clauses, by the names of users."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ CEL = (
     *(";", ":", "+", ":+", "{n}", ":{n}", "OR"),
     *("AS", "FILTER", "NOT", "PROJECT", "RENAME", ">"),
 )
-"""Operators that every automaton has; ``>`` is that of ``S>R``, ``{n}`` stands for all counts."""
+"""Operators that every automaton has; ``>`` is that of ``S>R``, ``{n}`` means all counts."""
 
 
 FAMILY = ("AND", "ALL", "UNLESS", "STRICT()", "NEXT()", "LAST()", "MAX()", "x.v=y.v", "x.v+y.v")
-"""Operators of the rest of the family; the last two compare labels, plainly and with arithmetic."""
+"""The other operators of the family; the last two compare labels, plainly and with arithmetic."""
 
 
 GROUPS = (
     *("COUNT(x)", "SUM(x)", "AVG(x)", "MIN(x)", "MAX(x)"),
     *("FIRST(x)", "LAST(x)", "PREV(x)"),
 )
-"""Operands of several events of a label; COUNT(DISTINCT x.attr) is of COUNT(x)."""
+"""Operands over several events of a label; COUNT(x) includes COUNT(DISTINCT x.attr)."""
 
 
 TIMED = ("WITHIN", "WAIT", "LOOKBACK")
@@ -40,7 +40,7 @@ CLAUSES = (
     *("SELECT", "STRICT", "NEXT", "LAST", "MAX", "FROM", "PARTITION BY"),
     *("EVENTS", "SECONDS", "[t]", "CONSUME BY"),
 )
-"""Clauses: a projection, a strategy, .., and WITHIN in events, in time, and by an attribute."""
+"""Clauses: projection, strategies and so on, and WITHIN in events, in time, and by attribute."""
 
 
 COMPOSITE = frozenset((";", ":", "+", ":+", "{n}", ":{n}", "OR", "AND", "ALL", "UNLESS"))
@@ -82,7 +82,7 @@ ALONE: dict[str, str] = {
     "SELECT": "SELECT A WHERE A",
     "FROM": "SELECT * FROM S WHERE A",
 }
-"""A query with each feature and without all others but those that it needs."""
+"""For each feature, a query that has it and as few others as possible."""
 
 
 @keywords_by_name

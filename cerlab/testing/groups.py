@@ -1,4 +1,4 @@
-"""Random conditions on the events of a label in an answer, biased to hold."""
+"""Random conditions on the groups of events of a label, biased to hold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VALUES = (0, 1, 1, 1, 2, 3)
 
 
 def random_group_condition(rng: Choices, labels: Sequence[str]) -> Condition:
-    """Return a condition with at least one operand of several events of one of some labels."""
+    """Return a condition with at least one operand over several events of a label."""
     if likely(rng, 0.25):
         first = random_group_condition(rng, labels)
         x = rng.choice(labels)
@@ -35,13 +35,13 @@ def random_group_condition(rng: Choices, labels: Sequence[str]) -> Condition:
 
 
 def random_group(rng: Choices, label: str) -> pred.OfGroup:
-    """Return COUNT, SUM, .. of a label."""
+    """Return COUNT, SUM or another aggregate of a label."""
     function = rng.choice(tuple(pred.Group))
     return pred.OfGroup(function, label, None if function is pred.Group.COUNT else rng.choice("vw"))
 
 
 def _step(rng: Choices, x: str, y: str, op: pred.Operator) -> Correlation:
-    """Return a comparison with the event before."""
+    """Return a comparison with the previous event."""
     before: pred.Expression = pred.Previous(x, rng.choice("vvw"))
     here = pred.LabelAttribute(x if likely(rng, 0.8) else y, rng.choice("vvw"))
     if likely(rng, 0.2):

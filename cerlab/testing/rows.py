@@ -1,7 +1,7 @@
 """Random row patterns, and tables that are biased towards their matches.
 
 Everything is a function of a ``random.Random``. Tables have the columns g (the partition), t (the
-order), x (a small integer) and s (a text); values are few, so conditions hold as often as not.
+order), x (a small integer) and s (text); values are few, so about half of the conditions hold.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cerlab.rows.syntax import RowPattern
 from cerlab.testing.choices import Choices, fewer, likely
 
 Reach: TypeAlias = Literal["row", "partition", "match"]
-"""Reach of conditions: the row under test, also PREV and NEXT of it, or the whole mapping."""
+"""Reach of conditions: the current row, also PREV and NEXT of it, or the whole mapping."""
 
 
 VARIABLES = ("A", "B", "C")
@@ -41,7 +41,7 @@ def random_row_pattern(
 ) -> RowPattern:
     """Return a well-formed query of a given pattern, or of a random one of at most this depth.
 
-    With `temporal`, half of the numbers are made durations or moments: ``x * 1 SECOND``.
+    With `temporal`, half of the numbers become durations or timestamps: ``x * 1 SECOND``.
     """
     assert reach in get_args(Reach)
     rows = rng.choice(tuple(rp.RowsPerMatch))
@@ -77,7 +77,7 @@ def random_row_pattern(
 
 
 def random_row_regex(rng: Choices, depth: int, *, excluding: bool = True) -> rp.Pattern:
-    """Return a pattern; rarely one that no row can match."""
+    """Return a pattern; rarely one that cannot match any row."""
     if depth == 0 or likely(rng, 0.15):
         return _leaf(rng)
 
@@ -99,7 +99,7 @@ def random_row_regex(rng: Choices, depth: int, *, excluding: bool = True) -> rp.
 
 
 def random_row_sequence(rng: Choices) -> rp.Pattern:
-    """Two or three variables, each once and most with a quantifier: ``A* B C+?``."""
+    """Return a sequence of two or three variables, most with a quantifier: ``A* B C+?``."""
     parts = tuple(_with_quantifier(rng, v) for v in VARIABLES[: rng.choice((2, 2, 3))])
     return rp.Concat(parts)
 
@@ -118,20 +118,20 @@ def _leaf(rng: Choices) -> rp.Pattern:
 
 
 def _skip(rng: Choices, pattern: rp.Pattern, names: tuple[str, ...]) -> rp.Skip:
-    """Mostly one that can always go on; else to a variable that is not the first there is."""
+    """Return a skip mode: mostly one that always advances, or to a variable but the first."""
     if likely(rng, 0.75):
         return rng.choice((rp.PastLastRow(), rp.ToNextRow()))
     return rng.choice((rp.ToFirst, rp.ToLast, rp.ToLast))(names[-1])
 
 
 _TOTALS = tuple(map(ex.AggregateFunction, ("COUNT", "SUM", "AVG", "MIN", "MAX")))
-"""The aggregates of numbers that other engines have, too."""
+"""Aggregates of numbers that other engines also have."""
 
 _SECOND, _EPOCH = ex.Literal(Duration(10**9)), ex.Literal(Timestamp(0))
 
 
 def _in_time(rng: Choices, *numbers: ex.Expression) -> list[ex.Expression]:
-    """Return as many seconds as each number says, or the moments so long after 1970."""
+    """Return the numbers as durations in seconds, or as timestamps so long after 1970."""
     lengths = [ex.Arithmetic(ex.ArithmeticOperator.MUL, n, _SECOND) for n in numbers]
     if likely(rng, 0.5):
         return [*lengths]
@@ -141,7 +141,7 @@ def _in_time(rng: Choices, *numbers: ex.Expression) -> list[ex.Expression]:
 def _condition(
     rng: Choices, v: str, names: tuple[str, ...], reach: Reach, temporal: bool
 ) -> ex.Expression:
-    """Return a condition of v that holds about as often as not."""
+    """Return a condition on v that holds about half of the time."""
     test = _test(rng, v, names, reach)
     if (
         temporal
@@ -181,7 +181,7 @@ def _test(rng: Choices, v: str, names: tuple[str, ...], reach: Reach) -> ex.Expr
 
 
 def _reading(rng: Choices, names: tuple[str, ...]) -> ex.Expression:
-    """Return a number that depends on the mapping, in DEFINE and in MEASURES."""
+    """Return a number that depends on the mapping, for DEFINE and MEASURES."""
     other = ex.Column("x", rng.choice((None, *names)))
     edge = rng.choice((ex.First, ex.Last))(other, rng.choice((0, 0, 1, 2)))
     total = rng.choice(_TOTALS)
@@ -235,7 +235,7 @@ def _measure(rng: Choices, names: tuple[str, ...], temporal: bool) -> ex.Express
 
 @keywords_by_name
 def random_row_table(rng: Choices, *, rows: int = 6) -> list[dict[str, Any]]:
-    """Return a table of up to that many rows, mostly in order, with some ties and NULLs."""
+    """Return a table of at most `rows` rows, mostly in order, with some ties and NULLs."""
     length = rows if likely(rng, 0.6) else rng.randrange(rows + 1)
     table = [
         {
@@ -258,14 +258,14 @@ _CLAUSES = ("partition_by", "order_by", "subsets", "rows", "skip", "within")
 
 
 _BOUNDS = ((0, None), (1, None), (0, 1))
-"""Bounds of quantifiers, the plainest first."""
+"""Bounds of quantifiers, the simplest first."""
 
 
 _TEXTS = ("a", "b")
 
 
 def smaller_rows(query: RowPattern, table: tuple[dict[str, Any], ...]) -> Iterator[RowCase]:
-    """Cases that are smaller in one thing, the largest steps first; some are ill-formed."""
+    """Yield cases that are smaller in one way, the largest steps first; some are ill-formed."""
     for rows in fewer(table):
         yield query, rows
     for plainer in _plainer_queries(query):
@@ -302,7 +302,7 @@ def _with(items: tuple[Any, ...], i: int, plainer: Any) -> tuple[Any, ...]:
 
 
 def _fit_to_variables(query: RowPattern) -> RowPattern:
-    """Without what speaks of variables that are gone."""
+    """Return the query without parts that name removed variables."""
     V = set(rp.variables(query.pattern))
     unions = tuple(
         replace(union, variables=rest)
@@ -325,7 +325,7 @@ def _fit_to_variables(query: RowPattern) -> RowPattern:
 
 
 def plainer_patterns(p: rp.Pattern) -> Iterator[rp.Pattern]:
-    """Yield a part for the whole, or something plainer in one place."""
+    """Yield a part in place of the whole, or a simpler pattern in one place."""
     below = rp.children(p)
     yield from below
     match p:
@@ -356,7 +356,7 @@ def plainer_patterns(p: rp.Pattern) -> Iterator[rp.Pattern]:
 
 
 def _plainer_expressions(e: ex.Expression) -> Iterator[ex.Expression]:
-    """Yield an operand for the whole, a number for a reading, or something plainer in one place."""
+    """Yield an operand in place of the whole, a number for a reading, or a simpler expression."""
     match e:
         case ex.And(left, right) | ex.Or(left, right):
             yield from (left, right)
@@ -384,11 +384,11 @@ def _plainer_expressions(e: ex.Expression) -> Iterator[ex.Expression]:
         operand = getattr(e, name, None)
         if operand is not None and not isinstance(operand, ex.AllRows):
             for plainer in _plainer_expressions(operand):
-                yield replace(e, **{name: plainer})  # type: ignore[arg-type]
+                yield replace(e, **{name: plainer})  # type: ignore[arg-type] # any field of any node
 
 
 def _plainer_tables(table: tuple[dict[str, Any], ...]) -> Iterator[tuple[dict[str, Any], ...]]:
-    """Without a column, numbered from 0, or with a plainer value in one place."""
+    """Yield the table without a column, numbered from 0, or with a simpler value in one place."""
     for name in table[0] if table else ():
         yield tuple({c: v for c, v in row.items() if c != name} for row in table)
     in_order = tuple({**row, "t": t} if "t" in row else row for t, row in enumerate(table))

@@ -1,8 +1,8 @@
-"""Random SREMO (SRT Def. 15), random formulas whose filters compare labels, and streams for both.
+"""Random SREMO (SRT Def. 15), formulas whose filters compare labels, and streams for both.
 
 Streams are biased towards matches and answers. Everything is a function of a ``random.Random``.
-Draws shrink towards a single event and the empty stream. Values next to comparisons between labels
-are of every kind; most streams order them so that comparisons hold.
+Draws shrink towards a single event and the empty stream. Compared values are of every kind; most
+streams order them so that comparisons hold.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cerlab.testing.choices import ATTRIBUTES, LABELS, TYPES, Choices, Shape, li
 from cerlab.testing.events import random_events
 
 SremoKind: TypeAlias = Literal["all", "core", "unary"]
-"""Kinds of expressions: ``"core"`` has only SRT Def. 15's operators, ``"unary"`` no registers."""
+"""Kinds of expressions: ``"core"`` has only operators of SRT Def. 15, ``"unary"`` no registers."""
 
 REGISTERS = ("r", "s")
 
@@ -48,7 +48,7 @@ _REST = (
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Limits of a subexpression: its depth, the registers it may read, those it may write."""
+    """The limits of a subexpression: its depth, and the registers it may read and write."""
 
     shape: Shape
     kind: SremoKind
@@ -64,7 +64,7 @@ class _Scope:
 
 @keywords_by_name
 def random_sremo(rng: Choices, shape: Shape = ATTRIBUTES, kind: SremoKind = "all") -> Sremo:
-    """A well-formed expression; most of what it reads may have been written before."""
+    """Return a well-formed expression that mostly reads registers written before."""
     writable = frozenset[str]() if kind == "unary" else frozenset(REGISTERS)
     return _expression(rng, _Scope(shape, kind, frozenset(), writable))
 
@@ -119,7 +119,7 @@ def _terminal(rng: Choices, scope: _Scope) -> Sremo:
 
 
 def _operands(rng: Choices, scope: _Scope) -> tuple[Sremo, ...]:
-    """Two or three, or a single one, which is mostly an iteration."""
+    """Return two or three operands, or a single one, which is mostly an iteration."""
     first = _expression(rng, scope)
     if likely(rng, 0.3):
         return (rng.choice((sre.Plus(first), sre.Star(first), first)),)
@@ -128,7 +128,10 @@ def _operands(rng: Choices, scope: _Scope) -> tuple[Sremo, ...]:
 
 
 def _intersection(rng: Choices, scope: _Scope) -> Sremo:
-    """Two unrelated expressions have no match in common, so one side is a choice of the other."""
+    """Return an intersection, one side of which is a choice that includes the other.
+
+    Two unrelated expressions would have no match in common.
+    """
     no_writes = replace(scope, writable=frozenset())
     left = _expression(rng, no_writes)
     right = sre.Alternation(left, _expression(rng, no_writes))
@@ -141,7 +144,7 @@ def _intersection(rng: Choices, scope: _Scope) -> Sremo:
 
 @part
 def _guard(rng: Choices, scope: _Scope) -> Guard:
-    """A type mostly, with a test of v or a comparison with what a register holds."""
+    """Return a guard: mostly a type with a test of v or a comparison with a register."""
     of_type: Guard = pred.Comparison(
         pred.Operator.EQ, pred.Attribute("type"), pred.Constant(rng.choice(TYPES))
     )
@@ -176,7 +179,7 @@ def _test(rng: Choices, scope: _Scope) -> Guard:
 
 @keywords_by_name
 def random_sremo_events(rng: Choices, e: Sremo, shape: Shape = ATTRIBUTES) -> list[Event]:
-    """A word that the expression may read, often with noise around; a time t in each event."""
+    """Return a word that the expression may match, often with noise; each event has a time t."""
     word: list[Event] = []
     for _ in range(6):
         word, _ = _word(rng, e, Registers(), shape)
@@ -209,7 +212,7 @@ def _event(rng: Choices, shape: Shape) -> Event:
 
 
 def _word(rng: Choices, e: Sremo, v: Registers, shape: Shape) -> tuple[list[Event], Registers]:
-    """Events that the expression reads from these registers, where that is easy, and v'."""
+    """Return events that the expression matches from these registers, if easy, and v'."""
     match e:
         case sre.Epsilon() | sre.Empty():
             return [], v
@@ -265,10 +268,10 @@ _ODD: tuple[Value, ...] = (
 
 @keywords_by_name
 def random_correlated_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
-    """A formula of the fragment that `cerlab.compile.correlated_to_srt` states, filters on top.
+    """Return a formula of the fragment of `cerlab.compile.correlated_to_srt`, with filters on top.
 
-    Comparisons are between labels of the subformula that they filter, mostly. Some of them, by
-    ``!=``, need unboundedly many registers.
+    Comparisons are mostly between labels of the filtered subformula. Some of them, by ``!=``, need
+    unboundedly many registers.
     """
     if likely(rng, 0.6):
         return _around(rng, _with_comparisons(rng, _parts(rng), shape, LABELS))
@@ -279,7 +282,7 @@ def random_correlated_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formul
 
 
 def _parts(rng: Choices) -> Formula:
-    """A part with label x and one with label y, single or iterated, in sequence or mixed."""
+    """Return a part with label x and one with label y, single or iterated, in sequence or mixed."""
     parts = [_part(rng, X) for X in LABELS]
     if likely(rng, 0.3):
         rng.shuffle(parts)
@@ -308,7 +311,7 @@ def _part(rng: Choices, X: str) -> Formula:
 
 
 def _around(rng: Choices, phi: Formula) -> Formula:
-    """The formula, alone or in a larger one, where its filter is to see its own labels only."""
+    """Return the formula alone, or inside a larger one that hides labels from its filter."""
     often = ("alone", "alone", "plus", "seq", "as", "rename", "project", "or")
     match rng.choice((*often, *often, "and", "all", "unless", "strict")):
         case "plus":
@@ -390,7 +393,7 @@ def _atom(rng: Choices) -> Formula:
 def _with_comparisons(
     rng: Choices, body: Formula, shape: Shape, labels: Sequence[str] | None = None
 ) -> Formula:
-    """The formula under a filter, most of which compare two of its labels."""
+    """Return the formula under a filter, which mostly compares two of its labels."""
     own_labels = sorted(cel.defined_labels(body)) or ["A"]
     if likely(rng, 0.05):
         own_labels = sorted({*own_labels, rng.choice(LABELS)})
@@ -414,10 +417,11 @@ def _condition(rng: Choices, labels: list[str], shape: Shape) -> cond.Condition:
 
 @keywords_by_name
 def random_correlated_events(rng: Choices, phi: Formula, shape: Shape = ATTRIBUTES) -> list[Event]:
-    """A stream as `random_events` makes it, with other values of v and w.
+    """Return a stream as `random_events` does, with other values of v and w.
 
-    They are level, or rise or fall along the stream or from type to type, mostly as a comparison of
-    the formula asks of labels in the order of their names; with exceptions of every kind.
+    Values are constant, or rise or fall along the stream or from type to type, mostly as a
+    comparison of the formula requires of labels in alphabetical order; with exceptions of every
+    kind.
     """
     events = random_events(rng, phi, shape)
     fitting = [way for each in comparisons(phi) for way in _COURSES[each.operator]]
@@ -440,7 +444,7 @@ def random_correlated_events(rng: Choices, phi: Formula, shape: Shape = ATTRIBUT
 
 
 def comparisons(phi: Formula) -> list[cond.Correlation]:
-    """The comparisons between labels in the filters of a formula."""
+    """Return the comparisons between labels in the filters of a formula."""
     conditions = [psi.condition for psi in cel.subformulas(phi) if isinstance(psi, cel.Filter)]
     ways = (way for condition in conditions for way in cond.alternatives(condition))
     return [each for way in ways for each in way if isinstance(each, cond.Correlation)]

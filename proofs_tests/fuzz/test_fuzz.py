@@ -178,8 +178,8 @@ def test_rows_without_an_interval_are_compared_by_positions() -> None:
     [
         ("print('{\"answers\": []}')", AnswerRows(())),
         ("print('{\"refused\": 1}')", Refusal("1")),
-        ("print('what?')", Failure("this is not JSON: 'what?\\n'")),
-        ("print('[]')", Failure("neither answers nor refused: '[]\\n'")),
+        ("print('what?')", Failure("expected JSON, got 'what?\\n'")),
+        ("print('[]')", Failure("expected answers or refused, got '[]\\n'")),
         ("sys.exit(3)", Failure("it ended with exit status 3")),
         ("import time; time.sleep(3600)", Failure("no answer in 0.5 s", hung=True)),
     ],
@@ -197,8 +197,11 @@ def test_an_engine_that_is_started_once(tmp_path: Path, code: str, outcome: Outc
     ("code", "outcome"),
     [
         ("print('')", AnswerRows(())),
-        ("print('{}')", Failure("an answer needs a list of positions, and whole numbers: {}")),
-        ("print('x')", Failure("this is not JSON: 'x'")),
+        (
+            "print('{}')",
+            Failure("expected an answer with a list of positions, all whole numbers, got {}"),
+        ),
+        ("print('x')", Failure("expected JSON, got 'x'")),
         ("sys.exit('why not\\nhint')", Failure("exit status 1: hint")),
         ("print('no +', file=sys.stderr); sys.exit(2)", Refusal("no +")),
         ("import time; time.sleep(3600)", Failure("no answer in 0.5 s", hung=True)),
