@@ -1,8 +1,8 @@
 """Decisions over all streams (satisfiable, equivalent, contained), with a shortest witness.
 
-A witness is recomputed before it is given: by the reference, or where that refuses the size, by a
-run of the automaton or another evaluator. Outside the decidable class small streams are searched,
-and if they show nothing the verdict is that it is not decided.
+A witness is checked before it is returned: by the reference, or if the reference refuses its size,
+by a run of the automaton or another evaluator. Outside the decidable class, small streams are
+searched; if they show no difference, the verdict is "not decided".
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ __all__ = [
 
 
 Checker: TypeAlias = Callable[[Pattern, Stream, ComplexEvent], bool]
-"""Whether a query has an answer on a stream; raises `ResourceLimit` where that costs too much."""
+"""Function that returns whether a query has an answer on a stream; may raise `ResourceLimit`."""
 
 
 def _is_among(evaluator: EvaluatorName) -> Checker:
-    """Return the check by all answers of an evaluator."""
+    """Return a check that compares with all answers of an evaluator."""
     return lambda query, stream, answer: answer in answers_of(query, stream, evaluator)
 
 
 def _is_of_a_run(query: Pattern, stream: Stream, answer: ComplexEvent) -> bool:
-    """Return whether a run of the nondeterministic automaton gives the answer; linear.
+    """Return whether a run of the nondeterministic automaton has the answer, in linear time.
 
-    Raises `ResourceLimit` where other answers decide too.
+    Raises `ResourceLimit` if the answer depends on other answers.
     """
     plan = query.plan
     if plan.strategy or plan.limit or plan.throttle or plan.consume is not Consume.NONE:
-        raise ResourceLimit("CER0605", "the answer competes with others", hint=HINT)
+        raise ResourceLimit("CER0605", "the answer depends on other answers", hint=HINT)
     runs = driver.run(plan, lambda: RunsOfAnswer(plan.cea, answer), stream, stream.time)
     return answer in set(runs)
 
@@ -64,7 +64,7 @@ CHECKERS: dict[str, Checker] = {
     "the runs of the automaton": _is_among("automaton"),
     "the tECS": _is_among("tecs"),
 }
-"""The checks of a witness by their names, in the order in which they are tried."""
+"""Checks of a witness by name, in the order in which they are tried."""
 
 
 HINT = "ask about a smaller query, or about parts of it"
@@ -72,9 +72,9 @@ HINT = "ask about a smaller query, or about parts of it"
 
 @step_budget("the decision", HINT)
 def satisfiable(a: QueryInput) -> Verdict:
-    """Whether a query has an answer on some stream; the witness is a shortest such stream.
+    """Decide whether a query has an answer on some stream; the witness is a shortest such stream.
 
-    Raises `ResourceLimit` if a budget runs out inside the decidable class.
+    Raises `ResourceLimit` if a budget is exceeded inside the decidable class.
 
     >>> satisfiable("A ; B FILTER A[v = 1] AND A[v = 2]").holds
     False
@@ -83,15 +83,15 @@ def satisfiable(a: QueryInput) -> Verdict:
             complex_event=ComplexEvent(start=0, end=1, positions=(0, 1)), side=None)
     """
     query = as_pattern(a)
-    # Nothing is consumed before the first answer, so whether there is one does not depend on it.
+    # nothing is consumed before the first answer, so consumption does not affect its existence
     plain = _without_consumption(query)
     return _decide(plain, None, (Side.LEFT,), "no stream has an answer", query, None)
 
 
 def equivalent(a: QueryInput, b: QueryInput) -> Verdict:
-    """Whether two queries have the same complex events on every stream.
+    """Decide whether two queries always have the same complex events.
 
-    The witness is a shortest stream on which they differ, with an answer that one side has.
+    The witness is a shortest stream on which they differ, with an answer of one side only.
 
     >>> equivalent("A ; (B OR C)", "A ; B OR (A ; C)").holds
     True
@@ -103,7 +103,7 @@ def equivalent(a: QueryInput, b: QueryInput) -> Verdict:
 
 
 def contained(a: QueryInput, b: QueryInput) -> Verdict:
-    """Whether every complex event of `a` is one of `b`, on every stream.
+    """Decide whether every complex event of `a` is one of `b`, on every stream.
 
     >>> contained("A : B", "A ; B").holds, contained("A ; B", "A : B").holds
     (True, False)
@@ -123,25 +123,28 @@ def _compare(a: QueryInput, b: QueryInput, sides: tuple[Side, ...], claim: str) 
 
 
 def _refuse_aggregates(*queries: Pattern) -> None:
-    """Raise `Unsupported` for SELECT COUNT(*) and sums: answers are compared, not totals of them.
+    """Raise `Unsupported` for SELECT with aggregates: answers are compared, not their totals.
 
-    Equal answers may have different sums, by labels, and different answers the same ones.
+    Equal answers may have different sums, by labels, and different answers equal ones.
     """
     if any(query.ast.aggregates for query in queries):
         raise Unsupported(
             "CER0421",
-            "answers are compared, and SELECT asks for aggregates over them",
+            "SELECT has aggregates, but the comparison is of answers",
             hint="compare the queries with SELECT *",
         )
 
 
 def _consuming(left: Pattern, right: Pattern, sides: tuple[Side, ...], claim: str) -> Verdict:
-    """Equal consumption: equal answers without it stay equal with it, event by event."""
+    """Return the verdict for queries with equal consumption, first deciding without it.
+
+    Equal answers without consumption stay equal with it, event by event.
+    """
     plain = [_without_consumption(q) for q in (left, right)]
     verdict = _decide(plain[0], plain[1], tuple(Side), claim, left, right, trust=False)
     if verdict.holds:
         return verdict
-    reason = "CONSUME BY may hide where the queries differ without it"
+    reason = "CONSUME BY may hide the difference that the queries have without it"
     return bounded_search(left, right, sides, reason, first=verdict.witness)
 
 
@@ -159,7 +162,7 @@ def _decide(
     *,
     trust: bool = True,
 ) -> Verdict:
-    """Decide by the product of the machines, or say why not and search small streams."""
+    """Return the verdict by the product of the machines, or search small streams if undecidable."""
     queries = [left] if right is None else [left, right]
     if (reason := outside(queries)) is not None:
         return bounded_search(left_query, right_query, sides, reason)
@@ -167,13 +170,13 @@ def _decide(
     is_open = False
     shortest: Witness | None = None
     for key in keys_of(queries):
-        # A stream of another kind of key may be shorter still.
+        # a stream with another kind of key may be shorter still
         try:
             found = question.answer(key, len(shortest.events) if shortest else math.inf)
         except ResourceLimit:
             if shortest is None:
                 raise
-            poll()  # what is found refutes, though a shorter stream was not excluded
+            poll()  # the witness refutes the claim, though a shorter one was not excluded
             break
         if isinstance(found, Witness):
             shortest = found
@@ -193,9 +196,9 @@ def _decide(
 
 
 def confirm(witness: Witness, left: Pattern, right: Pattern | None) -> Verdict:
-    """The verdict, once another evaluator has the same answers on the witness."""
-    # The reference refuses long streams, so others follow.
-    for by, checker in CHECKERS.items():  # noqa: B007
+    """Return the verdict after another evaluator has confirmed the witness."""
+    # the reference refuses long streams, so others follow
+    for by, checker in CHECKERS.items():  # noqa: B007 # the name of the last checker is part of the reason
         try:
             with step_budget("the check of the witness", HINT, own=4):
                 agrees = _agrees(witness, left, right, checker)
@@ -207,7 +210,7 @@ def confirm(witness: Witness, left: Pattern, right: Pattern | None) -> Verdict:
             "CER0605", f"a witness of {len(witness.events)} events is too long to check", hint=HINT
         )
     if not agrees:
-        raise AssertionError(f"the witness does not hold: {witness}")
+        raise AssertionError(f"the witness is wrong: {witness}")
     claim = "has an answer" if right is None else "differ"
     holds = right is None
     length = len(witness.events)
@@ -225,14 +228,14 @@ def _agrees(witness: Witness, left: Pattern, right: Pattern | None, has_answer: 
 
 
 MAX_BRANCHES = 64
-"""Branches of OR to check, one decision each."""
+"""Most branches of OR to check, one decision each."""
 
 
 def dead_branches(query: Pattern) -> list[str]:
-    """The branches of OR through which no stream leads to an answer, as text.
+    """Return the branches of OR that contribute to no answer on any stream, as text.
 
-    Of nested ones the outermost. Empty where nothing is dead, where all is, or where it is not
-    decided.
+    Of nested branches, return the outermost. Return an empty list if no branch is dead, if all are,
+    or if this is not decided.
 
     >>> from cerlab.compile.pattern import as_pattern
     >>> dead_branches(as_pattern("(A FILTER A[v = 1 AND v = 2] OR B) ; C"))
@@ -247,7 +250,7 @@ def dead_branches(query: Pattern) -> list[str]:
             verdict = satisfiable(through)
         except ResourceLimit:
             poll()
-            # A list that is cut short would say that all other branches are alive.
+            # a partial list would imply that all other branches are alive
             return []
         if verdict.holds is False:
             paths.append(path)
@@ -265,7 +268,7 @@ def _branches(phi: Formula, path: tuple[int, ...] = ()) -> Iterator[tuple[int, .
 
 
 def _through(phi: Formula, path: tuple[int, ...]) -> Formula:
-    """The formula in which every OR on the way takes the branch of the path."""
+    """Return the formula in which every OR along the path is replaced by its branch."""
     if not path:
         return phi
     k, *rest = path

@@ -1,4 +1,4 @@
-"""Certificates that two queries are equivalent, for a checker that trusts no search.
+"""Certificates that two queries are equivalent, for a checker independent of the search.
 
 A certificate is two complete machines over letters, and a bisimulation between their states. A
 letter is a truth vector of the tests of both queries (a minterm). In one step a machine reads a
@@ -28,8 +28,8 @@ VERSION = 1
 def certificates(left: Pattern, right: Pattern) -> list[dict[str, Any]]:
     """Return the certificates of two equivalent queries, one for each kind of key.
 
-    Raises `Unsupported` where the verdict does not rest on two machines alone, and `ResourceLimit`
-    where they are too large.
+    Raises `Unsupported` if the verdict depends on more than two machines, and `ResourceLimit` if
+    they are too large.
 
     >>> from cerlab.compile.pattern import as_pattern
     >>> [certificate] = certificates(as_pattern("A OR A"), as_pattern("A"))
@@ -38,7 +38,7 @@ def certificates(left: Pattern, right: Pattern) -> list[dict[str, Any]]:
     """
     queries = [left, right]
     if left.ast.consume is right.ast.consume:
-        # equal answers stay equal where they consume alike
+        # with equal consumption, equal answers stay equal
         queries = [query.replaced(consume=Consume.NONE) for query in queries]
     reason = outside(queries)
     if reason is None:
@@ -50,7 +50,7 @@ def certificates(left: Pattern, right: Pattern) -> list[dict[str, Any]]:
     raise Unsupported(
         "CER0424",
         f"there is no certificate: {reason}",
-        hint="leave out --certificate; the verdict is the same",
+        hint="omit --certificate; the verdict is the same",
     )
 
 
@@ -62,7 +62,7 @@ def _certificate(question: Question, key: Mapping[str, Value]) -> dict[str, Any]
     sides.append(_Complete(right, [b for _, b in joint.symbols]))
     relation = [(0, 0)]
     met = {(0, 0)}
-    for pair in relation:  # grows
+    for pair in relation:  # grows during the loop
         one, other = (side.moves(q) for side, q in zip(sides, pair, strict=True))
         for moves in zip(one, other, strict=True):
             for target in zip(*moves, strict=True):
@@ -85,11 +85,11 @@ def _certificate(question: Question, key: Mapping[str, Value]) -> dict[str, Any]
 
 
 _State: TypeAlias = tuple[int, int] | None
-"""The length of an answer (0 before its start) and the state; None where none can follow."""
+"""Length of an answer (0 before its start) and state; None if no answer can follow."""
 
 
 class _Complete:
-    """A machine with a move for each letter from each state, and its states numbered from 0."""
+    """A machine with a move for each letter from each state, and states numbered from 0."""
 
     def __init__(self, windowed: WindowedMachine, symbols: list[int]) -> None:
         self._windowed = windowed
@@ -109,7 +109,7 @@ class _Complete:
         return self._number[state]
 
     def moves(self, number: int) -> list[list[int]]:
-        """Return the targets by letter: before the start of an answer, by • and by ∘."""
+        """Return the targets for each letter: before the start of an answer, by • and by ∘."""
         if number not in self._rows:
             state = self._states[number]
             self._rows[number] = [self._targets(state, symbol) for symbol in self._symbols]
@@ -126,12 +126,12 @@ class _Complete:
                 waiting = (0, machine.wait(q, symbol))
                 moves = machine.begin(q, symbol)
             elif self._windowed.fits(before + 1):
-                # lengths matter in a window of events alone
+                # lengths matter only in a window of events
                 length = before + 1 if self._windowed.events is not None else 1
                 moves = machine.step(q, symbol)
         by_mark = [None if q is None else (length, q) for q in moves]
         return [self._numbered(target) for target in (waiting, *by_mark)]
 
     def table(self) -> dict[str, Any]:
-        """Return the machine as JSON; state 0 is the first."""
+        """Return the machine as JSON; state 0 is the initial one."""
         return {"next": [self.moves(q) for q in range(len(self.accepts))], "accepts": self.accepts}

@@ -1,4 +1,4 @@
-"""Queries without the names of their labels, which complex events do not show."""
+"""Queries with normalised label names, which complex events do not contain."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from cerlab.predicates.condition import Application, Atomic, Correlation, On, Se
 
 
 def with_plain_labels(query: CeqlQuery) -> CeqlQuery:
-    """Return the query with numbers for the labels that it sets itself, in order of appearance.
+    """Return the query with its own labels replaced by numbers, in order of appearance.
 
-    Complex events show no labels, so two queries that become equal have the same ones. A label
-    that is an event type keeps its name, since events set it; so does one that nothing sets.
+    Complex events have no labels, so queries that become equal have equal answers. A label that is
+    an event type keeps its name, since events set it; so does a label that is never set.
 
     >>> from cerlab.logic.ceql.parser import parse_ceql
     >>> read = lambda text: with_plain_labels(parse_ceql(text)[0])
@@ -30,7 +30,7 @@ def with_plain_labels(query: CeqlQuery) -> CeqlQuery:
         own = psi.label if isinstance(psi, cel.As) else None
         own = psi.new if isinstance(psi, cel.Rename) else own
         if own is not None and own not in types:
-            names.setdefault(own, f"#{len(names)}")  # no name in a text begins so
+            names.setdefault(own, f"#{len(names)}")  # names in a text never begin with #
 
     def plain(label: str) -> str:
         return names.get(label, label)
@@ -40,7 +40,7 @@ def with_plain_labels(query: CeqlQuery) -> CeqlQuery:
 
 
 def relabelled(phi: Formula, name: Callable[[str], str]) -> Formula:
-    """Return the formula with other names for its labels; `name` gives the new ones."""
+    """Return the formula with labels renamed by the function `name`."""
     phi = map_children(lambda psi: relabelled(psi, name), phi)
     match phi:
         case cel.As(_, label):

@@ -56,9 +56,9 @@ SideName: TypeAlias = Literal["left", "right"]
 @drawable
 @dataclass(frozen=True)
 class Witness:
-    """A stream, and a complex event on it that `side` answers and the other does not.
+    """A stream with a complex event that is an answer of `side` and not of the other side.
 
-    For `satisfiable` there is no other side: `side` is None.
+    For `satisfiable`, there is no other side and `side` is None.
     """
 
     events: list[dict[str, Any]]
@@ -69,7 +69,7 @@ class Witness:
 @drawable
 @dataclass(frozen=True)
 class Verdict:
-    """The answer to a question about all streams; `holds` is None where it is not decided.
+    """The answer to a question about all streams; `holds` is None if it is not decided.
 
     Threads may share it.
     """
@@ -79,12 +79,12 @@ class Verdict:
     reason: str
 
     def __bool__(self) -> bool:
-        """Raise TypeError: a verdict is no truth value, since a question may be open."""
-        raise TypeError("a Verdict is neither true nor false: ask .holds (None: not decided)")
+        """Raise TypeError: a verdict may be undecided, so it has no truth value."""
+        raise TypeError("a Verdict is neither true nor false: use .holds (None: not decided)")
 
 
 class Question:
-    """Two machines (the second may be the one without answers), asked key by key."""
+    """A question about two machines (the second may be the one without answers), key by key."""
 
     def __init__(self, queries: Sequence[Pattern], sides: tuple[Side, ...]) -> None:
         self.queries = queries
@@ -97,7 +97,7 @@ class Question:
         self.pairs = 0
 
     def minterms(self, key: Mapping[str, Value]) -> list[Minterm]:
-        """Return the minterms of both machines among the events that have those values."""
+        """Return the minterms of both machines among events with these values of the key."""
         streams = self.queries[0].plan.streams
         about_streams: list[Predicate] = [StreamIs(name) for name in streams]
         return [
@@ -109,7 +109,7 @@ class Question:
         ]
 
     def answer(self, key: Mapping[str, Value], below: float = math.inf) -> Witness | bool:
-        """Return a witness whose events have those values, or whether something is undecided.
+        """Return a witness with these values of the key, or whether some minterm is undecided.
 
         The witness has fewer than `below` events.
         """
@@ -141,7 +141,7 @@ class Question:
         return Witness(events, answer, side)
 
     def _times(self, difference: Difference, length: int) -> dict[str, list[Value]]:
-        """The columns that the windows read: all equal, or the last event late enough."""
+        """Return the columns that windows read: all equal, or with the last event late enough."""
         ours, theirs = self.windowed if difference.side is Side.LEFT else reversed(self.windowed)
         columns: dict[str, list[Value]] = {}
         for window in (theirs, ours):
@@ -149,7 +149,7 @@ class Question:
                 continue
             late = Fraction(0)
             if difference.late and window is theirs:
-                # As late as ours allows where both read one axis, else just too late for theirs.
+                # as late as ours allows if both read one axis, otherwise just too late for theirs
                 same = ours.span is not None and ours.span.axis == span.axis
                 late = ours.span.width if same and ours.span else floor(span.width) + Fraction(1)
             elif difference.late and theirs.span and theirs.span.axis == span.axis:
@@ -157,11 +157,11 @@ class Question:
             name, moment = self._column(span.axis)
             last = int(late) if late.denominator == 1 else float(late)
             values: list[Value] = [0] * (length - 1) + [last]
-            columns[name] = [Timestamp(int(v)) for v in values] if moment else values  # type: ignore[arg-type]  # numbers
+            columns[name] = [Timestamp(int(v)) for v in values] if moment else values  # type: ignore[arg-type] # numbers
         return columns
 
     def _column(self, axis: str) -> tuple[str, bool]:
-        """The attribute that an axis is read from, and whether it holds moments."""
+        """Return the attribute of a time axis, and whether it holds timestamps."""
         if axis:
             return axis, False
         schema = schema_of(self.queries)
@@ -180,7 +180,7 @@ def _machine_in_window(query: Pattern) -> WindowedMachine:
         case AttributeWindow(width, attribute):
             exact = Fraction(width)
             if _is_integer(query, attribute):
-                # Integers differ by integers, so the fraction of a width lets nothing more in.
+                # integers differ by integers, so the fraction of a width has no effect
                 exact = Fraction(floor(exact))
             return WindowedMachine(machine, span=TimeSpan(attribute, exact))
         case _:
@@ -198,7 +198,7 @@ def _is_integer(query: Pattern, attribute: str) -> bool:
 
 
 def as_row(event: Event) -> dict[str, Any]:
-    """An event as `cerlab.evaluate` takes it."""
+    """Return an event as a dictionary that `cerlab.evaluate` accepts."""
     stream = {"stream": event.stream} if event.stream is not None else {}
     return {"type": event.type, **stream, **event.attributes}
 
@@ -212,20 +212,20 @@ def _has_arithmetic(P: Predicate) -> bool:
 
 
 MAX_KEYS = 200
-"""Kinds of PARTITION BY keys that are decided one by one before `ResourceLimit`."""
+"""Most kinds of PARTITION BY keys, each decided separately, before `ResourceLimit`."""
 
 
 def outside(queries: Sequence[Pattern]) -> str | None:
-    """Why the question is outside the decidable class, None if it is inside."""
+    """Return the reason why the question is outside the decidable class; None if it is inside."""
     for query in queries:
         try:
             plan = query.plan
         except Unsupported as error:
             return error.message
         if plan.limit is not None:
-            return "LIMIT leaves open which answers are given"
+            return "LIMIT leaves open which answers are returned"
         if plan.throttle is not None:
-            return "THROTTLE leaves out answers by those before them"
+            return "THROTTLE drops answers because of earlier ones"
         if plan.consume is not Consume.NONE:
             return "CONSUME BY differs"
         if (reason := _time_that_is_tested(query, queries)) is not None:
@@ -259,7 +259,7 @@ def _time_that_is_tested(query: Pattern, queries: Sequence[Pattern]) -> str | No
 
 
 def _is_simple(atom: AtomicTest) -> bool:
-    """Whether an atom compares one attribute with constants."""
+    """Return whether an atom compares one attribute with constants."""
     match atom:
         case Comparison(_, Attribute(), Constant()) | Comparison(_, Constant(), Attribute()):
             return True
@@ -272,7 +272,7 @@ def _is_simple(atom: AtomicTest) -> bool:
 
 
 def schema_of(queries: Sequence[Pattern]) -> Schema | None:
-    """The schema of the question: that of the first query that has one."""
+    """Return the schema of the question: the first among the queries."""
     return next((q.schema for q in queries if q.schema is not None), None)
 
 
@@ -283,9 +283,9 @@ def timestamp_of(schema: Schema) -> str | None:
 
 
 def keys_of(queries: Sequence[Pattern]) -> Iterator[Mapping[str, Value]]:
-    """Keys of PARTITION BY, one of each kind that tests tell apart; one empty key without it.
+    """Yield PARTITION BY keys, one for each outcome of the tests; one empty key without the clause.
 
-    An answer is inside one partition, and so is a difference. Raises `ResourceLimit` above
+    An answer lies in one partition, and so does a difference. Raises `ResourceLimit` above
     `MAX_KEYS` kinds.
     """
     partition = queries[0].plan.partition
@@ -301,7 +301,7 @@ def keys_of(queries: Sequence[Pattern]) -> Iterator[Mapping[str, Value]]:
 
 
 def _values(name: str, queries: Sequence[Pattern]) -> list[Value]:
-    """A value of a key attribute for each combination of its tests that some value has."""
+    """Return a value of a key attribute for each possible outcome of its tests."""
     about = _atoms_about(name, queries)
     schema = schema_of(queries)
     values: list[Value] = [v for v in representatives(constants(about)) if v is not None]
@@ -335,12 +335,12 @@ _CLASS: dict[AttributeType, tuple[type, ...]] = {
 
 
 def _is_of_type(value: Value, name: str, schema: Schema) -> bool:
-    """Whether some event type declares the attribute with the type of the value."""
+    """Return whether some event type declares the attribute with the type of the value."""
     attributes = (a for s in schema.streams for e in s.events if (a := e.attribute(name)))
     return any(is_of(value, a.type) for a in attributes)
 
 
 def is_of(value: Value, kind: AttributeType) -> bool:
-    """Whether a value is of a declared type; NULL is of none, an integer is also a double."""
+    """Return whether a value has a declared type; NULL has none, an integer is also a double."""
     boolean = kind is AttributeType.BOOLEAN
     return isinstance(value, _CLASS[kind]) and isinstance(value, bool) is boolean

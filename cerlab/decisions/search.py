@@ -1,4 +1,4 @@
-"""Small streams, for questions outside the decidable class; by the reference, shortest first."""
+"""The search of small streams for undecidable questions, by the reference, shortest first."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from cerlab.predicates.syntax import Predicate, TypeIs
 from cerlab.predicates.truth import kind_of
 
 MAX_TRIED = 2_000
-"""Small streams to search outside the decidable class, by the reference."""
+"""Most streams that are searched for an undecidable question."""
 
 
 MAX_LENGTH = 7
-"""The longest of them: the reference lists what an iteration has, which doubles with each event."""
+"""Longest stream searched: iterations double the answers of the reference with each event."""
 
 
 def bounded_search(
@@ -39,12 +39,10 @@ def bounded_search(
     reason: str,
     first: Witness | None = None,
 ) -> Verdict:
-    """Search small streams, by the reference, shortest first, unless the two are one query.
+    """Search small streams by the reference, shortest first, unless the queries are equal.
 
-    A witness is made as short as it goes.
-
-    `first` is a shortest stream on which the queries differ without their consumption, so that a
-    shorter one cannot differ with it.
+    The witness is then shortened as far as possible. `first` is a shortest stream on which the
+    queries differ without consumption, so shorter ones cannot differ with it.
     """
     if right is not None and _is_one_query(left, right):
         return Verdict(True, None, "the same query, up to the names of labels")
@@ -60,7 +58,7 @@ def bounded_search(
     except CerlabError as error:
         poll()
         return Verdict(None, None, f"not decided: {reason}; {error.message}")
-    return Verdict(None, None, f"not decided: {reason}; {count} small streams show nothing")
+    return Verdict(None, None, f"not decided: {reason}; {count} small streams show no difference")
 
 
 def _is_one_query(left: Pattern, right: Pattern) -> bool:
@@ -75,7 +73,7 @@ def _by_example(witness: Witness, right: Pattern | None, reason: str) -> Verdict
 
 
 class _Question(NamedTuple):
-    """Question about a stream: an answer of one of `sides` that the other side lacks."""
+    """A question about a stream: an answer of one of `sides` that the other side lacks."""
 
     left: Pattern
     right: Pattern | None
@@ -83,7 +81,9 @@ class _Question(NamedTuple):
 
     @step_budget("the search among small streams", own=1)
     def witness(self, events: list[Row]) -> Witness | None:
-        """An answer on these events that one side has alone, by the reference; None if none."""
+        """Return an answer on these events of one side only, by the reference; None if there is
+        none.
+        """
         stream = io.as_stream(events)
         ours = set(answers_of(self.left, stream, "reference"))
         theirs = set(answers_of(self.right, stream, "reference")) if self.right else set()
@@ -94,9 +94,9 @@ class _Question(NamedTuple):
 
 
 def _shortest_part(question: _Question, witness: Witness) -> Witness:
-    """The witness on the shortest part of its stream that is still one, in the order of the stream.
+    """Return the witness on the shortest part of its stream that still differs, in stream order.
 
-    Long streams are drawn at random, so a witness may hold events that do not matter.
+    Long streams are drawn at random, so a witness may hold irrelevant events.
     """
     for length in range(1, len(witness.events)):
         for part in combinations(witness.events, length):
@@ -106,12 +106,12 @@ def _shortest_part(question: _Question, witness: Witness) -> Witness:
 
 
 def small_streams(queries: Sequence[Pattern]) -> Iterator[list[Row]]:
-    """All short streams of events that the tests tell apart, then some longer ones at random."""
+    """Yield all short streams of events that the tests distinguish, then random longer ones."""
     pool = pool_of(queries)
-    # Seeded, so that a verdict is the same in every process.
+    # seeded, so that verdicts are the same in every process
     rng = Random(0)
     length, count = 0, 0
-    # Half of the tries are all short streams, the other half are drawn from longer ones.
+    # half of the tries are all short streams, the other half random longer ones
     while count + len(pool.events) ** (length + 1) <= MAX_TRIED // 2 and length + 1 < MAX_LENGTH:
         length += 1
         for rows in product(pool.events, repeat=length):
@@ -126,7 +126,7 @@ def small_streams(queries: Sequence[Pattern]) -> Iterator[list[Row]]:
 def _with_clauses(
     events: Iterable[Row], pool: Pool, queries: Sequence[Pattern], rng: Random
 ) -> list[Row]:
-    """The events with what queries as a whole read of them: streams, keys and times."""
+    """Return the events with streams, keys and times that the queries read."""
     every = (w for q in queries for w in (q.ast.window, q.ast.throttle, *windows(q.formula)))
     timed = [w for w in every if isinstance(w, AttributeWindow | TimeWindow)]
     keys = dict.fromkeys(a for q in queries for bracket in q.ast.partition for a in bracket)
@@ -151,7 +151,7 @@ def _with_clauses(
 
 
 def _streams(queries: Sequence[Pattern], row: Row, schema: Schema | None) -> list[str]:
-    """The streams that an event may come from, where the queries name any; others too."""
+    """Return the streams that an event may come from, and one more, if the queries name any."""
     names = {name for q in queries for name in q.ast.streams} | {
         atom.stream
         for q in queries
@@ -169,11 +169,11 @@ Row: TypeAlias = dict[str, Any]
 
 
 MAX_EXAMPLES = 24
-"""Events in the pool, one for each outcome of the tests."""
+"""Most events in the pool, one for each outcome of the tests."""
 
 
 MAX_POOL = 40
-"""Events in the pool with the values that conditions over several events compare."""
+"""Most events in the pool with values that conditions over several events compare."""
 
 
 _NUMBERS: tuple[Value, ...] = (0, 1, 2)
@@ -186,7 +186,7 @@ _OTHERS: tuple[Value, ...] = (
 
 
 class Pool(NamedTuple):
-    """Events to choose from, and the attributes by which several events are compared."""
+    """The events to choose from, and the attributes by which several events are compared."""
 
     events: list[Row]
     attributes: list[str]
@@ -194,10 +194,11 @@ class Pool(NamedTuple):
     schema: Schema | None
 
     def values(self, row: Row, name: str) -> list[Value]:
-        """Return values for an attribute of an event: first its own value and the neighbours of it.
+        """Return values for an attribute of an event: its own value first, then neighbouring
+        values.
 
-        Then what compared attributes of other events hold, and a few more. With a schema all are
-        of the declared type, and there are none where the attribute is not declared.
+        Then follow values of compared attributes of other events, and a few more. With a schema,
+        all have the declared type; an undeclared attribute has none.
         """
         own = row.get(name)
         candidates = (own, *_neighbours(own), *self.known_values, *_NUMBERS)
@@ -227,7 +228,7 @@ class Pool(NamedTuple):
 
 
 def pool_of(queries: Sequence[Pattern]) -> Pool:
-    """Events with the types of the queries and the values that their tests tell apart."""
+    """Return events with the types of the queries and the values that their tests distinguish."""
     predicates, attributes = _single_event_tests(queries)
     schema = schema_of(queries)
     try:
@@ -244,7 +245,7 @@ def pool_of(queries: Sequence[Pattern]) -> Pool:
 
 
 def _with_values(plain: Pool) -> list[Row]:
-    """Each event with the first few values of each compared attribute."""
+    """Return each event with the first few values of each compared attribute."""
     few = 3 if len(plain.attributes) == 1 else 2
     rows: dict[str, Row] = {}
     for choice in product(range(few), repeat=len(plain.attributes)):
@@ -253,7 +254,7 @@ def _with_values(plain: Pool) -> list[Row]:
             for name, k in zip(plain.attributes, choice, strict=True):
                 if values := plain.values(event, name):
                     row[name] = values[k % len(values)]
-            # By their text, as 1 and TRUE are equal in Python.
+            # keyed by text, since 1 and TRUE are equal in Python
             rows.setdefault(repr(sorted(row.items())), row)
         if len(rows) >= MAX_POOL:
             break
@@ -261,7 +262,7 @@ def _with_values(plain: Pool) -> list[Row]:
 
 
 def _neighbours(value: Value) -> tuple[Value, ...]:
-    """The next values up and down, of the same kind."""
+    """Return the next values up and down, of the same kind."""
     match value:
         case bool():
             return (not value,)
@@ -278,7 +279,7 @@ def _neighbours(value: Value) -> tuple[Value, ...]:
 
 
 def _single_event_tests(queries: Sequence[Pattern]) -> tuple[tuple[Predicate, ...], set[str]]:
-    """The tests of single events, and the attributes that conditions over several compare."""
+    """Return the tests of single events, and the attributes compared across events."""
     predicates: dict[Predicate, None] = {}
     attributes: set[str] = set()
     for query in queries:

@@ -1,7 +1,7 @@
-"""FlinkCEP's pattern sequences: its builder, and what they mean (documentation of FlinkCEP).
+"""FlinkCEP's pattern sequences: their builder and their meaning (documentation of FlinkCEP).
 
-Reading order: `syntax` (the parts of a sequence), `pattern` (FlinkCEP's words that make them),
-`semantics` (its partial matches as one relation). Which are CEL says `cerlab.compile`.
+Reading order: `pattern` (the parts of a sequence, and FlinkCEP's methods that build them),
+`semantics` (partial matches as one relation), `translation` (to CEL, where possible).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def __dir__() -> list[str]:
 
 
 OTHER = "X"
-"""The type of an event that no part takes, in the streams of `difference`."""
+"""Type of an event that no part matches, in the streams of `difference`."""
 
 
 @lists_options(io.HowToRead)
@@ -52,17 +52,22 @@ def matches(
     key_by: str | Sequence[str] = (),
     **how: Unpack[io.HowToRead],
 ) -> list[Valuation]:
-    """Return the matches that FlinkCEP finds, in its order: the events of each part by its name.
+    """Return the matches that FlinkCEP finds, in its order: the events of each part by name.
 
-    `start` is the first event and `end` the one at which the match is found, which need not be
-    taken. A match of a final ``notFollowedBy`` ends at the last event before its time has passed.
-    It is a reference, for short streams.
+    `start` is the first event, and `end` the event at which the match is found, which need not be
+    part of it. A match of a final ``notFollowedBy`` ends at the last event before its time has
+    passed. This is a reference, for short streams.
 
     Args:
-        pattern: A sequence.
-        events: Events, as `cerlab.evaluate` reads them.
-        key_by: Attributes of the key, as ``keyBy`` of a stream.
-        how: Options of `cerlab.evaluate`; `until` is a whole number or "end".
+        pattern: A pattern sequence.
+        events: Anything that `cerlab.evaluate` accepts.
+        key_by: Attributes of the key, as in ``keyBy`` of a stream.
+        type, type_column, time, unit, sort: How to read the events, as in `cerlab.evaluate`.
+        until: A whole number or "end".
+
+    Raises:
+        BadData: A time is missing or goes back.
+        ResourceLimit: There are too many partial matches.
 
     >>> stream = [{"type": "A"}, {"type": "C"}, {"type": "B"}, {"type": "B"}]
     >>> [match.labels for match in matches(begin("A").followedBy("B"), stream)]
@@ -73,8 +78,8 @@ def matches(
     stream, keys = io.as_stream(events, **how), _keys(key_by)
     until: Any = stream.until
     if not isinstance(until, int | None) and until != "end":
-        message = f"until={until!r} is neither a whole number nor 'end'"
-        raise UsageError("CER0828", message, hint='until="end" says that no event will come')
+        message = f'expected a whole number or "end" as until=, got {until!r}'
+        raise UsageError("CER0828", message, hint='until="end" promises that no event will come')
     return flink_matches(pattern, stream.events, keys, until)
 
 
@@ -84,13 +89,14 @@ def _keys(key_by: str | Sequence[str]) -> tuple[str, ...]:
 
 @keywords_by_name
 def to_cel(pattern: FlinkPattern, *, key_by: str | Sequence[str] = ()) -> str:
-    """Return the formula whose answers are the matches, or a query for a window or a key.
+    """Return a formula whose answers are the matches, or a query for a window or a key.
 
     Args:
-        pattern: A sequence.
-        key_by: Attributes of the key, as ``keyBy`` of a stream.
+        pattern: A pattern sequence.
+        key_by: Attributes of the key, as in ``keyBy`` of a stream.
 
-    Raises `Unsupported` for what CEL has no word for.
+    Raises:
+        Unsupported: CEL cannot express the pattern.
 
     >>> to_cel(begin("A").followedByAny("B").oneOrMore().allowCombinations())
     'A ; B+'
@@ -113,23 +119,30 @@ def to_cel(pattern: FlinkPattern, *, key_by: str | Sequence[str] = ()) -> str:
 
 def _skip_error(pattern: FlinkPattern) -> Unsupported:
     """Return the error that CEL has no skip strategy, with a shortest example."""
-    message = f"CEL cannot say this of FlinkCEP: {pattern.skip.to.value} prunes by matches"
+    message = (
+        f"CEL cannot express this pattern of FlinkCEP: {pattern.skip.to.value} drops "
+        "matches because of others"
+    )
     every = to_cel(replace(pattern, skip=EVERY_MATCH))
     if (example := difference(pattern, every, at_most=4)) is not None:
         types = " ".join(event["type"] for event in example.events)
-        message += f", and on {types} the query '{every}' has {example.of_cel[0]}, which is pruned"
+        message += (
+            f", and on {types} the query '{every}' has {example.of_cel[0]}, which FlinkCEP drops"
+        )
     return Unsupported(
-        "CER0455", message, hint="without it FlinkCEP gives all matches, as CEL does"
+        "CER0455",
+        message,
+        hint="without the skip strategy, FlinkCEP returns all matches, as CEL does",
     )
 
 
 @drawable
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A stream on which a pattern and a query take different events.
+    """A stream on which a pattern and a query match different events.
 
-    `of_flink` are the positions that the pattern alone takes together, `of_cel` those of the query
-    alone.
+    `of_flink` are the sets of positions that only the pattern matches, `of_cel` those that only the
+    query matches.
     """
 
     events: list[dict[str, Any]]
@@ -146,10 +159,17 @@ def difference(
     at_most: int = 5,
     key_by: str | Sequence[str] = (),
 ) -> Difference | None:
-    """Return a shortest stream on which FlinkCEP's matches are not the answers of a query.
+    """Return a shortest stream on which FlinkCEP's matches differ from the answers of a query.
 
-    Streams of up to `at_most` events are tried, of the types of the pattern and of another one, or
-    of the given `events`. None if there is no difference on these. Intervals are not compared.
+    Intervals are not compared. Return None if there is no difference.
+
+    Args:
+        pattern: A pattern sequence.
+        query: A query or formula.
+        events: Events of which streams consist (default: one of each type of the pattern, and one
+            of another type).
+        at_most: The length of the longest streams to try.
+        key_by: Attributes of the key, as in ``keyBy`` of a stream.
 
     >>> print(difference(begin("A").followedBy("B"), "A ; B"))
     Difference(events=[{'type': 'A'}, {'type': 'B'}, {'type': 'B'}], of_flink=[], of_cel=[(0, 2)])

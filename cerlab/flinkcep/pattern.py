@@ -1,7 +1,7 @@
 """FlinkCEP's pattern sequences, as values (Flink, documentation of FlinkCEP, "The Pattern API").
 
-A sequence is one part after another. Each takes events of one type under one condition; a negative
-part keeps events away from between two others.
+A sequence is one part after another. Each matches events of one type under one condition; a
+negative part forbids events between two others.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from cerlab.predicates.truth import satisfies
 
 
 class Contiguity(Enum):
-    """Which events may stand before an event that is taken; the value is FlinkCEP's word."""
+    """The events that may come before a matched event; the value is FlinkCEP's word."""
 
     STRICT = "next"
-    """None."""
+    """No event."""
     RELAXED = "followedBy"
-    """Events between parts are ignored if the next part could not take them."""
+    """Events between parts are ignored if they do not match the next part."""
     ANY = "followedByAny"
-    """Any."""
+    """Any events."""
 
 
 class WithinType(Enum):
@@ -42,14 +42,14 @@ class WithinType(Enum):
     FIRST_AND_LAST = "FIRST_AND_LAST"
     """The first event of the match."""
     PREVIOUS_AND_CURRENT = "PREVIOUS_AND_CURRENT"
-    """The event that was taken before."""
+    """The previous event of the match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """``within(width)``, in units of an attribute: less than that from an event on.
+    """``within(width)``: a time less than `width` units of an attribute after an event.
 
-    FlinkCEP has no window where the width is 0.
+    FlinkCEP ignores windows of width 0.
     """
 
     width: int
@@ -57,9 +57,9 @@ class Within:
 
 
 class Candidate(NamedTuple):
-    """The event at a position of a stream, and what a partial match took before it.
+    """The event at a position of a stream, and the events that a partial match took before it.
 
-    `path` has each event that was taken with the name of its part.
+    `path` has each event of the partial match with the name of its part.
     """
 
     stream: Sequence[Event]
@@ -68,7 +68,7 @@ class Candidate(NamedTuple):
 
     @property
     def event(self) -> Event:
-        """The event itself."""
+        """The event at the position."""
         return self.stream[self.position]
 
     def events_of(self, name: str) -> list[Event]:
@@ -78,10 +78,10 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EventTest:
-    """``where``: a type, and a condition on the event itself.
+    """A ``where`` condition: a type, and a condition on the event.
 
-    `compared` is an iterative condition: it also reads events that were taken before, and calls the
-    event itself `name`, as the part.
+    `compared` is an iterative condition: it also reads earlier events of the match, and refers to
+    the event itself by `name`, the name of the part.
     """
 
     type: str
@@ -90,7 +90,7 @@ class EventTest:
     name: str = ""
 
     def holds(self, at: Candidate) -> bool:
-        """Return whether an event passes."""
+        """Return whether an event satisfies the test."""
         return (
             at.event.type == self.type
             and (self.predicate is None or satisfies(at.event, self.predicate))
@@ -111,17 +111,16 @@ class EventTest:
                 raise AssertionError("`where` refuses functions")
 
     def _events_of(self, name: str, at: Candidate) -> list[Event]:
-        """Return the events of a name: those taken so far, and this event for its own part."""
+        """Return the events of a name: those taken so far, and for its own part this event too."""
         return at.events_of(name) + ([at.event] if name == self.name else [])
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """``next("b")``, ``followedBy("b").oneOrMore().greedy()``: takes from `lo` to `hi` events.
+    """A part such as ``followedBy("b").oneOrMore().greedy()``, which matches `lo` to `hi` events.
 
-    `hi` is None without a bound. `contiguity` is that before its first event, `inner` that between
-    its events; both are strict or more relaxed as FlinkCEP's words say. `gap` is the
-    window from the event before the part.
+    `hi` is None without an upper bound. `contiguity` applies before its first event, `inner`
+    between its events. `gap` is the window from the event before the part.
     """
 
     name: str
@@ -139,7 +138,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class NotPart:
-    """``notNext("n")``, or, if `anywhere`, ``notFollowedBy("n")``."""
+    """A negative part: ``notNext("n")``, or, if `anywhere`, ``notFollowedBy("n")``."""
 
     name: str
     test: EventTest
@@ -162,7 +161,7 @@ class SkipTo(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """``AfterMatchSkipStrategy``; `name` is that of a part."""
+    """An ``AfterMatchSkipStrategy``; `name` is the name of a part."""
 
     to: SkipTo = SkipTo.NO_SKIP
     name: str | None = None
@@ -175,10 +174,11 @@ EVERY_MATCH = Skip()
 @rich_display
 @dataclass(frozen=True, slots=True)
 class FlinkPattern:
-    """A pattern sequence; each method adds to its last part, or appends one, and gives a new one.
+    """A pattern sequence; each method returns a new one with its last part changed, or a part
+    added.
 
-    The methods have FlinkCEP's names and refuse what FlinkCEP refuses (`IllFormed`). A part takes
-    events of the type that its name is, or that is given besides.
+    The methods have FlinkCEP's names, and raise `IllFormed` for combinations that FlinkCEP refuses.
+    A part matches events of the given type, or else of the type that is its name.
     """
 
     parts: tuple[AnyPart, ...]
@@ -187,58 +187,57 @@ class FlinkPattern:
 
     @keywords_by_name
     def next(self, name: str, type: str | None = None) -> FlinkPattern:
-        """Return the very next event."""
+        """Add a part that matches the very next event."""
         return self._then(_part(name, type, Contiguity.STRICT))
 
     @keywords_by_name
     def followedBy(self, name: str, type: str | None = None) -> FlinkPattern:
-        """Return the first event after it that passes."""
+        """Add a part that matches the first later event that satisfies its conditions."""
         return self._then(_part(name, type, Contiguity.RELAXED))
 
     @keywords_by_name
     def followedByAny(self, name: str, type: str | None = None) -> FlinkPattern:
-        """Any later event that passes."""
+        """Add a part that matches any later event that satisfies its conditions."""
         return self._then(_part(name, type, Contiguity.ANY))
 
     @keywords_by_name
     def notNext(self, name: str, type: str | None = None) -> FlinkPattern:
-        """Return the very next event does not pass."""
+        """Add a condition that the very next event does not match."""
         return self._not(name, type, anywhere=False)
 
     @keywords_by_name
     def notFollowedBy(self, name: str, type: str | None = None) -> FlinkPattern:
-        """No event that passes, until the next part takes one."""
+        """Add a condition that no event matches before the next part takes one."""
         return self._not(name, type, anywhere=True)
 
     def where(self, condition: str) -> FlinkPattern:
-        """Return the sequence with a condition on the event of the last part, as CEL writes it.
+        """Add a condition, in CEL's syntax, on the event of the last part.
 
-        All of several conditions must hold. ``where("v > 1")`` reads the event alone.
-        ``where("b.v > a.v")`` is FlinkCEP's iterative condition of a part `b`: it holds for the
-        event and each event that part `a` took before. ``PREV(b.v)`` is the value before it in a
-        loop.
+        All conditions must hold. ``where("v > 1")`` reads only the event. ``where("b.v > a.v")`` is
+        FlinkCEP's iterative condition of a part `b`: it holds for the event and each event that
+        part `a` took before. ``PREV(b.v)`` is the previous value in a loop.
         """
         return self._condition(condition, And)
 
     def or_(self, condition: str) -> FlinkPattern:
-        """Another condition that is enough."""
+        """Add an alternative condition to those of the last part."""
         return self._condition(condition, Or)
 
     @keywords_by_name
     def oneOrMore(self, window: object = None) -> FlinkPattern:
-        """One event or more; a `window` is refused, as at `times`."""
+        """Let the last part match one event or more; a `window` is refused, as in `times`."""
         return self._without_window(window)._with_quantifier(1, None)
 
     @keywords_by_name
     def timesOrMore(self, lo: int, window: object = None) -> FlinkPattern:
-        """Take `lo` events or more; a `window` is refused, as at `times`."""
+        """Let the last part match `lo` events or more; a `window` is refused, as in `times`."""
         return self._without_window(window)._with_quantifier(lo, None)
 
     @keywords_by_name
     def times(self, lo: int, hi: int | None = None, window: object = None) -> FlinkPattern:
-        """Take `lo` events, or from `lo` to `hi`; a `lo` of 0 makes the part optional too.
+        """Let the last part match `lo` events, or from `lo` to `hi`; 0 also makes it optional.
 
-        FlinkCEP's window between the events is refused: `Unsupported` says what to write.
+        FlinkCEP's window between the events raises `Unsupported`, with a hint.
         """
         self._without_window(hi if not isinstance(hi, int | None) else window)
         if lo == 0 and hi is not None:
@@ -246,29 +245,29 @@ class FlinkPattern:
         return self._with_quantifier(lo, lo if hi is None else hi)
 
     def optional(self) -> FlinkPattern:
-        """No event will do as well."""
+        """Make the last part optional."""
         before = self.parts[-2] if len(self.parts) > 1 else None
         if isinstance(before, Part) and before.greedy:
             raise _refusal("an optional part right after a greedy one")
         return self._last(not self._positive.optional, "it is optional already", optional=True)
 
     def greedy(self) -> FlinkPattern:
-        """Take as many events as possible before the next part."""
+        """Let the last part match as many events as possible before the next part."""
         last = self._positive
         may = last.quantified and last.inner is not Contiguity.ANY
         return self._last(may, "greedy needs a quantifier without combinations", greedy=True)
 
     def consecutive(self) -> FlinkPattern:
-        """No other event between those of the last part."""
+        """Forbid other events between those of the last part."""
         return self._inner(Contiguity.STRICT)
 
     def allowCombinations(self) -> FlinkPattern:
-        """Any events between those of the last part, also such that could be taken."""
+        """Allow any events between those of the last part, matching ones too."""
         return self._inner(Contiguity.ANY)
 
     @keywords_by_name
     def until(self, type: str, condition: str | None = None) -> FlinkPattern:
-        """From such an event on the last part takes no more."""
+        """Stop the last part at the first event of this type that satisfies the condition."""
         last = self._positive
         may = last.hi is None and last.until is None
         test = EventTest(type, None if condition is None else _predicate(type, condition))
@@ -278,9 +277,11 @@ class FlinkPattern:
     def within(
         self, width: int, attribute: str, withinType: WithinType | str = WithinType.FIRST_AND_LAST
     ) -> FlinkPattern:
-        """Less than so much from the first event to the last; of several the least counts.
+        """Limit the time from the first event to the last to less than `width`; the least limit
+        applies.
 
-        ``within(5, "t", "PREVIOUS_AND_CURRENT")``: from the event before the last part to that.
+        ``within(5, "t", "PREVIOUS_AND_CURRENT")`` limits the time from the event before the last
+        part to its event.
         """
         if WithinType(withinType) is WithinType.FIRST_AND_LAST:
             least = width if self.window is None else min(width, self.window.width)
@@ -297,9 +298,9 @@ class FlinkPattern:
 
     @keywords_by_name
     def after(self, to: SkipTo | str, name: str | None = None) -> FlinkPattern:
-        """Return the skip strategy, ``after("skipToLast", "b")``.
+        """Set the skip strategy, as in ``after("skipToLast", "b")``.
 
-        FlinkCEP takes it in ``begin``.
+        FlinkCEP sets it in ``begin``.
         """
         skip = Skip(SkipTo(to), name)
         if (name is not None) is not (skip.to in (SkipTo.FIRST, SkipTo.LAST)):
@@ -310,7 +311,7 @@ class FlinkPattern:
 
     @property
     def _positive(self) -> Part:
-        """The last part, which has to be one that takes events."""
+        """The last part, which must not be negative."""
         last = self.parts[-1]
         if isinstance(last, NotPart):
             raise _refusal("a negative part has no quantifier")
@@ -353,13 +354,15 @@ class FlinkPattern:
                 raise
         names = {part.name for part in self.parts[:-1] if isinstance(part, Part)} | {last.name}
         if later := sorted(labels_of(condition) - names):
-            raise _refusal(f"'{text}' reads {later[0]}, which is no part before")
+            raise _refusal(f"'{text}' reads {later[0]}, which is not an earlier part")
         return None, condition
 
     def _without_window(self, window: object) -> FlinkPattern:
         if window is not None:
             hint = "compare the times: FILTER b.t < a.t + 5 AND c.t < b.t + 5"
-            words = "a window between the events of a quantifier, times(n, Duration), is not read"
+            words = (
+                "a window between the events of a quantifier, times(n, Duration), is not supported"
+            )
             raise Unsupported("CER0457", words, hint=hint)
         return self
 
@@ -374,7 +377,9 @@ class FlinkPattern:
         return self._last(may, "a quantifier is consecutive or has combinations", inner=inner)
 
     def _last(self, may: bool, words: str, **changes: Any) -> FlinkPattern:
-        """Return the last part with changes, if it may have them."""
+        """Return the sequence with changes to the last part; raises `IllFormed` if they are not
+        allowed.
+        """
         if not may:
             raise _refusal(words)
         return replace(self, parts=(*self.parts[:-1], replace(self._positive, **changes)))
@@ -384,14 +389,18 @@ class FlinkPattern:
 
 
 def windows(pattern: FlinkPattern) -> list[Within]:
-    """Return the windows of a sequence, that of the match and those of its parts."""
+    """Return the windows of a sequence: that of the match and those of its parts."""
     each = [pattern.window, *(part.gap for part in pattern.parts)]
     return [window for window in each if window is not None]
 
 
 @keywords_by_name
 def begin(name: str, type: str | None = None) -> FlinkPattern:
-    """Return a sequence of one part: events of a type, which is the name if it is not given.
+    """Return a sequence of one part: events of a type (default: the name).
+
+    Args:
+        name: The name of the part.
+        type: The type of its events.
 
     >>> print(begin("A").followedBy("b", "B").where("v > 1").oneOrMore().greedy())
     begin("A").followedBy("b", "B").where("v > 1").oneOrMore().greedy()
@@ -400,10 +409,10 @@ def begin(name: str, type: str | None = None) -> FlinkPattern:
 
 
 def parse_pattern(text: str) -> FlinkPattern:
-    """Return the sequence that a chain of calls denotes; the inverse of ``str``.
+    """Parse a chain of calls, the inverse of ``str``.
 
-    Arguments are texts and integers. Raises `IllFormed` for another text, and what the methods
-    raise.
+    Arguments are texts and integers. Raises `IllFormed` for other texts, and the errors of the
+    methods.
 
     >>> str(parse_pattern('begin("A").followedBy("B").times(1, 2)'))
     'begin("A").followedBy("B").times(1, 2)'
@@ -412,7 +421,7 @@ def parse_pattern(text: str) -> FlinkPattern:
         return _called(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, TypeError, RecursionError):
         hint = 'write calls one after the other, as in begin("A").next("B")'
-        raise IllFormed("CER0286", "this is no pattern of FlinkCEP", hint=hint) from None
+        raise IllFormed("CER0286", "expected a pattern of FlinkCEP", hint=hint) from None
 
 
 def _called(tree: ast.expr) -> FlinkPattern:
@@ -429,7 +438,7 @@ def _called(tree: ast.expr) -> FlinkPattern:
 _METHODS = frozenset(
     name for name, each in vars(FlinkPattern).items() if name[0] != "_" and callable(each)
 )
-"""The names of the calls that a chain may have."""
+"""Names of the calls that a chain may have."""
 
 
 def _part(name: str, type: str | None, contiguity: Contiguity) -> Part:
@@ -439,8 +448,8 @@ def _part(name: str, type: str | None, contiguity: Contiguity) -> Part:
 def _of_type(name: str, type: str | None) -> EventTest:
     """Return the test of a part by its name; raises `Unsupported` for a group."""
     if isinstance(name, FlinkPattern):
-        hint = "of a group without a quantifier write the parts one after the other"
-        raise Unsupported("CER0457", "groups of patterns of FlinkCEP are not read", hint=hint)
+        hint = "write the parts of a group without a quantifier one after the other"
+        raise Unsupported("CER0457", "groups of patterns of FlinkCEP are not supported", hint=hint)
     return EventTest(type or name)
 
 
@@ -450,8 +459,10 @@ def _predicate(type: str, text: str) -> Predicate:
     Raises `QuerySyntaxError`, and `Unsupported` for a function.
     """
     if callable(text):
-        hint = 'write a text: where("v > 1"), or where("b.v > a.v") with events of a part a before'
-        message = "iterative conditions of FlinkCEP that are functions are not read"
+        hint = (
+            'write a text: where("v > 1"), or where("b.v > a.v") with events of an earlier part a'
+        )
+        message = "iterative conditions of FlinkCEP that are functions are not supported"
         raise Unsupported("CER0457", message, hint=hint)
     name = name_text(type)
     formula, _ = parse_cel(f"{name} FILTER {name}[{text}]")
@@ -460,7 +471,7 @@ def _predicate(type: str, text: str) -> Predicate:
             names = attributes_of(atoms(predicate))
             if dotted := [each for each in names if fields_of(each) and f"`{each}`" not in text]:
                 at = max(text.find("."), 0)
-                hint = f"write back-quotes around {dotted[0]} where it is one attribute"
+                hint = f"write back-quotes around {dotted[0]} if it is one attribute"
                 place = place_at(text, at, 1)
                 raise QuerySyntaxError(
                     "CER0101", "unexpected '.'", place=place, expected=(), hint=hint
@@ -471,7 +482,7 @@ def _predicate(type: str, text: str) -> Predicate:
 
 
 def _compared(name: str, text: str) -> Condition | None:
-    """Return the condition on an event by its name and on earlier events; None for another text."""
+    """Return the condition on an event, by its name, and on earlier events, or None."""
     try:
         formula, _ = parse_cel(f"{name_text(name)} FILTER {text}")
     except (QuerySyntaxError, IllFormed):
@@ -487,12 +498,12 @@ def _compared(name: str, text: str) -> Condition | None:
 def _as_condition(
     name: str, predicate: Predicate | None, compared: Condition | None
 ) -> Condition | None:
-    """Return one of two forms of a condition; None for no condition."""
+    """Return the condition of either form; None without a condition."""
     return compared if predicate is None else On(name, predicate)
 
 
 def _refusal(words: str) -> IllFormed:
-    return IllFormed("CER0286", f"FlinkCEP refuses this: {words}", hint="leave it out")
+    return IllFormed("CER0286", f"FlinkCEP refuses this: {words}", hint="remove it")
 
 
 def _text(i: int, part: AnyPart) -> str:

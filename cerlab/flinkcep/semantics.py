@@ -1,11 +1,11 @@
 """The meaning of a pattern sequence on a stream: FlinkCEP's partial matches, event by event.
 
-A partial match waits in a part. At an event it may *take* it, *ignore* it and wait on, or *proceed*
-without it to what follows, which then does the same with the event. These are the transitions of
-`org.apache.flink.cep.nfa` (`NFACompiler` says which there are, `NFA.computeNextStates` what comes
-of them), stated here as one relation. Where that differs from FlinkCEP's documentation it is said.
+A partial match waits in a part. It may *take* an event, *ignore* it and wait, or *proceed* without
+it to the next part, which then has the same choices for the event. These are the transitions of
+`org.apache.flink.cep.nfa` (created in `NFACompiler`, executed in `NFA.computeNextStates`), stated
+here as one relation. Differences from FlinkCEP's documentation are noted.
 
-This is the oracle. It is written to be read, never to be fast.
+This is the oracle: it is written for clarity, not for speed.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from cerlab.model.stream import check_order, clock_for
 from cerlab.predicates.truth import Key, partition_key
 
 MAX_PARTIAL = 20_000
-"""Partial matches that the reference follows at once, at most."""
+"""Most partial matches that the reference follows at the same time."""
 
 
 class Partial(NamedTuple):
-    """A partial match: it waits in part `k`, which has taken `taken_here` events.
+    """A partial match that waits in part `k`, which has taken `taken_here` events.
 
-    `has_waited`: an event was ignored since. `free`: the greedy part before was left at its
-    ``until``. `last` is the part that took the last event, and `events` has each event with the
-    name of its part.
+    `has_waited` is true if an event was ignored since. `free` is true if the previous greedy part
+    ended at its ``until``. `last` is the part that took the last event, and `events` has each event
+    with the name of its part.
     """
 
     k: int = 0
@@ -56,7 +56,7 @@ class Partial(NamedTuple):
 
     @property
     def start(self) -> int:
-        """The first event."""
+        """The position of the first event."""
         return self.events[0][1]
 
 
@@ -70,7 +70,7 @@ class Action(Enum):
 
 
 class Edge(NamedTuple):
-    """An action, and where the partial match is then."""
+    """An action, and the state of the partial match after it."""
 
     action: Action
     k: int = 0
@@ -87,15 +87,14 @@ def flink_matches(
     key_by: tuple[str, ...] = (),
     until: int | str | None = None,
 ) -> list[Valuation]:
-    """Return the matches in the order in which FlinkCEP gives them out.
+    """Return the matches in the order in which FlinkCEP returns them.
 
-    A match is the events that each part took, by its name, from its first event to the one at which
-    it was found, which need not be taken. A sequence that ends with ``notFollowedBy`` is found when
-    time has passed: its match ends at the last event before. Keys have partial matches apart and
-    one clock. Events before `until` have all come; "end" says that none comes.
-
-    Raises `BadData` for an event without the attribute of `within`, or earlier than the one before,
-    and `ResourceLimit`.
+    A match has the events that each part took, by name, from its first event to the event at which
+    it was found, which need not be part of it. A sequence that ends with ``notFollowedBy`` is found
+    when time has passed: its match ends at the last event before. Keys have separate partial
+    matches and a common clock. All events before `until` have come; "end" means that no more will.
+    Raises `BadData` for an event without the attribute of `within`, or with an earlier time than
+    the previous one, and `ResourceLimit`.
     """
     check_ending(pattern)
     times, result = _times(pattern, events), list[Valuation]()
@@ -120,20 +119,22 @@ def flink_matches(
 
 @dataclass(slots=True)
 class _OfKey:
-    """The partial matches of a key, the matches that a skip strategy holds, and the last event."""
+    """The state of a key: partial matches, matches that await a skip strategy, last event."""
 
     partials: list[Partial] = field(default_factory=lambda: [Partial()])
     waiting: list[Valuation] = field(default_factory=list)
     last: int = -1
 
     def expire(self, pattern: FlinkPattern, times: Sequence[int], now: Any) -> list[Valuation]:
-        """Drop what is too late at a time; return those that were to see no event until then."""
+        """Drop partial matches that are too late; return the matches that needed no event until
+        now.
+        """
         late = [p for p in self.partials if p.events and _is_timed_out(pattern, p, times, now)]
         self.partials = [partial for partial in self.partials if partial not in late]
         return [_valuation(p.events, self.last) for p in late if _is_pending(pattern, p)]
 
     def read(self, pattern: FlinkPattern, events: Sequence[Event], i: int) -> list[Valuation]:
-        """Read an event of the key, and return the matches that are given out."""
+        """Read an event of the key, and return the matches that become final."""
         successors: list[Partial] = []
         for partial in self.partials:
             more, matches = _advance(pattern, partial, Candidate(events, i, partial.events))
@@ -156,9 +157,9 @@ def _ends_by_time(pattern: FlinkPattern) -> bool:
 
 
 def check_ending(pattern: FlinkPattern) -> None:
-    """Raise `Unsupported` for a sequence that ends with ``notFollowedBy`` in a way not read.
+    """Raise `Unsupported` for a final ``notFollowedBy`` in an unsupported place.
 
-    FlinkCEP needs a window for it. After a loop or an optional part its partial matches may be in
+    FlinkCEP needs a window for it. After a loop or an optional part, its partial matches may be in
     another state than the one that waits, so that time passes without a match.
     """
     if not _ends_by_time(pattern):
@@ -171,16 +172,16 @@ def check_ending(pattern: FlinkPattern) -> None:
     elif pattern.parts[-1].gap is not None:
         why, hint = "its window counts from the first event", 'append .within(10, "t") alone'
     elif not isinstance(before, Part) or before.quantified or before.optional:
-        why = "it is read right after a part that takes one event"
-        hint = "let a part of one event, without a quantifier, come before it"
+        why = "it must follow a part that matches one event"
+        hint = "put a part of one event, without a quantifier, before it"
     else:
         return
-    message = f"what ends with notFollowedBy is found when time has passed: {why}"
+    message = f"a sequence that ends with notFollowedBy is found when time has passed: {why}"
     raise Unsupported("CER0456", message, hint=hint)
 
 
 def _is_timed_out(pattern: FlinkPattern, at: Partial, times: Sequence[int], now: Any) -> bool:
-    """Return whether a time is too late for a partial match; at the width itself it is."""
+    """Return whether a partial match has timed out; it does at exactly the width."""
     whole, gap = pattern.window, _gap(pattern, at)
     return (whole is not None and 0 < whole.width <= now - times[at.start]) or (
         gap is not None and 0 < gap.width <= now - times[at.events[-1][1]]
@@ -188,11 +189,11 @@ def _is_timed_out(pattern: FlinkPattern, at: Partial, times: Sequence[int], now:
 
 
 def _gap(pattern: FlinkPattern, at: Partial) -> Within | None:
-    """Return the window from the last event on where a partial match waits.
+    """Return the window that starts at the last event of a waiting partial match.
 
-    FlinkCEP has it at the state of a part without a quantifier. It has lost it in the states that
-    it copies: that of an optional part once an event was ignored, those after an ``until`` of a
-    greedy part, and those after an optional part that ended a ``notFollowedBy``.
+    FlinkCEP keeps it in the state of a part without a quantifier, but loses it in states that it
+    copies: that of an optional part after an ignored event, those after an ``until`` of a greedy
+    part, and those after an optional part that ended a ``notFollowedBy``.
     """
     k = at.k
     while isinstance(part := pattern.parts[k], NotPart) and part.anywhere:
@@ -207,7 +208,7 @@ def _gap(pattern: FlinkPattern, at: Partial) -> Within | None:
 
 
 def _times(pattern: FlinkPattern, events: Sequence[Event]) -> list[int]:
-    """Return the times of the events, if there is a window to keep to."""
+    """Return the times of the events, or an empty list without windows."""
     attributes = {window.attribute for window in windows(pattern)}
     if not attributes:
         return []
@@ -219,8 +220,8 @@ def _times(pattern: FlinkPattern, events: Sequence[Event]) -> list[int]:
         if times:
             check_order(times[-1], time, i)
         if not isinstance(time, int):
-            message = f"event {i}: {attribute} is {time}, no whole number"
-            raise BadData("CER0790", message, hint="count in a finer unit")
+            message = f"expected whole numbers as {attribute}, got {time} in event {i}"
+            raise BadData("CER0790", message, hint="use a smaller unit")
         times.append(time)
     return times
 
@@ -228,7 +229,7 @@ def _times(pattern: FlinkPattern, events: Sequence[Event]) -> list[int]:
 def _advance(
     pattern: FlinkPattern, partial: Partial, t: Candidate
 ) -> tuple[list[Partial], list[Valuation]]:
-    """Return the partial matches and the matches that one partial match comes to at an event."""
+    """Return the partial matches and the matches that one partial match leads to at an event."""
     parts = pattern.parts
     partials: list[Partial] = []
     matches: list[Valuation] = []
@@ -261,7 +262,7 @@ def _valuation(events: Sequence[tuple[str, int]], end: int) -> Valuation:
 
 
 def _edges(pattern: FlinkPattern, at: Partial, t: Candidate) -> Iterator[Edge]:
-    """Yield the actions that are possible at an event, nearest parts first."""
+    """Yield the possible actions at an event, nearest parts first."""
     if at.k == len(pattern.parts) or _is_withheld(pattern, at, t):
         return
     part = pattern.parts[at.k]
@@ -271,7 +272,7 @@ def _edges(pattern: FlinkPattern, at: Partial, t: Candidate) -> Iterator[Edge]:
     if isinstance(part, NotPart):
         if part.anywhere and at.k + 1 == len(pattern.parts):
             yield Edge(Action.STOP) if part.test.holds(t) else Edge(Action.IGNORE, at.k)
-        elif part.anywhere:  # it is in the stops of what follows
+        elif part.anywhere:  # already among the stops of the next part
             yield from _edges(pattern, following, t)
         elif part.test.holds(t):
             yield Edge(Action.STOP)
@@ -288,15 +289,12 @@ def _edges(pattern: FlinkPattern, at: Partial, t: Candidate) -> Iterator[Edge]:
         yield Edge(Action.IGNORE, at.k, at.taken_here, at.has_waited or enough, at.free)
     if any(test.holds(t) for test in _stops(pattern, at)):
         yield Edge(Action.STOP)
-    if enough and not at.has_waited:  # else it was on its way already
+    if enough and not at.has_waited:  # otherwise it has already left
         yield from _edges(pattern, following, t)
 
 
 def _is_withheld(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
-    """Return whether a greedy part before withholds the event.
-
-    It could take it, so nothing else may.
-    """
+    """Return whether the previous greedy part withholds the event, because it could take it."""
     if at.free or at.taken_here or at.has_waited:
         return False
     j = at.k - 1
@@ -310,7 +308,7 @@ def _is_withheld(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
 
 
 def _is_free(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
-    """Return whether a greedy part hands an event on that ends it; it withholds nothing then."""
+    """Return whether the event ends a greedy part by ``until``, which then withholds nothing."""
     part = pattern.parts[at.k]
     if isinstance(part, NotPart):
         return part.anywhere and at.free
@@ -318,7 +316,7 @@ def _is_free(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
 
 
 def _after_taking(part: Part, k: int, count: int) -> tuple[int, int]:
-    """Return the part and count after one more event; a loop forgets counts that change nothing."""
+    """Return the part and count after one more event; loops drop counts that have no effect."""
     if part.hi == count + 1:
         return k + 1, 0
     return k, count + 1 if part.hi is not None else min(count + 1, part.lo)
@@ -329,7 +327,7 @@ def _takes(part: Part, t: Candidate) -> bool:
 
 
 def _ignores(part: Part, count: int, t: Candidate) -> bool:
-    """Contiguity: before the first event that of the part, then the inner one, until the stop."""
+    """Return whether a part may ignore an event, by its contiguity and ``until``."""
     if count and part.until is not None and part.until.holds(t):
         return False
     match part.inner if count else part.contiguity:
@@ -342,16 +340,17 @@ def _ignores(part: Part, count: int, t: Candidate) -> bool:
 
 
 def _may_leave(part: Part, count: int) -> bool:
-    """Return whether the part has enough events, or none and needs none."""
+    """Return whether the part has enough events, or is optional and has none."""
     return count >= part.lo or (part.optional and count == 0)
 
 
 def _stops(pattern: FlinkPattern, at: Partial) -> list[EventTest]:
     """Return the tests of ``notFollowedBy`` that end a partial match where it waits.
 
-    Before the first event of a part those since the last event. Then, between its events, that of
-    the part that follows: FlinkCEP keeps it away from there, too. Once a part with an upper bound
-    has ignored an event between two of its own it is those before the part instead.
+    Before the first event of a part, these are the tests since the last event. Between its events,
+    it is the test of the next part, which FlinkCEP applies there too. Once a part with an upper
+    bound has ignored an event between two of its own, FlinkCEP uses the tests before the part
+    instead.
     """
     part = pattern.parts[at.k]
     assert isinstance(part, Part)
@@ -367,7 +366,7 @@ def _stops(pattern: FlinkPattern, at: Partial) -> list[EventTest]:
 def _nots_before(pattern: FlinkPattern, k: int) -> Iterator[tuple[int, NotPart]]:
     """Yield each ``notFollowedBy`` before a part, back to a part that always takes an event.
 
-    A ``notNext`` in between makes FlinkCEP forget those before it.
+    A ``notNext`` in between makes FlinkCEP forget the ones before it.
     """
     for j in range(k - 1, -1, -1):
         each = pattern.parts[j]
@@ -378,10 +377,7 @@ def _nots_before(pattern: FlinkPattern, k: int) -> Iterator[tuple[int, NotPart]]
 
 
 def _may_end(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
-    """Return whether nothing more is needed.
-
-    FlinkCEP asks this of the event that was taken last.
-    """
+    """Return whether the match is complete; FlinkCEP evaluates this at the last event taken."""
     if at.k == len(pattern.parts):
         return True
     if _is_withheld(pattern, at, t):
@@ -398,11 +394,11 @@ def _may_end(pattern: FlinkPattern, at: Partial, t: Candidate) -> bool:
 def _apply_skip(
     pattern: FlinkPattern, partials: list[Partial], waiting: list[Valuation]
 ) -> tuple[list[Partial], list[Valuation], list[Valuation]]:
-    """Return the remaining partial matches, the completed matches, and the waiting ones.
+    """Return the remaining partial matches, the completed matches, and the delayed ones.
 
-    The match that begins first is given out as soon as no partial match began before; what it
-    prunes is neither given out nor followed. Of matches that begin and end together it is the one
-    that was found first, of which FlinkCEP says nothing.
+    The match that begins first is returned as soon as no partial match began earlier; matches and
+    partial matches that it prunes are dropped. Among matches with equal start and end, the first
+    one found wins; FlinkCEP leaves this open.
     """
     if pattern.skip.to is SkipTo.NO_SKIP:
         return partials, waiting, []

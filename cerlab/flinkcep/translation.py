@@ -1,11 +1,11 @@
-"""FlinkCEP's pattern sequences to CEL, where they are CEL.
+"""Translation of FlinkCEP's pattern sequences to CEL, where CEL can express them.
 
 ``next`` is ``:``, ``followedByAny`` is ``;``, and ``followedBy`` is ``:`` after any events that the
-part could not take, each of them ``NOT(R)``, which marks nothing. A loop with combinations is
+part does not match, each of them ``NOT(R)``, which marks nothing. A loop with combinations is
 ``+``, a consecutive one ``:+``, and the usual one ``:+`` with such gaps; with bounds they are
-counts. A window from the event before a part is a window inside, of these two events; where two
-windows have an event in common the formula is the AND of one with each. The answers are the
-matches: their events by the names of the parts, from the first to the one where they are found.
+counts. A window from the event before a part is a window around these two events; if two
+windows share an event, the formula is the AND of one copy with each. The answers are the
+matches: their events by part, from the first event to the one where they are found.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, On, alternatives, atomics
 
 MAX_NODES = 2_000
-"""The limit on the nodes of a formula: optional parts are written out, with and without each."""
+"""Most nodes of a formula: each optional part doubles the formula."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """A part that takes events, the events that no gap of it may have, and what it comes after."""
+    """A part that takes events, the events forbidden in its gaps, and the prefix before it."""
 
     part: Part
     inner: tuple[EventTest, ...]
@@ -47,10 +47,10 @@ class _Taken:
 
 @dataclass(frozen=True, slots=True)
 class _Prefix:
-    """The parts so far that take events, up to one that was taken.
+    """The parts so far that take events, up to one that took an event.
 
     The next events pass none of the tests `away`, and the very next one none of `at_once`. `greedy`
-    is the part before, if it is greedy: it withholds the events that it could take.
+    is the previous part, if it is greedy: it withholds the events that it could take.
     """
 
     taken: tuple[_Taken, ...] = ()
@@ -58,17 +58,18 @@ class _Prefix:
     at_once: tuple[EventTest, ...] = ()
     greedy: Part | None = None
     nots: bool = False
-    """Whether some of `away` are of ``notFollowedBy``."""
+    """True if some of `away` come from ``notFollowedBy``."""
 
 
 def flink_query(pattern: FlinkPattern, key_by: tuple[str, ...] = ()) -> CeqlQuery:
     """Return the query whose answers are the matches; raise `Unsupported` without such a query.
 
-    Times are whole numbers: FlinkCEP's window excludes what CEL's window of one less includes.
+    Times are whole numbers: FlinkCEP's window is exclusive, so the width of CEL's window is one
+    less.
     """
     check_ending(pattern)
     if pattern.skip.to is not SkipTo.NO_SKIP:
-        raise _no_cel(f"{pattern.skip.to.value} prunes by matches, CEL gives all")
+        raise _no_cel(f"{pattern.skip.to.value} drops matches because of others, CEL returns all")
     _check_labels(pattern)
     _check_gaps(pattern)
     _check_comparisons(pattern)
@@ -98,23 +99,25 @@ def flink_query(pattern: FlinkPattern, key_by: tuple[str, ...] = ()) -> CeqlQuer
 
 
 def _without_event(pattern: FlinkPattern, absent: NotPart) -> cel.Formula:
-    """Return an event, and time without another: FlinkCEP's window is from the first event on."""
+    """Return an event and a time without another: FlinkCEP's window starts at the first event."""
     first, *others = pattern.parts
     if len(others) > 1 or not isinstance(first, Part) or pattern.window is None:
-        raise _no_cel("a final notFollowedBy waits from the first event, WAIT from the last one")
+        raise _no_cel(
+            "a final notFollowedBy waits from the first event, but WAIT from the last one"
+        )
     once = _once(first)
     waiting = cel.Wait(once, _inclusive(pattern.window))
     rival = _filter(cel.Atom(absent.test.type), absent.test.type, absent.test)
     if absent.test.type == first.test.type:
-        # The interval begins with the event itself, which is not the event after it.
+        # the interval begins with the event itself, which is not the later event
         rival = cel.Seq(once, rival)
     return cel.Unless(waiting, rival)
 
 
 def _check_comparisons(pattern: FlinkPattern) -> None:
-    """Refuse an iterative condition that a gap would have to test, or that counts its own events.
+    """Raise `Unsupported` for an iterative condition that a gap would test, or on its own group.
 
-    FILTER tests the events that were taken; what was left out is NOT(..), which reads one event.
+    FILTER tests the events that were taken; events left out are NOT(..), which reads one event.
     """
     for part in pattern.parts:
         if part.test.compared is None:
@@ -127,7 +130,7 @@ def _check_comparisons(pattern: FlinkPattern) -> None:
             words = "a loop skips by a condition on earlier events; write allowCombinations"
             raise _no_cel(words)
         if part.quantified and part.hi != 1 and len(alternatives(part.test.compared)) > 1:
-            # FILTER decides an OR for all events of a label together, FlinkCEP for each event.
+            # FILTER decides an OR for all events of a label together, FlinkCEP for each event
             raise _no_cel("an OR of conditions on earlier events in a loop")
         for each in atomics(part.test.compared):
             groups = each.operands if isinstance(each, Correlation) else ()
@@ -142,10 +145,10 @@ def _inclusive(window: Within) -> AttributeWindow:
 
 
 def _check_gaps(pattern: FlinkPattern) -> None:
-    """Refuse a window from the event before that FlinkCEP forgets, if only in part.
+    """Raise `Unsupported` for a window from the previous event that FlinkCEP forgets in part.
 
-    It is at the state of a part without a quantifier, which is to be entered when the event before
-    is taken.
+    It belongs to the state of a part without a quantifier, which must be entered when the previous
+    event is taken.
     """
     before: AnyPart | None = None
     for part in pattern.parts:
@@ -164,14 +167,16 @@ def _check_gaps(pattern: FlinkPattern) -> None:
 
 
 def _no_cel(why: str) -> Unsupported:
-    return Unsupported("CER0455", f"CEL cannot say this of FlinkCEP: {why}", hint=_HINT)
+    return Unsupported("CER0455", f"CEL cannot express this pattern of FlinkCEP: {why}", hint=_HINT)
 
 
-_HINT = "cerlab.flink.matches gives the matches, cerlab.flink.difference a shortest stream"
+_HINT = "cerlab.flink.matches returns the matches, cerlab.flink.difference a shortest stream"
 
 
 def _check_labels(pattern: FlinkPattern) -> None:
-    """Names that are types of other parts would label their events, too."""
+    """Raise `Unsupported` for a name that is the type of another part, whose events it
+    would label.
+    """
     for part in pattern.parts:
         others = {each.test.type for each in pattern.parts} - {part.test.type}
         if part.name in others or (
@@ -181,7 +186,10 @@ def _check_labels(pattern: FlinkPattern) -> None:
 
 
 def _forbid(pattern: FlinkPattern, k: int, part: NotPart, prefix: _Prefix) -> _Prefix:
-    """``notFollowedBy`` holds for all events up to the next that is taken, ``notNext`` for one."""
+    """Return the prefix with a negative part added.
+
+    ``notFollowedBy`` applies to all events up to the next one taken, ``notNext`` to one.
+    """
     following = pattern.parts[k + 1] if k + 1 < len(pattern.parts) else None
     for each in pattern.parts[k + 1 :]:
         if isinstance(each, Part):
@@ -236,7 +244,7 @@ def _take(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix
 
 
 def _withhold(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix:
-    """Return a greedy part keeps away what it could take, until the next part takes an event."""
+    """Return the prefix in which a greedy part withholds events that it could take."""
     if not part.greedy or part.lo == part.hi or k + 1 == len(pattern.parts):
         return prefix
     if part.until is not None or (part.optional and prefix.nots):
@@ -245,10 +253,10 @@ def _withhold(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Pr
 
 
 def _formula(taken: Sequence[_Taken]) -> cel.Formula:
-    """Return what the parts are one after the other, in their windows.
+    """Return the sequence of the parts in their windows.
 
-    A window holds two neighbours. The first copy has every window that overlaps none before it in
-    that copy, the second the others: of windows in a row each has every second one.
+    A window covers two neighbours. The first copy has every window that does not overlap an earlier
+    one, the second copy the others: of consecutive windows, each has every second one.
     """
     first, second = set[int](), set[int]()
     for i, each in enumerate(taken):
@@ -259,11 +267,11 @@ def _formula(taken: Sequence[_Taken]) -> cel.Formula:
 
 
 def _with_windows(taken: Sequence[_Taken], windowed: set[int]) -> cel.Formula:
-    """Return what the parts are one after the other, some in a window with the one before."""
+    """Return the sequence of the parts, some in a window with the previous part."""
     formula: cel.Formula | None = None
     for i, each in enumerate(taken):
         if i in windowed:
-            continue  # it is in the window of the part before
+            continue  # already inside the window of the previous part
         part, following = each.part, taken[i + 1] if i + 1 in windowed else None
         if following is None:
             body = _body(part, part.lo, part.hi, each.inner)
@@ -275,14 +283,14 @@ def _with_windows(taken: Sequence[_Taken], windowed: set[int]) -> cel.Formula:
 
 
 def _in_window(following: _Taken, once: cel.Formula) -> cel.Formula:
-    """Return an event and the one after it, in the window of the latter."""
+    """Return an event and the next one, in the window of the latter."""
     assert following.part.gap is not None
     both = _then(once, following, _body(following.part, 1, 1, following.inner))
     return cel.Within(both, _inclusive(following.part.gap))
 
 
 def _ending(taken: _Taken, with_next: Callable[[cel.Formula], cel.Formula]) -> cel.Formula:
-    """Return the events of a part that takes a fixed number, the last of them with the next."""
+    """Return the events of a part of fixed length, the last of them together with the next part."""
     part = taken.part
     once, last = _once(part), with_next(_once(part))
     if part.lo == 1:
@@ -297,7 +305,7 @@ def _ending(taken: _Taken, with_next: Callable[[cel.Formula], cel.Formula]) -> c
 
 
 def _then(left: cel.Formula, taken: _Taken, body: cel.Formula) -> cel.Formula:
-    """Return the body of a part after the left, and after what may stand between them."""
+    """Return the body of a part after the left side and after the events allowed in between."""
     part, prefix = taken.part, taken.after
     match part.contiguity:
         case Contiguity.STRICT:
@@ -323,7 +331,7 @@ def _with_gap(
 
 
 def _none_of(tests: Sequence[EventTest]) -> cel.Formula:
-    """One event that passes none of the tests; it is not marked."""
+    """Return a formula for an unmarked event that passes none of the tests."""
     each: list[cel.Formula] = [
         cel.Not(_filter(cel.Atom(test.type), test.type, test)) for test in dict.fromkeys(tests)
     ]
@@ -357,11 +365,11 @@ def _away_inside(part: Part, away: tuple[EventTest, ...]) -> tuple[EventTest, ..
 
 
 def _once(part: Part) -> cel.Formula:
-    """One event of a part; the until is a condition on the event itself, if it may be one."""
+    """Return one event of a part; ``until`` becomes a condition on it, if possible."""
     test = part.test
     if part.until is not None and part.until.type == test.type:
         if part.until.predicate is None:
-            raise _no_cel("an until that is all that the part takes")
+            raise _no_cel("an until that every event of the part satisfies")
         stop = pred.Not(part.until.predicate)
         test = EventTest(
             test.type, stop if test.predicate is None else pred.And(test.predicate, stop)
@@ -372,7 +380,7 @@ def _once(part: Part) -> cel.Formula:
 
 
 def _matches_of(prefix: _Prefix) -> list[cel.Formula]:
-    """Return the formula of a prefix that is a match; an empty list where nothing was taken."""
+    """Return the formula of a prefix that is a match; an empty list if no event was taken."""
     if not prefix.taken:
         return []
     formula = _formula(prefix.taken)

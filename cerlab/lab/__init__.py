@@ -1,7 +1,8 @@
-"""The lab: a page where one types a query and events and sees answers, machines, steps and reasons.
+"""The lab: a page with fields for a query and events that shows answers, machines, steps and
+reasons.
 
-`answers` is what runs behind the page, in this process (`serve`) or in the browser by Pyodide
-(`build`, a folder of static files that needs no server).
+`answer` replies to the page, in this process (`serve`) or in the browser by Pyodide (`build`, a
+folder of static files that needs no server).
 """
 
 from __future__ import annotations
@@ -37,24 +38,24 @@ Reply: TypeAlias = dict[str, Any]
 
 
 MOST_ANSWERS = 200
-"""Answers that the page lists; more are counted only."""
+"""Most answers that the page lists; more are only counted."""
 
 
 MOST_EVENTS = 60
-"""Streams of so many events have a timeline; beyond, answers are listed alone."""
+"""Longest stream with a timeline; for longer ones the answers are only listed."""
 
 
 MOST_STEPS = 40
-"""Events that the page follows step by step."""
+"""Most events that the page follows step by step."""
 
 
 def answer(request: Request) -> Reply:
-    """The reply to what a panel of the page asks.
+    """Return the reply to a request of a panel of the page; errors become part of the reply.
 
     `request` has ``panel`` (a key of `PANELS`), ``query``, ``events``, ``time`` (see `stream_of`),
-    ``end`` (True: no event comes after these) and what the panel needs. The reply has ``html`` or
-    ``frames``, what else the panel shows, and ``warnings``; or ``error`` with ``message``, ``box``
-    and the place in a query.
+    ``end`` (True: no event comes after these) and the fields of the panel. The reply has ``html``
+    or ``frames``, further fields of the panel, and ``warnings``; or ``error`` with ``message``,
+    ``box`` and the place in a query.
     """
     try:
         with warnings.catch_warnings(record=True) as records:
@@ -66,15 +67,17 @@ def answer(request: Request) -> Reply:
         return {"error": _error(error, request)}
     except ImportError as error:
         missing = str(error.name or error)
-        message = f"this needs {missing}, which is not here; `cerlab lab` on your machine has it"
+        message = (
+            f"this needs {missing}, which is missing here; `cerlab lab` on your machine has it"
+        )
         return {"error": {"message": message}}
-    except Exception as error:  # a fault of cerlab: the page says so and goes on
+    except Exception as error:  # a fault of cerlab: the page shows it and stays usable
         traceback.print_exc()
         return {"error": {"message": f"internal error: {type(error).__name__}: {error}"}}
 
 
 def view(request: Request) -> Reply:
-    """Return the reply; raises any `CerlabError`, and `ImportError` for what the browser lacks."""
+    """Return the reply; raises any `CerlabError`, and `ImportError` for missing packages."""
     if not isinstance(request, Mapping):
         raise _unknown("request", request, ("objects",))
     panel, positions = request.get("panel"), request.get("positions", ())
@@ -100,7 +103,7 @@ def _unknown(kind: str, name: object, choices: Iterable[str]) -> UsageError:
 
 
 def _error(error: CerlabError, request: Request) -> Reply:
-    """Return what the page shows of an error; ``box`` is the text that it belongs under."""
+    """Return the fields that the page shows for an error; ``box`` is the input field at fault."""
     reply: Reply = {"message": f"{error.code}: {error.message}", "hint": error.hint}
     reply["box"] = "events" if isinstance(error, BadData) else "query"
     if isinstance(error.place, SourcePlace):
@@ -115,7 +118,7 @@ def _error(error: CerlabError, request: Request) -> Reply:
 
 
 def stream_of(text: str, time: str = "") -> cerlab.Stream:
-    """Return the events of a text: NDJSON, CSV, CORE's form, or types alone as in ``A B A C``.
+    """Return the events of a text: NDJSON, CSV, CORE's form, or only types as in ``A B A C``.
 
     `time` names their time and its unit, as in ``ts:ms``.
     """
@@ -129,7 +132,7 @@ def stream_of(text: str, time: str = "") -> cerlab.Stream:
         form, text = "core", "\n".join(re.split(r"(?<=\))[ \t]+", text))
     text = f"{text}\n" if text else "type\n"
     try:
-        import pyarrow  # noqa: F401  # the readers of files need it
+        import pyarrow  # noqa: F401 # fails early: the readers of files need it
     except ImportError:
         events = plain_events(text.encode(), form, RowReading("events"))
         return cerlab.Stream(events, time=name, unit=unit)
@@ -147,7 +150,7 @@ def _stream(request: Request) -> cerlab.Stream:
 
 
 def _check(request: Request) -> Reply:
-    """Is the text a query? Says which events there are, too, for the strip of positions."""
+    """Return the types of the events for the strip of positions; raises for an invalid query."""
     if as_row_pattern(request["query"]) is None:
         any_pattern(request["query"])
     events = _stream(request)
@@ -162,7 +165,7 @@ def _answers(request: Request) -> Reply:
         return _rows_found(rows, _stream(request))
     pattern, stream = any_pattern(request["query"]), _stream(request)
     answers = sorted(cerlab.evaluate(request["query"], stream, limit=MOST_ANSWERS), key=by_end)
-    # Counted only where the list was cut.
+    # counted only if the list was cut
     total = len(answers) if len(answers) < MOST_ANSWERS else _count(pattern, stream)
     reply: Reply = {
         "total": str(total),
@@ -175,7 +178,7 @@ def _answers(request: Request) -> Reply:
 
 
 def _rows_found(rows: RowPattern, stream: cerlab.Stream) -> Reply:
-    """Return the rows that a row pattern makes of the events, as a table."""
+    """Return the result of a row pattern on the events, as a table."""
     found = cerlab.match_recognize(rows, stream)
     first = found.slice(0, MOST_ANSWERS).to_pylist()
     cells = [["" if cell is None else str(cell) for cell in row.values()] for row in first]
@@ -202,10 +205,8 @@ def _machine(request: Request) -> Reply:
 
 def _steps(request: Request) -> Reply:
     if as_row_pattern(request["query"]) is not None:
-        hint = "Why shows which variable takes which row"
-        raise Unsupported(
-            "CER0458", "the steps are those of queries, not of row patterns", hint=hint
-        )
+        hint = "Why shows the variable of each row"
+        raise Unsupported("CER0458", "steps exist for queries, not for row patterns", hint=hint)
     steps = cerlab.step(_as_query(request["query"]), _stream(request)[:MOST_STEPS])
     return {"frames": list(Frames(steps, "auto").all())}
 
@@ -229,7 +230,7 @@ def _compare(request: Request) -> Reply:
 
 
 def _core_text(event: Mapping[str, Any]) -> str:
-    """An event as one types it into the page."""
+    """Return an event in CORE's text form, as users type it into the page."""
     values = ",".join(f"{k}={v}" for k, v in event.items() if k != "type" and v is not None)
     return f"{event.get('type', 'ROW')}({values})"  # rows of a table have no type
 
@@ -241,7 +242,7 @@ def _as_query(text: str) -> str:
 
 
 def _html(value: Any) -> str:
-    """Return the value as a notebook shows it."""
+    """Return a value as HTML, as a notebook shows it."""
     bundle = value._repr_mimebundle_()
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     for form in ("text/html", "image/svg+xml"):
@@ -258,4 +259,4 @@ PANELS: dict[str, Callable[[Request], Reply]] = {
     "why": _why,
     "compare": _compare,
 }
-"""The function that replies to each panel of the page."""
+"""Function that replies to each panel of the page."""

@@ -1,7 +1,7 @@
-"""The lab on this machine: a page on the loopback interface with cerlab as installed behind it.
+"""The lab on this machine: a page on the loopback interface, answered by the installed cerlab.
 
-Whoever can open the page can run queries, so its address holds a token; requests without it, or for
-another host's name, are refused.
+Anyone who can open the page can run queries, so its address holds a token; requests without it, or
+for another host name, are refused.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ PAGE = Path(__file__).parent / "page"
 
 
 LARGEST = 64 * 1024 * 1024
-"""The largest request, in bytes."""
+"""Largest request, in bytes."""
 
 PATIENCE = 10
-"""Seconds that a connection may be silent in the middle of a request."""
+"""Seconds that a connection may be silent inside a request."""
 
 LONGEST = 3600
-"""Seconds that one answer may take."""
+"""Longest time of one answer, in seconds."""
 
 GONE_INTERVAL = 0.2
-"""Seconds between two looks whether the page still waits: "Stop" closes its connection."""
+"""Seconds between two checks whether the page still waits: "Stop" closes its connection."""
 
 
 class Lab(ThreadingHTTPServer):
-    """A server of the page and of its answers; `url` is where a browser finds it."""
+    """Server of the page and its answers; `url` is its address for a browser."""
 
     daemon_threads = True
 
@@ -74,7 +74,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Reply to a request of the page, JSON for JSON; other requests get an error status."""
-        # The token keeps other pages of the browser out, the host's name a rebound address.
+        # the token excludes other pages of the browser, the host name a rebound address
         is_own_host = self.headers.get("Host", "") == f"127.0.0.1:{self.server.server_port}"
         token = self.headers.get("X-Token", "").encode()
         length = self.headers.get("Content-Length", "")
@@ -96,7 +96,7 @@ class _Handler(SimpleHTTPRequestHandler):
             content = self.rfile.read(length)
             request = json.loads(content) if len(content) == length else None
         except (ConnectionError, TimeoutError):
-            self.close_connection = True  # a request that never comes to its end
+            self.close_connection = True  # a request that never ends
             return
         except (ValueError, RecursionError):
             request = None
@@ -123,18 +123,18 @@ class _Handler(SimpleHTTPRequestHandler):
     def _is_gone(self) -> bool:
         readable, _, _ = select([self.connection], [], [], 0)
         try:
-            # Readable without a byte is the end; the byte of a next request stays to be read.
+            # readable without a byte means closed; a byte of a next request stays to be read
             return bool(readable) and not self.connection.recv(1, MSG_PEEK)
         except OSError:
             return True
 
     def log_message(self, *_: object) -> None:
-        """Log nothing."""
+        """Log nothing: the lab prints only its address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A published archive, and which of its files the lab needs in which folder."""
+    """A published archive, and the files that the lab extracts into a folder."""
 
     url: str
     sha512: str
@@ -173,17 +173,17 @@ LARK = Archive(
 
 
 EXCLUSIONS = ("lab/page", "spark")
-"""The parts of cerlab that no browser needs."""
+"""Parts of cerlab that a browser does not need."""
 
 
 def build(out: Path) -> None:
-    """Write the lab's files to a folder that is empty or not there.
+    """Write the lab's files to an empty or new folder.
 
-    Raises `UsageError` for a folder with something in it, `BadData` where an archive cannot be had
-    or is not the one that is expected.
+    Raises `UsageError` for a folder that is not empty, `BadData` if an archive cannot be fetched or
+    has another digest than expected.
     """
     if out.exists() and any(out.iterdir()):
-        raise UsageError("CER0896", f"{out} is not empty", hint="name a new folder")
+        raise UsageError("CER0896", f"{out} is not empty", hint="use a new folder")
     shutil.copytree(PAGE, out, dirs_exist_ok=True)
     for archive in ARCHIVES:
         (out / archive.folder).mkdir()
@@ -210,7 +210,7 @@ def _libraries() -> Iterator[tuple[str, bytes]]:
 
 
 def fetch(archive: Archive) -> bytes:
-    """The archive's bytes; raises `BadData` where it cannot be had or has another digest."""
+    """Return the bytes of an archive; raises `BadData` if it is missing or has another digest."""
     place = DataPlace(archive.url)
     try:
         with urlopen(archive.url, timeout=60) as answer:
@@ -220,14 +220,14 @@ def fetch(archive: Archive) -> bytes:
             "CER0796",
             f"this archive cannot be fetched: {error}",
             place=place,
-            hint="building the lab needs the registries of npm and PyPI; `cerlab lab` does not",
+            hint="building the lab needs the npm and PyPI registries; `cerlab lab` does not",
         ) from None
     digest = base64.b64encode(hashlib.sha512(content).digest()).decode()
     if digest != archive.sha512:
         raise BadData(
             "CER0796",
-            f"this is not the archive that is expected: {digest}",
+            f"expected another archive; this one has the digest {digest}",
             place=place,
-            hint="something between here and the registry changes what it sends",
+            hint="a proxy between this machine and the registry changes the content",
         )
     return content

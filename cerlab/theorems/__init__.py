@@ -1,6 +1,7 @@
-"""Constructions of the papers that nothing runs, and the machines and steps they are made of.
+"""Constructions of the papers that no evaluator uses, and the machines and steps that they consist
+of.
 
-It is the public module for comparing a construction with the definition of what it computes.
+It is the public module for comparing a construction with the definition of its result.
 """
 
 from cerlab.automata import epsilon

@@ -1,13 +1,13 @@
 """Matrix products through the window query: the reduction of the lower bound (DQE Lemma 1).
 
-The lower bound itself is out of reach of a test: it speaks of all algorithms, in the limit, and
-rests on the conjecture that no algorithm multiplies a matrix with vectors that arrive one by one
-(OMv) in sub-cubic time altogether. What runs here is its construction: a stream of u, v, w
-becomes, update by update, a stream of r, s, t with the timestamps 1, 2, 3, on which the window
-query has the answers of ``y <- u(x), v(x, y), w(y)``. So any evaluator of the window query
-multiplies matrices, with one update for each entry that changes and one enumeration for each
-product; were both sub-linear, the product would be sub-cubic. The streams delete, and their
-timestamps do not increase: they meet neither assumption under which the window query is easy.
+A test cannot reach the lower bound itself: it is about all algorithms, asymptotically, and depends
+on the conjecture that no algorithm multiplies a matrix with vectors that arrive one by one (OMv) in
+sub-cubic total time. This module runs its construction: a stream of updates of u, v, w becomes,
+update by update, a stream of r, s, t with the timestamps 1, 2, 3, on which the window query has the
+answers of ``y <- u(x), v(x, y), w(y)``. So any evaluator of the window query multiplies matrices,
+with one update for each changed entry and one enumeration for each product; if both were
+sub-linear, the product would be sub-cubic. The streams contain deletions, and their timestamps do
+not increase: they satisfy neither assumption under which the window query is easy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cerlab.logic.gcq import Atom, Delete, Gcq, Insert, Row, Update, answers_aft
 from cerlab.predicates.syntax import Arithmetic, Attribute, Comparison, Computed, Constant, Operator
 
 MATRIX_QUERY = Gcq(("y",), (Atom("u", ("x",)), Atom("v", ("x", "y")), Atom("w", ("y",))))
-"""``y <- u(x), v(x, y), w(y)``, which is not q-hierarchical (DQE Sec. 4)."""
+"""Query ``y <- u(x), v(x, y), w(y)``, which is not q-hierarchical (DQE Sec. 4)."""
 
 WINDOW_QUERY = Gcq(
     ("y", "ts3"),
@@ -35,24 +35,25 @@ WINDOW_QUERY = Gcq(
         ),
     ),
 )
-"""The query Q of the paper, ``.. | ts1 < ts2, ts2 < ts3, ts3 - ts1 < 5`` (DQE Sec. 4)."""
+"""Query Q of the paper, ``.. | ts1 < ts2, ts2 < ts3, ts3 - ts1 < 5`` (DQE Sec. 4)."""
 
 Evaluator: TypeAlias = Callable[[Gcq, Iterable[Update]], Iterator[frozenset[Row]]]
-"""The answers of a query after each update; it may not read an update ahead."""
+"""Function that yields the answers of a query after each update, without reading updates ahead."""
 
 Vector: TypeAlias = Sequence[bool]
 
 Matrix: TypeAlias = Sequence[Vector]
-"""Rows of booleans, all of the same length."""
+"""Rows of booleans of equal length."""
 
 _IMAGES = {"u": ("r", 1, 1), "v": ("s", 2, 2), "w": ("t", 1, 3)}
-"""For each relation: its image, its number of columns, the timestamp of all its tuples."""
+"""For each relation, its image, its number of columns, and the timestamp of its tuples."""
 
 
 def image_of(update: Update) -> Update:
-    """u(x) to r(x, 1), v(x, y) to s(x, y, 2), w(y) to t(y, 3), signs kept (DQE Lemma 1).
+    """Return the image of an update: u(x) is r(x, 1), v(x, y) is s(x, y, 2), w(y) is t(y, 3).
 
-    Raises `BadData` for another relation or number of columns.
+    Insertions stay insertions and deletions stay deletions (DQE Lemma 1). Raises `BadData` for
+    another relation or number of columns.
 
     >>> image_of(Delete("v", (7, 8)))
     Delete(relation='s', row=(7, 8, 2))
@@ -70,10 +71,10 @@ def image_of(update: Update) -> Update:
 def through_the_window_query(
     S: Iterable[Update], evaluate: Evaluator = answers_after_each
 ) -> Iterator[frozenset[Row]]:
-    """The answers of `MATRIX_QUERY` after each update, from those of `WINDOW_QUERY` (DQE Lemma 1).
+    """Yield the answers of `MATRIX_QUERY` after each update, by `WINDOW_QUERY` (DQE Lemma 1).
 
-    To project ts3 away makes no duplicates, since it is always 3. Raises as `image_of`, and
-    what `evaluate` raises.
+    Projecting ts3 away makes no duplicates, since it is always 3. Raises as `image_of` and
+    `evaluate`.
 
     >>> S = [Insert("u", (1,)), Insert("w", (2,)), Insert("v", (1, 2)), Delete("u", (1,))]
     >>> [set(answers) for answers in through_the_window_query(S)]
@@ -86,24 +87,23 @@ def through_the_window_query(
 def vectors_times_matrix(
     M: Matrix, pairs: Iterable[tuple[Vector, Vector]], evaluate: Evaluator = answers_after_each
 ) -> Iterator[tuple[bool, ...]]:
-    """For each pair (a, b) the boolean product ``a M``, only where b is 1 (DQE Lemma 1).
+    """Yield the boolean product ``a M`` for each pair (a, b), restricted to b (DQE Lemma 1).
 
-    With b = 1 everywhere this is OMv, for the transposed matrix; whether any entry of it is 1 is
-    the product ``a M b`` of OuMv. The matrix is inserted as v once; then each entry of a pair is
-    one update of u or w. The product of a pair is given before the next pair is asked for.
+    With b = 1 everywhere, this is OMv for the transposed matrix; whether any entry is 1 is the
+    product ``a M b`` of OuMv. The matrix is inserted once, as v; then each entry of a pair is one
+    update of u or w. The product of a pair is yielded before the next pair is read. Raises
+    `UsageError` for sizes that do not fit.
 
     >>> M = [[True, False], [True, True]]
     >>> pairs = [([True, False], [True, True]), ([False, True], [False, True])]
     >>> list(vectors_times_matrix(M, pairs))
     [(True, False), (False, True)]
-
-    Raises `UsageError` for sizes that do not fit.
     """
     rows, columns = len(M), len(M[0]) if M else 0
     if not columns or any(len(row) != columns for row in M):
         raise UsageError(
             "CER0860",
-            "a matrix has rows, all of the same length, which is not 0",
+            "expected a matrix with rows of equal, positive length",
             hint="give a list of rows of equal length, and pairs of vectors that fit it",
         )
     ones = [Insert("v", (x, y)) for x in range(rows) for y in range(columns) if M[x][y]]
@@ -114,7 +114,7 @@ def vectors_times_matrix(
             if (len(a), len(b)) != (rows, columns):
                 raise UsageError(
                     "CER0860",
-                    f"the vectors of a pair have sizes {rows}, {columns}",
+                    f"expected pairs of vectors of sizes {rows}, {columns}",
                     hint="give a list of rows of equal length, and pairs of vectors that fit it",
                 )
             yield from _assign("u", a)
@@ -128,6 +128,6 @@ def vectors_times_matrix(
 
 
 def _assign(relation: str, vector: Vector) -> Iterator[Update]:
-    """Make the relation the set of places where the vector is 1, whatever it was before."""
+    """Yield updates that set a relation to the places where a vector is 1."""
     for i, entry in enumerate(vector):
         yield Insert(relation, (i,)) if entry else Delete(relation, (i,))

@@ -1,7 +1,7 @@
 """Elimination of states: an automaton becomes one expression (SOCEL Sec. 6; SRT Lemma S2).
 
-Of which language the expression is, and how large, the caller says: it gives what stands on the
-edges and how that is put together.
+The caller determines the language and the size of the expression, by the labels of edges and the
+operations on them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
 
 START, END = -1, -2
-"""The ends: nothing leads into the first and out of the second, and neither is removed."""
+"""Start and end: no edge enters the first or leaves the second, and neither is removed."""
 
 E = TypeVar("E")
 Edge: TypeAlias = tuple[int, int]
@@ -30,17 +30,17 @@ Edge: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Operations(Generic[E]):
-    """One or the other; and through a state, with its loop none or more times if it has one."""
+    """The operations on labels: alternation, and passing through a state with an optional loop."""
 
     either: Callable[[E, E], E]
     through: Callable[[E, E | None, E], E]
 
 
 def eliminate(edges: Mapping[Edge, E], operations: Operations[E]) -> E | None:
-    """Return the expression of all ways from `START` to `END`, None without any.
+    """Return the expression of all paths from `START` to `END`, None without any.
 
-    An edge from p to q says what is read on the ways from p to q through the states removed so far.
-    The state with the fewest ways through it goes first.
+    The label of an edge from p to q describes the paths from p to q through removed states. States
+    are removed in order of the number of paths through them, the fewest first.
 
     >>> regex = Operations("({}|{})".format, lambda a, o, b: f"{a}({o})*{b}" if o else a + b)
     >>> eliminate({(START, 0): "a", (0, 0): "b", (0, END): "c", (START, END): "d"}, regex)
@@ -61,19 +61,19 @@ def add_edge(
     e: E,
     either: Callable[[E, E], E],
 ) -> None:
-    """Join an edge with the one between the same two states."""
+    """Add an edge, combining it with an existing one between the same states."""
     edges[edge] = either(edges[edge], e) if edge in edges else e
 
 
 def _ways_between(edges: Mapping[Edge, E], k: int) -> int:
-    """Return the number of edges that the removal of a state makes."""
+    """Return the number of edges that the removal of a state creates."""
     into = sum(1 for p, q in edges if q == k != p)
     out = sum(1 for p, q in edges if p == k != q)
     return into * out
 
 
 def _without(edges: Mapping[Edge, E], k: int, operations: Operations[E]) -> dict[Edge, E]:
-    """Every way through k becomes an edge around it."""
+    """Return the edges after removing state k; each path through k becomes an edge."""
     rest = {edge: e for edge, e in edges.items() if k not in edge}
     into = [(p, e) for (p, q), e in edges.items() if q == k != p]
     out = [(q, e) for (p, q), e in edges.items() if p == k != q]
@@ -86,18 +86,18 @@ def _without(edges: Mapping[Edge, E], k: int, operations: Operations[E]) -> dict
 
 
 MAX_SIZE = 20_000
-"""The largest formula that is made."""
+"""Largest formula that is built, in operators."""
 
 NEVER = pred.Comparison(pred.Operator.EQ, pred.Constant(0), pred.Constant(1))
-"""FALSE as formulas have it."""
+"""FALSE as a predicate of formulas."""
 
 
 def vcea_to_cel(A: Vcea, types: Sequence[str] | None = None) -> cel.Formula:
-    """A formula with the same valuations on streams of events of some types (SOCEL Sec. 6).
+    """Return a formula with the same valuations on streams of events of some types (SOCEL Sec. 6).
 
-    The types are by default those that A's predicates name. The formula uses ``:``, ``:+``, OR,
-    PROJECT, AS and FILTER, and may be exponentially larger, see `elimination_size`. Its valuations
-    that start at 0 are what ordinary runs answer if A is read as a UCEA (SOCEL Sec. 5.1). Raises
+    By default, the types are those in A's predicates. The formula uses ``:``, ``:+``, OR, PROJECT,
+    AS and FILTER, and may be exponentially larger, see `elimination_size`. Its valuations that
+    start at 0 are the answers of ordinary runs if A is read as a UCEA (SOCEL Sec. 5.1). Raises
     `ResourceLimit` above `MAX_SIZE` operators.
 
     >>> Delta = (
@@ -112,10 +112,10 @@ def vcea_to_cel(A: Vcea, types: Sequence[str] | None = None) -> cel.Formula:
 
 
 def ucea_to_socel(A: Ucea, types: Sequence[str] | None = None) -> cel.Formula:
-    """A formula whose complex events are A's under the *-semantics (SOCEL Thm. 5).
+    """Return a formula whose complex events are A's under the *-semantics (SOCEL Thm. 5).
 
-    As `vcea_to_cel`, with ``;`` and ``+``, and without projection: an event has some label, and if
-    that is not its type, RENAME moves it from there.
+    It differs from `vcea_to_cel` in using ``;`` and ``+`` and no projection: every event has a
+    label, and RENAME moves it from its type to that label if they differ.
 
     >>> step = LabelTransition(0, pred.TypeIs("A"), frozenset({"x"}), 1)
     >>> print(ucea_to_socel(Ucea(2, (step,), frozenset({0}), frozenset({1}))))
@@ -131,7 +131,7 @@ def ucea_to_socel(A: Ucea, types: Sequence[str] | None = None) -> cel.Formula:
 
 
 class EliminationSize(NamedTuple):
-    """States and transitions of a trimmed automaton; operators and atoms of its formula."""
+    """The states and transitions of a trimmed automaton; the operators and atoms of its formula."""
 
     states: int
     transitions: int
@@ -139,7 +139,7 @@ class EliminationSize(NamedTuple):
 
 
 def elimination_size(A: Vcea, types: Sequence[str] | None = None) -> EliminationSize:
-    """Return the size of `vcea_to_cel` without making it; at most exponential (SOCEL Sec. 6)."""
+    """Return the size of `vcea_to_cel` without building it; at most exponential (SOCEL Sec. 6)."""
     A = trim(A)
     formulas = _edges(A, _types(A, types), _with_projection, cel.Or)
     edges = {edge: cel.size(phi) for edge, phi in formulas.items()}
@@ -149,20 +149,20 @@ def elimination_size(A: Vcea, types: Sequence[str] | None = None) -> Elimination
     )
 
 
-# -- From transitions to formulas ---------------------------------------------------------------
+# from transitions to formulas
 
 EventFormula: TypeAlias = Callable[[cel.Formula, str, frozenset[str]], cel.Formula]
-"""One event of a type, as a formula that gives it just these labels."""
+"""Function that gives an event of a type exactly these labels, as a formula."""
 
 
 def _with_projection(one: cel.Formula, R: str, L: frozenset[str]) -> cel.Formula:
-    """``PROJECT[L](.. AS ..)``; not needed where the type itself is a label."""
+    """Return ``PROJECT[L](.. AS ..)``, without the projection if the type itself is a label."""
     phi = reduce(cel.As, sorted(L - {R}), one)
     return phi if R in L else cel.Project(L, phi)
 
 
 def _with_renaming(one: cel.Formula, R: str, L: frozenset[str]) -> cel.Formula:
-    """The same without projection, of one label or more."""
+    """Return the formula with AS and RENAME for one label or more, without projection."""
     phi = reduce(cel.As, sorted(L - {R}), one)
     return phi if R in L else cel.Rename(R, min(L), phi)
 
@@ -173,7 +173,7 @@ def _edges(
     event_formula: EventFormula,
     either: Callable[[cel.Formula, cel.Formula], cel.Formula],
 ) -> dict[Edge, cel.Formula]:
-    """Formulas between states; first and last transitions have copies at fresh ends."""
+    """Return formulas between states; first and last transitions are copied to fresh ends."""
     edges: dict[Edge, cel.Formula] = {}
     for t in dict.fromkeys(A.Delta):
         ways = list(_ways(t, types, event_formula))
@@ -189,7 +189,7 @@ def _edges(
 def _ways(
     t: LabelTransition, types: Sequence[str], event_formula: EventFormula
 ) -> Iterable[cel.Formula]:
-    """One formula for each type of events that the transition may read."""
+    """Yield one formula for each type of events that the transition may read."""
     for R in types:
         P = _of_type(t.predicate, R)
         if P != pred.FALSE:
@@ -198,7 +198,7 @@ def _ways(
 
 
 def _of_type(P: pred.Predicate, R: str) -> pred.Predicate:
-    """Return the predicate as it is for events of type R."""
+    """Return the predicate simplified for events of type R."""
 
     def value(atom: pred.Atom) -> pred.Predicate:
         if isinstance(atom, pred.TypeIs):
@@ -217,7 +217,7 @@ def _nothing() -> cel.Formula:
     return cel.Filter(cel.Atom("R"), On("R", NEVER))
 
 
-# -- Elimination --------------------------------------------------------------------------------
+# elimination
 
 
 def _formula(
@@ -228,13 +228,13 @@ def _formula(
 ) -> cel.Formula:
     A = trim(A)
     edges = _edges(A, _types(A, types), event_formula, operations.either)
-    # The sizes first, as numbers: the formula itself may not fit into memory.
+    # sizes first, as numbers: the formula itself may exceed memory
     operators = eliminate({edge: cel.size(phi) for edge, phi in edges.items()}, _SIZES)
     if operators is not None and operators > MAX_SIZE:
         raise ResourceLimit(
             "CER0610",
             f"the formula has {operators:,} operators, more than {MAX_SIZE:,}",
-            hint="eliminating states multiplies them: trim the automaton first",
+            hint="eliminating states multiplies operators: trim the automaton first",
         )
     whole = eliminate(edges, operations)
     return _nothing() if whole is None else whole
@@ -243,7 +243,7 @@ def _formula(
 def _operations(
     either: Callable[[E, E], E], then: Callable[[E, E], E], again: Callable[[E], E]
 ) -> Operations[E]:
-    """One or the other; one then the other; one or more times, so a loop is passed or not."""
+    """Return operations by alternation, concatenation and iteration; a loop is optional."""
 
     def through(first: E, loop: E | None, last: E) -> E:
         direct = then(first, last)
@@ -258,11 +258,11 @@ _SIZES: Operations[int] = _operations(
 
 
 def srt_to_sremo(T: Transducer) -> sre.Sremo:
-    """An expression with the same matches on every string (SRT Lemma S2).
+    """Return an expression with the same matches on every string (SRT Lemma S2).
 
-    From given registers it leads to the same ones too. It has the operators of SRT Def. 15 alone,
+    From any registers, it leads to the same registers too. It uses only operators of SRT Def. 15,
     and may be exponentially larger. Raises `ResourceLimit` above `MAX_SIZE` operators and atoms,
-    and for what is nested too deep (see `check_sremo`).
+    and if nested too deeply (see `check_sremo`).
 
     >>> from cerlab.compile.sremo_to_srt import sremo_to_srt
     >>> from cerlab.logic.sremo.parser import parse_sremo
@@ -284,16 +284,16 @@ def srt_to_sremo(T: Transducer) -> sre.Sremo:
         raise ResourceLimit(
             "CER0687",
             f"the expression has {ways.size:,} operators and atoms, more than {MAX_SIZE:,}",
-            hint="eliminating states multiplies them: take a transducer of fewer states",
+            hint="eliminating states multiplies operators: use a transducer with fewer states",
         )
     check_sremo(ways.e)
     return ways.e
 
 
 class _Ways(NamedTuple):
-    """The expression of the ways between two states, its size, and whether that may be nothing.
+    """The expression of the paths between two states, its size, and whether it may be empty.
 
-    Parts are shared between expressions, so that to make one is cheap however large it is.
+    Expressions share parts, so building one is cheap even if it is large.
     """
 
     e: sre.Sremo
@@ -309,7 +309,7 @@ def _one_event(t: RegisterTransition) -> _Ways:
 
 
 def _either(a: _Ways, b: _Ways) -> _Ways:
-    """``a | b``, and no EPS where it adds nothing."""
+    """Return ``a | b``, omitting EPS where it has no effect."""
     for one, other in ((a, b), (b, a)):
         if isinstance(one.e, sre.Epsilon):
             return _or_nothing(other)
@@ -317,11 +317,11 @@ def _either(a: _Ways, b: _Ways) -> _Ways:
 
 
 def _or_nothing(a: _Ways) -> _Ways:
-    """``EPS | a``; of ``e . e*`` that is ``e*``, which is half as large."""
+    """Return ``EPS | a``; for ``e . e*`` this is ``e*``, which is half as large."""
     match a.e:
         case _ if a.may_be_empty:
             return a
-        # By identity: parts are shared, so to compare two expressions may take exponential time.
+        # by identity: parts are shared, so comparing two expressions may take exponential time
         case sre.Concat(first, sre.Star(body) as iteration) if body is first:
             return _Ways(iteration, a.size // 2, True)
         case _:
@@ -333,7 +333,7 @@ def _through(first: _Ways, loop: _Ways | None, last: _Ways) -> _Ways:
 
 
 def _then(a: _Ways, b: _Ways) -> _Ways:
-    """``a . b``, and no EPS in it."""
+    """Return ``a . b`` without EPS."""
     if isinstance(a.e, sre.Epsilon):
         return b
     if isinstance(b.e, sre.Epsilon):
@@ -342,5 +342,5 @@ def _then(a: _Ways, b: _Ways) -> _Ways:
 
 
 def _again(a: _Ways) -> _Ways:
-    """``a*``, which is EPS if nothing is read."""
+    """Return ``a*``, which is EPS if nothing is read."""
     return a if isinstance(a.e, sre.Epsilon | sre.Star) else _Ways(sre.Star(a.e), a.size + 1, True)

@@ -21,7 +21,10 @@ from cerlab.predicates.syntax import EVERYTHING, Predicate, conjunction
 
 
 def intersection(A: AnchoredCea, B: AnchoredCea) -> AnchoredCea:
-    """Intersect two machines: a state is a state of each, after the same marks (FOUND App. C.1)."""
+    """Return the intersection; a state is a state of each machine, after equal marks (FOUND App.
+
+    C.1).
+    """
 
     def joint(s: Transition, t: Transition) -> tuple[Predicate, Mark] | None:
         return (conjunction(s.predicate, t.predicate), s.mark) if s.mark is t.mark else None
@@ -30,21 +33,22 @@ def intersection(A: AnchoredCea, B: AnchoredCea) -> AnchoredCea:
 
 
 def complement(A: AnchoredCea) -> AnchoredCea:
-    """All complex events that end at the event read and that A does not answer (FOUND App. C.1).
+    """Return a machine of all complex events at the event read that A rejects (FOUND App. C.1).
 
-    In the determinised automaton each stream and complex event have exactly one run, so the final
-    states are exchanged with the others, the sink included. Exponential.
+    In the determinised automaton, each stream and complex event have exactly one run, so final and
+    other states are exchanged, the sink included. Exponential.
     """
     D = determinise(A)
     return replace(D, F=frozenset(range(D.states)) - D.F)
 
 
 def determinise(A: AnchoredCea) -> AnchoredCea:
-    """A state is the set of the states in which A's runs with the same marks are (FOUND Prop. 1).
+    """Return an equivalent machine with deterministic marks (FOUND Prop. 1).
 
-    The empty set is a state too, so that every event leads on with either mark. Predicates are
-    conjunctions of those that leave the set and of their complements, and only those that events
-    can satisfy. Exponential; raises `ResourceLimit` above 100,000 states.
+    A state is the set of states of A's runs with the same marks; the empty set is a state too, so
+    that every event has a move with either mark. Predicates are satisfiable conjunctions of the
+    predicates that leave the set and their complements. Exponential; raises `ResourceLimit` above
+    100,000 states.
 
     >>> from cerlab.predicates.syntax import TypeIs
     >>> twice = (Transition(0, EVERYTHING, Mark.TAKE, 0), Transition(0, TypeIs("A"), Mark.TAKE, 1))
@@ -65,17 +69,17 @@ def determinise(A: AnchoredCea) -> AnchoredCea:
 
 
 class PredicateType(NamedTuple):
-    """The predicates that an event satisfies, TRUE among them, and one that says just that."""
+    """The predicates that an event satisfies, with TRUE, and a predicate for exactly this case."""
 
     predicate: Predicate
     members: frozenset[Predicate]
 
 
 def predicate_types(predicates: Sequence[Predicate]) -> tuple[PredicateType, ...]:
-    """The types of some predicates, of which each event has exactly one (FOUND App. C.3.2).
+    """Return the types of some predicates, of which each event has exactly one (FOUND App. C.3.2).
 
-    Only types that events have; where that is not decided (see `cerlab.predicates.minterms`), also
-    others.
+    Only satisfiable types are returned; undecided ones (see `cerlab.predicates.minterms`) count as
+    satisfiable.
 
     >>> from cerlab.predicates.syntax import TypeIs
     >>> len(predicate_types([TypeIs("A"), TypeIs("B")]))
@@ -86,16 +90,16 @@ def predicate_types(predicates: Sequence[Predicate]) -> tuple[PredicateType, ...
 
 
 def _type_of(tests: Sequence[Predicate], symbol: int) -> PredicateType:
-    """The type of the events with a truth vector: a conjunction of literals."""
+    """Return the type of the events with a truth vector: a conjunction of literals."""
     members = {EVERYTHING, *(P for bit, P in enumerate(tests) if symbol >> bit & 1)}
     return PredicateType(type_of(tests, symbol), frozenset(members))
 
 
 def is_io_deterministic(A: AnchoredCea) -> bool | None:
-    """Whether a stream and a complex event have at most one run (FOUND Sec. 6).
+    """Return whether each stream and complex event have at most one run (FOUND Sec. 6).
 
-    One initial state, and two transitions of a state that an event satisfies have different marks.
-    None if that depends on predicates of which it is not decided whether an event satisfies both.
+    This requires one initial state, and different marks on two transitions of a state that an event
+    satisfies together. Return None if it is undecided whether an event satisfies both.
     """
     if len(A.I) != 1:
         return False
@@ -118,7 +122,7 @@ TAKE, SKIP = Mark.TAKE, Mark.SKIP
 
 
 def select(A: AnchoredCea, strategy: Strategy) -> AnchoredCea:
-    """The automaton of the complex events that a strategy selects, at each last position."""
+    """Return the automaton of the complex events that a strategy selects, at each last position."""
     match strategy:
         case Strategy.STRICT:
             return strict(A)
@@ -131,10 +135,10 @@ def select(A: AnchoredCea, strategy: Strategy) -> AnchoredCea:
 
 
 def strict(A: AnchoredCea) -> AnchoredCea:
-    """A state is one of A, before the first mark or after it, where nothing is skipped.
+    """Return the machine that selects by STRICT (FOUND App. C.3.1), with twice as many states.
 
-    The state q before the first mark is ``q``, after it ``q + states`` (FOUND App. C.3.1). Twice as
-    many states.
+    A state is a state of A before the first mark (``q``), or after it (``q + states``), where no
+    event is skipped.
     """
     n = A.states
     Delta: list[Transition] = []
@@ -148,9 +152,9 @@ def strict(A: AnchoredCea) -> AnchoredCea:
 
 
 def maximal(A: AnchoredCea) -> AnchoredCea:
-    """A state is (S, T): where runs with these marks are, where runs with strictly more are.
+    """Return the machine that selects by MAX (FOUND App. C.3.4).
 
-    (FOUND App. C.3.4)
+    A state is (S, T): the states of runs with these marks, and of runs with strictly more.
     """
 
     def step(state: tuple[States, States], mark: Mark, image: Image) -> tuple[States, States]:
@@ -164,10 +168,10 @@ def maximal(A: AnchoredCea) -> AnchoredCea:
 
 
 def next_selected(A: AnchoredCea) -> AnchoredCea:
-    """A state is (R, S): where runs with these marks are, where runs with older marks are.
+    """Return the machine that selects by NEXT (FOUND App. C.3.2, E6).
 
-    Older marks win for good; of two runs with the same marks so far, the one that takes this event
-    (FOUND App. C.3.2, E6).
+    A state is (R, S): the states of runs with these marks, and of runs with older marks. Older
+    marks win permanently; of two runs with equal marks so far, the one that takes this event wins.
     """
     A = single_final(A)
 
@@ -182,10 +186,11 @@ def next_selected(A: AnchoredCea) -> AnchoredCea:
 
 
 def last_selected(A: AnchoredCea) -> AnchoredCea:
-    """A state is (R, S, T): where runs with these marks are, better ones, and worse ones.
+    """Return the machine that selects by LAST (FOUND App. C.3.3, corrected: E7).
 
-    The latest difference decides, so a worse run that takes what this one skips becomes better
-    (FOUND App. C.3.3, corrected: E7).
+    A state is (R, S, T): the states of runs with these marks, of better and of worse ones. The
+    latest difference decides, so a worse run that takes an event that this run skips becomes
+    better.
     """
 
     def step(
@@ -207,9 +212,10 @@ def last_selected(A: AnchoredCea) -> AnchoredCea:
 def _machine(
     A: AnchoredCea, start: Macro, step: Callable[[Macro, Mark, Image], Macro]
 ) -> AnchoredCea:
-    """Explore the macro-states on every type of event; a state has its runs, then its rivals.
+    """Return the machine of the macro-states on every type of event.
 
-    A state without runs is left out; one is final if a run is in F and no better rival is.
+    A macro-state has its runs first, then its rivals. Macro-states without runs are omitted; one is
+    final if a run is in F and no better rival is.
     """
     successors = Successors(A.Delta)
     tests = successors.predicates
@@ -236,7 +242,7 @@ def _image(successors: Successors, symbol: int) -> Image:
 
 @dataclass(frozen=True, slots=True)
 class LabelByLabel:
-    """An automaton that reads each event `steps` times, and what its positions stand for.
+    """An automaton that reads each event `steps` times, with the meaning of its positions.
 
     Position ``n * steps + i`` is the i-th label, from 1, of the event at position n; the last
     position of an answer closes it.
@@ -247,15 +253,15 @@ class LabelByLabel:
 
     @property
     def steps(self) -> int:
-        """The number of times an event is read."""
+        """The number of times that an event is read."""
         return len(self.labels) + 2
 
 
 def positions_of_labels(A: Ucea) -> LabelByLabel:
-    """An automaton for the complex events of a UCEA under ordinary runs (SOCEL Sec. 5.1).
+    """Return an automaton for the complex events of a UCEA under ordinary runs (SOCEL Sec. 5.1).
 
-    The steps after the one that chooses a transition are one chain for each pair of labels and
-    target, so it has at most ``|Q| + |Delta| (k + 1) + 1`` states.
+    The steps after the choice of a transition form one chain for each pair of labels and target, so
+    it has at most ``|Q| + |Delta| (k + 1) + 1`` states.
 
     >>> from cerlab.automata.automaton import LabelTransition
     >>> step = LabelTransition(0, EVERYTHING, frozenset({"x"}), 1)
@@ -282,7 +288,7 @@ def positions_of_labels(A: Ucea) -> LabelByLabel:
 
 
 def labels_at(positions: Positions, machine: LabelByLabel) -> Labels:
-    """The complex event that an answer stands for.
+    """Return the complex event that the positions of an answer encode.
 
     >>> machine = LabelByLabel(AnchoredCea(0, (), frozenset(), frozenset()), ("x", "y"))
     >>> labels_at((1, 2, 6, 11), machine)
@@ -296,10 +302,11 @@ def labels_at(positions: Positions, machine: LabelByLabel) -> Labels:
 
 
 class UceaEvaluation:
-    """The lists of the automaton that reads labels one by one (FOUND Alg. 4; FOUND Alg. 3).
+    """The list algorithm on the automaton that reads labels one by one (FOUND Alg. 4; FOUND Alg.
+    3).
 
-    An event costs a number of steps that the automaton bounds alone; between two answers there are
-    a constant number, and within one as many as it gives labels. `advance` raises `ResourceLimit`
+    The cost of an event is bounded by the automaton alone; the delay between two answers is
+    constant, and an answer takes time proportional to its labels. `advance` raises `ResourceLimit`
     if determinisation meets too many macro-states.
 
     >>> from cerlab.automata.automaton import LabelTransition
@@ -323,13 +330,13 @@ class UceaEvaluation:
             self.lists.advance(event, step)
 
     def answers(self) -> Iterator[Labels]:
-        """``[[A]]_n(S)`` at the event just read, each complex event once (SOCEL Sec. 5.1)."""
+        """Yield ``[[A]]_n(S)`` at the event just read, each complex event once (SOCEL Sec. 5.1)."""
         for C in self.lists.answers(0):
             yield labels_at(C.positions, self.machine)
 
 
 def reachable_states(machine: Deterministic, symbols: Sequence[int], *, most: int = 50_000) -> int:
-    """The states of runs and the idle states that streams of these symbols reach.
+    """Return the number of run states and idle states that streams of these symbols reach.
 
     Raises `ResourceLimit` above `most`.
     """

@@ -1,13 +1,11 @@
 """SO-CEL: its semantics from position i to j, the *-property, and its UCEA (SOCEL Table 1, Thm. 5).
 
-A complex event has no interval of its own in SO-CEL; it is a set of (label, position) pairs, found
-when the evaluation starts at i and ends at j. The gap before an atom is skipped on its left. What
-is found between i and j are the valuations with intervals (CORE Table 2) that end at j and start at
-i or later: a theorem, not the definition, so the two are two programs. AND under projection is
-where they part, since AND demands equal starts of both sides.
-
-Runs under the *-semantics skip events by themselves, so no transition of the UCEA of a formula is
-without labels.
+In SO-CEL, a complex event has no interval; it is a set of (label, position) pairs, found when the
+evaluation starts at i and ends at j. The gap before an atom is skipped on its left. The result
+between i and j consists of the valuations with intervals (CORE Table 2) that end at j and start at
+i or later: this is a theorem, not the definition, so there are two programs. They differ for AND
+under projection, since AND requires equal starts of both sides. Runs under the *-semantics may
+always skip events, so every transition of the UCEA of a formula has labels.
 """
 
 from __future__ import annotations
@@ -35,13 +33,13 @@ from cerlab.predicates.syntax import EVERYTHING, Predicate, StreamIs, TypeIs, co
 from cerlab.predicates.truth import satisfies
 
 LabelledPositions: TypeAlias = frozenset[tuple[str, int]]
-"""A complex event of SO-CEL: which label has which position."""
+"""Complex event of SO-CEL: the pairs of labels and positions."""
 
 
 def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[LabelledPositions]:
-    """``[[phi]](S, i, j)`` (SOCEL Table 1; AND, ALL and UNLESS as in SOCEL Sec. 5.2).
+    """Return ``[[phi]](S, i, j)`` (SOCEL Table 1; AND, ALL and UNLESS as in SOCEL Sec. 5.2).
 
-    Raises `Unsupported` for operators that are not in SO-CEL, `ResourceLimit` for long streams.
+    Raises `Unsupported` for operators outside SO-CEL, `ResourceLimit` for long streams.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> S = [Event("A"), Event("A"), Event("B")]
@@ -51,7 +49,7 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[L
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
             "CER0603",
-            f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
+            f"the reference supports streams of up to {MAX_EVENTS} events, not {len(S)}",
             hint='use evaluator="tecs"',
         )
     match phi:
@@ -103,7 +101,8 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[L
                 for C in between(left, S, start, j) - between(left, S, start + 1, j)
             )
         case cel.Within(psi, window):
-            # The interval of an answer may be made longer to the left: the longest one that fits.
+            # the interval of an answer may be extended to the left: this is the longest one that
+            # fits
             if i > j:
                 return frozenset()
             return between(psi, S, max(i, _first_in(window, S, j)), j)
@@ -111,12 +110,12 @@ def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[L
             raise Unsupported(
                 "CER0409",
                 f"SO-CEL has no {node_text(phi)}",
-                hint="leave it out; cerlab.logic.cel has its meaning",
+                hint="remove it; cerlab.logic.cel has its meaning",
             )
 
 
 def _first_in(window: Window, S: Sequence[Event], j: int) -> int:
-    """The first position from which a window reaches to j."""
+    """Return the first position from which a window reaches j."""
     if isinstance(window, EventWindow):
         return j - window.width
     clock = clock_for(window, only_timestamp(S))
@@ -127,7 +126,7 @@ def _first_in(window: Window, S: Sequence[Event], j: int) -> int:
 def _both(
     ends: cel.Formula, other: cel.Formula, S: Sequence[Event], i: int, j: int
 ) -> frozenset[LabelledPositions]:
-    """One of `ends` that ends at j, united with one of `other` that ends there or before."""
+    """Return unions of an answer of `ends` at j and one of `other` at j or before."""
     return frozenset(
         C1 | C2
         for C1 in between(ends, S, i, j)
@@ -160,35 +159,35 @@ def _as_valuation(C: LabelledPositions, i: int, j: int) -> Valuation:
 Stream: TypeAlias = Sequence[Event]
 
 Function: TypeAlias = Callable[[Stream], frozenset[Labels]]
-"""Labelled complex events of a stream, at any position: ``f`` of the paper."""
+"""Function from a stream to its labelled complex events at any position: ``f`` of the paper."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """At a position: `event` put in before it (0 deletions), in its place (1), or nothing (1)."""
+    """An edit at a position: insertion (0 deletions), replacement, or deletion (1 deletion)."""
 
     position: int
     deletions: int
     event: Event | None
 
     def stream(self, S: Stream) -> tuple[Event, ...]:
-        """The stream after the edit."""
+        """Return the stream after the edit."""
         new = () if self.event is None else (self.event,)
         return (*S[: self.position], *new, *S[self.position + self.deletions :])
 
     def position_after(self, position: int) -> int:
-        """Return the position after the edit of an event that it leaves alone."""
+        """Return the new position of an event that the edit leaves unchanged."""
         shift = (self.event is not None) - self.deletions
         return position + shift if position >= self.position + self.deletions else position
 
     def touches(self, C: Labels) -> bool:
-        """Whether it removes or replaces an event of the complex event."""
+        """Return whether the edit removes or replaces an event of the complex event."""
         return bool(self.deletions) and any(self.position in D for D in C.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A complex event of the first stream, and where it should be in the second and is not."""
+    """A complex event of the first stream, and its expected image, missing in the second."""
 
     before: Labels
     expected: Labels
@@ -196,14 +195,14 @@ class Violation:
 
 
 def labelled_answers(phi: Formula) -> Function:
-    """The processing function of a formula: the labels of its valuations."""
+    """Return the processing function of a formula: the labels of its valuations."""
     return lambda S: frozenset(Labels(V.labels) for V in valuations(phi, S))
 
 
 def star_violation(f: Function, S: Stream, edit: Edit) -> Violation | None:
-    """A complex event that the edit loses though it leaves all its events alone (SOCEL Sec. 5.2).
+    """Return a complex event that an edit loses without touching its events (SOCEL Sec. 5.2).
 
-    None says that this edit of this stream does not refute the *-property.
+    None means that this edit of this stream does not refute the *-property.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> S = [Event("A"), Event("A")]
@@ -226,11 +225,11 @@ def star_violation(f: Function, S: Stream, edit: Edit) -> Violation | None:
 
 
 _Run: TypeAlias = tuple[int, frozenset[tuple[str, int]]]
-"""The state that a run is in, and which label it gave to which position."""
+"""State of a run, and the pairs of labels and positions that it assigned."""
 
 
 def ucea_labelled_answers(A: Ucea, S: Sequence[Event]) -> tuple[frozenset[Labels], ...]:
-    """``[[A]]_n(S)`` for each position n: runs read all events 0..n (SOCEL Sec. 5.1).
+    """Return ``[[A]]_n(S)`` for each position n: runs read all events 0..n (SOCEL Sec. 5.1).
 
     Raises `ResourceLimit` above `MAX_RUNS` runs.
 
@@ -249,9 +248,9 @@ def ucea_labelled_answers(A: Ucea, S: Sequence[Event]) -> tuple[frozenset[Labels
 
 
 def star_answers(A: Ucea, S: Sequence[Event]) -> tuple[frozenset[Labels], ...]:
-    """The same under the *-semantics: runs read some events, the last one n (SOCEL Sec. 5.2).
+    """Return the answers at each position n under the *-semantics (SOCEL Sec. 5.2).
 
-    Every event that a run reads gets a label; the others are not looked at.
+    A run reads some of the events, the last one n; every event that it reads gets a label.
     """
     runs: set[_Run] = {(q, frozenset()) for q in A.I}
     labelling = Ucea(A.states, tuple(t for t in A.Delta if t.labels), A.I, A.F)
@@ -264,7 +263,7 @@ def star_answers(A: Ucea, S: Sequence[Event]) -> tuple[frozenset[Labels], ...]:
 
 
 def _extend(A: Ucea, runs: Iterable[_Run], event: Event, n: int) -> set[_Run]:
-    """Each run with each transition that it can take at position n."""
+    """Return the runs extended by each transition that they can take at position n."""
     enabled_transitions = [t for t in A.Delta if satisfies(event, t.predicate)]
     longer_runs = {
         (t.target, labels | {(X, n) for X in t.labels})
@@ -275,7 +274,7 @@ def _extend(A: Ucea, runs: Iterable[_Run], event: Event, n: int) -> set[_Run]:
     if len(longer_runs) > MAX_RUNS:
         raise ResourceLimit(
             "CER0607",
-            f"more than {MAX_RUNS:,} runs are in progress at once",
+            f"more than {MAX_RUNS:,} simultaneous runs",
             hint="use a shorter stream",
         )
     return longer_runs
@@ -293,11 +292,11 @@ NO_LABELS: frozenset[str] = frozenset()
 
 
 def socel_to_ucea(phi: cel.Formula) -> Ucea:
-    """A UCEA that under the *-semantics has the formula's complex events (SOCEL Thm. 5).
+    """Return a UCEA with the formula's complex events under the *-semantics (SOCEL Thm. 5).
 
-    For R, AS, unary FILTER, OR, ``;``, ``+``, RENAME, and for AND and ALL, which are products
-    (SOCEL Sec. 5.2). Raises `Unsupported` for other operators (with projection the *-semantics is
-    not enough), and for filters that compare labels or apply predicates from Python.
+    Supported are R, AS, unary FILTER, OR, ``;``, ``+``, RENAME, and AND and ALL, which are products
+    (SOCEL Sec. 5.2). Raises `Unsupported` for other operators (the *-semantics cannot express
+    projection), and for filters that compare labels or apply predicates from Python.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> A = socel_to_ucea(parse_cel("(A ; B)+")[0])
@@ -330,10 +329,11 @@ def socel_to_ucea(phi: cel.Formula) -> Ucea:
 
 
 def under_star_to_runs(A: Ucea) -> Ucea:
-    """An automaton whose ordinary runs answer what A answers under the *-semantics (SOCEL Prop. 2).
+    """Return an automaton whose ordinary runs have A's answers under the *-semantics (SOCEL Prop.
+    2).
 
-    In every state of A any event may pass without a label. Only the last transition of a run enters
-    the fresh final state, and it has labels; nothing leaves that state.
+    In every state of A, any event may pass without a label. Only the last transition of a run,
+    which has labels, enters the fresh final state, and no transition leaves it.
     """
     f = A.states
     steps = [t for t in A.Delta if t.labels]
@@ -353,7 +353,7 @@ def _sequence(A: Ucea, B: Ucea) -> Ucea:
 
 
 def _iteration(A: Ucea) -> Ucea:
-    """Runs of A one after the other: where one ends, the next may begin."""
+    """Return a machine whose runs are sequences of runs of A."""
     return replace(A, Delta=distinct((*A.Delta, *ends_in(A, A.I))))
 
 
@@ -366,11 +366,11 @@ def _refuse(construct: str) -> NoReturn:
 
 
 Pair: TypeAlias = tuple[int, int]
-"""A state of each of the two machines; `START` before its first move."""
+"""State of each of the two machines; `START` before its first move."""
 
 
 def and_product(A: Ucea, B: Ucea) -> Ucea:
-    """Intersect two machines under the *-semantics (SOCEL Sec. 5.2).
+    """Return the intersection of two machines under the *-semantics (SOCEL Sec. 5.2).
 
     A state is a state of each, after the same events with the same labels: they move together.
     """
@@ -382,10 +382,10 @@ def and_product(A: Ucea, B: Ucea) -> Ucea:
 
 
 def all_product(A: Ucea, B: Ucea) -> Ucea:
-    """One complex event of each, united, under the *-semantics (SOCEL Sec. 5.2).
+    """Return the unions of complex events of two machines under the *-semantics (SOCEL Sec. 5.2).
 
-    A state is a state of each, or that one has not moved yet. At an event that the answer labels A
-    moves, or B moves, or both do, and then their labels are united.
+    A state is a state of each machine, or `START` for one that has not moved. At a labelled event,
+    A moves, or B moves, or both do and their labels are united.
 
     >>> from cerlab.predicates.syntax import TypeIs
     >>> a, b = (
@@ -421,5 +421,5 @@ def _with_labels(transitions: list[LabelTransition]) -> list[LabelTransition]:
 
 
 def _together(s: LabelTransition, t: LabelTransition) -> _Test:
-    """Both read the event; it gets the labels of both."""
+    """Return the joint test and the union of labels of two transitions at one event."""
     return conjunction(s.predicate, t.predicate), s.labels | t.labels

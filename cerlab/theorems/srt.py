@@ -1,7 +1,7 @@
 """The matches of transducers by their runs, step by step (SRT Def. 23; SRT Def. 26).
 
-Nothing here is fast: runs are followed one event at a time, and those that agree in state,
-registers and marks are one. Positions count from 0.
+This module is written for clarity, not for speed: runs are followed one event at a time, and runs
+with equal state, registers and marks are merged. Positions count from 0.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from cerlab.predicates.syntax import Guard, Predicate, reads_no_register, redire
 from cerlab.predicates.truth import satisfies
 
 MAX_CONFIGURATIONS = 100_000
-"""The limit on configurations that are followed at once."""
+"""Most configurations that are followed at the same time."""
 
 EMPTY = Registers()
 
 
 class Configuration(NamedTuple):
-    """``[j, q, v]``: the next position, the state, and what the registers hold (SRT Def. 23)."""
+    """A configuration ``[j, q, v]``: next position, state and register contents (SRT Def. 23)."""
 
     position: int
     state: int
@@ -43,21 +43,21 @@ class Configuration(NamedTuple):
 
 
 class MarkedConfiguration(NamedTuple):
-    """A configuration, with the positions that were marked on the way to it."""
+    """A configuration with the positions marked on the way to it."""
 
     at: Configuration
     marks: Positions
 
 
 class Outcome(NamedTuple):
-    """The outcome of an accepting run: the positions it marked, and its registers."""
+    """The result of an accepting run: the positions it marked, and its registers."""
 
     marks: Positions
     registers: Registers
 
 
 def successors(T: Transducer, S: Sequence[Event], c: Configuration) -> Iterator[Configuration]:
-    """The configurations that follow one, by an empty move or by the next event (SRT Def. 23)."""
+    """Yield the successors of a configuration, by empty moves or the next event (SRT Def. 23)."""
     for move in T.moves:
         if move.source == c.state:
             yield c._replace(state=move.target)
@@ -68,7 +68,7 @@ def successors(T: Transducer, S: Sequence[Event], c: Configuration) -> Iterator[
 def enabled_transitions(
     T: Transducer, S: Sequence[Event], c: Configuration
 ) -> list[RegisterTransition]:
-    """The transitions whose guard holds for the next event and the registers as they are."""
+    """Return the transitions whose guards hold for the next event and the current registers."""
     if c.position == len(S):
         return []
     t_j = S[c.position]
@@ -76,15 +76,15 @@ def enabled_transitions(
 
 
 def follow(t: RegisterTransition, S: Sequence[Event], c: Configuration) -> Configuration:
-    """The configuration after a transition: only now are its registers written."""
+    """Return the configuration after a transition; registers are written only now."""
     v = c.registers.written(t.writes, S[c.position])
     return Configuration(c.position + 1, t.target, v)
 
 
 def outcomes(T: Transducer, S: Sequence[Event], v: Registers = EMPTY) -> frozenset[Outcome]:
-    """``M(T, S, v, v')``: the marks and registers of accepting runs over S from v (SRT Def. 24).
+    """Return ``M(T, S, v, v')``: marks and registers of accepting runs over S from v (SRT Def. 24).
 
-    Raises `ResourceLimit` above `MAX_CONFIGURATIONS` at once.
+    Raises `ResourceLimit` above `MAX_CONFIGURATIONS` at the same time.
     """
     current = {MarkedConfiguration(Configuration(0, T.q0, v), ())}
     for j in range(len(S)):
@@ -98,8 +98,8 @@ def outcomes(T: Transducer, S: Sequence[Event], v: Registers = EMPTY) -> frozens
         if len(current) > MAX_CONFIGURATIONS:
             raise ResourceLimit(
                 "CER0683",
-                f"more than {MAX_CONFIGURATIONS:,} runs are going on",
-                hint="use a shorter stream: runs without a window are never given up",
+                f"more than {MAX_CONFIGURATIONS:,} simultaneous runs",
+                hint="use a shorter stream: without a window, runs never end",
             )
     final_runs = (run for run in silently(T, current) if run.at.state in T.F)
     return frozenset(Outcome(run.marks, run.at.registers) for run in final_runs)
@@ -121,7 +121,7 @@ def silently(T: Transducer, runs: Iterable[MarkedConfiguration]) -> set[MarkedCo
 
 
 def matches(T: Transducer, S: Sequence[Event]) -> frozenset[Positions]:
-    """``Match(T, S)``: the marks of accepting runs over the whole of S (SRT Def. 26)."""
+    """Return ``Match(T, S)``: the marks of accepting runs over the whole of S (SRT Def. 26)."""
     return frozenset(outcome.marks for outcome in outcomes(T, S))
 
 
@@ -131,7 +131,7 @@ def detects(T: Transducer, S: Sequence[Event]) -> frozenset[Positions]:
 
 
 def accepts(T: Transducer, S: Sequence[Event]) -> bool:
-    """Whether S is in the language: whether it has a match (SRT Def. 26)."""
+    """Return whether S is in the language, that is, has a match (SRT Def. 26)."""
     return bool(matches(T, S))
 
 
@@ -139,7 +139,7 @@ Path: TypeAlias = tuple[RegisterTransition, ...]
 
 
 def paths(T: Srt, S: Sequence[Event]) -> tuple[Path, ...]:
-    """All runs over S, accepting or not, as their transitions; different runs are different."""
+    """Return all runs over S, accepting or not, as their transitions, without merging."""
     current: list[tuple[Configuration, Path]] = [(Configuration(0, T.q0, EMPTY), ())]
     for _ in S:
         current = [
@@ -151,7 +151,7 @@ def paths(T: Srt, S: Sequence[Event]) -> tuple[Path, ...]:
 
 
 def marks_of(path: Path) -> Positions:
-    """The match of a run: where its transitions mark (SRT Def. 24)."""
+    """Return the match of a run: the positions of its marking transitions (SRT Def. 24)."""
     return tuple(j for j, t in enumerate(path) if t.mark is Mark.TAKE)
 
 
@@ -159,26 +159,27 @@ RegisterNames: TypeAlias = frozenset[str]
 
 
 def union(A: Transducer, B: Transducer) -> EpsilonSrt:
-    """The matches of A and those of B (SRT Thm. 31)."""
+    """Return the union: the matches of A and those of B (SRT Thm. 31)."""
     return choice(as_kind(A, EpsilonSrt), as_kind(apart(B, A.R), EpsilonSrt))
 
 
 def concatenation(A: Transducer, B: Transducer) -> EpsilonSrt:
-    """A match of A on a prefix, and one of B on the rest, at its positions there (SRT Thm. 31).
+    """Return the concatenation: a match of A on a prefix, and one of B on the rest (SRT Thm. 31).
 
-    As printed, the definition neither ranges over the prefixes nor shifts the second match
-    (SRT Def. 30; erratum SRT-E10).
+    As printed, the definition neither ranges over the prefixes nor shifts the second match (SRT
+    Def. 30; erratum SRT-E10).
     """
     return sequence(as_kind(A, EpsilonSrt), as_kind(apart(B, A.R), EpsilonSrt))
 
 
 def star(T: Srt) -> EpsilonSrt:
-    """A state is one of T, and the registers written since the present iteration began.
+    """Return the iteration of T (SRT Thm. 31), with at most ``|Q| 2^|R| + 1`` states.
 
-    A guard that reads another register reads an empty one. A new state, the start and the only
-    final one, stands between iterations. The drawing of the paper lets registers keep what an
-    earlier iteration wrote (SRT Fig. 11; erratum SRT-E10), which is right for the operator ``*``
-    of expressions alone (`cerlab.automata.epsilon.star`). At most ``|Q| 2^|R| + 1`` states.
+    A state is a state of T, and the registers written since the current iteration began; a guard
+    that reads another register reads an empty one. A new state, initial and the only final one,
+    lies between iterations. In the drawing of the paper, registers keep values of earlier
+    iterations (SRT Fig. 11; erratum SRT-E10), which is right only for the operator ``*`` of
+    expressions (`cerlab.automata.epsilon.star`).
     """
 
     def follow(D: RegisterNames, t: RegisterTransition) -> Iterator[tuple[Label, RegisterNames]]:
@@ -191,15 +192,16 @@ def star(T: Srt) -> EpsilonSrt:
 
 
 Placement: TypeAlias = tuple[tuple[str, str], ...]
-"""Which place holds what each register holds, sorted; registers not in it are empty."""
+"""Place of each register's content, sorted; registers not in it are empty."""
 
 
 def single_register(T: Srt) -> Srt:
-    """A state is one of T, and which of the places p1 .. pk holds what each register holds.
+    """Return an equivalent transducer whose transitions write at most one register.
 
-    Registers that hold the same event may share a place, so a write to several takes one free
-    place; as T has k registers there is one. The match of each string is the same, from empty
-    registers. At most ``|Q| (k + 1)^k`` states.
+    A state is a state of T, and the place among p1 .. pk of each register's content. Registers with
+    the same event may share a place, so a write to several takes one free place; since T has k
+    registers, one is free. Matches are the same from empty registers. At most ``|Q| (k + 1)^k``
+    states.
     """
     places = [f"p{i}" for i in range(1, len(T.R) + 1)]
 
@@ -218,7 +220,7 @@ def single_register(T: Srt) -> Srt:
 
 
 def unary_cea(T: Srt) -> AnchoredCea:
-    """The automaton with the same states and transitions; writes are left out, as nothing reads.
+    """Return the automaton with T's states and transitions, without writes that are never read.
 
     Raises `Unsupported` if a guard reads a register.
     """
@@ -229,7 +231,7 @@ def unary_cea(T: Srt) -> AnchoredCea:
 
 
 def unary_srt(A: AnchoredCea) -> EpsilonSrt:
-    """The transducer with the same transitions, and a start with empty moves to A's."""
+    """Return the transducer with A's transitions, and a start with empty moves to A's."""
     Delta = tuple(
         RegisterTransition(t.source, t.predicate, t.mark, NONE, t.target) for t in A.Delta
     )
@@ -238,24 +240,24 @@ def unary_srt(A: AnchoredCea) -> EpsilonSrt:
 
 
 def predicate_of(guard: Guard) -> Predicate:
-    """The guard as a predicate on the event being read; raises as `unary_cea`."""
+    """Return the guard as a predicate on the event being read; raises as `unary_cea`."""
     if reads_no_register(guard):
         return guard
     raise Unsupported(
         "CER0485",
-        "a guard reads a register, and complex event automata have none",
-        hint='evaluator="registers" runs it',
+        "complex event automata have no registers, but a guard reads one",
+        hint='evaluator="registers" supports it',
     )
 
 
 def printed_elimination(A: EpsilonCea) -> AnchoredCea:
-    """The same answers by the paper's rule, one empty move at a time (FOUND App. C.2).
+    """Return an equivalent machine by the paper's rule, one empty move at a time (FOUND App. C.2).
 
-    A move from p to q is removed by giving q all that enters p, and then p all that leaves q, empty
-    moves too. (At once would be wrong: a run that starts in p and ends in q may make the move
-    twice, with a transition from q to p between.) The new moves are longer, so this ends if the
-    moves form no cycle, as none does in what becomes of formulas; on a cycle it may go on for ever.
-    Raises `IllFormed` for a cycle.
+    A move from p to q is removed by giving q all edges into p, and then p all edges out of q, empty
+    moves too. (Both at once would be wrong: a run from p to q may make the move twice, with a
+    transition from q to p between.) New moves are longer, so this terminates if the moves form no
+    cycle, as for machines built from formulas. Raises `IllFormed` for a cycle, where it might not
+    terminate.
     """
     Delta = dict.fromkeys(A.Delta)
     moves = dict.fromkeys(move for move in A.moves if move.source != move.target)
@@ -279,7 +281,7 @@ def _into(p: int, q: int, steps: Iterable[Step]) -> dict[Step, None]:
 
 
 def _out_of(q: int, p: int, steps: Iterable[Step]) -> dict[Step, None]:
-    """Return the edges out of q, now out of p."""
+    """Return the edges out of q, redirected to start at p."""
     return dict.fromkeys(step._replace(source=p) for step in steps if step.source == q)
 
 
@@ -294,5 +296,5 @@ def _check_acyclic(moves: Iterable[EmptyMove]) -> None:
         raise IllFormed(
             "CER0222",
             f"empty moves lead from a state back to it: {cycle}",
-            hint="without_epsilon takes cycles too",
+            hint="without_epsilon supports cycles",
         ) from None

@@ -1,10 +1,10 @@
-"""The trial of the engines: many side by side on random cases, and the causes of their faults.
+"""Trials of engines: many engines compared on random cases, and the causes of their faults.
 
     cerlab trial --engine cerlab --engine flink=env/bin/python --minutes 5 --report report
 
-Reading order: `features` (what cases have), `languages` (how they are drawn, what is right),
-`verdicts`, `adapters` and `process` (how engines are started and asked), `causes` (faults made
-small and sorted), here the trial itself, and `report`.
+Reading order: `languages` (features of cases, random cases, right answers),
+`adapters` and `children` (how engines are started and asked), here the trial itself, its verdicts
+and the causes of faults, and `report`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ __all__ = ["ADAPTERS", "Cause", "Tally", "Trial", "Verdict", "adapter", "conform
 
 
 _ROUND = 25
-"""Queries in one round: drawn together, so engines that take many are asked in batches."""
+"""Queries per round: drawn together, so that engines with batches are asked efficiently."""
 
 
 @dataclass(slots=True)
 class Tally:
     """The verdicts on an engine, and the causes of its faults.
 
-    `unsorted_faults` are those for which there was no time; `reasons` why it refused.
+    `unsorted_faults` are faults that were not sorted in time; `reasons` are the reasons of
+    refusals.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The outcome: a tally of each engine, and engines that are not there with the reason."""
+    """The result of a trial: a tally of each engine, and the missing engines with reasons."""
 
     tallies: tuple[Tally, ...]
     absent: tuple[tuple[str, str], ...]
@@ -63,7 +64,7 @@ class Trial:
 
 
 class _Entrant(NamedTuple):
-    """An engine in the trial, its tally, and the others of its language."""
+    """An engine in the trial, its tally, and the other engines of its language."""
 
     engine: Running
     tally: Tally
@@ -79,13 +80,13 @@ def trial(
     seed: int = 0,
     watch: Callable[[int, float], None] = lambda cases, seconds: None,
 ) -> Trial:
-    """Ask engines and the reference the same, until there were so many cases or seconds.
+    """Ask engines and the reference the same cases, until a number of cases or seconds is reached.
 
-    The start of the engines counts. Of the time that is left at most a third goes to cases, and
-    the rest to sorting faults: the smallest after each round, the others at last. Each round has
-    cases of every feature and, for each engine that takes less, some of its own; an engine is not
-    asked those with features that it does not take, which count as refused. The same `seed` gives
-    the same cases. Raises `UsageError` if none of the engines is there.
+    Starting the engines counts. At most a third of the remaining time is spent on cases, the rest
+    on sorting faults: the smallest after each round, the others at the end. Each round has cases of
+    every feature and, for each engine with fewer features, cases within those. Cases with
+    unsupported features are not asked, and count as refused. The same `seed` gives the same cases.
+    Raises `UsageError` if no engine is available.
     """
     start = time.monotonic()
     until = start + seconds
@@ -99,7 +100,7 @@ def trial(
                 absent.append((each.name, str(why)))
         if not engines:
             reasons = "; ".join(f"{name}: {why}" for name, why in absent)
-            message = f"none of the engines is there ({reasons})"
+            message = f"no engine is available ({reasons})"
             raise UsageError("CER0856", message, hint="see cerlab trial --help")
         entrants = [_entrant(engine, engines) for engine in engines]
         share, asking, case_count, with_answers = (until - time.monotonic()) / 3, 0.0, 0, 0
@@ -131,8 +132,8 @@ def conformance(
 ) -> list[Judged]:
     """Judge an engine by cases of the conformance suite.
 
-    It is not asked what has no form in a trial, nor features that it does not take. Raises `Absent`
-    if it is not there.
+    Cases without a form in a trial, and unsupported features, are not asked. Raises `Absent` if the
+    engine is missing.
     """
     judged: list[Judged] = []
     with running(each, case_seconds) as engine:
@@ -160,7 +161,7 @@ def _judged(case: SuiteCase, form: Case, reply: Outcome, has_order: bool) -> Jud
         case Failure(how):
             return Judged(case, Mark.WRONG, how)
     if form.language == "rows":
-        # a case without names of columns is compared by their places
+        # without column names, values are compared by position
         names = case.expected.get("columns") or (list(reply.rows[0]) if reply.rows else ())
         values = map(decode, case.expected["values"])
         expected: Sequence[Any] = [dict(zip(names, row, strict=False)) for row in values]
@@ -182,7 +183,7 @@ def _entrant(engine: Running, engines: Sequence[Running]) -> _Entrant:
 
 
 def _rounds(engines: Sequence[Running], seed: int) -> Iterator[list[Case]]:
-    """Cases of every language and of what each engine takes, without an end."""
+    """Yield endless rounds of cases, for every language and every engine's features."""
     pairs = {(e.adapter.language, e.adapter.takes) for e in engines}
     fragments = sorted(pairs, key=lambda each: (each[0], -len(each[1]), sorted(each[1])))
     n = 0
@@ -196,7 +197,7 @@ def _rounds(engines: Sequence[Running], seed: int) -> Iterator[list[Case]]:
 
 
 def _count(entrant: _Entrant, cases: Sequence[Case]) -> None:
-    """Verdicts on those of the cases that are in the engine's language."""
+    """Count the verdicts on the cases in the engine's language."""
     engine, tally, _ = entrant
     own_cases = [case for case in cases if case.language == engine.adapter.language]
     askable = []
@@ -215,9 +216,9 @@ def _count(entrant: _Entrant, cases: Sequence[Case]) -> None:
 
 
 def _sort(entrant: _Entrant, start: float, until: float, most: int | None = None) -> None:
-    """Sort faults into causes as long as there is time, the smallest first.
+    """Sort faults into causes while time is left, the smallest first.
 
-    No more than `most` are made small, if it is given.
+    At most `most` of them are reduced, if it is given.
     """
 
     def in_time() -> bool:
@@ -225,7 +226,7 @@ def _sort(entrant: _Entrant, start: float, until: float, most: int | None = None
 
     engine, tally, others = entrant
     language = LANGUAGES[tally.language]
-    # Small ones first: a cause of few features explains faults that have more.
+    # small ones first: a cause with few features explains faults with more
     tally.unsorted_faults.sort(key=lambda each: (len(each[0].data), size(each[0])))
     remaining: list[tuple[Case, Judgement]] = []
     small_count = 0
@@ -252,7 +253,7 @@ def _sort(entrant: _Entrant, start: float, until: float, most: int | None = None
 
 
 def _explain(tally: Tally, case: Case, judgement: Judgement) -> bool:
-    """Count a fault for the cause that explains the most of it, if any does."""
+    """Count a fault for the cause that explains the most of it, and return whether there is one."""
     features = LANGUAGES[case.language].features_of(case)
     explaining = [c for c in tally.causes if c.explains(judgement.verdict, features)]
     if explaining:
@@ -261,7 +262,7 @@ def _explain(tally: Tally, case: Case, judgement: Judgement) -> bool:
 
 
 def _lack(engine: Running, case: Case) -> str:
-    """Why an engine is not asked a case; nothing if it is."""
+    """Return the reason why an engine is not asked a case; empty if it is."""
     lacking = LANGUAGES[case.language].features_of(case) - engine.adapter.takes
     return f"not asked: {min(lacking)}" if lacking else ""
 
@@ -274,12 +275,12 @@ def _on(engine: Running, case: Case) -> Judgement:
 
 
 _AT_ONCE = 12
-"""Smaller cases in one batch, to an engine that needs about a second for each batch."""
+"""Smaller cases per batch, for engines that need about a second per batch."""
 
 
 @dataclass(slots=True)
 class Cause:
-    """A verdict with the features that bring it about, and how many faults it explains."""
+    """A verdict with the features that cause it, and the number of faults that it explains."""
 
     verdict: Verdict
     features: frozenset[str]
@@ -288,16 +289,16 @@ class Cause:
     others: dict[str, Judgement]
     """Judgements of the other engines of the language on the case."""
     after: float
-    """The second of the trial at which it was small."""
+    """Seconds of the trial until the case was reduced."""
     count: int = 1
 
     def explains(self, verdict: Verdict, features: frozenset[str]) -> bool:
-        """Whether a fault may have this cause."""
+        """Return whether a fault may have this cause."""
         return self.verdict is verdict and self.features <= features
 
 
 def judge(engine: Running, cases: Sequence[Case]) -> list[tuple[Case, Judgement]]:
-    """Return an engine's judgements of cases, as far as the reference answers them."""
+    """Return an engine's judgements of the cases that the reference can answer."""
     expected = [(case, answers) for case in cases if (answers := _answers(case)) is not None]
     outcomes = engine.ask([case for case, _ in expected])
     return [
@@ -316,7 +317,7 @@ def _answers(case: Case) -> Sequence[object] | None:
 def smallest_case(
     engine: Running, case: Case, judgement: Judgement, in_time: Callable[[], bool]
 ) -> tuple[Case, Judgement]:
-    """A case with the same verdict that no single step of `smaller` leads on from, if in time."""
+    """Return a case with the same verdict, reduced as far as steps of `smaller` and time allow."""
     while in_time():
         smaller = next(_failing(engine, case, judgement.verdict, in_time), None)
         if smaller is None:
@@ -328,8 +329,8 @@ def smallest_case(
 def _failing(
     engine: Running, case: Case, verdict: Verdict, in_time: Callable[[], bool]
 ) -> Iterator[tuple[Case, Judgement]]:
-    """Yield smaller cases that have the verdict; of one batch, the smallest first."""
-    # By batches, as an engine may need a second for each question and not for each case.
+    """Yield smaller cases with the same verdict; within one batch, the smallest first."""
+    # in batches, since an engine may need a second for each request rather than each case
     for together in _batches(LANGUAGES[case.language].smaller(case), engine.adapter.batch):
         if not in_time():
             return
@@ -346,24 +347,24 @@ def _batches(cases: Iterable[Case], batch: int) -> Iterator[list[Case]]:
 
 
 def size(case: Case) -> tuple[int, int]:
-    """The length of a query, and how much data there is."""
+    """Return the length of the query and the number of values in the data."""
     return len(case.text), sum(len(row) for row in case.rows)
 
 
 class Verdict(Enum):
-    """The value is how it is written."""
+    """The result of comparing an engine's reply with the reference; values appear in reports."""
 
     SAME = "same"
     MISSING = "missing"
-    """Answers are missing; others may stand in their place."""
+    """Answers are missing; wrong ones may be in their place."""
     EXTRA = "extra"
-    """No answer is missing, but there are more, or some more often than once."""
+    """No answer is missing, but there are extra or repeated ones."""
     ORDER = "order"
-    """The answers, in another order than is specified."""
+    """The right answers in a wrong order."""
     CRASH = "crash"
-    """A crash: an error that the query did not cause, an exit, or an unreadable reply."""
+    """A crash: an error not caused by the query, an exit, or an unreadable reply."""
     HANG = "hang"
-    """No answer in time."""
+    """No reply within the time limit."""
     REFUSED = "refused"
     """A refusal: the engine reports that it does not support the query."""
 
@@ -373,7 +374,7 @@ FAULTS = frozenset(Verdict) - {Verdict.SAME, Verdict.REFUSED}
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict, the answers that it is about, and the message of an engine that gave none."""
+    """A verdict with the wrong answers, and the message of an engine without answers."""
 
     verdict: Verdict
     missing: tuple[Any, ...] = ()

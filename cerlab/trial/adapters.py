@@ -1,7 +1,7 @@
-"""The engines of a trial: how each is started, what it does not take, how it is asked.
+"""The engines of a trial: how each is started and asked, and the features that it supports.
 
-An adapter knows an engine; the other end, which runs in the engine's own process and imports
-nothing of cerlab but for ours, is a program of `children`. To add one: a class here with the
+An adapter describes an engine; its counterpart, which runs in the engine's own process and imports
+cerlab only for cerlab itself, is a program in `children`. To add an engine: a class here with the
 members of `Adapter`, a program there, and a place in `ADAPTERS`.
 """
 
@@ -42,7 +42,7 @@ GIGABYTE = 1 << 30
 
 
 class Adapter(Protocol):
-    """Interface of an engine: how to start it and how to ask it."""
+    """The interface of an engine: how to start it and how to ask it."""
 
     @property
     def name(self) -> str:
@@ -50,11 +50,11 @@ class Adapter(Protocol):
 
     @property
     def language(self) -> str:
-        """The language that it reads: ``"rows"`` or ``"ceql"``."""
+        """The language that it reads, ``"rows"`` or ``"ceql"``."""
 
     @property
     def takes(self) -> frozenset[str]:
-        """The features of cases that it is asked."""
+        """The features of the cases that it is asked."""
 
     @property
     def batch(self) -> int:
@@ -62,16 +62,16 @@ class Adapter(Protocol):
 
     @property
     def memory(self) -> int | None:
-        """The memory limit of its process in bytes; None where the engine sets one itself."""
+        """The memory limit of its process in bytes; None if the engine sets one itself."""
 
     def command(self) -> list[str]:
-        """The words of the command that starts it."""
+        """Return the words of the command that starts the engine."""
 
     def refuses(self, case: Case) -> str | None:
-        """Why it is not asked a case that has only features that it takes."""
+        """Return the reason why a case with supported features cannot be asked; None if it can."""
 
     def orders(self, case: Case) -> bool:
-        """Whether the order of its rows means something."""
+        """Return whether the order of its rows is significant."""
 
     def question(self, case: Case) -> dict[str, Any]:
         """Return the request to its process."""
@@ -79,7 +79,7 @@ class Adapter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Common:
-    """Defaults of most adapters; `place` is an interpreter or a program."""
+    """Defaults of adapters; `place` is the path of an interpreter or a program."""
 
     place: str | None = None
 
@@ -89,11 +89,11 @@ class _Common:
     memory: int | None = None
 
     def refuses(self, case: Case) -> str | None:
-        """Nothing."""
+        """Return None: every case may be asked."""
         return None
 
     def orders(self, case: Case) -> bool:
-        """Always."""
+        """Return True: the order of rows is significant."""
         return True
 
     def question(self, case: Case) -> dict[str, Any]:
@@ -102,54 +102,54 @@ class _Common:
 
 
 def _python(place: str | None, *programs: str) -> str:
-    """Return the given interpreter, else the first of the programs on PATH, else this one."""
+    """Return the given interpreter, or the first of the programs on PATH, or this interpreter."""
     paths = (shutil.which(program) for program in programs)
     return place or next(filter(None, paths), sys.executable)
 
 
 class Ours(_Common):
-    """cerlab's search by prioritised automata."""
+    """The adapter of cerlab's row patterns, which search by prioritised automata."""
 
     name = "cerlab"
 
     def command(self) -> list[str]:
-        """The interpreter that runs this."""
+        """Return the command with the current interpreter."""
         return [sys.executable, CHILDREN, "cerlab"]
 
     def question(self, case: Case) -> dict[str, Any]:
-        """The clause alone."""
+        """Return the clause and the rows."""
         return {"query": case.text, "rows": case.rows}
 
 
 class OursCeql(Ours):
-    """cerlab's compiled engine."""
+    """The adapter of cerlab's compiled engine."""
 
     name = "cerlab-ceql"
     language = "ceql"
     takes = CEQL.features
 
     def question(self, case: Case) -> dict[str, Any]:
-        """The query, and events with their types."""
+        """Return the query and the events with their types."""
         return {"query": case.text, "events": case.rows}
 
 
 class PandasMatchRecognize(_Common):
-    """The package ``pandas-match-recognize``: SQL's clause on data frames. Its NULL is NaN."""
+    """The adapter of ``pandas-match-recognize``: SQL's clause on DataFrames, with NaN for NULL."""
 
     name = "pandas-match-recognize"
     memory = 8 * GIGABYTE
 
     def command(self) -> list[str]:
-        """An interpreter that has the package."""
+        """Return the command with an interpreter that has the package."""
         return [_python(self.place), CHILDREN, self.name]
 
 
 class Pycer(_Common):
-    """The package ``pycer``: CORE itself, in C++. It needs Python 3.13.
+    """The adapter of ``pycer``: CORE itself, in C++, which needs Python 3.13.
 
-    Its events have the attributes that are declared, integers here, and an identifier; of intervals
-    it gives times of its own, so answers are compared by their positions. Events bear their time
-    only where the window is in seconds: 0.1.6 without a window has no answers over 2 seconds.
+    Its events have the declared attributes, here integers, and an identifier; it returns intervals
+    in times of its own, so answers are compared by positions. Events have their time only if the
+    window is in seconds: version 0.1.6 has no answers over 2 seconds without a window.
     """
 
     name = "pycer"
@@ -158,11 +158,11 @@ class Pycer(_Common):
     memory = 8 * GIGABYTE
 
     def command(self) -> list[str]:
-        """An interpreter that has the package."""
+        """Return the command with an interpreter that has the package."""
         return [_python(self.place, "python3.13"), CHILDREN, self.name]
 
     def question(self, case: Case) -> dict[str, Any]:
-        """The query with the stream that it demands; events without one."""
+        """Return the query with the stream that pycer requires, and events without one."""
         text = str(case.text).replace("\nWHERE", "\nFROM S\nWHERE", 1)
         events = [{k: v for k, v in event.items() if k != "stream"} for event in case.rows]
         in_seconds = isinstance(case.query.window, TimeWindow)
@@ -170,11 +170,11 @@ class Pycer(_Common):
 
 
 class Flink(_Common):
-    """Flink SQL on the NFA of FlinkCEP: the package ``apache-flink``, with a Java machine.
+    """The adapter of Flink SQL on FlinkCEP's NFA: the package ``apache-flink``, with Java.
 
-    Many patterns are one job, and each table a partition of it, so the order of rows means
-    something only where a case has no partitions itself. It has ONE ROW PER MATCH, no alternation
-    and none of the newer parts of the clause; the last variable may not be greedy.
+    Many patterns are one job, and each table is a partition of it, so the order of rows is
+    significant only in cases without partitions. Flink supports ONE ROW PER MATCH, no alternation,
+    and none of the newer parts of the clause; the last variable must not be greedy.
     """
 
     name = "flink"
@@ -189,14 +189,16 @@ class Flink(_Common):
     batch = 200
 
     def command(self) -> list[str]:
-        """An interpreter that has the package."""
+        """Return the command with an interpreter that has the package."""
         return [_python(self.place), CHILDREN, "flink"]
 
     def refuses(self, case: Case) -> str | None:
-        """Return why its planner refuses a case; one refused pattern would fail the whole job."""
+        """Return the reason why its planner refuses a case: one refused pattern fails the whole
+        job.
+        """
         flat = [p for p in rp.subpatterns(case.query.pattern) if not rp.children(p)]
         if len({p.name for p in flat if isinstance(p, rp.Variable)}) < len(flat):
-            return "a variable may stand in a pattern once"
+            return "a variable may occur in a pattern only once"
         last = case.query.pattern
         while isinstance(last, rp.Concat):
             last = last.parts[-1]
@@ -214,18 +216,18 @@ class Flink(_Common):
         return None
 
     def orders(self, case: Case) -> bool:
-        """Partitions run side by side."""
+        """Return whether the case has no partitions: partitions run concurrently."""
         return not case.query.partition_by
 
     def question(self, case: Case) -> dict[str, Any]:
-        """The clause with the number of the table as a key, in the order of the event time."""
+        """Return the clause with the number of the table as a key, ordered by event time."""
         partitions = (ex.Column("c"), *case.query.partition_by)
         order = (rp.OrderItem(ex.Column("ts")),)
         always = (rp.Definition(rp.variables(case.query.pattern)[0], ex.Literal(True)),)
-        define = case.query.define or always  # it demands one
+        define = case.query.define or always  # Flink requires one
         query = replace(case.query, partition_by=partitions, order_by=order, define=define)
         text = str(query)
-        if isinstance(query.skip, rp.PastLastRow):  # its own default is another
+        if isinstance(query.skip, rp.PastLastRow):  # Flink's default differs
             text = text.replace(
                 "\n  PATTERN (", "\n  AFTER MATCH SKIP PAST LAST ROW\n  PATTERN (", 1
             )
@@ -235,12 +237,12 @@ class Flink(_Common):
 
 
 def _sequence(p: rp.Pattern) -> list[rp.Pattern]:
-    """The parts of a sequence, without groups in it."""
+    """Return the parts of a sequence, with nested sequences flattened."""
     return [q for part in p.parts for q in _sequence(part)] if isinstance(p, rp.Concat) else [p]
 
 
 def _greedy(p: rp.Pattern) -> bool:
-    """Whether Flink has a greedy loop for it: not for ``?`` and ``{n}``."""
+    """Return whether Flink runs a greedy loop for a pattern: not for ``?`` and ``{n}``."""
     if not isinstance(p, rp.Repetition) or p.reluctant:
         return False
     return p.lo != p.hi and (p.lo, p.hi) != (0, 1)
@@ -261,40 +263,40 @@ def _optional_reluctant(p: rp.Pattern) -> bool:
 
 
 class DuckDB(_Common):
-    """DuckDB: the package ``duckdb`` of an interpreter, or a program of any build, by its path."""
+    """The adapter of DuckDB: its Python package, or a program of any build, by path."""
 
     name = "duckdb"
     memory = 8 * GIGABYTE
 
     def command(self) -> list[str]:
-        """An interpreter that has the package, or ours with the path of the program."""
+        """Return the command with an interpreter that has the package, or the program's path."""
         if self.place is not None and "python" not in Path(self.place).name:
             return [sys.executable, CHILDREN, "duckdb", self.place]
         return [_python(self.place), CHILDREN, "duckdb"]
 
 
 class PostgreSQL(_Common):
-    """PostgreSQL by ``psql``, whose path or connection (``postgresql://..``) may be given."""
+    """The adapter of PostgreSQL by ``psql``, with its path or connection (``postgresql://..``)."""
 
     name = "postgresql"
 
     def command(self) -> list[str]:
-        """Our interpreter with the program or connection."""
+        """Return the command with the program or connection."""
         return [sys.executable, CHILDREN, "psql", self.place or "psql"]
 
 
 class Command(_Common):
-    """A command in any language, which speaks as `cerlab.trial.adapters` says, on row patterns."""
+    """The adapter of a command in any language that uses this protocol, on row patterns."""
 
     name = "command"
 
     def command(self) -> list[str]:
-        """Its words."""
+        """Return the words of the command."""
         return words_of(self.place or "")
 
 
 class CeqlCommand(Command):
-    """A command in any language that reads CEQL."""
+    """The adapter of a command in any language that reads CEQL."""
 
     name = "ceql-command"
     language = "ceql"
@@ -312,7 +314,7 @@ ADAPTERS: Mapping[str, Callable[[str | None], Adapter]] = {
 
 
 DEFAULT = ("cerlab", "cerlab-ceql", "pandas-match-recognize", "pycer", "flink", "duckdb")
-"""The engines of a trial that names none."""
+"""Engines of a trial without named engines."""
 
 
 PACKAGES = {
@@ -321,11 +323,11 @@ PACKAGES = {
     "flink": "apache-flink",
     "duckdb": "duckdb",
 }
-"""Packages that an engine's environment needs."""
+"""Packages that the environment of each engine needs."""
 
 
 def adapter(text: str) -> Adapter:
-    """The adapter of ``NAME`` or ``NAME=PLACE``; raises `UsageError` for one that there is not."""
+    """Return the adapter of ``NAME`` or ``NAME=PLACE``; raises `UsageError` for unknown names."""
     name, _, place = text.partition("=")
     if name not in ADAPTERS:
         hint = nearest(name, ADAPTERS) or f"engines: {', '.join(ADAPTERS)}"
@@ -334,16 +336,16 @@ def adapter(text: str) -> Adapter:
 
 
 HELLO_SECONDS = 600.0
-"""Seconds that an engine may take to start, as a JVM and its libraries do on a busy machine."""
+"""Seconds that an engine may take to start, enough for a JVM on a busy machine."""
 
 
 class Absent(Exception):
-    """An engine that is not there, and why."""
+    """A missing engine, with the reason."""
 
 
 @dataclass(slots=True)
 class Running:
-    """An engine that has been started; it takes so many seconds for a batch at most."""
+    """A started engine; `seconds` limits the time of a batch."""
 
     adapter: Adapter
     version: str
@@ -365,7 +367,7 @@ class Running:
         return [each for each in outcomes if each is not None]
 
     def _exchange(self, cases: list[Case]) -> list[Outcome]:
-        """Replies to one batch; where it breaks, to each half of it."""
+        """Return the replies to one batch; if it fails, to each half of it."""
         questions = [self.adapter.question(case) for case in cases]
         question = questions[0] if self.adapter.batch == 1 else {"batch": questions}
         answer = self.serving.exchange(question, self.seconds)
@@ -380,23 +382,23 @@ class Running:
                     answer = Failure(f"no reply to a batch: {str(other)[:200]}")
         if len(cases) == 1:
             return [Failure(" ".join((answer.how, self._last_line())).strip(), answer.hung)]
-        # The case at which the batch broke is found by halves, and the others are answered.
+        # halving finds the failing case, and the others are answered
         half = len(cases) // 2
         return [*self._exchange(cases[:half]), *self._exchange(cases[half:])]
 
     def _last_line(self) -> str:
-        """Return the last line that it wrote to standard error."""
+        """Return the last line that the process wrote to standard error."""
         end = self.log.tell()
         self.log.seek(max(0, end - 2_000))
         lines = self.log.read().strip().splitlines()
-        # Back to the end, where the process writes on.
+        # back to the end, where the process continues to write
         self.log.seek(0, 2)
         return f"({lines[-1][:200]})" if lines else ""
 
 
 @contextmanager
 def running(adapter: Adapter, seconds: float) -> Iterator[Running]:
-    """The engine of an adapter, started; raises `Absent`."""
+    """Start the engine of an adapter for this block; raises `Absent`."""
     with TemporaryFile("w+", errors="replace") as log:
         try:
             serving = ServerProcess(adapter.command(), seconds, memory=adapter.memory, log=log)
@@ -420,7 +422,7 @@ def _version(answer: str | Failure) -> str:
         case {**hello}:
             return str(hello.get("version", "unknown"))
         case _:
-            raise Absent(f"neither version nor absent: {answer[:80]!r}")
+            raise Absent(f"expected version or absent, got {answer[:80]!r}")
 
 
 def _outcome(language: str, line: str) -> Outcome:

@@ -1,10 +1,10 @@
-"""Programs that run in the processes of engines, started by the path of this file and a name.
+"""Programs that run inside the processes of engines, started by this file's path and a name.
 
     children.py cerlab | pandas-match-recognize | pycer | flink
     children.py duckdb [PROGRAM]        children.py psql PROGRAM_OR_CONNECTION
 
-Each answers lines of JSON. Nothing of cerlab is imported here but by its own program, and an engine
-only by the program that asks it: this file runs in interpreters that have neither.
+Each answers lines of JSON. Only cerlab's own program imports cerlab, and an engine is imported
+only by the program that runs it: this file also runs in interpreters without them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Reply = dict[str, Any]
 
 
 def serve(version: Callable[[], str], reply: Callable[[Reply], Reply]) -> None:
-    """Answer until standard input ends.
+    """Answer requests until standard input ends.
 
-    `version` raises whatever it likes where the engine is not there. An error of `reply` is a crash
-    of the engine.
+    `version` raises any error if the engine is missing. An error of `reply` counts as a crash of
+    the engine.
     """
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -45,7 +45,7 @@ def serve(version: Callable[[], str], reply: Callable[[Reply], Reply]) -> None:
 
 
 def ours() -> None:
-    """Serve cerlab: the engines that users run, not the reference."""
+    """Serve cerlab with the engines that users run, not the reference."""
     from cerlab import Stream, __version__
     from cerlab.api import evaluate, parse_query
     from cerlab.errors import Unsupported
@@ -96,7 +96,7 @@ def pandas_reply(question: Reply) -> Reply:
 
 
 def scalar(value: object) -> object:
-    """Return a value that JSON has."""
+    """Return a value that JSON supports."""
     return value.item() if hasattr(value, "item") else value
 
 
@@ -141,10 +141,10 @@ def positions(line: str) -> list[int]:
 
 
 def pycer() -> None:
-    """Serve ``pycer``, in a folder for the log files that it writes where it runs."""
+    """Serve ``pycer`` in a temporary folder, since it writes log files where it runs."""
 
     def version() -> str:
-        import pycer  # noqa: F401  a package that cannot be imported is absent
+        import pycer  # noqa: F401 a package that cannot be imported is absent
 
         return installed("pycer")
 
@@ -152,8 +152,8 @@ def pycer() -> None:
         serve(version, pycer_reply)
 
 
-# Flink SQL: the tables of a batch are rows of one file, told apart by their number c; each query is
-# one operator that has the tables it is asked on as partitions, and all are one job.
+# Flink SQL: the tables of a batch are rows of one file, distinguished by their number c; each query
+# is one operator with its tables as partitions, and all are one job.
 
 FLINK_OPTIONS = {
     "parallelism.default": "1",
@@ -163,7 +163,7 @@ FLINK_OPTIONS = {
     "table.exec.resource.default-parallelism": "1",
 }
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A job of a trial is over before code that is optimised for long would be compiled."""
+"""Options of Java: a job of a trial ends before optimised compilation would pay off."""
 FLINK_REFUSALS = (
     "not supported",
     "not allowed",
@@ -189,7 +189,7 @@ class Flink:
         self.folder, self.numbers = Path(folder), count()
 
     def rows(self, questions: list[Reply]) -> list[list[dict[str, Any]]]:
-        """The rows that each question has, by one job."""
+        """Return the rows of each question, by one job."""
         name, path = self.table(questions)
         cases_of_query: dict[tuple[str, tuple[str, ...]], list[int]] = {}
         for c, question in enumerate(questions):
@@ -216,7 +216,9 @@ class Flink:
         return answers
 
     def table(self, questions: list[Reply]) -> tuple[str, Path]:
-        """A new table with the rows of all questions; its time is t in milliseconds."""
+        """Return a new table with the rows of all questions, and its path; its time is t in
+        milliseconds.
+        """
         number = next(self.numbers)
         path = self.folder / f"rows{number}.csv"
         with open(path, "w") as file:
@@ -233,7 +235,7 @@ class Flink:
         return f"T{number}", path
 
     def replies(self, questions: list[Reply]) -> list[Reply]:
-        """Replies to a batch; where the job fails, to each half of it."""
+        """Return the replies to a batch; if the job fails, to each half of it."""
         try:
             return [{"answers": rows} for rows in self.rows(questions)]
         except Exception as error:
@@ -244,9 +246,9 @@ class Flink:
 
 
 def failure(text: str) -> Reply:
-    """Return a refusal by the planner, else a crash, with the innermost cause.
+    """Return a refusal by the planner, otherwise a crash, with the innermost cause.
 
-    Where there is one exception only, its line begins with a colon.
+    A single exception has a line that begins with a colon.
     """
     lines = [line.strip() for line in text.splitlines()]
     causes = [line for line in lines if line.startswith(("Caused by:", ": "))] or lines[:1]
@@ -256,7 +258,7 @@ def failure(text: str) -> Reply:
 
 
 def plain(value: str | None) -> object:
-    """A value of a column that was cast to text."""
+    """Return the value of a column that was cast to text."""
     if value is None:
         return None
     try:
@@ -273,7 +275,7 @@ def flink() -> None:
         environments: list[Flink] = []
 
         def engine() -> Flink:
-            if not environments:  # a process that is started again gets a batch at once
+            if not environments:  # a restarted process gets a batch immediately
                 environments.append(Flink(folder))
             return environments[0]
 
@@ -308,7 +310,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def literal(value: object) -> str:
-    """Return a value as SQL writes it."""
+    """Return a value as an SQL literal."""
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return "NULL" if value is None else str(value)
@@ -352,7 +354,7 @@ def program(words: list[str], template: str) -> tuple[Callable[[], str], Run]:
 
 
 def runner(kind: str, place: str | None) -> tuple[Callable[[], str], Run]:
-    """Return the engine of a kind, by the place of its program."""
+    """Return the version and the runner of an engine, by kind and place of its program."""
     if kind == "duckdb" and place is None:
         return package()
     assert place is not None
@@ -364,11 +366,11 @@ def runner(kind: str, place: str | None) -> tuple[Callable[[], str], Run]:
 
 
 def sql(kind: str, place: str | None = None) -> None:
-    """Serve an SQL engine; an engine that has not the clause is absent."""
+    """Serve an SQL engine; one without the clause counts as absent."""
     runners: list[tuple[Callable[[], str], Run]] = []
 
     def engine() -> tuple[Callable[[], str], Run]:
-        if not runners:  # a process that is started again gets a question at once
+        if not runners:  # a restarted process gets a question immediately
             runners.append(runner(kind, place))
         return runners[0]
 
@@ -401,6 +403,6 @@ PROGRAMS: dict[str, Callable[[], None]] = {
 }
 
 if __name__ == "__main__":
-    del sys.path[0]  # this folder, whose modules would hide an engine's of the same name
+    del sys.path[0]  # the folder's modules would hide an engine's of the same name
     name, *places = sys.argv[1:]
     PROGRAMS[name]() if name in PROGRAMS else sql(name, *places)

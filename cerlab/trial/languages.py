@@ -1,7 +1,7 @@
-"""Languages of a trial: random cases, right answers, smaller cases.
+"""Languages of a trial: random cases, their features and right answers, and smaller cases.
 
-Row patterns are asked on tables with the columns g, t, x, s, where t is the number of the row, and
-CEQL queries on streams whose events all have v, w, k, t, integers.
+Row patterns run on tables with the columns g, t, x, s, where t is the number of the row, and
+CEQL queries on streams whose events all have integers v, w, k and t.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ PATTERN = (
     *("A B", "|", "PERMUTE", "{- -}", "()", "^", "$", "group"),
     *("*", "+", "?", "{n}", "*?", "+?", "??", "{n}?"),
 )
-"""Features of patterns; a `group` is a quantifier around more than a variable."""
+"""Features of patterns; `group` is a quantifier around more than a variable."""
 
 
 FAMILY_ONLY = frozenset((*FAMILY, *TIMED))
-"""Features of CEQL that the automata of CORE lack."""
+"""Features of CEQL that CORE's automata lack."""
 
 
 SKIP = ("SKIP TO NEXT", "SKIP TO FIRST", "SKIP TO LAST")
@@ -56,14 +56,14 @@ OUTPUT = ("ALL ROWS", "OMIT EMPTY", "WITH UNMATCHED")
 
 
 ROW_CLAUSES = ("PARTITION BY", "DESC", "NULLS FIRST", "SUBSET", "WITHIN", "TRUE")
-"""Clauses; TRUE is a variable without DEFINE."""
+"""Features of clauses; TRUE is a variable without DEFINE."""
 
 
 READINGS = (
     *("FIRST", "LAST", "PREV", "NEXT", "COUNT", "SUM", "AVG", "MIN", "MAX"),
     *("CLASSIFIER", "MATCH_NUMBER", "FINAL", "v.x"),
 )
-"""Features of MEASURES, and of DEFINE with that word in front; `v.x` is a qualified column."""
+"""Features of MEASURES, and with the prefix of DEFINE; `v.x` is a qualified column."""
 
 
 OPERATORS = (
@@ -82,7 +82,7 @@ ROW_FEATURES = (
     *OPERATORS,
     "NULL",
 )
-"""All features of row patterns; NULL is one in the table."""
+"""All features of row patterns; NULL means a NULL in the table."""
 
 
 def row_features(query: RowPattern, table: Sequence[Mapping[str, Any]]) -> frozenset[str]:
@@ -176,7 +176,7 @@ def _of_expression(e: ex.Expression | ex.AllRows, where: str) -> Iterator[str]:
 
 
 def ceql_features(query: CeqlQuery) -> frozenset[str]:
-    """Return the features of a CEQL query: those of `cerlab fuzz`, and arithmetic, as ``v / w``."""
+    """Return the features of a CEQL query: those of `cerlab fuzz`, and arithmetic, ``v / w``."""
     filters = (phi for phi in cel.subformulas(query.formula) if isinstance(phi, cel.Filter))
     atomics = (each for phi in filters for each in cond.atomics(phi.condition))
     atoms = (a for each in atomics if isinstance(each, cond.On) for a in pred.atoms(each.predicate))
@@ -189,7 +189,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 COLUMNS = {"g": pa.int64(), "t": pa.int64(), "x": pa.int64(), "s": pa.string()}
-"""The columns of tables, and their types where a table has no value of them."""
+"""Columns of tables, with their types for columns without values."""
 
 
 _TABLES = 4
@@ -200,7 +200,7 @@ _DRAWS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question: a query in a language, and the rows or events that it is asked on."""
+    """A query in a language, and the rows or events that it runs on."""
 
     language: str
     query: Any
@@ -208,7 +208,7 @@ class Case:
 
     @property
     def text(self) -> str:
-        """The query."""
+        """The text of the query."""
         return query_text(self.query) if isinstance(self.query, CeqlQuery) else str(self.query)
 
     @property
@@ -218,10 +218,10 @@ class Case:
 
 
 def case_of_suite(case: SuiteCase) -> Case | None:
-    """Return a case of the conformance suite as one of a trial; None if it has no such form.
+    """Return a case of the conformance suite as one of a trial; None if that is impossible.
 
-    Tables of a trial have some of `COLUMNS`. Events have v, w, k, t as integers; one that the query
-    does not name has no bearing on the answers and is filled in.
+    Tables of a trial have some of `COLUMNS`. Events have integers v, w, k and t; attributes that
+    the query does not name do not affect the answers, and are filled in.
     """
     if case.options or case.question or case.kind not in ("answers", "valuations", "rows"):
         return None
@@ -243,7 +243,7 @@ def case_of_suite(case: SuiteCase) -> Case | None:
 
 
 def _is_table(case: SuiteCase) -> bool:
-    """Return whether the rows of a case are a table of a trial, and its result has no times."""
+    """Return whether the rows of a case form a table of a trial, and its result has no times."""
     kinds = {name: str if kind == pa.string() else int for name, kind in COLUMNS.items()}
     cells = [(name, value) for row in case.events for name, value in row.items()]
     result = [value for row in case.expected["values"] for value in row]
@@ -256,18 +256,18 @@ def _is_table(case: SuiteCase) -> bool:
 
 
 class Language(Protocol):
-    """Interface of a language: cases, their features, right answers, smaller cases."""
+    """The interface of a language: cases, their features, right answers, smaller cases."""
 
     features: frozenset[str]
 
     def draw(self, rng: Random, takes: frozenset[str]) -> tuple[Case, ...]:
-        """A random query with no features but these, on some data; none if it is not to be had."""
+        """Return a random query with only these features, on some data; empty if none is found."""
 
     def features_of(self, case: Case) -> frozenset[str]:
         """Return the features of a case."""
 
     def answers(self, case: Case) -> Sequence[Any]:
-        """The answers by the reference; raises `CerlabError` where it has none to give."""
+        """Return the answers by the reference; raises `CerlabError` if it cannot answer."""
 
     def compare(
         self, case: Case, expected: Sequence[Any], answers: Sequence[Row], has_order: bool
@@ -275,16 +275,16 @@ class Language(Protocol):
         """Return the missing answers, the extra answers, and whether the order is right."""
 
     def smaller(self, case: Case) -> Iterator[Case]:
-        """Cases that are smaller in one thing; some may be ill-formed."""
+        """Yield cases that are smaller in one way; some may be ill-formed."""
 
 
 class RowPatterns:
-    """MATCH_RECOGNIZE: an answer is a row of the result, by its names, in its place."""
+    """MATCH_RECOGNIZE: an answer is a row of the result, with its names and its place."""
 
     features = frozenset(ROW_FEATURES)
 
     def draw(self, rng: Random, takes: frozenset[str]) -> tuple[Case, ...]:
-        """A query on some tables, most of which have a result."""
+        """Return a query on some tables, most of which have a result."""
         for _ in range(_DRAWS):
             reach = rng.choice(("row", "row", "partition", "match"))
             flat = random_row_sequence(rng) if likely(rng, 0.4) else None
@@ -308,8 +308,8 @@ class RowPatterns:
         return row_features(case.query, case.data)
 
     def answers(self, case: Case) -> Sequence[Any]:
-        """The answers by the reference."""
-        query = parse_rows(case.text)  # one of parts may be ill-formed
+        """Return the answers by the reference."""
+        query = parse_rows(case.text)  # parsed again: smaller patterns may be ill-formed
         result: list[Row] = match_recognize(
             query, arrow(case.data), evaluator="reference"
         ).to_pylist()
@@ -327,20 +327,22 @@ class RowPatterns:
         return rows, more, not has_order or left == right
 
     def smaller(self, case: Case) -> Iterator[Case]:
-        """Cases that are smaller in one thing."""
+        """Yield cases that are smaller in one way."""
         for query, table in smaller_rows(case.query, case.data):
             if table:  # a file without rows has no columns
                 yield Case("rows", query, table)
 
 
 def arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows as a table, in which a column has its type also where all is NULL."""
+    """Return rows as a table; columns keep their type even if all values are NULL."""
     names = [name for name in COLUMNS if not rows or name in rows[0]]
     return pa.Table.from_pylist(list(rows), schema=pa.schema([(n, COLUMNS[n]) for n in names]))
 
 
 def _with_measures(rng: Random, query: RowPattern) -> RowPattern:
-    """Mostly with measures that show the match: of each variable the first, the last, how many."""
+    """Return the query, mostly with measures for the first, the last and the count of each
+    variable.
+    """
     query = replace(query, order_by=(rp.OrderItem(ex.Column("t")),))
     if likely(rng, 0.3):
         return query
@@ -352,7 +354,7 @@ def _with_measures(rng: Random, query: RowPattern) -> RowPattern:
 
 
 def _table(rng: Random) -> tuple[Row, ...]:
-    rows = random_row_table(rng, rows=rng.choice((2, 3, 6)))  # what is small already is found soon
+    rows = random_row_table(rng, rows=rng.choice((2, 3, 6)))  # small tables are reduced quickly
     if likely(rng, 0.7):
         rows = [
             {"g": row["g"] or 0, "t": 0, "x": row["x"] or 0, "s": row["s"] or "a"} for row in rows
@@ -375,7 +377,9 @@ K = TypeVar("K")
 
 
 def _key(row: Row, names: Sequence[str]) -> _Key:
-    """Values that compare: numbers by value to nine digits; a column that is not there is said."""
+    """Return the values of a row for comparison, numbers to nine digits; missing columns are
+    marked.
+    """
     return tuple(_plain(row.get(name, "(no such column)")) for name in names)
 
 
@@ -388,7 +392,7 @@ def _plain(value: Any) -> Any:
 
 
 def surplus(left: Sequence[K], right: Sequence[K]) -> list[K]:
-    """Return the elements of the left that the right lacks, counted, in order."""
+    """Return the elements of `left` that `right` lacks, with multiplicity, in order."""
     rest = list(right)
     more = []
     for key in left:
@@ -400,14 +404,14 @@ def surplus(left: Sequence[K], right: Sequence[K]) -> list[K]:
 
 
 class CeqlQueries:
-    """CEQL: an answer is an interval and positions, or positions only; answers are a set."""
+    """CEQL: an answer is an interval and positions, or only positions; answers form a set."""
 
     features = frozenset(
         (*CEL, *FAMILY, *TIMED, *CLAUSES, *(f"v {op.value} w" for op in pred.Arithmetic))
     )
 
     def draw(self, rng: Random, takes: frozenset[str]) -> tuple[Case, ...]:
-        """A query on a stream with a word of it; the reference takes both."""
+        """Return a query that the reference supports, on a stream with a word of it."""
         family, timed = (bool(takes & set(names)) for names in (FAMILY, TIMED))
         shape = Shape(SMALL.depth, SMALL.events, SMALL.rich, family=family, timed=timed)
         for _ in range(_DRAWS):
@@ -430,9 +434,9 @@ class CeqlQueries:
         return ceql_features(case.query)
 
     def answers(self, case: Case) -> Sequence[Any]:
-        """The answers by the reference."""
+        """Return the answers by the reference."""
         if any("t" not in event.attributes for event in case.data):
-            raise Unsupported("CER0413", "events have their time", hint="leave t")
+            raise Unsupported("CER0413", "expected events with their time t", hint="leave t")
         return reference(case.query, case.data)
 
     def compare(
@@ -448,14 +452,14 @@ class CeqlQueries:
         return missing, [*gap.extra, *gap.twice], True
 
     def smaller(self, case: Case) -> Iterator[Case]:
-        """Cases that are smaller in one thing."""
+        """Yield cases that are smaller in one way."""
         for query, events in smaller(case.query, case.data):
             if all(event.attributes.keys() == {"v", "w", "k", "t"} for event in events):
                 yield Case("ceql", query, events)
 
 
 def _computing(rng: Random, phi: cel.Formula) -> cel.Formula:
-    """A filter with arithmetic on a label of the formula."""
+    """Return the formula under a filter with arithmetic on one of its labels."""
     labels = sorted(cel.defined_labels(phi)) or ["A"]
     v, w = (pred.Attribute(rng.choice("vw")) for _ in "vw")
     test = pred.Comparison(
@@ -467,8 +471,8 @@ def _computing(rng: Random, phi: cel.Formula) -> cel.Formula:
 
 
 def _whole(event: Event) -> Event:
-    """The event with every attribute, an integer."""
-    values = {name: int(event.attributes.get(name) or 0) for name in "vwkt"}  # type: ignore[arg-type]
+    """Return the event with every attribute an integer."""
+    values = {name: int(event.attributes.get(name) or 0) for name in "vwkt"}  # type: ignore[arg-type] # numbers or None
     return Event(event.type, {**values}, event.stream)
 
 

@@ -1,4 +1,4 @@
-"""The report of a trial: a page for a browser, and for each cause a folder to run again."""
+"""The report of a trial: a page for a browser, and for each cause a folder to reproduce it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ td.n{text-align:right}pre{background:#f6f6f6;padding:.7em;overflow:auto}.fault{c
 
 
 def write_report(outcome: Trial, folder: Path) -> None:
-    """``index.html``, ``trial.json``, and ``ENGINE/NUMBER/`` with query, data and answers."""
+    """Write ``index.html``, ``trial.json``, and ``ENGINE/NUMBER/`` with query, data and answers."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "index.html").write_text(page(outcome), encoding="utf-8")
     (folder / "trial.json").write_text(json.dumps(summary(outcome), indent=1) + "\n")
@@ -33,7 +33,7 @@ def write_report(outcome: Trial, folder: Path) -> None:
 
 
 def _write_case(cause: Cause, folder: Path) -> None:
-    """The case as files that ``cerlab run`` takes, and what it gives."""
+    """Write a case as files that ``cerlab run`` accepts, with its expected output."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"query.{'sql' if cause.case.language == 'rows' else 'ceql'}").write_text(
         cause.case.text + "\n"
@@ -47,7 +47,7 @@ def _write_lines(path: Path, rows: Sequence[Row]) -> None:
 
 
 def expected_rows(cause: Cause) -> list[Row]:
-    """The answers of the reference."""
+    """Return the answers of the reference as rows."""
     answers = LANGUAGES[cause.case.language].answers(cause.case)
     if cause.case.language == "rows":
         return list(answers)
@@ -55,7 +55,7 @@ def expected_rows(cause: Cause) -> list[Row]:
 
 
 def summary(outcome: Trial) -> Row:
-    """A trial as JSON."""
+    """Return a trial as JSON."""
     return {
         "cerlab": __version__,
         "seed": outcome.seed,
@@ -91,7 +91,7 @@ def summary(outcome: Trial) -> Row:
 
 
 def page(outcome: Trial) -> str:
-    """The report as HTML, which needs nothing else."""
+    """Return the report as a self-contained HTML page."""
     return "\n".join(
         (
             "<!doctype html><html lang=en><meta charset=utf-8><title>cerlab trial</title>",
@@ -162,7 +162,7 @@ def _short(judgement: Judgement) -> str:
 
 
 _CLAUSE = re.compile(r"\bMATCH_RECOGNIZE\b(?!')", re.IGNORECASE)
-"""The word, but not the text of it, which is in queries of a catalogue."""
+"""Pattern of the word outside string literals, since catalogue queries quote it."""
 
 
 _NO_FILE = re.compile(r'No files found that match the pattern "([^"]+)"')
@@ -179,9 +179,9 @@ _SORTS = ("nosort", "rowsort", "valuesort")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A statement or a query of a file.
+    """A statement or query of a test file.
 
-    `error` says whether one is expected; `rows` what a query gives, None of a statement.
+    `error` is true if an error is expected; `rows` is the expected result, None for a statement.
     """
 
     line: int
@@ -200,13 +200,13 @@ class RecordCheck:
     verdict: Verdict
     message: str = ""
     clause: str = ""
-    """Settlement of a disputed answer, with its source."""
+    """Clause of the standard that settles a disputed answer."""
     lacks: str = ""
-    """The file that it needs and that is not there."""
+    """Missing file that the record needs."""
 
 
 class Settlement(NamedTuple):
-    """A record of a file, by a part of its SQL, and the clause by which its answer differs."""
+    """A disputed record, by file and a part of its SQL, with the clause that settles it."""
 
     file: str
     clause: str
@@ -214,7 +214,7 @@ class Settlement(NamedTuple):
 
 
 def settlements_in(text: str) -> list[Settlement]:
-    """The records of a list: a line for each, ``FILE CLAUSE PART OF THE SQL``; # begins a comment.
+    """Return the entries of a list of lines ``FILE CLAUSE PART OF THE SQL``; # starts a comment.
 
     >>> settlements_in("a.test 11.10 SELECT * FROM t")
     [Settlement(file='a.test', clause='11.10', part='SELECT*FROMt')]
@@ -222,8 +222,10 @@ def settlements_in(text: str) -> list[Settlement]:
     lines = (line.split(None, 2) for line in text.splitlines())
     entries = [words for words in lines if words and not words[0].startswith("#")]
     if any(len(words) < 3 for words in entries):
-        hint = "FILE CLAUSE PART OF THE SQL"
-        raise UsageError("CER0857", "a line of a list of settled records is cut off", hint=hint)
+        hint = "write FILE CLAUSE PART OF THE SQL"
+        raise UsageError(
+            "CER0857", "expected three words in a line of a list of settled records", hint=hint
+        )
     return [Settlement(file, clause, _without_spaces(part)) for file, clause, part in entries]
 
 
@@ -232,7 +234,7 @@ def _without_spaces(text: str) -> str:
 
 
 def records(text: str) -> Iterator[Record]:
-    """The records of a file; settings of other engines' runners are left out."""
+    """Yield the records of a file, without settings of other engines' runners."""
     lines = text.splitlines()
     at = 0
     while at < len(lines):
@@ -259,16 +261,16 @@ def records(text: str) -> Iterator[Record]:
 
 
 def _rows(lines: Sequence[str], width: int) -> list[list[str]]:
-    """Rows of values: a row on a line between tabs, or a value on each."""
+    """Return rows of values: one row per line, separated by tabs, or one value per line."""
     if any("\t" in line for line in lines) or width == 1:
         return [line.split("\t") for line in lines]
     return [list(lines[i : i + width]) for i in range(0, len(lines), width)]
 
 
 def check_files(folder: Path, settlements: Sequence[Settlement] = ()) -> Iterator[RecordCheck]:
-    """Every record that has to do with MATCH_RECOGNIZE of every ``*.test`` below a folder.
+    """Yield the check of each record with MATCH_RECOGNIZE in every ``*.test`` below a folder.
 
-    Raises `UsageError` where DuckDB is not installed.
+    Raises `UsageError` if DuckDB is not installed.
     """
     for path in sorted(folder.rglob("*.test")):
         session, missing_files = SqlSession(), dict[str, str]()
@@ -279,14 +281,14 @@ def check_files(folder: Path, settlements: Sequence[Settlement] = ()) -> Iterato
 
 
 def _settle(outcome: RecordCheck, settlements: Sequence[Settlement]) -> RecordCheck:
-    """A record that differs, with the clause of the list that it is in, if it is."""
+    """Return a check with the clause that settles it, if it is in the list."""
     name, sql = outcome.path.name, _without_spaces(outcome.record.sql)
     clauses = (each.clause for each in settlements if each.file == name and each.part in sql)
     return replace(outcome, clause=next(clauses, ""))
 
 
 def _with_lack(outcome: RecordCheck, missing_files: dict[str, str]) -> RecordCheck:
-    """A record with the file that it needs, itself or for one of the tables that were not made."""
+    """Return a check with the missing file that the record, or one of its tables, needs."""
     if outcome.verdict is not Verdict.CRASH:
         return outcome
     if (file := _NO_FILE.search(outcome.message)) is not None:
@@ -307,7 +309,7 @@ def _check(session: SqlSession, path: Path, record: Record) -> RecordCheck:
         verdict = Verdict.SAME if record.error else Verdict.CRASH
         return RecordCheck(path, record, verdict, error.message)
     if record.error:
-        return RecordCheck(path, record, Verdict.EXTRA, "an error was expected")
+        return RecordCheck(path, record, Verdict.EXTRA, "expected an error")
     if record.rows is None:
         return RecordCheck(path, record, Verdict.SAME)
     answers = [[value_text(v) for v in row.values()] for row in _dicts(result)]
@@ -337,7 +339,7 @@ def compare_record(
 
 
 def value_text(value: Any) -> str:
-    """A value as files have it, numbers by their value."""
+    """Return a value as test files write it, numbers by value."""
     match value:
         case None:
             return "NULL"
@@ -355,6 +357,6 @@ _NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][-+]?\d+)?")
 
 
 def _plain(text: str) -> str:
-    """Numbers in one spelling, truth as numbers; other texts as they are."""
+    """Return numbers in one spelling and truth values as numbers; other texts unchanged."""
     text = {"true": "1", "false": "0"}.get(text, text)
     return format(float(text), ".10g") if _NUMBER.fullmatch(text) else text
