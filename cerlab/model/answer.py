@@ -15,16 +15,15 @@ from cerlab.display import rich_display
 from cerlab.model.event import Event
 
 Positions: TypeAlias = tuple[int, ...]
-"""Positions of a stream, increasing, 0-based."""
+"""Ascending 0-based positions in a stream."""
 
 
 @rich_display
 @dataclass(frozen=True, slots=True)
 class ComplexEvent:
-    """``([start, end], D)``: an interval of the stream and the positions in it that matter.
+    """A complex event ``([start, end], D)``: an interval of the stream and the positions in it.
 
-    `positions` is sorted and may be empty. Complex events are ordered by nothing of their own;
-    see `cerlab.model.answer`.
+    `positions` is sorted and may be empty. Complex events are not ordered by ``<``; see `by_end`.
     """
 
     start: int
@@ -35,13 +34,13 @@ class ComplexEvent:
 def complex_events(
     starts: Sequence[int], ends: Sequence[int], positions: Iterable[Positions]
 ) -> list[ComplexEvent]:
-    """Complex events of columns; each costs a third of one that is made alone.
+    """Return complex events from columns, at a third of the cost of single construction.
 
     >>> complex_events([0, 1], [2, 3], [(0, 2), ()])
     [ComplexEvent(start=0, end=2, positions=(0, 2)), ComplexEvent(start=1, end=3, positions=())]
     """
     kind: Any = ComplexEvent
-    # past __init__, which for a frozen class calls object.__setattr__ once for each field
+    # bypasses __init__, which for a frozen class calls object.__setattr__ once per field
     events = list(map(object.__new__, repeat(kind, len(starts))))
     for slot, column in (
         (kind.start, starts),
@@ -54,7 +53,7 @@ def complex_events(
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """No search for circles of objects while very many are made, none of which is in one."""
+    """Disable garbage collection in this block, while many objects without cycles are created."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -65,7 +64,7 @@ def without_collection() -> Iterator[None]:
 
 
 class Labels(Mapping[str, Positions]):
-    """An immutable, hashable map from labels to their non-empty sorted positions."""
+    """An immutable, hashable map from labels to their nonempty sorted positions."""
 
     __slots__ = ("_items",)
 
@@ -79,7 +78,7 @@ class Labels(Mapping[str, Positions]):
         return self._items[label]
 
     def get(self, label: str, default: Any = None) -> Any:
-        """The positions of a label, or the default; that of `Mapping` catches a KeyError."""
+        """Return the positions of a label or the default; `Mapping.get` would catch a KeyError."""
         return self._items.get(label, default)
 
     def __iter__(self) -> Iterator[str]:
@@ -89,7 +88,7 @@ class Labels(Mapping[str, Positions]):
         return len(self._items)
 
     def __hash__(self) -> int:
-        # items are sorted by label when made, so equal maps have equal tuples
+        # items are sorted by label when created, so equal maps have equal tuples
         return hash(tuple(self._items.items()))
 
     def __eq__(self, other: object) -> bool:
@@ -106,9 +105,10 @@ class Labels(Mapping[str, Positions]):
 @rich_display
 @dataclass(frozen=True, slots=True)
 class Valuation:
-    """``([start, end], mu)``: an interval and the positions of each label (CORE Sec. 2.2).
+    """A valuation ``([start, end], mu)``: an interval and the positions of each label (CORE Sec.
+    2.2).
 
-    Every event type is a label. Labels without positions are left out, so equal valuations are
+    Every event type is a label. Labels without positions are omitted, so that equal valuations are
     equal values.
 
     >>> Valuation(0, 2, {"A": (2, 0), "X": ()})
@@ -127,7 +127,7 @@ class Valuation:
 def valuations_of_columns(
     starts: Sequence[int], ends: Sequence[int], labels: Iterable[dict[str, Positions]]
 ) -> list[Valuation]:
-    """Valuations of columns; labels come by name, each with positions as a valuation has them.
+    """Return valuations from columns; labels come by name, with sorted positions.
 
     >>> valuations_of_columns([0], [2], [{"A": (0, 2), "x": (2,)}])
     [Valuation(start=0, end=2, labels={'A': (0, 2), 'x': (2,)})]
@@ -147,7 +147,7 @@ def valuations_of_columns(
 
 
 def complex_event(valuation: Valuation) -> ComplexEvent:
-    """``C_V``: the same interval, and the positions of all labels together (CORE Sec. 2.2)."""
+    """Return ``C_V``: the interval, and the positions of all labels together (CORE Sec. 2.2)."""
     support = {p for positions in valuation.labels.values() for p in positions}
     return ComplexEvent(valuation.start, valuation.end, tuple(sorted(support)))
 
@@ -155,14 +155,14 @@ def complex_event(valuation: Valuation) -> ComplexEvent:
 by_end: Callable[[ComplexEvent], tuple[int, int, Positions]] = attrgetter(
     "end", "start", "positions"
 )
-"""The order in which answers are listed: end, then start, then positions."""
+"""Sort key of listed answers: end, start, positions."""
 
 
 def latest_first(answer: ComplexEvent) -> Positions:
-    """The order in which LIMIT takes the answers of one end: those with the latest positions first.
+    """Return the sort key of LIMIT among the answers of one end: the latest positions first.
 
-    They are compared by position from the last to the first, and then by start; one that begins
-    where the other has a further position comes before it.
+    Positions are compared from the last to the first, then the start; if one answer ends where the
+    other has a further position, the longer one comes first.
 
     >>> A = [ComplexEvent(0, 4, (2, 4)), ComplexEvent(1, 4, (3, 4)), ComplexEvent(2, 4, (4,))]
     >>> [answer.positions for answer in sorted(A, key=latest_first)]
@@ -174,19 +174,19 @@ def latest_first(answer: ComplexEvent) -> Positions:
 def valuation_latest_first(
     answer: Valuation,
 ) -> tuple[Positions, tuple[tuple[str, Positions], ...]]:
-    """The same for valuations: as their complex events, then the labels by name."""
+    """Return the sort key of LIMIT for valuations: their complex events, then labels by name."""
     return (latest_first(complex_event(answer)), tuple(answer.labels.items()))
 
 
 def valuation_by_end(answer: Valuation) -> tuple[int, int, tuple[tuple[str, Positions], ...]]:
-    """The same for valuations: end, start, then the labels by name."""
+    """Return the sort key of listed valuations: end, start, then the labels by name."""
     return (answer.end, answer.start, tuple(answer.labels.items()))
 
 
 def in_order(answers: Iterable[ComplexEvent], limit: int | None = None) -> list[ComplexEvent]:
-    """The answers, at most `limit` of them, by end, start and positions.
+    """Return at most `limit` answers, sorted by end, start and positions.
 
-    Answers that are columns sort themselves, by a method of this name.
+    Answers held as columns sort themselves, by a method of this name.
     """
     by_columns = getattr(answers, "in_order", None)
     if by_columns is not None:
@@ -196,10 +196,10 @@ def in_order(answers: Iterable[ComplexEvent], limit: int | None = None) -> list[
 
 
 class Registers(Mapping[str, Event]):
-    """``v``: which event each register holds; a register that is not in it is empty (SRT Def. 12).
+    """The register contents ``v``, by name; a register without an event is absent (SRT Def. 12).
 
-    Immutable and hashable. Two are equal if the same registers hold events of the same type, stream
-    and attributes, where 1, 1.0 and TRUE are three values and NULL is the same as no attribute.
+    Immutable and hashable. Two are equal if the same registers hold events of equal type, stream
+    and attributes, where 1, 1.0 and TRUE differ, and NULL equals an absent attribute.
 
     >>> v = Registers().written({"r"}, Event("A", {"v": 1}))
     >>> "r" in v, "s" in v, v == Registers({"r": Event("A", {"v": True})})
@@ -213,7 +213,7 @@ class Registers(Mapping[str, Event]):
         self._key = frozenset((r, _exact_key(t)) for r, t in self._events.items())
 
     def written(self, W: Iterable[str], t: Event) -> Registers:
-        """``v[W <- t]``: the registers in W hold t, the others what they held (SRT Def. 12)."""
+        """Return ``v[W <- t]``: registers in W hold t, the others are unchanged (SRT Def. 12)."""
         return Registers({**self._events, **dict.fromkeys(W, t)})
 
     def __getitem__(self, register: str) -> Event:
@@ -236,7 +236,7 @@ class Registers(Mapping[str, Event]):
 
 
 def _exact_key(t: Event) -> object:
-    """A key that tells apart what no comparison may confuse."""
+    """Return a key that differs for events that no comparison may confuse."""
     values = ((name, value) for name, value in t.attributes.items() if value is not None)
-    # 1, 1.0 and True are equal to Python, so the type is part of the key
+    # 1, 1.0 and True are equal in Python, so the type is part of the key
     return (t.type, t.stream, frozenset((name, type(value), value) for name, value in values))

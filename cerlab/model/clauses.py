@@ -8,7 +8,9 @@ from typing import TypeAlias
 
 
 class Strategy(Enum):
-    """Which complex events with the same end survive (FOUND Sec. 4); the value is the keyword."""
+    """A strategy: the complex events of one end that it keeps (FOUND Sec. 4); the value is its
+    keyword.
+    """
 
     STRICT = "STRICT"
     NXT = "NEXT"
@@ -25,34 +27,34 @@ class Consume(Enum):
 
     @property
     def crosses_partitions(self) -> bool:
-        """Whether an answer in one partition ends partial matches in others."""
+        """True if an answer in one partition ends partial matches in others."""
         return self not in (Consume.NONE, Consume.PARTITION)
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `per_end` answers for each end position: the first in the order `latest_first`."""
+    """A limit of `per_end` answers for each end position: the first in the order `latest_first`."""
 
     per_end: int
 
 
 @dataclass(frozen=True, slots=True)
 class EventWindow:
-    """``WITHIN n EVENTS``: end - start <= n, counted in the substream."""
+    """A window ``WITHIN n EVENTS``: end - start <= n, counted in the substream."""
 
     width: int
 
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """``WITHIN h HOURS m MINUTES s SECONDS``, in whole nanoseconds of the stream's time."""
+    """A window ``WITHIN h HOURS m MINUTES s SECONDS``, in nanoseconds of the stream's time."""
 
     nanoseconds: int
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeWindow:
-    """``WITHIN n [attribute]``, in the attribute's own unit."""
+    """A window ``WITHIN n [attribute]``, in the attribute's own unit."""
 
     width: int | float
     attribute: str

@@ -1,7 +1,7 @@
-"""Columns of events: Arrow arrays, and the values of events that they hold.
+"""Columns of events: Arrow arrays, and the values of events in them.
 
-A column is a pyarrow Array or ChunkedArray of booleans, numbers, text, moments, durations, NULL or
-a dictionary of those, or a sequence of `Value` where they are of mixed types, such as
+A column is a pyarrow Array or ChunkedArray of booleans, numbers, text, timestamps, durations, NULL
+or a dictionary of those; or a sequence of `Value` for mixed types, such as
 `cerlab.model.decimals.Decimals`.
 """
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Column: TypeAlias = Any
-"""A pyarrow Array or ChunkedArray, or a sequence of `Value`, of mixed types perhaps."""
+"""Column of events: a pyarrow Array or ChunkedArray, or a sequence of `Value`."""
 
 
 def is_arrow(column: Column) -> bool:
-    """Whether a column is an Array or ChunkedArray of pyarrow."""
+    """Return whether a column is an Array or ChunkedArray of pyarrow."""
     return hasattr(column, "null_count")
 
 
 def is_moment(kind: Any) -> bool:
-    """Whether an Arrow type holds moments, as they are or in a dictionary."""
+    """Return whether an Arrow type holds timestamps, directly or in a dictionary."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -41,7 +41,7 @@ def is_moment(kind: Any) -> bool:
 
 
 def is_duration(kind: Any) -> bool:
-    """Whether an Arrow type holds durations, as they are or in a dictionary."""
+    """Return whether an Arrow type holds durations, directly or in a dictionary."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -50,7 +50,7 @@ def is_duration(kind: Any) -> bool:
 
 
 def is_text(kind: Any) -> bool:
-    """Whether an Arrow type holds text, as it is or in a dictionary."""
+    """Return whether an Arrow type holds text, directly or in a dictionary."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -59,16 +59,18 @@ def is_text(kind: Any) -> bool:
 
 
 def without_views(column: Any) -> Any:
-    """An Arrow column, its texts not as views, which polars has and Arrow does not take from."""
+    """Return an Arrow column without string views, which polars produces and Arrow cannot take
+    from.
+    """
     import pyarrow as pa
 
     return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
 def nanoseconds(array: Any) -> Any | None:
-    """Return moments, since 1970, or durations as an Arrow array of int64, in nanoseconds.
+    """Return timestamps (since 1970) or durations as an Arrow array of int64 nanoseconds.
 
-    Return None where 64 bits do not hold one of them.
+    Return None if 64 bits are too few for one of them.
     """
     import pyarrow as pa
 
@@ -81,20 +83,21 @@ def nanoseconds(array: Any) -> Any | None:
 
 
 _UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
-"""The units of Arrow, the finest first, in nanoseconds."""
+"""Units of Arrow in nanoseconds, the finest first."""
 
 
 def engine_moments(column: Any, name: str) -> Any:
-    """Return moments without a zone: in nanoseconds, or in their own unit if 64 bits are too few.
+    """Return timestamps without a zone: in nanoseconds, or in their own unit if 64 bits are too
+    few.
 
-    Raises `BadData` for moments outside the years 1 to 9999.
+    Raises `BadData` for timestamps outside the years 1 to 9999.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if (whole := nanoseconds(column)) is not None:
         return whole.cast(pa.timestamp("ns"))
-    # a date in days, or in milliseconds, becomes the moment of its midnight
+    # a date in days or milliseconds becomes its midnight
     unit = getattr(column.type, "unit", "s" if pa.types.is_date32(column.type) else "ms")
     moments = column.cast(pa.timestamp(unit, getattr(column.type, "tz", None)))
     moments = moments.cast(pa.int64()).cast(pa.timestamp(unit))
@@ -108,9 +111,9 @@ def engine_moments(column: Any, name: str) -> Any:
 
 
 def values_of(column: Column, name: str) -> Sequence[Value]:
-    """The values of events that a column holds, one by one.
+    """Return the values of events in a column as a sequence.
 
-    Raises `BadData` for Arrow types that hold none, and as `engine_moments`.
+    Raises `BadData` for Arrow types that are not values of events, and as `engine_moments`.
 
     >>> import pyarrow as pa
     >>> values_of(pa.array(["a", None]).dictionary_encode(), "n")
@@ -147,7 +150,7 @@ def values_of(column: Column, name: str) -> Sequence[Value]:
 
 
 def _of_dictionary(column: Any) -> list[Value] | None:
-    """Return texts, one object for each entry of a small dictionary; None where it is large."""
+    """Return texts, sharing one object per entry of a small dictionary; None if it is large."""
     chunks = column.chunks if hasattr(column, "chunks") else [column]
     # a slice keeps the dictionary of the whole column: decoding it would cost more than the rows
     if sum(len(chunk.dictionary) for chunk in chunks) > len(column):
@@ -160,7 +163,7 @@ def _of_dictionary(column: Any) -> list[Value] | None:
 
 
 def refuse_nested(kind: Any, name: str) -> None:
-    """Raise `BadData` for an Arrow type that holds no values of events."""
+    """Raise `BadData` for an Arrow type that is not a value of events."""
     from pyarrow import types
 
     binary = (types.is_binary, types.is_large_binary, types.is_binary_view)
@@ -171,7 +174,7 @@ def refuse_nested(kind: Any, name: str) -> None:
 
 
 def decoded(column: Any) -> Any:
-    """An Arrow column without its dictionary."""
+    """Return an Arrow column without its dictionary."""
     import pyarrow as pa
 
     if isinstance(column, pa.ChunkedArray):
@@ -182,9 +185,9 @@ def decoded(column: Any) -> Any:
 
 
 def only_used(array: Any) -> Any:
-    """Return an Arrow array whose dictionary has no entry that no value uses; others as they are.
+    """Return an Arrow array without unused dictionary entries.
 
-    pandas makes a category, and so a group, of each entry.
+    pandas creates a category, and so a group, for each entry.
     """
     import numpy as np
     import pyarrow as pa
@@ -203,14 +206,14 @@ def only_used(array: Any) -> Any:
 
 
 _DTYPES = {"halffloat": "float16", "float": "float32", "double": "float64"}
-"""Arrow's names of types that NumPy has by other names."""
+"""Arrow's names of types whose names in NumPy differ."""
 
 
 def numbers_of(array: Any) -> NDArray[Any]:
-    """The numbers of an Arrow array without NULL, not copied.
+    """Return the numbers of an Arrow array without NULL, without copying.
 
-    pyarrow's own way imports pandas where it is installed, which takes longer than most
-    queries; before pyarrow 26 its ``to_pandas_dtype`` needs pandas.
+    pyarrow's own conversion imports pandas if installed, which takes longer than most queries;
+    before pyarrow 26, its ``to_pandas_dtype`` needs pandas.
     """
     import numpy as np
 
@@ -222,7 +225,7 @@ def numbers_of(array: Any) -> NDArray[Any]:
 
 
 def nulls_of(array: Any) -> NDArray[Any]:
-    """Return where an Arrow array is NULL, bool (values,)."""
+    """Return the NULL mask of an Arrow array, bool (values,)."""
     import numpy as np
     import pyarrow as pa
 
@@ -230,15 +233,14 @@ def nulls_of(array: Any) -> NDArray[Any]:
 
 
 _FEW = 1 << 10
-"""Integers that are sorted by comparing them."""
+"""Number of integers up to which comparison sorting is used."""
 
 
 def order_of(*keys: NDArray[Any]) -> NDArray[int64]:
-    """The indices of rows by some arrays of numbers, the first key first: int64, shape (rows,).
+    """Return the indices that sort rows stably by some arrays, the first key first: int64, (rows,).
 
-    Rows that are equal keep their order. NumPy sorts 16 bits by their digits: many integers are
-    sorted so by their highest bits, and then the few that are not yet in place, which is half to a
-    third of what comparing all costs.
+    NumPy sorts 16 bits by radix: many integers are sorted by their highest bits, and then the few
+    that are not yet in place, at a third to half of the cost of comparing all.
 
     >>> import numpy as np
     >>> order_of(np.array([2, 1, 2]), np.array([5, 9, 4])).tolist()
@@ -260,7 +262,7 @@ def order_of(*keys: NDArray[Any]) -> NDArray[int64]:
 
 
 def constant_text(text: str, count: int) -> Any:
-    """Return a text so many times, coded."""
+    """Return a text repeated `count` times, dictionary-encoded."""
     import numpy as np
     import pyarrow as pa
 
@@ -283,9 +285,9 @@ def array_from(numbers: NDArray[Any], nulls: NDArray[Any] | None = None) -> Any:
 
 
 def allocate(size: int, dtype: Any) -> NDArray[Any]:
-    """An array of Arrow's memory, which is used again; NumPy's is zeroed by the system each time.
+    """Return an array in Arrow's memory, which is reused.
 
-    That costs more than most of what is written into it.
+    NumPy's memory is zeroed by the system each time, which costs more than most writes into it.
     """
     import numpy as np
     import pyarrow as pa
@@ -295,7 +297,7 @@ def allocate(size: int, dtype: Any) -> NDArray[Any]:
 
 
 def array_of(values: Sequence[Value]) -> Any | None:
-    """Values of one type, and NULL, as an Arrow array; None if that is not exact."""
+    """Return values of one type and NULL as an Arrow array; None if that is not exact."""
     import numpy as np
     import pyarrow as pa
 
@@ -313,7 +315,7 @@ def array_of(values: Sequence[Value]) -> Any | None:
                 return _of_time(whole, kind, "ns")
             if kind is Timestamp and not all(map(is_in_calendar, numbers)):
                 return None
-            # the finest unit that holds all of them
+            # the finest unit that holds all values
             for unit, factor in [*_UNITS.items()][1:]:
                 if (
                     not any(n % factor for n in numbers)
@@ -325,12 +327,12 @@ def array_of(values: Sequence[Value]) -> Any | None:
             return _texts(values)
         exact: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
         return _array(values, exact[kind]) if kind in exact else None
-    except (ValueError, OverflowError, TypeError):  # beyond 64 bits, half of a surrogate pair
+    except (ValueError, OverflowError, TypeError):  # beyond 64 bits, or half of a surrogate pair
         return None
 
 
 def _of_time(numbers: Sequence[int | None], kind: type, unit: str) -> Any:
-    """Return moments or durations as an Arrow array, by their numbers of a unit."""
+    """Return timestamps or durations as an Arrow array, from their numbers of a unit."""
     import numpy as np
     import pyarrow as pa
 
@@ -355,7 +357,7 @@ def integers_of(values: Sequence[int | None]) -> Any | None:
 
 
 def _array(values: Sequence[Any], dtype: Any) -> Any:
-    """Numbers of one type, and NULL; ``pyarrow.array`` would import pandas."""
+    """Return numbers of one type and NULL as an Arrow array, without importing pandas."""
     import numpy as np
 
     nulls = np.fromiter((value is None for value in values), np.bool_, len(values))
@@ -365,14 +367,14 @@ def _array(values: Sequence[Any], dtype: Any) -> Any:
 
 
 def _texts(values: Sequence[Any]) -> Any:
-    """Texts, and NULL; without pandas, as `_array`."""
+    """Return texts and NULL as an Arrow array; without pandas, as `_array`."""
     import numpy as np
     import pyarrow as pa
 
     utf8 = [None if value is None else value.encode() for value in values]
     lengths = np.fromiter((len(each or b"") for each in utf8), np.int64, len(utf8))
     ends = np.concatenate([[0], np.cumsum(lengths)])
-    # 32-bit offsets do not reach: pyarrow then makes several chunks
+    # 32-bit offsets are too small: pyarrow then creates several chunks
     if ends[-1] > np.iinfo(np.int32).max:
         return pa.array(values, pa.string())
     nulls = np.fromiter((each is None for each in utf8), np.bool_, len(utf8))
@@ -385,7 +387,7 @@ def _texts(values: Sequence[Any]) -> Any:
 
 
 class Chunks(Sequence[Value]):
-    """A column in pieces of several types: Arrow arrays, and lists where types are mixed."""
+    """A column in pieces of several types: Arrow arrays, and lists for mixed types."""
 
     def __init__(self, chunks: Sequence[Column]) -> None:
         self.chunks = chunks
@@ -396,7 +398,7 @@ class Chunks(Sequence[Value]):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            raise TypeError("a column in chunks is cut by slice(start, length)")
+            raise TypeError("use slice(start, length) to cut a column in chunks")
         if not 0 <= index < len(self):
             raise IndexError(index)
         n = bisect_right(self._ends, index)
@@ -404,7 +406,7 @@ class Chunks(Sequence[Value]):
         return values_of(self.chunks[n][at : at + 1], "?")[0]
 
     def slice(self, start: int, length: int) -> Chunks:
-        """`length` values from `start` on."""
+        """Return `length` values from `start` on."""
         parts = []
         for chunk, end in zip(self.chunks, self._ends, strict=True):
             begin = end - len(chunk)
@@ -415,8 +417,8 @@ class Chunks(Sequence[Value]):
 
 
 def take_rows(column: Column, positions: Any) -> Column:
-    """Return the values of a column at some positions (integers, or int64), text coded."""
-    if is_arrow(column):  # pyarrow loads pandas for positions of NumPy's, which takes 0.3 s
+    """Return the values of a column at some positions (integers, or int64), text encoded."""
+    if is_arrow(column):  # pyarrow loads pandas for NumPy positions, which takes 0.3 s
         import numpy as np
 
         return encode_text(column.take(array_from(np.ascontiguousarray(positions, np.int64))))
@@ -429,7 +431,7 @@ def take_rows(column: Column, positions: Any) -> Column:
 
 
 def concat_columns(chunks: Sequence[Column], *, coded: bool = True) -> Column:
-    """Columns one after the other: a ChunkedArray where their types are one, NULL apart.
+    """Return concatenated columns: a ChunkedArray if their types, except NULL, are equal.
 
     Text is `coded` in one dictionary.
     """
@@ -450,7 +452,7 @@ def concat_columns(chunks: Sequence[Column], *, coded: bool = True) -> Column:
 
 
 def _without_codes(chunks: Sequence[Any]) -> list[Any]:
-    """Return columns of text as texts of one type, none of them codes or views."""
+    """Return columns of text with one type, without dictionaries and views."""
     import pyarrow as pa
 
     texts = [decoded(c) if pa.types.is_dictionary(c.type) else c for c in chunks]
@@ -460,7 +462,7 @@ def _without_codes(chunks: Sequence[Any]) -> list[Any]:
 
 
 def _in_one_unit(chunks: Sequence[Any], kinds: Collection[Any]) -> Any | None:
-    """Return moments in several units in the finest unit that holds them, None without any."""
+    """Return timestamps of several units in the finest common unit; None if impossible."""
     import pyarrow as pa
 
     if not all(map(pa.types.is_timestamp, kinds)) or len({kind.tz for kind in kinds}) > 1:
@@ -474,11 +476,11 @@ def _in_one_unit(chunks: Sequence[Any], kinds: Collection[Any]) -> Any | None:
 
 
 class Columns(Mapping[str, Column]):
-    """Columns by name; each is made at its first use, and kept.
+    """Columns by name; each is created at its first use, and cached.
 
-    `source` is the schema of the Arrow table that they were read from, None of other events. If the
-    columns are `complete`, each event has each attribute, perhaps as NULL. A path to a field of a
-    nested column is a column as others, which iteration leaves out.
+    `source` is the schema of the Arrow table that they were read from, None for other events. If
+    the columns are `complete`, each event has each attribute, perhaps as NULL. A path to a field of
+    a nested column is also a column, but iteration omits it.
     """
 
     def __init__(
@@ -491,9 +493,10 @@ class Columns(Mapping[str, Column]):
         complete: bool = False,
         has_path: Callable[[str], bool] | None = None,
     ) -> None:
-        """`uncoded` makes a column whose text need not be coded; without, there is no other.
+        """Create columns from their names and a function that makes each.
 
-        `has_path` says which other names are paths; without, those that `names` has, as columns.
+        `uncoded` makes a column whose text need not be encoded (default: none). `has_path` tells
+        which other names are paths (default: those of `names`, if they are columns).
         """
         if has_path is None and isinstance(names, Columns):
             has_path = names._has_path
@@ -506,9 +509,9 @@ class Columns(Mapping[str, Column]):
         self.complete = complete or source is not None
 
     def as_read(self, name: str, column: Any, *, decode: bool = True) -> Any:
-        """Return values of a column with the Arrow type that it was read with.
+        """Return values of a column with the Arrow type of its source.
 
-        Engines have moments in nanoseconds without a zone, and text in codes, which stays in codes
+        Engines use timestamps in nanoseconds without a zone, and encoded text, which stays encoded
         without `decode`.
         """
         import pyarrow as pa
@@ -517,7 +520,7 @@ class Columns(Mapping[str, Column]):
         if kind is None:
             return column
         if pa.types.is_string_view(kind):
-            kind = pa.large_string()  # Arrow casts no codes to views
+            kind = pa.large_string()  # Arrow cannot cast codes to views
         of_text = decode and is_text(kind) and is_text(column.type)
         of_time = not pa.types.is_dictionary(kind) and is_moment(kind) and is_moment(column.type)
         return column.cast(kind) if of_text or of_time else column
@@ -531,7 +534,7 @@ class Columns(Mapping[str, Column]):
         return column
 
     def _kind_read(self, name: str) -> Any | None:
-        """Return the Arrow type that a column or a path was read with, None if unknown."""
+        """Return the Arrow type that a column or path was read with, None if unknown."""
         if self.source is None:
             return None
         fields = (name,) if name in self._names else fields_of(name) or (name,)
@@ -541,7 +544,7 @@ class Columns(Mapping[str, Column]):
         return field_places(self.source.field(at).type, fields, name)[1]
 
     def uncoded(self, name: str) -> Column:
-        """Return a column, its text as it was read if nobody has used the column yet."""
+        """Return a column, with its text unencoded if the column is not cached yet."""
         if name not in self._columns and self._make_uncoded is not None:
             column = self._make_uncoded(name)
             if _is_uncoded(column):
@@ -549,7 +552,7 @@ class Columns(Mapping[str, Column]):
         return self[name]
 
     def holds_moments(self, name: str) -> bool:
-        """Return whether some value is a moment; the type that a column was read with may tell."""
+        """Return whether some value is a timestamp, by the source type if that suffices."""
         if name in ("type", "stream"):
             return False
         kind = self._kind_read(name)
@@ -557,7 +560,7 @@ class Columns(Mapping[str, Column]):
             return False
         try:
             column = self[name]
-        except BadData:  # it holds no values of events
+        except BadData:  # its type is not a value of events
             return False
         if is_arrow(column):
             return is_moment(column.type) and column.null_count < len(column)
@@ -569,7 +572,7 @@ class Columns(Mapping[str, Column]):
         return self._columns.keys()
 
     def with_more(self, more: Mapping[str, Column]) -> Columns:
-        """Return these columns and others, which come first where both have a name."""
+        """Return these columns with others added, which take precedence."""
 
         def column(name: str) -> Column:
             return more[name] if name in more else self[name]
@@ -579,7 +582,7 @@ class Columns(Mapping[str, Column]):
         return Columns(names, column, source, complete=complete, has_path=self._has_path)
 
     def keep(self, name: str, column: Column) -> None:
-        """Keep a column for later uses, in place of an equal one in another form."""
+        """Replace a cached column by an equal one in another form."""
         self._columns[name] = column
 
     def __iter__(self) -> Iterator[str]:
@@ -595,11 +598,11 @@ class Columns(Mapping[str, Column]):
 
 
 PartsOf: TypeAlias = Callable[[int], Iterator[tuple[Columns, int]]]
-"""Yields the columns of consecutive events, at least so many, and how many events they are."""
+"""Function that yields the columns of consecutive events, at least n each, with their number."""
 
 
 def as_arrow(column: Column) -> Column:
-    """A column as Arrow, text coded, where its values are of one type."""
+    """Return a column as Arrow, text encoded, if its values have one type."""
     if isinstance(column, Chunks):
         return column
     if not is_arrow(column):
@@ -611,11 +614,11 @@ def as_arrow(column: Column) -> Column:
 
 
 def encode_text(column: Any) -> Any:
-    """An Arrow column, its text in one dictionary and one array."""
+    """Return an Arrow column with its text in one dictionary and one array."""
     import pyarrow as pa
 
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        # chunks that are coded together share no dictionary object: uniting would hash all again
+        # chunks encoded together share no dictionary object: unifying would hash everything again
         if isinstance(column, pa.ChunkedArray) and column.nbytes < 1 << 31:
             column = column.combine_chunks()
         column = column.dictionary_encode()
@@ -623,15 +626,16 @@ def encode_text(column: Any) -> Any:
         return column
     if column.num_chunks == 1:
         return column.chunk(0)
-    if any(chunk.dictionary.null_count for chunk in column.chunks):  # Arrow unifies no NULL
+    # Arrow does not unify NULL entries
+    if any(chunk.dictionary.null_count for chunk in column.chunks):
         column = decoded(column).dictionary_encode()
     return column.unify_dictionaries().combine_chunks()
 
 
 def _is_uncoded(column: Column) -> bool:
-    """Return whether a column is text without codes of which Arrow can take values.
+    """Return whether a column is unencoded text that Arrow can take values from.
 
-    Arrow joins the chunks to do so, and a chunk of text has at most 2^31 bytes.
+    For this, Arrow joins the chunks, and a chunk of text has at most 2^31 bytes.
     """
     if not is_arrow(column):
         return False
@@ -644,30 +648,30 @@ def _is_uncoded(column: Column) -> bool:
 def take_columns(
     columns: Mapping[str, Column], positions: Any, names: Iterable[str] | None = None
 ) -> Columns:
-    """Return the events at some positions (integers, or int64), or these attributes of them.
+    """Return the events at some positions (integers, or int64), or only some attributes.
 
-    A column is made when it is used.
+    A column is created at its first use.
     """
     some = columns if names is None else [name for name in names if name in columns]
     uncoded = uncoded_of(columns)
 
     def column(name: str) -> Column:
         few = uncoded(name)
-        # of most values: all are coded once, and others may need them
+        # for most values: encoded once, others may need them
         return take_rows(columns[name] if 2 * len(positions) > len(few) else few, positions)
 
     return Columns(some, column, getattr(columns, "source", None))
 
 
 def slice_rows(column: Column, start: int, size: int) -> Column:
-    """`size` values from `start` on."""
+    """Return `size` values from `start` on."""
     if hasattr(column, "slice"):
         return column.slice(start, size)
     return column[start : start + size]
 
 
 def slice_columns(columns: Mapping[str, Any], start: int, size: int) -> Columns:
-    """`size` events from `start` on; a column is made when it is used."""
+    """Return `size` events from `start` on; a column is created at its first use."""
     uncoded = uncoded_of(columns)
     return Columns(
         columns,
@@ -677,11 +681,11 @@ def slice_columns(columns: Mapping[str, Any], start: int, size: int) -> Columns:
 
 
 def some_columns(columns: Mapping[str, Column], names: Iterable[str]) -> Columns:
-    """Return those of some columns that there are."""
+    """Return the columns that exist among these names."""
     some = [name for name in names if name in columns]
     return Columns(some, columns.__getitem__, uncoded=uncoded_of(columns))
 
 
 def uncoded_of(columns: Mapping[str, Column]) -> Callable[[str], Column]:
-    """Return `Columns.uncoded` of some columns."""
+    """Return `Columns.uncoded`, or plain access for other mappings."""
     return columns.uncoded if isinstance(columns, Columns) else columns.__getitem__

@@ -1,4 +1,4 @@
-"""JSON documents, read with the place of everything malformed, and values of events in them."""
+"""JSON documents read with the place of every error, and values of events in them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class _RepeatedKey(NamedTuple):
-    """An object with a key that stands twice."""
+    """An object with a duplicate key."""
 
     key: str
 
@@ -30,22 +30,22 @@ _NAMES |= {bool: "true or false", type(None): "null"}
 
 @dataclass(frozen=True, slots=True)
 class JsonNode:
-    """A value in a JSON document and the path to it: ``$.transitions[3].predicate.left``.
+    """A value in a JSON document and its path, such as ``$.transitions[3].predicate.left``.
 
-    All that is not as asked for is `BadData` at this path.
+    Its methods raise `BadData` at this path for unexpected values.
     """
 
     value: Any
     path: str = "$"
 
     def error(self, code: str, message: str, hint: str = "") -> BadData:
-        """The error that something is wrong here."""
+        """Return an error at this path."""
         return BadData(code, message, place=DataPlace(self.path), hint=hint)
 
     def of(self, kind: type[T]) -> T:
         """Return the value, checked to be of exactly this type (True is not an integer)."""
         if isinstance(self.value, _RepeatedKey):
-            raise self.error("CER0732", f"'{self.value.key}' stands twice")
+            raise self.error("CER0732", f"'{self.value.key}' occurs twice")
         if type(self.value) is not kind:
             name = _NAMES.get(type(self.value), type(self.value).__name__)
             raise self.error("CER0751", f"expected {_NAMES[kind]}, found {name}")
@@ -66,17 +66,17 @@ class JsonNode:
         return [self.key(name) for name in names]
 
     def items(self) -> list[JsonNode]:
-        """The items of this list."""
+        """Return the items of this list."""
         return [JsonNode(v, f"{self.path}[{n}]") for n, v in enumerate(self.of(list))]
 
     def text(self) -> str:
-        """This text."""
+        """Return this text."""
         return unicode(self.of(str), self.path)
 
     def one_of(self, meanings: Mapping[str, T], noun: str) -> T:
-        """Return the meaning of this text; `noun` is the noun for it in errors."""
+        """Return the meaning of this text; `noun` names it in errors."""
         if (name := self.text()) not in meanings:
-            raise self.error("CER0753", f"'{name}' is no {noun}", nearest(name, meanings))
+            raise self.error("CER0753", f"unknown {noun} '{name}'", nearest(name, meanings))
         return meanings[name]
 
 
@@ -105,21 +105,21 @@ def read_json(text: str) -> JsonNode:
             "CER0750",
             f"this is not JSON: {error.msg}",
             place=place,
-            hint="it is to be kept as it was written",
+            hint="use the file exactly as it was written",
         ) from None
     except RecursionError:
         raise ResourceLimit(
             "CER0602",
             "the JSON nests too deep",
             place=DataPlace("$"),
-            hint="nothing that cerlab writes is so deep",
+            hint="cerlab never writes documents that nest so deeply",
         ) from None
-    except ValueError as error:  # NaN, Infinity, or an integer too long for Python to read
+    except ValueError as error:  # NaN, Infinity, or an integer too long for Python to parse
         raise BadData(
             "CER0750",
             f"this is not JSON: {error}",
             place=DataPlace("$"),
-            hint="it is to be kept as it was written",
+            hint="use the file exactly as it was written",
         ) from None
 
 
@@ -127,14 +127,14 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _RepeatedKey:
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
-            # json would keep the last of two equal keys in silence; the path is known only later
+            # json would silently keep the last of two equal keys; the path is known only later
             return _RepeatedKey(name)
         members[name] = value
     return members
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is written as a text")
+    raise ValueError(f"write {name} as a text")
 
 
 def unicode(text: str, path: str = "") -> str:
@@ -147,19 +147,19 @@ def unicode(text: str, path: str = "") -> str:
             "CER0704",
             f"the text {text!r} is not Unicode",
             place=place,
-            hint="decode it anew: half of a surrogate pair is not a character",
+            hint="decode it again: half of a surrogate pair is not a character",
         ) from None
     return text
 
 
 MAX_DIGITS = 4300
-"""The longest integer that is written or read; Python's own limit for integers as text."""
+"""Longest integer that is written or read, in digits; Python's own limit for text."""
 
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def value_to_json(value: Value) -> Any:
-    """A value of an event as JSON, exactly.
+    """Return a value of an event as JSON, exactly.
 
     Raises `ResourceLimit` above `MAX_DIGITS`, `BadData` for text that is not Unicode.
 
@@ -167,7 +167,7 @@ def value_to_json(value: Value) -> Any:
     ({'float': 2.0}, {'int': '1152921504606846976'})
     """
     match value:
-        # before int: True is an integer to Python
+        # before int: True is an integer in Python
         case None | bool():
             return value
         case str():
@@ -185,25 +185,25 @@ def value_to_json(value: Value) -> Any:
 
 
 def _integer_json(value: int) -> int | str:
-    # other readers of JSON keep numbers as doubles, which hold integers exactly up to here
+    # other JSON readers keep numbers as doubles, which are exact for integers up to here
     if abs(value) <= 2**53:
         return value
     if abs(value) >= 10**MAX_DIGITS:
         raise ResourceLimit(
             "CER0661",
             f"an integer has more than {MAX_DIGITS:,} digits",
-            hint="no value of an event is so large",
+            hint="values of events are never so large",
         )
     return str(value)
 
 
 def value_from_json(value: Any, path: str = "$") -> Value:
-    """The value again; raises `BadData` with its place in the document."""
+    """Return the value that JSON encodes; raises `BadData` with its place in the document."""
     return value_at(JsonNode(value, path))
 
 
 def value_at(node: JsonNode) -> Value:
-    """The value that a part of a document is; raises `BadData` at its path."""
+    """Return the value at a node of a document; raises `BadData` at its path."""
     value = node.value
     if value is None or isinstance(value, bool):
         return value
@@ -220,14 +220,14 @@ def value_at(node: JsonNode) -> Value:
             case "duration":
                 return Duration(_integer(node.key("duration")))
     raise node.error(
-        "CER0752", "a number has one of the keys 'int', 'float', 'timestamp', 'duration'"
+        "CER0752", "expected a number with one of the keys 'int', 'float', 'timestamp', 'duration'"
     )
 
 
 def _integer(node: JsonNode) -> int:
     if not isinstance(node.value, str):
         return node.of(int)
-    # the sign is one character more
+    # the sign is one more character
     if len(node.value) > MAX_DIGITS + 1 or not re.fullmatch("-?[0-9]+", node.value):
         raise node.error(
             "CER0755", f"{node.value[:40]!r} is not an integer of {MAX_DIGITS:,} digits"
@@ -249,18 +249,18 @@ def _float(node: JsonNode) -> float:
     return value
 
 
-# -- codecs ------------------------------------------------------------------------------------
+# codecs
 
 
 class Codec(NamedTuple):
-    """The writer of a part of a value as JSON, and its reader, at a depth of nesting."""
+    """A writer of a part of a value as JSON, and its reader, at a depth of nesting."""
 
     write: Callable[[Any], Any]
     read: Callable[[JsonNode, int], Any]
 
 
 class Production(NamedTuple):
-    """A class of values, whose fields are the keys, and the codec of each field."""
+    """A class of values, whose fields are the keys, with the codec of each field."""
 
     make: type[Any]
     fields: tuple[Codec, ...] = ()
@@ -278,7 +278,7 @@ def member_of(kind: type[Enum], noun: str) -> Codec:
 
 
 def optional(codec: Codec) -> Codec:
-    """Return the codec of None, as null, and of what `codec` writes."""
+    """Return the codec of None, as null, and of the values of `codec`."""
     return Codec(
         lambda value: None if value is None else codec.write(value),
         lambda node, depth: None if node.value is None else codec.read(node, depth),

@@ -1,4 +1,4 @@
-"""Events, their values and positions, and the schemas that say what attributes they have."""
+"""Events, their values and positions, and the schemas that declare their attributes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cerlab.errors import BadData, DataPlace, by_door, keywords_by_name
 @rich_display
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A moment, in whole nanoseconds since 1970-01-01 UTC (naive datetimes are read as UTC).
+    """A point in time, in whole nanoseconds since 1970-01-01 UTC (naive datetimes are read as UTC).
 
     >>> str(Timestamp(1_500_000_000)), str(Timestamp(10**21))
     ('1970-01-01T00:00:01.5Z', '+33658-09-27T01:46:40Z')
@@ -38,7 +38,7 @@ class Timestamp:
 @rich_display
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
-    """A length of time in whole nanoseconds, negative where it goes back; its text is ISO 8601.
+    """A duration in whole nanoseconds, possibly negative; its text is ISO 8601.
 
     >>> str(Duration(90_500_000_000)), str(Duration(-86_400 * 10**9)), str(Duration(0))
     ('PT1M30.5S', '-P1D', 'PT0S')
@@ -54,11 +54,11 @@ class Duration:
 
 
 _FIRST, _END = -62_135_596_800 * 10**9, 253_402_300_800 * 10**9
-"""The years 1 to 9999."""
+"""Nanoseconds of the first moment of year 1, and of the moment after year 9999."""
 
 
 def is_in_calendar(nanoseconds: int) -> bool:
-    """Return whether a moment is in the years 1 to 9999.
+    """Return whether a timestamp is in the years 1 to 9999.
 
     >>> is_in_calendar(0), is_in_calendar(10**21)
     (True, False)
@@ -73,11 +73,11 @@ UNITS = {
     "SECOND": 10**9,
     "MILLISECOND": 10**6,
 }
-"""The units of durations in texts, larger first, in nanoseconds."""
+"""Units of durations in texts, in nanoseconds, largest first."""
 
 
 def duration_parts(nanoseconds: int) -> Iterator[tuple[str, str]]:
-    """Yield the units of a duration >= 0 with their numbers, if not 0; of no duration, 0 seconds.
+    """Yield the units of a duration >= 0 with their nonzero numbers; 0 seconds for no duration.
 
     >>> [*duration_parts(5_400_000_000_001)]
     [('HOUR', '1'), ('MINUTE', '30'), ('SECOND', '0.000000001')]
@@ -97,14 +97,14 @@ _MOMENT = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 
-# of a fraction `datetime` reads six digits
+# `datetime` parses six digits of a fraction
 _BEYOND_MICROSECONDS = re.compile(r"[.,]\d{6}(\d+)", re.ASCII)
 
 
 def moment_of_data(text: str) -> Timestamp | None:
-    """Return the moment that a text names in any form of ISO 8601, to the nanosecond, else None.
+    """Return the timestamp that a text in any form of ISO 8601 names, to the nanosecond, or None.
 
-    Without a zone it is UTC. Digits after the ninth have to be 0: nothing is rounded.
+    Without a zone, it is UTC. Digits after the ninth must be 0: nothing is rounded.
 
     >>> str(moment_of_data("20240131T100000.123456789+01")), moment_of_data("31.1.2024")
     ('2024-01-31T09:00:00.123456789Z', None)
@@ -124,10 +124,10 @@ def moment_of_data(text: str) -> Timestamp | None:
 
 
 def moment_of_text(text: str) -> Timestamp | None:
-    """Return the moment of a text as literals write it, None for others.
+    """Return the timestamp of a text in the form of literals, None for others.
 
-    ``T`` or a space is between date and time of day, which has minutes; a date alone is its
-    midnight. Read as by `moment_of_data`.
+    ``T`` or a space separates date and time of day, which has minutes; a date alone is its
+    midnight. It is read by `moment_of_data`.
 
     >>> str(moment_of_text("2024-01-31 10:00:00.5+01:00")), moment_of_text("20240131T1000")
     ('2024-01-31T09:00:00.5Z', None)
@@ -159,32 +159,32 @@ def duration_of_text(text: str) -> Duration | None:
 
 
 Value: TypeAlias = bool | int | float | str | Timestamp | Duration | None
-"""The values of attributes; None is NULL, and an absent attribute is the same as NULL."""
+"""Value of an attribute; None is NULL, and an absent attribute is equivalent to NULL."""
 
 NAME_THE_TYPE = by_door(
     "add a 'type' key, or name the key that holds it: type_column=",
     "add a 'type' key, or name the key that holds it: --type-column",
 )
-"""The hint where an event has no type."""
+"""Hint for events without a type."""
 
 _EVENTS = "the events"
-"""The name, in errors, of the source of events that come from Python."""
+"""Name, in errors, of events that come from Python."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _PERIOD = 146_097 * 86_400
-"""Seconds in 400 years, after which the calendar repeats: `datetime` knows the years 1 to 9999."""
+"""Seconds in 400 years, after which the calendar repeats: `datetime` covers the years 1 to 9999."""
 
 
 def _year(year: int) -> str:
-    """As ISO 8601 writes it: with a sign where it does not have four digits."""
+    """Return a year as in ISO 8601, with a sign unless it has four digits."""
     return f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"
 
 
 @rich_display
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A data-tuple: its type, its attributes, and the stream it came from if that is known.
+    """An event: its type, its attributes, and the stream it came from, if known.
 
     An event without `stream` belongs to every stream.
     """
@@ -198,17 +198,17 @@ class NestedValues(Protocol):
     """The objects and lists of an event, whose fields are read by paths."""
 
     def __call__(self, name: str) -> Value:
-        """Return the value at the end of a path; raises KeyError where there is none."""
+        """Return the value at the end of a path; raises KeyError if there is none."""
 
     def whole(self, name: str) -> Any:
-        """Return the object or list of an attribute as Python has it."""
+        """Return the object or list of an attribute as a Python object."""
 
 
 class PartlyReadable(Mapping[str, Value]):
-    """Attributes of an event of which some hold no values, such as a list: to read one is an error.
+    """Attributes of an event, some of which are not values, such as lists: reading one is an error.
 
-    So nothing that writes or iterates over all values loses one in silence. `paths` reads a field
-    of a nested value by its path, and raises KeyError where there is none.
+    Code that writes or iterates over all values therefore never loses one silently. `paths` reads a
+    field of a nested value by its path, and raises KeyError if there is none.
     """
 
     __slots__ = ("errors", "names", "paths", "readable")
@@ -226,7 +226,7 @@ class PartlyReadable(Mapping[str, Value]):
         self.paths = paths
 
     def __getitem__(self, name: str) -> Value:
-        """Return a value; raises `BadData` for an attribute that holds none."""
+        """Return a value; raises `BadData` for an attribute that is not a value."""
         if name in self.errors:
             raise self.errors[name]
         return self.readable[name] if name in self.readable else self.paths(name)
@@ -244,7 +244,7 @@ class PartlyReadable(Mapping[str, Value]):
             self.paths(str(name))
         except KeyError:
             return False
-        except BadData:  # a path into a list, whose error tells it
+        except BadData:  # a path into a list: the attribute exists, but reading it is an error
             return True
         return True
 
@@ -253,7 +253,7 @@ class PartlyReadable(Mapping[str, Value]):
             return NotImplemented
         return self.readable == other.readable and self.errors.keys() == other.errors.keys()
 
-    __hash__ = None  # type: ignore[assignment]  # as of a dict
+    __hash__ = None  # type: ignore[assignment] # unhashable like a dict
 
     def __repr__(self) -> str:
         values = (f"{name!r}: {self.readable.get(name, NO_VALUE)!r}" for name in self.names)
@@ -267,7 +267,7 @@ def has_path(events: Iterable[Event], name: str) -> bool:
 
 
 class _NoValue:
-    """What is shown in place of a value that no event can hold."""
+    """The text shown for an attribute that is not a value of an event."""
 
     def __repr__(self) -> str:
         return "(no value of an event)"
@@ -277,19 +277,19 @@ NO_VALUE = _NoValue()
 
 
 def readable(event: Event) -> Mapping[str, Value]:
-    """Return the attributes of an event that hold values, for what needs no others."""
+    """Return the attributes of an event that are values, ignoring others."""
     attributes = event.attributes
     return attributes.readable if isinstance(attributes, PartlyReadable) else attributes
 
 
 def shown(event: Event) -> Mapping[str, Any]:
-    """Return all attributes of an event for a person to see, `NO_VALUE` for what holds none."""
+    """Return all attributes of an event for display, `NO_VALUE` where they are not values."""
     values = readable(event)
     return {name: values.get(name, NO_VALUE) for name in event.attributes}
 
 
 def with_values(event: Event, more: Mapping[str, Value]) -> Event:
-    """Return an event with more attributes."""
+    """Return an event with attributes added or replaced."""
     values = {**readable(event), **more}
     if isinstance(event.attributes, PartlyReadable):
         errors = {n: e for n, e in event.attributes.errors.items() if n not in more}
@@ -299,7 +299,7 @@ def with_values(event: Event, more: Mapping[str, Value]) -> Event:
 
 
 class TypeColumn(str):
-    """The name of what holds the event types, where the name of one type of all may stand.
+    """The name of the column with event types, used in place of one type for all events.
 
     >>> TypeColumn("kind").renamed(["kind", "price"])
     ['type', 'price']
@@ -308,27 +308,27 @@ class TypeColumn(str):
     __slots__ = ()
 
     def renamed(self, names: Iterable[str]) -> list[str]:
-        """The names of columns with this one as ``type``."""
+        """Return the names of columns, with this one renamed ``type``."""
         return ["type" if name == self else name for name in names]
 
 
 def type_of_all(type: str | None) -> str | None:
-    """The type of events that have none; None where a column holds them."""
+    """Return the default type of events; None if a column has the types."""
     return None if isinstance(type, TypeColumn) else type
 
 
 def is_of_stream(event: Event, stream: str) -> bool:
-    """Whether an event is of a stream; one without a stream is of every one."""
+    """Return whether an event is of a stream; one without a stream is of every stream."""
     return event.stream is None or event.stream == stream
 
 
 def is_of_streams(event: Event, streams: Sequence[str]) -> bool:
-    """Whether FROM leaves an event, by the streams that it names; none are all."""
+    """Return whether FROM includes an event, by the streams it names; none means all."""
     return not streams or event.stream is None or event.stream in streams
 
 
 def value_of(event: Event, attribute: str) -> Value:
-    """The value of an attribute, None if missing; ``type`` and ``stream`` name those two.
+    """Return the value of an attribute, None if missing; ``type`` and ``stream`` name those two.
 
     >>> value_of(Event("BUY", {"price": 3}), "price"), value_of(Event("BUY"), "type")
     (3, 'BUY')
@@ -341,15 +341,15 @@ def value_of(event: Event, attribute: str) -> Value:
 
 
 def event_from_dict(row: Mapping[str, Any]) -> Event:
-    """Make an event of a dict with a ``type`` key and, optionally, a ``stream`` key.
+    """Return an event from a dictionary with a ``type`` key and, optionally, a ``stream`` key.
 
-    Values may be Python, NumPy, pandas or Arrow scalars. Raises `BadData`, which knows the key, for
-    what is no dict, a missing or non-text type, and values that are no `Value`.
+    Values may be Python, NumPy, pandas or Arrow scalars. Raises `BadData` with the key for other
+    objects, a missing or non-text type, and values that are not a `Value`.
     """
-    if type(row) is not dict and not isinstance(row, Mapping):  # the second look is slow
+    if type(row) is not dict and not isinstance(row, Mapping):  # the second check is slow
         raise BadData(
             "CER0705",
-            f"an event is a dict, not {type(row).__name__}",
+            f"expected a dictionary as an event, got {type(row).__name__}",
             place=DataPlace(_EVENTS),
             hint='for example {"type": "BUY", "price": 27.85}',
         )
@@ -357,7 +357,7 @@ def event_from_dict(row: Mapping[str, Any]) -> Event:
     if not isinstance(kind, str) or not kind:
         raise BadData(
             "CER0701",
-            f"an event needs a text under 'type', not {kind!r}",
+            f"expected a text as the 'type' of an event, got {kind!r}",
             place=DataPlace(_EVENTS, None, "type"),
             hint=NAME_THE_TYPE,
         )
@@ -365,13 +365,13 @@ def event_from_dict(row: Mapping[str, Any]) -> Event:
     if stream is not None and not isinstance(stream, str):
         raise BadData(
             "CER0702",
-            f"the stream of an event is a text, not {stream!r}",
+            f"expected a text as the 'stream' of an event, got {stream!r}",
             place=DataPlace(_EVENTS, None, "stream"),
-            hint="leave it out if there is one stream only",
+            hint="remove it if there is only one stream",
         )
     check_names(row)
     attributes = {
-        # most values are numbers, and a call takes longer than this look
+        # most values are numbers, and a call takes longer than this check
         name: raw if type(raw) is float or type(raw) is int else to_value(raw, name)
         for name, raw in row.items()
         if name not in ("type", "stream")
@@ -380,15 +380,15 @@ def event_from_dict(row: Mapping[str, Any]) -> Event:
 
 
 def check_names(row: Mapping[str, Any]) -> None:
-    """Raise `BadData` for a dict with a key that is not text, or not Unicode."""
+    """Raise `BadData` for a dictionary with a key that is not text, or not Unicode."""
     try:
-        "".join(row).encode()  # one call for all names, which are right most of the time
+        "".join(row).encode()  # one call for all names, which are mostly valid
     except (TypeError, UnicodeEncodeError):
         for name in row:
             if not isinstance(name, str):
                 raise BadData(
                     "CER0706",
-                    f"the name of an attribute is a text, not {name!r}",
+                    f"expected a text as the name of an attribute, got {name!r}",
                     place=DataPlace(_EVENTS),
                     hint=f"write it as a text: {str(name)!r}",
                 ) from None
@@ -396,17 +396,17 @@ def check_names(row: Mapping[str, Any]) -> None:
 
 
 def to_value(raw: Any, name: str = "?") -> Value:
-    """Read a scalar as a `Value`: exact for numbers, text, booleans, moments and durations.
+    """Return a scalar as a `Value`: exact for numbers, text, booleans, timestamps and durations.
 
-    A Decimal becomes an int if it is one, else the float that prints as it; one with more digits
-    than a float has is `BadData`. pandas' NaT and NA become None.
+    A Decimal becomes an equal int, or the float with the same decimal text; with more digits it
+    raises `BadData`. pandas' NaT and NA become None.
     """
-    # ASCII is a flag of the text and has no surrogates, so most texts are not encoded
+    # ASCII is a flag of the text and excludes surrogates, so most texts are not encoded
     if type(raw) is str and not raw.isascii():
         return _unicode(raw, name)
-    # exactly these: numpy.float64 and members of enums are subclasses, made plain below
+    # exact types: numpy.float64 and members of enums are subclasses, converted below
     if raw is None or type(raw) in (bool, int, float, str, Timestamp, Duration):
-        return raw  # type: ignore[no-any-return]  # narrowed by type(), which mypy does not follow
+        return raw  # type: ignore[no-any-return] # narrowed by type(), which mypy does not follow
     if type(raw).__name__ in ("NaTType", "NAType"):
         return None
     if hasattr(raw, "as_py"):
@@ -426,7 +426,7 @@ def to_value(raw: Any, name: str = "?") -> Value:
         plain = raw.item()
         if type(plain) is not type(raw):
             return to_value(plain, name)
-        if isinstance(plain, Real):  # numpy.longdouble, which Python has no number for
+        if isinstance(plain, Real):  # numpy.longdouble, which has no Python equivalent
             return _of_longdouble(plain, name)
     for kind in (bool, int, float, str):
         if isinstance(raw, kind):
@@ -435,7 +435,7 @@ def to_value(raw: Any, name: str = "?") -> Value:
 
 
 def no_value(kind: str, name: str) -> BadData:
-    """Return the error that an attribute holds objects of a class that events do not have."""
+    """Return the error for an attribute whose class is not a value of events."""
     hint = "use numbers, text, booleans, moments, durations or None"
     if kind == "Period":
         hint = f"write frame['{name}'].dt.to_timestamp() in place of periods"
@@ -450,11 +450,11 @@ def _of_longdouble(raw: Any, name: str) -> float:
 
 
 _MOST_DIGITS = 4_300
-"""Digits of the largest integer that Python prints; a longer Decimal would take all memory."""
+"""Digits of the largest integer that Python prints; a longer Decimal would exhaust memory."""
 
 
 def _of_decimal(raw: Decimal, name: str) -> Value:
-    """Return the number; raise `BadData` for digits that a float would lose in silence."""
+    """Return the number; raise `BadData` for digits that a float would silently lose."""
     if raw.is_nan():
         return math.nan
     large = raw.is_finite() and raw.adjusted() >= _MOST_DIGITS
@@ -475,7 +475,7 @@ def _too_long(number: str, name: str) -> BadData:
 
 
 def _unicode(raw: str, name: str) -> str:
-    """Return the text; raise `BadData` for half of a surrogate pair alone."""
+    """Return the text; raise `BadData` for half of a surrogate pair."""
     try:
         raw.encode("utf-8")
     except UnicodeEncodeError:
@@ -483,7 +483,7 @@ def _unicode(raw: str, name: str) -> str:
             "CER0704",
             f"the text of attribute '{name}' is not Unicode",
             place=DataPlace(_EVENTS, None, name),
-            hint="decode it anew: half of a surrogate pair is not a character",
+            hint="decode it again: half of a surrogate pair is not a character",
         ) from None
     return raw
 
@@ -495,7 +495,7 @@ def _nanoseconds(moment: datetime) -> int:
 
 def _length(span: timedelta) -> int:
     micros = (span.days * 86_400 + span.seconds) * 10**6 + span.microseconds
-    return micros * 1000 + int(getattr(span, "nanoseconds", 0))  # of pandas
+    return micros * 1000 + int(getattr(span, "nanoseconds", 0))  # attribute of pandas
 
 
 def _from_numpy(raw: Any, name: str) -> Value:
@@ -524,12 +524,12 @@ TYPE_NAMES = {
     "float": AttributeType.DOUBLE,
     "bool": AttributeType.BOOLEAN,
 }
-"""Every spelling of a type that declarations may use (CORE's own among them)."""
+"""Spellings of types in declarations, CORE's own included."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeDeclaration:
-    """``name:type``, or ``name:type?`` where NULL is allowed."""
+    """A declaration ``name:type``, or ``name:type?`` if NULL is allowed."""
 
     name: str
     type: AttributeType
@@ -538,7 +538,7 @@ class AttributeDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class EventDeclaration:
-    """``EVENT name { attribute, .. }``."""
+    """A declaration ``EVENT name { attribute, .. }``."""
 
     name: str
     attributes: tuple[AttributeDeclaration, ...]
@@ -550,7 +550,7 @@ class EventDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class StreamDeclaration:
-    """``CREATE STREAM name { event, .. }``."""
+    """A declaration ``CREATE STREAM name { event, .. }``."""
 
     name: str
     events: tuple[EventDeclaration, ...]
@@ -560,13 +560,18 @@ class StreamDeclaration:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Return all declarations together; the first declaration of an event type wins."""
+    """The declarations of all streams; the first declaration of an event type takes precedence."""
 
     streams: tuple[StreamDeclaration, ...]
 
     @keywords_by_name
     def event(self, name: str, stream: str | None = None) -> EventDeclaration | None:
-        """The declaration of an event type, in one stream or in any."""
+        """Return the declaration of an event type, in one stream or in any, or None.
+
+        Args:
+            name: The event type.
+            stream: The stream (default: any).
+        """
         for declaration in self.streams:
             if stream in (None, declaration.name):
                 for event in declaration.events:
@@ -575,13 +580,13 @@ class Schema:
         return None
 
     def event_names(self) -> tuple[str, ...]:
-        """The names of all declared event types."""
+        """Return the names of all declared event types."""
         return tuple(event.name for stream in self.streams for event in stream.events)
 
     def attributes(self) -> Iterator[AttributeDeclaration]:
-        """All declared attributes of all event types."""
+        """Yield all declared attributes of all event types."""
         return (a for stream in self.streams for event in stream.events for a in event.attributes)
 
     def attribute_names(self) -> tuple[str, ...]:
-        """The names of all declared attributes of all event types."""
+        """Return the names of all declared attributes of all event types."""
         return tuple(attribute.name for attribute in self.attributes())

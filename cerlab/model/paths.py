@@ -1,8 +1,8 @@
 """Paths to the fields of nested values: ``user.id`` is field `id` of the objects in column `user`.
 
-A path is the name of an attribute. A field whose own name has a dot is back-quoted in it, as in
-``annotations.`authorization.k8s.io/decision` ``. A column that is called as a path wins over it.
-A path that ends at an object or a list reads nothing; one into a list is refused.
+A path is the name of an attribute. A field whose name has a dot is back-quoted, as in
+``annotations.`authorization.k8s.io/decision` ``. A column with the name of a path takes precedence.
+A path that ends at an object or a list reads NULL; one into a list is an error.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from cerlab.errors import BadData, DataPlace, by_door
 from cerlab.model.event import Event, PartlyReadable, Value, to_value
 
 Fields: TypeAlias = tuple[str, ...]
-"""The names of a column and of the fields below it."""
+"""Names of a column and of the fields below it."""
 
 _FIELD = r"(?:[^.`]+|`(?:[^`]|``)+`)"
 _PATH = re.compile(rf"{_FIELD}(?:\.{_FIELD})+")
 
 
 def path_name(fields: Sequence[str]) -> str:
-    """Return the name of the attribute that a path reads; one field is a column.
+    """Return the name of the attribute that a path reads; a single field is a column.
 
     >>> path_name(["user", "id"]), path_name(["labels", "app.name"]), path_name(["user.id"])
     ('user.id', 'labels.`app.name`', 'user.id')
@@ -42,7 +42,7 @@ def _quoted(field: str) -> str:
 
 @lru_cache(1 << 12)
 def fields_of(name: str) -> Fields | None:
-    """Return the fields of a path; None for a name without a dot, and for another text.
+    """Return the fields of a path; None for a name without a dot, and for other texts.
 
     >>> fields_of("user.id"), fields_of("labels.`app.name`"), fields_of("user"), fields_of("a..b")
     (('user', 'id'), ('labels', 'app.name'), None, None)
@@ -56,13 +56,13 @@ def fields_of(name: str) -> Fields | None:
 
 
 def column_of_path(name: str) -> str:
-    """Return the column that a path begins at, and another name as it is."""
+    """Return the column that a path begins at; other names are returned unchanged."""
     fields = fields_of(name)
     return name if fields is None else fields[0]
 
 
 def into_list(name: str, field: str, noun: str = "a list") -> BadData:
-    """Return the error that a path goes on below a field that holds no objects."""
+    """Return the error that a path continues below a field that is not an object."""
     return BadData(
         "CER0741",
         f"the path '{name}' goes into {noun}: '{field}' is not an object",
@@ -75,16 +75,16 @@ def into_list(name: str, field: str, noun: str = "a list") -> BadData:
 
 
 class RepeatedKey(dict[str, Any]):
-    """An object of JSON with a key that stands twice, which nothing may read."""
+    """An object of JSON with a duplicate key, which must not be read."""
 
     repeated: str
 
 
 def field_value(value: Any, fields: Fields, name: str) -> Value:
-    """Return the value of JSON at the end of a path from the `value` of its first field.
+    """Return the value of JSON at the end of a path, from the `value` of its first field.
 
-    An object or a list there is None. Raises KeyError where no object has the field, and `BadData`
-    for a list on the way, a key that stands twice and a number beyond 64 bits.
+    An object or a list there becomes None. Raises KeyError if no object has the field, and
+    `BadData` for a list on the way, a duplicate key, and a number beyond 64 bits.
     """
     for n, field in enumerate(fields[1:]):
         if isinstance(value, list):
@@ -92,9 +92,9 @@ def field_value(value: Any, fields: Fields, name: str) -> Value:
         if not isinstance(value, Mapping):
             raise KeyError(name)
         if isinstance(value, RepeatedKey) and value.repeated == field:
-            hint = "which of the two counts is not for a reader to guess"
+            hint = "remove one of the two"
             place = DataPlace("the events", None, name)
-            raise BadData("CER0732", f"'{name}' stands twice", place=place, hint=hint)
+            raise BadData("CER0732", f"'{name}' occurs twice", place=place, hint=hint)
         value = value[field]
     if isinstance(value, list | Mapping):
         return None
@@ -107,9 +107,9 @@ def field_value(value: Any, fields: Fields, name: str) -> Value:
 
 
 def field_places(kind: Any, fields: Fields, name: str) -> tuple[list[int], Any]:
-    """Return the numbers of the fields of a path in an Arrow type, and the type at its end.
+    """Return the indices of the fields of a path in an Arrow type, and the type at its end.
 
-    Raises KeyError where no object has the field, and `BadData` as `field_value`.
+    Raises KeyError if no object has the field, and `BadData` as `field_value`.
     """
     from pyarrow import types
 
@@ -123,7 +123,7 @@ def field_places(kind: Any, fields: Fields, name: str) -> tuple[list[int], Any]:
         if at < 0:
             if field in [each.name for each in kind]:
                 hint = "rename or drop one of the two fields"
-                raise BadData("CER0732", f"'{name}' stands twice", hint=hint)
+                raise BadData("CER0732", f"'{name}' occurs twice", hint=hint)
             raise KeyError(name)
         places.append(at)
         kind = kind.field(at).type
@@ -131,7 +131,7 @@ def field_places(kind: Any, fields: Fields, name: str) -> tuple[list[int], Any]:
 
 
 def has_field(kind: Any, fields: Fields, name: str) -> bool:
-    """Return whether an Arrow type has a path, or one that `field_places` refuses by name."""
+    """Return whether an Arrow type has a path, including one that `field_places` rejects."""
     try:
         field_places(kind, fields, name)
     except KeyError:
@@ -142,7 +142,7 @@ def has_field(kind: Any, fields: Fields, name: str) -> bool:
 
 
 def field_column(column: Any, fields: Fields, name: str) -> Any:
-    """Return the values at the end of a path in an Arrow column, NULL for objects and lists there.
+    """Return the values at the end of a path in an Arrow column, NULL for objects and lists.
 
     Raises as `field_places`.
     """
@@ -156,9 +156,9 @@ def field_column(column: Any, fields: Fields, name: str) -> Any:
 
 
 def nested_column(name: str, kind: object, field: str | None = None) -> BadData:
-    """Return the error that a query reads a column without values of events; `field` is one of it.
+    """Return the error that a query reads a column of another `kind` than values of events.
 
-    `kind` says what the column holds instead.
+    `field` is a field of the column, for the hint.
     """
     hint = "cast it to numbers, text, booleans, moments or durations, or drop it"
     if field is not None:
@@ -168,7 +168,7 @@ def nested_column(name: str, kind: object, field: str | None = None) -> BadData:
 
 
 class ObjectPaths:
-    """The nested values of one event, as JSON has them, by path."""
+    """The nested values of one event, as in JSON, by path."""
 
     __slots__ = ("_values",)
 
@@ -190,7 +190,7 @@ class ObjectPaths:
 def with_nested(
     event: Event, nested: Mapping[str, Any], place: Callable[[str], DataPlace] | None = None
 ) -> Event:
-    """Return an event with objects and lists of JSON; it has NULL under their names, or nothing."""
+    """Return an event with nested JSON objects and lists added under their names."""
     values = {name: value for name, value in event.attributes.items() if name not in nested}
     errors = {}
     for name, value in nested.items():
@@ -204,7 +204,7 @@ def with_nested(
 
 
 def has_repeated_key(value: Any) -> bool:
-    """Return whether an object in a value of JSON has a key that stands twice."""
+    """Return whether an object in a JSON value has a duplicate key."""
     pending = [value]
     while pending:
         each = pending.pop()
@@ -217,7 +217,7 @@ def has_repeated_key(value: Any) -> bool:
 
 
 def with_objects(event: Event) -> Mapping[str, Any]:
-    """Return the attributes of an event, with objects and lists as Python has them."""
+    """Return the attributes of an event, with objects and lists as Python objects."""
     attributes = event.attributes
     if not isinstance(attributes, PartlyReadable):
         return attributes

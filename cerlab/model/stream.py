@@ -1,7 +1,7 @@
 """Streams of events, as events or as columns, and the time axis that windows measure.
 
-Times are exact numbers, floats at their exact value (as a `Fraction`), so that ``end - start <= n``
-never depends on rounding, and every implementation can agree on it.
+Times are exact numbers, with floats at their exact value (as a `Fraction`), so that ``end - start
+<= n`` never depends on rounding, and all implementations agree on it.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ from cerlab.threads import ahead
 Instant: TypeAlias = int | Fraction
 
 Until: TypeAlias = str | int | float | datetime | Timestamp
-"""The time before which all events have come, as users give it; "end" for no event after these."""
+"""Time before which all events have come, as users give it; "end" if no event follows."""
 
 Clock: TypeAlias = Callable[[Event, int], Instant]
-"""Reads the time of an event at a position (given for the error only)."""
+"""Function from an event and its position (for errors) to its time."""
 
 
 NAME_THE_TIME = by_door(
     "give time=; numbers need unit= too",
     "give --time COLUMN; numbers need a unit: --time COLUMN:UNIT",
 )
-"""The hint where nothing says which attribute is the time."""
+"""Hint for a missing time attribute."""
 
 
 class TimeUnit(Enum):
@@ -79,14 +79,14 @@ class TimeUnit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """The time attribute of a stream, and its unit where it is a number."""
+    """The time attribute of a stream, and its unit if it is a number."""
 
     attribute: str
     unit: TimeUnit | None = None
 
 
 def time_axis(attribute: str, unit: str | TimeUnit | None) -> TimeAxis:
-    """The axis for ``time=`` and ``unit=`` as users give them.
+    """Return the time axis of ``time=`` and ``unit=`` as users give them.
 
     >>> time_axis("ts", "ms")
     TimeAxis(attribute='ts', unit=<TimeUnit.MS: 1000000>)
@@ -104,7 +104,7 @@ _MISSPELT_UNIT = re.compile(r"[^\W\d]|(?:nano|micro|milli|sec|min|hour|hr|day)\w
 
 
 def name_and_unit(text: str) -> tuple[str | None, str | None]:
-    """Split ``column:unit``; a name may have colons, as in files made of XES.
+    """Return the parts of ``column:unit``; a name may have colons, as in files from XES.
 
     >>> name_and_unit("ts:ms"), name_and_unit("time:timestamp"), name_and_unit("time:timestamp:s")
     (('ts', 'ms'), ('time:timestamp', None), ('time:timestamp', 's'))
@@ -116,22 +116,22 @@ def name_and_unit(text: str) -> tuple[str | None, str | None]:
 
 
 def axis_of_options(time: str | None, unit: str | TimeUnit | None) -> TimeAxis | None:
-    """The axis for ``time=`` and ``unit=``, None for neither; a unit alone is a `UsageError`."""
+    """Return the axis of ``time=`` and ``unit=``; raises `UsageError` for a unit alone."""
     if time:
         return time_axis(time, unit)
     if unit is not None:
         raise UsageError(
             "CER0837",
-            f"the unit '{unit}' of which attribute?",
+            f"the unit '{unit}' has no time attribute",
             hint=by_door("give time= too", "give --time COLUMN:UNIT"),
         )
     return None
 
 
 def only_timestamp(events: Iterable[Event]) -> TimeAxis | None:
-    """Return the axis of the only attribute of moments, None unless there is exactly one.
+    """Return the axis of the only attribute of timestamps, None unless there is exactly one.
 
-    A stream of columns is not turned into events for this.
+    A stream of columns is not converted to events for this.
     """
     names = _names_of_moments(events)
     return TimeAxis(names.pop()) if len(names) == 1 else None
@@ -154,20 +154,20 @@ def _names_of_moments(events: Iterable[Event]) -> set[str]:
 def axis_for(
     window: Window | None, events: Iterable[Event], axis: TimeAxis | None
 ) -> TimeAxis | None:
-    """The axis if there is one, else the `only_timestamp` where a window needs one."""
+    """Return the given axis, or the `only_timestamp` if a window needs one."""
     if axis is None and isinstance(window, TimeWindow):
         return only_timestamp(events)
     return axis
 
 
 def axis_of_windows(windows: Iterable[Window], stream: Stream) -> TimeAxis | None:
-    """The axis of a stream, or the `only_timestamp` where one of some windows needs one."""
+    """Return the axis of a stream, or the `only_timestamp` if some window needs one."""
     timed = next((window for window in windows if isinstance(window, TimeWindow)), None)
     return axis_for(timed, stream, stream.time)
 
 
 def clock_for(window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> Clock:
-    """The clock that a window reads; raises `UsageError` where the stream has no time for it."""
+    """Return the clock that a window reads; raises `UsageError` if the stream has no time."""
     if isinstance(window, AttributeWindow):
         return lambda event, position: _number(event, window.attribute, position)
     if axis is None:
@@ -192,14 +192,14 @@ def promised(
     axis: TimeAxis | None,
     last: Sequence[Instant],
 ) -> Instant:
-    """Return the time before which all events have come, on the only axis of some waits.
+    """Return the promised time on the single time axis of some waits.
 
-    Raises `UsageError` for no time on it, or where there are several, `BadData` for one before the
-    last event.
+    Raises `UsageError` if `until` is not a time on it, or if there are several axes, `BadData` if
+    it is before the last event.
     """
     if len({x.attribute if isinstance(x, AttributeWindow) else None for x in lengths}) > 1:
-        message = "waits on two axes have no clock in common"
-        raise UsageError("CER0827", message, hint='until="end" says that no event will come')
+        message = "waits on two time attributes have no common clock"
+        raise UsageError("CER0827", message, hint='until="end" promises that no event will come')
     attribute = axis.attribute if axis is not None else ""
     if isinstance(lengths[0], AttributeWindow):
         attribute = lengths[0].attribute
@@ -240,13 +240,13 @@ def _number(event: Event, attribute: str, position: int) -> Instant:
         raise BadData(
             "CER0712",
             f"the event at position {position} has no time: '{attribute}' is {value!r}",
-            hint="every event that is matched needs a finite number there",
+            hint="every matched event needs a finite number there",
         )
     return value if isinstance(value, int) else Fraction(value)
 
 
 def _from_iso_text(text: str, axis: TimeAxis, position: int) -> Timestamp:
-    """A moment as ISO 8601 writes it, in UTC where it names no zone."""
+    """Return the timestamp of a text in ISO 8601, in UTC if it names no zone."""
     if (moment := moment_of_data(text)) is not None:
         return moment
     raise BadData(
@@ -257,12 +257,12 @@ def _from_iso_text(text: str, axis: TimeAxis, position: int) -> Timestamp:
 
 
 def is_far(moment: Timestamp) -> bool:
-    """Return whether 64 bits of nanoseconds do not hold a moment."""
+    """Return whether a timestamp exceeds 64 bits of nanoseconds."""
     return not -(2**63) <= moment.nanoseconds < 2**63
 
 
 def far_time(subject: str, name: str, moment: Timestamp, place: DataPlace | None = None) -> BadData:
-    """Return the error that the time of an event or row, `subject`, is a moment far away."""
+    """Return the error that the time of an event or row, `subject`, exceeds 64 bits."""
     message = f"the time of {subject} is {OF_FAR}: '{name}' is {moment}"
     return BadData("CER0740", message, place=place, hint=HINT_OF_FAR)
 
@@ -290,7 +290,7 @@ def _nanoseconds(event: Event, axis: TimeAxis, position: int) -> Instant:
 def check_order(
     before: Instant, now: Instant, position: int, *, promised: Instant | None = None
 ) -> None:
-    """Raise `BadData` if time goes backwards at `position`, or before what was `promised`."""
+    """Raise `BadData` if time goes backwards at `position`, or before the `promised` time."""
     if now < before:
         raise BadData(
             "CER0714",
@@ -302,7 +302,10 @@ def check_order(
             "CER0714",
             f"the event at position {position} is at {_show(now)}, before {_show(promised)}, "
             "and it was promised that no such event would come",
-            hint="advance(until) says that all events before that time were pushed: promise less",
+            hint=(
+                "advance(until) promises that all events before that time were pushed: give an "
+                "earlier time"
+            ),
         )
 
 
@@ -316,11 +319,11 @@ def _show(instant: Instant) -> str:
 
 
 Between: TypeAlias = Callable[[int, int], Iterable[Event]]
-"""Makes the events of a stream from a position on, before another one."""
+"""Function that returns the events of a stream from a position on, before another one."""
 
 
 class _Loaded:
-    """The first events of a source, as many as were asked for."""
+    """The first events of a source, loaded on demand."""
 
     def __init__(self, load: Callable[[], Iterable[Event]]) -> None:
         self._load = load
@@ -334,27 +337,27 @@ class _Loaded:
         try:
             self._events += islice(self._rest, max(0, stop - len(self._events)))
         except BaseException:
-            # a generator that has raised is over: the next look begins anew
+            # a generator that has raised is exhausted: the next access starts again
             self._rest, self._events = None, []
             raise
         return self._events[start:stop]
 
 
 PART = 1 << 20
-"""The number of events of a whole stream that are read together, or somewhat more.
+"""Number of events of a whole stream that are read together, or somewhat more.
 
-The arrays of so many fit memory that is used again, where those of all events touch new pages.
+Arrays of this size fit memory that is reused; those of all events would touch new pages.
 """
 
 _BLOCK = 1 << 6
-"""Events of columns that are made together: a block takes 0.3 ms, a slice of a table 0.1 ms."""
+"""Events created together from columns: a block takes 0.3 ms, a slice of a table 0.1 ms."""
 
 
 @drawable
 class Stream:
     """An immutable finite stream ``t_0 t_1 ..``; positions count from 0.
 
-    It is events, or columns with a way to make events of them when they are asked for; the compiled
+    It consists of events, or of columns from which events are created on demand; the compiled
     engine reads the columns.
     """
 
@@ -373,7 +376,8 @@ class Stream:
     ) -> None:
         self._events: tuple[Event, ...] | None = tuple(events)
         self._columns: Columns | None = None
-        self._lists: Mapping[str, Sequence[Value]] | None = None  # no columns before they are used
+        # columns are not created before they are used
+        self._lists: Mapping[str, Sequence[Value]] | None = None
         self._load: Callable[[], Iterable[Event]] | None = None
         self._between: Between | None = None
         self._parts: PartsOf | None = None
@@ -389,12 +393,12 @@ class Stream:
         return stream
 
     def _hold(self, other: Stream) -> None:
-        """Hold what another stream holds."""
-        for name in Stream.__slots__[:-1]:  # all but the references to it
+        """Copy the contents of another stream."""
+        for name in Stream.__slots__[:-1]:  # all except the weak references
             setattr(self, name, getattr(other, name))
 
     def with_columns(self, more: Mapping[str, Any]) -> Stream:
-        """Return the stream with further attributes: columns as long as it, by name."""
+        """Return the stream with further attributes: columns of its length, by name."""
 
         def load() -> Iterator[Event]:
             values = zip(*(values_of(column, name) for name, column in more.items()), strict=True)
@@ -410,11 +414,11 @@ class Stream:
         return self  # immutable
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """Return the events, and the columns that are there: the types of tables stay."""
+        """Return the events and the existing columns, so that types of tables are kept."""
         columns = self._columns
         kept = None
         if columns is not None:
-            # of a nested column the events have the values
+            # for a nested column, the events have the values
             with suppress(BadData):
                 kept = {name: columns[name] for name in columns}
         source = None if columns is None else columns.source
@@ -443,9 +447,15 @@ class Stream:
     ) -> Self:
         """Return a stream of columns that are known to hold events.
 
-        ``load()`` makes the events, ``between(start, stop)`` those from `start` on before `stop`.
-        Without `between`, a look at one event makes those before it, too. `parts` reads the columns
-        anew, part by part.
+        Args:
+            columns: The columns by name.
+            length: The number of events.
+            load: A function that returns the events.
+            time: The time axis.
+            schema: The declarations.
+            between: A function that returns the events from a start on, before a stop; without it,
+                reading one event creates those before it too.
+            parts: A function that reads the columns again, part by part.
         """
         stream = cls((), time=time, schema=schema)
         source, complete = getattr(columns, "source", None), getattr(columns, "complete", False)
@@ -463,10 +473,10 @@ class Stream:
 
     @keywords_by_name
     def parts(self, most: int | None = None) -> Iterator[tuple[Columns, int]]:
-        """Yield the columns of `most` consecutive events, and how many these are.
+        """Yield the columns of `most` consecutive events, with their number.
 
-        By default `PART` events or somewhat more: a file of columns is read part by part then, and
-        the stream keeps nothing of it.
+        By default these are `PART` events or somewhat more: a file of columns is then read part by
+        part, and the stream keeps none of it.
         """
         columns, length = self.columns, len(self)
         if self._parts is not None and self._events is None and length > PART:
@@ -484,7 +494,7 @@ class Stream:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The events, made of the columns when they are first asked for."""
+        """The events, created from columns at first use."""
         if self._events is None:
             assert self._load is not None
             self._events = tuple(polled(self._load()))
@@ -493,15 +503,15 @@ class Stream:
 
     @property
     def is_columnar(self) -> bool:
-        """Whether there are columns already, so that reading them makes none of events."""
+        """True if columns exist already, so that reading them does not convert events."""
         return self._columns is not None
 
     def head(self, n: int) -> tuple[Event, ...]:
-        """The first n events, or all if there are fewer; of columns no more are made."""
+        """Return the first n events, or all if there are fewer, creating no others."""
         return self.events_between(0, n)
 
     def events_between(self, start: int, stop: int) -> tuple[Event, ...]:
-        """Return the events from `start` on, before `stop`; of columns no others are made."""
+        """Return the events from `start` on, before `stop`, creating no others."""
         if self._events is not None:
             return self._events[start:stop]
         assert self._between is not None
@@ -509,7 +519,7 @@ class Stream:
         return tuple(polled(self._between(start, max(start, stop))))
 
     def _event(self, position: int) -> Event:
-        """Return one event; of columns a block of events is made, and kept for the next one."""
+        """Return one event; for columns, create and cache a block of events."""
         if self._events is not None:
             return self._events[position]
         number, place = divmod(range(self._length)[position], _BLOCK)
@@ -520,10 +530,10 @@ class Stream:
 
     @property
     def columns(self) -> Columns:
-        """``type``, ``stream`` and the attributes, each of the length of the stream.
+        """The columns ``type``, ``stream`` and the attributes, each of the length of the stream.
 
-        What an event lacks is NULL. Each is Arrow, text coded, from its first use on, unless its
-        values are of several types (`cerlab.model.columns`).
+        A missing attribute is NULL. From its first use on, each column is Arrow with encoded text,
+        unless its values are of several types (`cerlab.model.columns`).
         """
         if self._columns is None:
             if (lists := self._lists) is not None:
@@ -547,10 +557,16 @@ class Stream:
         time: str | None = None,
         unit: str | TimeUnit | None = None,
     ) -> Self:
-        """A stream of dicts with a ``type`` key (and, optionally, ``stream``), or of events.
+        """Return a stream of dictionaries with a ``type`` key (and, optionally, ``stream``), or of
+        events.
 
-        `type` is that of events that have none; `time` and `unit` name the time attribute. Raises
-        `BadData` with the number of the event, from 1, and the key.
+        Args:
+            events: The dictionaries or events.
+            type: The type of events without one.
+            time, unit: The time attribute, and its unit if it is a number.
+
+        Raises:
+            BadData: An event is invalid; the error has its number, from 1, and the key.
 
         >>> len(Stream.from_events([{"type": "A"}, {"type": "B", "v": 1}]))
         2
@@ -559,13 +575,15 @@ class Stream:
         return cls(events_of_dicts(events, type), time=axis)
 
     def on_time(self, axis: TimeAxis) -> Self:
-        """The same events, with another time attribute."""
+        """Return the stream with another time attribute."""
         stream = copy(self)
         stream.time = axis
         return stream
 
     def up_to(self, until: Until | None) -> Self:
-        """The same events, promised to be all there are before a time; None promises nothing."""
+        """Return the stream with the promise that it has all events before a time; None for no
+        promise.
+        """
         if until is None:
             return self
         stream = copy(self)
@@ -578,7 +596,7 @@ class Stream:
     def __getitem__(self, index: slice) -> Self: ...
     def __getitem__(self, index: int | slice) -> Event | Self:
         if isinstance(index, slice):
-            # without `until`, which was promised of all the events
+            # without `until`, which is a promise about all events
             if self._columns is not None:
                 return events_at(self, range(*index.indices(len(self))))
             return type(self)(self.events[index], time=self.time, schema=self.schema)
@@ -610,7 +628,7 @@ AnyStream = TypeVar("AnyStream", bound=Stream)
 def events_at(stream: AnyStream, positions: Any) -> AnyStream:
     """Return the events at some positions (integers, or int64), in that order.
 
-    Columns keep the types that they have; what was promised of all the events is not kept.
+    Columns keep their types; a promise about all events is not kept.
     """
     columns = take_columns(stream.columns, positions)
 
@@ -632,7 +650,7 @@ def events_at(stream: AnyStream, positions: Any) -> AnyStream:
 def events_of_dicts(
     events: Iterable[Event | Mapping[str, Any]], type: str | None = None
 ) -> tuple[Event, ...]:
-    """Return events made of dicts; `type` is the default type. Raises as `Stream.from_events`."""
+    """Return events from dictionaries, of the default `type`; raises as `Stream.from_events`."""
     return tuple(_event(each, n, type) for n, each in enumerate(polled(events), 1))
 
 
@@ -646,7 +664,7 @@ def _event(event: Event | Mapping[str, Any], number: int, type: str | None) -> E
             raise BadData("CER0736", message, place=place, hint=nearest(type, event))
         if "type" in event and type != "type":
             hint = f"drop 'type', or leave type_column='{type}' out"
-            raise BadData("CER0732", "'type' stands twice", place=place, hint=hint)
+            raise BadData("CER0732", "'type' occurs twice", place=place, hint=hint)
         event = dict(zip(type.renamed(event), event.values(), strict=True))
     elif type is not None and isinstance(event, Mapping) and event.get("type") is None:
         event = {**event, "type": type}

@@ -1,8 +1,8 @@
 """Conditions of FILTER, and predicates over sets of events (SOCEL Sec. 2; SOCEL Sec. 3).
 
-A language of patterns should not fix what can be asked of a set of events, says the paper: it is
-parametrised by predicates, which users write in Python. These are opaque, so only the reference
-takes them; the compiler refuses them by name.
+According to the paper, a language of patterns should not fix the predicates on sets of events: it
+is parametrised by predicates, which users write in Python. Since these are opaque, only the
+reference supports them; the compiler raises an error that names them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ F = TypeVar("F", bound=Function)
 
 @dataclass(frozen=True, slots=True)
 class UserPredicate:
-    """A named Python function; `each` is the universal extension of one over single events."""
+    """A named Python function; with `each`, the universal extension of one over single events."""
 
     name: str
     function: Function
@@ -48,7 +48,7 @@ class UserPredicate:
 
 @dataclass(frozen=True, slots=True)
 class SetOf:
-    """``x`` as an argument: the events of label x; ``x.attr``: their values of an attribute."""
+    """An argument: ``x``, the events of label x, or ``x.attr``, their values of an attribute."""
 
     label: str
     attribute: str | None = None
@@ -69,17 +69,21 @@ def predicate(*, name: str | None = None, each: bool = False) -> Callable[[F], F
 def predicate(
     function: F | None = None, *, name: str | None = None, each: bool = False
 ) -> F | Callable[[F], F]:
-    """Let filters call a Python function: ``FILTER increasing(x.price)`` (SOCEL Sec. 2).
+    """Register a Python function as a predicate of filters:
 
-    Per argument the function gets, in stream order, the list of the events of a label (``x``) or of
-    their values (``x.attr``, None where missing); a constant is passed as it is. It returns a bool.
-    An empty label is an empty list, and what that means is the function's own affair.
+    ``FILTER increasing(x.price)`` (SOCEL Sec. 2).
 
-    With ``each=True`` it gets single events or values, and holds of sets if it holds of all their
-    combinations (the universal extension, SOCEL Sec. 4); so of an empty one.
+    For each argument, the function receives a list in stream order: the events of a label (``x``)
+    or their values (``x.attr``, None where missing); a constant is passed unchanged. It must return
+    a bool. An empty label is an empty list. Formulas keep the function that had the name when their
+    text was parsed. Under ``logic="fo"``, each variable is one event, so the lists have one
+    element.
 
-    A formula keeps the function that had the name when the text was read. Under ``logic="fo"``
-    each variable is one event: the sets have one member.
+    Args:
+        function: The function.
+        name: The name in formulas (default: that of the function).
+        each: Call the function on single events or values; the predicate holds if it does so for
+            all combinations (the universal extension, SOCEL Sec. 4), so always for empty lists.
 
     >>> @predicate
     ... def rising(values):
@@ -96,22 +100,22 @@ def predicate(
 
 
 def predicate_named(function: F, name: str, *, each: bool) -> F:
-    """Register a function under a name, in place of what had it."""
+    """Register a function under a name, replacing an earlier one."""
     _registry[name] = UserPredicate(name, function, each)
     return function
 
 
 def user_predicates() -> dict[str, UserPredicate]:
-    """All predicates that texts can use now, by name."""
+    """Return all registered predicates by name."""
     return dict(_registry)
 
 
 def holds_of(
     P: UserPredicate, arguments: Sequence[SetOf | Value], events: Callable[[str], Sequence[Event]]
 ) -> bool:
-    """Whether a predicate holds; `events` gives the events of a label in stream order.
+    """Return whether a predicate holds; `events` returns the events of a label in stream order.
 
-    Raises `UsageError` if the function raises, or returns something that is not a bool.
+    Raises `UsageError` if the function raises, or returns a value other than a bool.
     """
     sets = [
         [_argument(t, a) for t in events(a.label)] if isinstance(a, SetOf) else a for a in arguments
@@ -139,20 +143,20 @@ def _call(P: UserPredicate, arguments: list[Any]) -> bool:
         raise UsageError(
             "CER0814",
             f"the predicate '{P.name}' raised {type(error).__name__}: {error}",
-            hint="it is called with what its arguments hold, None for what is missing",
+            hint="it receives the values of its arguments, None for missing ones",
         ) from error
     if not isinstance(result, bool):
         raise UsageError(
             "CER0815",
-            f"the predicate '{P.name}' returned {result!r}, which is not a bool",
-            hint="wrap what it returns in bool(..)",
+            f"expected a bool from the predicate '{P.name}', got {result!r}",
+            hint="wrap the result in bool(..)",
         )
     return result
 
 
 @dataclass(frozen=True, slots=True)
 class On:
-    """``X[P]``: all events of label X satisfy P; holds where X is empty."""
+    """A condition ``X[P]``: all events of label X satisfy P; true if X is empty."""
 
     label: str
     predicate: Predicate
@@ -160,7 +164,10 @@ class On:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """``x.attr op 2 * y.attr2``, ``COUNT(x) > 2``, ``x.attr > PREV(x.attr)``: of whole labels."""
+    """A comparison over labels:
+
+    ``x.attr op 2 * y.attr2``, ``COUNT(x) > 2``, ``x.attr > PREV(x.attr)``.
+    """
 
     operator: Operator
     left: Expression
@@ -168,25 +175,25 @@ class Correlation:
 
     @property
     def operands(self) -> tuple[LabelLeaf, ...]:
-        """The operands that have a label, each once, from left to right."""
+        """The distinct operands with a label, from left to right."""
         leaves = (leaf for side in (self.left, self.right) for leaf in leaves_of(side))
         own = LabelAttribute | Previous | OfGroup
         return tuple(dict.fromkeys(x for x in leaves if isinstance(x, own)))
 
     @property
     def attributes(self) -> tuple[LabelAttribute, ...]:
-        """The attributes of labels that it reads, each once, from left to right."""
+        """The distinct attributes of labels that it reads, from left to right."""
         read = (LabelAttribute(x.label, x.attribute) for x in self.operands if x.attribute)
         return tuple(dict.fromkeys(read))
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels in it, each once, from left to right."""
+        """The distinct labels, from left to right."""
         return tuple(dict.fromkeys(each.label for each in self.operands))
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The labels whose events are compared one by one, from left to right."""
+        """The labels whose events are compared individually, from left to right."""
         one_by_one = (x.label for x in self.operands if not isinstance(x, OfGroup))
         return tuple(dict.fromkeys(one_by_one))
 
@@ -196,7 +203,7 @@ class Correlation:
         return next((x for x in self.operands if not isinstance(x, LabelAttribute)), None)
 
     def holds(self, events: Callable[[str], Sequence[Event]]) -> bool:
-        """Whether it holds of all combinations of the events of its variables."""
+        """Return whether it holds for all combinations of the events of its variables."""
         if self.of_group is None:
             choices = product(*map(events, self.labels))
             return all(self.holds_of(dict(zip(self.labels, each, strict=True))) for each in choices)
@@ -207,15 +214,15 @@ class Correlation:
         )
 
     def holds_of(self, event: Mapping[str, Event]) -> bool:
-        """Whether it holds of one event of each label; no algebra before it is computed."""
+        """Return whether it holds for one event of each label, without algebraic rewriting."""
         left, right = (evaluate(None, side, event) for side in (self.left, self.right))
         return compare(self.operator, left, right)
 
     def choices(self, count: Callable[[str], int]) -> Iterator[dict[str, int]]:
-        """Yield the combinations of events to compare, as the number of an event of each variable.
+        """Yield the combinations of events to compare, as the index of an event for each variable.
 
         `count` returns the number of events of a label. The first event of a label under PREV has
-        none before it, and is in no combination.
+        no previous one, and is in no combination.
         """
         with_previous = {x.label for x in self.operands if isinstance(x, Previous)}
         numbers = [range(int(x in with_previous), count(x)) for x in self.variables]
@@ -223,7 +230,7 @@ class Correlation:
             yield dict(zip(self.variables, each, strict=True))
 
     def with_group_values(self, events: Callable[[str], Sequence[Event]]) -> Correlation:
-        """Return the comparison with the value of each COUNT, SUM, .. in its place."""
+        """Return the comparison with each COUNT, SUM and so on replaced by its value."""
 
         def known(x: Leaf) -> Leaf:
             if not isinstance(x, OfGroup):
@@ -235,7 +242,7 @@ class Correlation:
     def with_previous(
         self, events: Callable[[str], Sequence[Event]], numbers: Mapping[str, int]
     ) -> Correlation:
-        """Return the comparison with the value of each PREV in its place, for one combination."""
+        """Return the comparison with each PREV replaced by its value, for one combination."""
 
         def known(x: Leaf) -> Leaf:
             if not isinstance(x, Previous):
@@ -245,14 +252,14 @@ class Correlation:
         return self.with_operands(known)
 
     def with_operands(self, change: Callable[[Leaf], Leaf]) -> Correlation:
-        """Return the comparison with another leaf in the place of each leaf."""
+        """Return the comparison with each leaf replaced."""
         left, right = (with_leaves(side, change) for side in (self.left, self.right))
         return Correlation(self.operator, left, right)
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """``increasing(x.price, 5)``: a predicate over sets of events, registered from Python."""
+    """A predicate over sets of events, registered from Python: ``increasing(x.price, 5)``."""
 
     predicate: UserPredicate
     arguments: tuple[SetOf | Value, ...]
@@ -261,11 +268,11 @@ class Application:
 Atomic: TypeAlias = On | Correlation | Application
 
 Condition: TypeAlias = Atomic | And["Condition"] | Or["Condition"]
-"""AND nests filters; OR is the OR of two copies, so each copy decides as a whole."""
+"""A condition of FILTER; AND nests filters, OR is the OR of two copies of the filtered formula."""
 
 
 def atomics(condition: Condition) -> Iterator[Atomic]:
-    """The atomic conditions in a condition, from left to right."""
+    """Yield the atomic conditions in a condition, from left to right."""
     match condition:
         case And(left, right) | Or(left, right):
             yield from atomics(left)
@@ -275,7 +282,7 @@ def atomics(condition: Condition) -> Iterator[Atomic]:
 
 
 def with_atomics(condition: Condition, change: Callable[[Atomic], Atomic]) -> Condition:
-    """Return the condition with another one in the place of each atomic condition."""
+    """Return the condition with each atomic condition replaced."""
     if isinstance(condition, And | Or):
         sides = (with_atomics(side, change) for side in (condition.left, condition.right))
         return type(condition)(*sides)
@@ -283,7 +290,7 @@ def with_atomics(condition: Condition, change: Callable[[Atomic], Atomic]) -> Co
 
 
 def labels_of(condition: Condition) -> frozenset[str]:
-    """The labels that a condition mentions."""
+    """Return the labels that a condition mentions."""
     match condition:
         case On(label, _):
             return frozenset({label})
@@ -296,7 +303,7 @@ def labels_of(condition: Condition) -> frozenset[str]:
 
 
 def alternatives(condition: Condition) -> tuple[tuple[Atomic, ...], ...]:
-    """The disjunctive form: one tuple of atomic conditions for each way to satisfy it."""
+    """Return the disjunctive form: one tuple of atomic conditions for each way to satisfy it."""
     match condition:
         case And(left, right):
             first, second = alternatives(left), alternatives(right)

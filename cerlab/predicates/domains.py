@@ -1,4 +1,4 @@
-"""Domains of attributes, their representative values, and the events that these make."""
+"""Domains of attributes, their representative values, and the events with these values."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from cerlab.predicates.syntax import Atom, constants, leaves_of
 from cerlab.predicates.truth import evaluate, kind_of, satisfies
 
 INT64 = range(-(2**63), 2**63)
-"""The integers of 64 bits."""
+"""Range of 64-bit integers."""
 
 KIND_OF_TYPE = {
     **{each: each.value for each in AttributeType},
     **dict.fromkeys((AttributeType.INT, AttributeType.DOUBLE), "number"),
     AttributeType.STRING: "text",
 }
-"""The kind of each declared type, as `kind_of` gives it for values."""
+"""Kind of each declared type, as `kind_of` returns it for values."""
 
 
 class Domain(NamedTuple):
@@ -42,14 +42,14 @@ class Domain(NamedTuple):
 
 
 def domain_of(name: str, domains: Mapping[str, Domain]) -> Domain:
-    """The domain of an attribute; the type of an event is a text, its stream may be not known."""
+    """Return the domain of an attribute; a type is text, and a stream text or unknown."""
     if name in ("type", "stream"):
         return Domain(AttributeType.STRING, name == "stream")
     return domains.get(name, Domain())
 
 
 def allows(name: str, domain: Domain, value: Value) -> bool:
-    """Whether an attribute can hold a value.
+    """Return whether an attribute can have a value.
 
     >>> [allows("v", Domain(AttributeType.INT), n) for n in (1.0, 1.5, -(2**63), -(2**63) - 1)]
     [True, False, True, False]
@@ -76,19 +76,19 @@ def allows(name: str, domain: Domain, value: Value) -> bool:
 
 
 def is_int64(value: Value) -> bool:
-    """Whether a value is an integer of 64 bits, or a float that equals one."""
+    """Return whether a value is a 64-bit integer, or a float that equals one."""
     if kind_of(value) != "number" or not isinstance(value, int | float):
         return False
     return is_finite(value) and int(value) == value and int(value) in INT64
 
 
 def is_finite(number: float) -> bool:
-    """Whether a number is finite; integers may be too large to ask ``math``."""
+    """Return whether a number is finite; some integers are too large for ``math``."""
     return isinstance(number, int) or math.isfinite(number)
 
 
 def representatives(constants: Iterable[Value]) -> tuple[Value, ...]:
-    """NULL, each constant, and a value from each gap between and beyond them, of every kind.
+    """Return NULL, each constant, and a value between and beyond them, for every kind.
 
     >>> representatives([1, 3])
     (1, 3, 2, 0, 4, True, False, 'other', None)
@@ -103,14 +103,14 @@ def representatives(constants: Iterable[Value]) -> tuple[Value, ...]:
 
 
 def candidates(name: str, domain: Domain, constants: Iterable[Value]) -> tuple[Value, ...]:
-    """Values of an attribute that realise all that its comparisons with the constants can be.
+    """Return values of an attribute that realise every outcome of comparisons with the constants.
 
     >>> candidates("v", Domain(AttributeType.INT, nullable=False), [1, 2.5])
     (1, 0, 2, 3)
     """
     if domain.type is None:
         return representatives(constants)
-    # The smallest type is not the empty text but what comes after it.
+    # the smallest type is not the empty text, but its successor
     points = [*constants, *([""] if name == "type" else [])]
     values = [value for value in _of_type(domain.type, points) if allows(name, domain, value)]
     return (*values, *([None] if domain.nullable else []))
@@ -208,7 +208,7 @@ def _nearest(number: float | Fraction) -> float:
 
 
 def text_after(low: str, high: str | None, nth: int = 0) -> str:
-    """The nth of some ascending texts after `low`; before `high`, if there are as many.
+    """Return the nth of some ascending texts after `low`, and before `high` if there are enough.
 
     >>> text_after("a", "b"), text_after("a", "a0", 1), text_after("a", None, 25)
     ('aa', 'a\\x00\\x00', 'az')
@@ -217,27 +217,27 @@ def text_after(low: str, high: str | None, nth: int = 0) -> str:
     """
     if nth < 26 and (high is None or not high.startswith(low)):
         return low + chr(ord("a") + nth)
-    # between a text and one that it begins, only zeros are small enough
+    # between a text and its extension, only added zeros are small enough
     return low + "\0" * (nth + 1)
 
 
 NOWHERE = Event("nowhere")
-"""An event to evaluate what mentions no attribute."""
+"""Event for evaluating expressions without attributes."""
 
 
 class EventSet(NamedTuple):
-    """A set of events: what `values` names is so, every other attribute varies in its domain."""
+    """A set of events: `values` are fixed, every other attribute varies in its domain."""
 
     values: Mapping[str, Value]
     domains: Mapping[str, Domain]
     example: Mapping[str, Value]
-    """The values of an example that the predicates leave open."""
+    """Values of an example that the predicates leave open."""
 
 
 def event_sets(
     schema: Schema | None, values: Mapping[str, Value], names: Sequence[str]
 ) -> Iterator[EventSet]:
-    """All events, as a union of sets in which each attribute varies on its own."""
+    """Yield sets of events whose union is all events, with independent attributes in each."""
     if schema is None:
         if all(allows(name, domain_of(name, {}), value) for name, value in values.items()):
             yield EventSet(values, {}, values)
@@ -273,7 +273,7 @@ def event_sets(
 
 
 def substituted(atom: pred.Atom, values: Mapping[str, Value]) -> pred.Atom:
-    """The atom with these attributes as constants, and each constant expression evaluated.
+    """Return the atom with these attributes as constants, and constant expressions evaluated.
 
     >>> v, w = pred.Attribute("v"), pred.Attribute("w")
     >>> substituted(pred.Comparison(pred.Operator.EQ, v, w), {"w": 3})
@@ -291,7 +291,7 @@ def substituted(atom: pred.Atom, values: Mapping[str, Value]) -> pred.Atom:
             case pred.Negated(inner):
                 result = pred.Negated(substitute(inner))
             case _:
-                raise AssertionError("an attribute of another event, which no predicate has")
+                raise AssertionError("an attribute of another event, which predicates do not have")
         is_constant = not any(isinstance(leaf, pred.Attribute) for leaf in leaves_of(result))
         return pred.Constant(evaluate(NOWHERE, result)) if is_constant else result
 
@@ -317,14 +317,14 @@ def substituted(atom: pred.Atom, values: Mapping[str, Value]) -> pred.Atom:
 
 
 class Choice(NamedTuple):
-    """A truth vector of some atoms and the values that give it, None if no values are known."""
+    """A truth vector of some atoms, and values with this vector, None if unknown."""
 
     vector: tuple[bool, ...]
     values: tuple[tuple[str, Value], ...] | None
 
 
 def event_of(values: Mapping[str, Value]) -> Event:
-    """The event with these values; ``type`` and ``stream`` name those two.
+    """Return the event with these values; ``type`` and ``stream`` name those two.
 
     >>> event_of({"stream": "S", "v": 1})
     Event(type='other', attributes={'v': 1}, stream='S')
@@ -338,7 +338,7 @@ def event_of(values: Mapping[str, Value]) -> Event:
 
 
 def by_representatives(group: Sequence[Atom], of: tuple[str, Domain]) -> tuple[Choice, ...]:
-    """The choices of atoms that compare one attribute with constants."""
+    """Return the choices of atoms that compare one attribute with constants."""
     name, domain = of
     by_vector: dict[tuple[bool, ...], Choice] = {}
     for value in candidates(name, domain, constants(group)):

@@ -1,6 +1,6 @@
 """The values of COUNT, SUM, AVG, MIN, MAX, FIRST and LAST of the events of a label in an answer.
 
-The scalar reference, as `cerlab.predicates.truth` is.
+This is the scalar reference, as is `cerlab.predicates.truth`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from cerlab.predicates.truth import INT64, kind_of
 
 
 def group_value(operand: OfGroup, events: Sequence[Event]) -> Value:
-    """Return the value of an operand by the events of its label, in stream order; None for none.
+    """Return the value of an operand for the events of its label, in stream order; None if
+    undefined.
 
-    Missing values, NULL and NaN are left out, except by FIRST and LAST.
+    Missing values, NULL and NaN are ignored, except by FIRST and LAST.
 
     >>> from cerlab.model.event import Event
     >>> events = [Event("A", {"p": p}) for p in (1, 2.5, None, 1.0)]
@@ -33,20 +34,20 @@ def group_value(operand: OfGroup, events: Sequence[Event]) -> Value:
     values = [v for t in events if kind_of(v := value_of(t, name)) is not None]
     match function:
         case Group.DISTINCT:
-            # the kind keeps 1 and TRUE apart, which are equal to Python
+            # the kind distinguishes 1 and TRUE, which are equal in Python
             return len({(kind_of(v), v) for v in values})
         case Group.SUM | Group.AVG:
             return _total(function, values)
         case Group.MIN | Group.MAX:
             return _extreme(function, values)
         case Group.COUNT | Group.FIRST | Group.LAST:
-            raise AssertionError(f"{function} is of other values")
+            raise AssertionError(f"{function} has other values")
         case _:
             assert_never(function)
 
 
 def kind_of_group(function: Group, kind: str | None) -> str | None:
-    """Return the kind of a function's values by that of the attribute; None if it has no value.
+    """Return the kind of a function's values by the kind of the attribute; None if undefined.
 
     >>> kind_of_group(Group.DISTINCT, "text"), kind_of_group(Group.SUM, "text")
     ('number', None)
@@ -59,15 +60,15 @@ def kind_of_group(function: Group, kind: str | None) -> str | None:
 
 
 def _extreme(function: Group, values: Sequence[Value]) -> Value:
-    """Return the least or greatest of values of one kind, of equal ones the first."""
+    """Return the least or greatest of values of one kind, the first among equals."""
     if len(set(map(kind_of, values))) != 1:
         return None
-    comparable: Sequence[float] = values  # type: ignore[assignment]  # of one kind that compares
+    comparable: Sequence[float] = values  # type: ignore[assignment] # of one kind that compares
     return min(comparable) if function is Group.MIN else max(comparable)
 
 
 def _total(function: Group, values: Sequence[Value]) -> Value:
-    """Return the exact sum or mean, rounded once; None where there is no such value."""
+    """Return the exact sum or mean, rounded once; None if undefined."""
     kinds, is_mean = set(map(kind_of, values)), function is Group.AVG
     divisor = len(values) if is_mean else 1
     if kinds == {"duration"}:

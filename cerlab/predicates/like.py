@@ -1,4 +1,4 @@
-r"""The subset of RE2 that LIKE is decided for: its patterns as trees.
+r"""The subset of RE2 for which LIKE is decidable, with patterns as trees.
 
 In the subset: literal characters, ``\`` before punctuation, ``\n \r \t \f \v``, ``.``, the classes
 ``\d \s \w \D \S \W``, ``[..]`` and ``[^..]`` with ranges, ``* + ?`` (greedy or not), ``|``,
@@ -9,8 +9,8 @@ a line, and classes with a backslash are ASCII.
 Outside it: ``{n,m}``, flags, named groups, ``\b``, ``\pL``, ``[[:alpha:]]`` and other escapes,
 characters above U+1FFFF, long and deep patterns.
 
-The characters of z3 end at U+2FFFF. That decides for all of Unicode: no character above U+1FFFF is
-mentioned, all that are not mentioned behave alike, and of those z3 has 65,536 in the same order.
+The characters of z3 end at U+2FFFF. This suffices for all of Unicode: no character above U+1FFFF is
+mentioned, unmentioned characters behave alike, and z3 has 65,536 of them in the same order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias, assert_never
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 EVERY: Ranges = ((0, 0xD7FF), (0xE000, 0x2FFFF))
-"""All characters; surrogates are not characters."""
+"""Ranges of all characters; surrogates are not characters."""
 
 LAST_MENTIONED = 0x1FFFF
 MAX_LENGTH = 200
@@ -32,29 +32,29 @@ MAX_DEPTH = 30
 
 @dataclass(frozen=True, slots=True)
 class Characters:
-    """One character of some ranges: ``a``, ``.``, ``[^b-d]``."""
+    """A character of some ranges: ``a``, ``.``, ``[^b-d]``."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """``^``."""
+    """The start of the text: ``^``."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """``$``."""
+    """The end of the text: ``$``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """The empty pattern, which finds the empty text."""
+    """The empty pattern, which matches the empty text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Then:
-    """``first second``."""
+    """A sequence: ``first second``."""
 
     first: Regex
     second: Regex
@@ -62,7 +62,7 @@ class Then:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """``left|right``."""
+    """An alternative: ``left|right``."""
 
     left: Regex
     right: Regex
@@ -70,7 +70,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """``body*``, ``body+`` where it is not `optional`, ``body?`` where it is not `many`."""
+    """A repetition: ``body*``; ``body+`` if it is not `optional`, ``body?`` if it is not `many`."""
 
     body: Regex
     optional: bool
@@ -80,11 +80,11 @@ class Repetition:
 Regex: TypeAlias = Characters | Start | End | Empty | Then | Or | Repetition
 
 
-# -- reading -----------------------------------------------------------------------------------
+# parsing
 
 
 class _OutsideError(Exception):
-    """The pattern is not in the subset."""
+    """Error: the pattern is outside the subset."""
 
 
 _PERL: dict[str, Ranges] = {
@@ -96,14 +96,14 @@ _CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v"}
 
 
 class _Parse(NamedTuple):
-    """A tree and the index behind its text."""
+    """A tree and the index after its text."""
 
     regex: Regex
     after: int
 
 
 def parse(pattern: str) -> Regex | None:
-    """The tree of a pattern, None if it is outside the subset.
+    """Return the tree of a pattern; None if it is outside the subset.
 
     >>> parse("^a+")
     Then(first=Start(), second=Repetition(body=Characters(ranges=((97, 97),)), optional=False,
@@ -139,7 +139,7 @@ def _sequence(pattern: str, at: int, depth: int) -> _Parse:
         if pattern[at : at + 1] in ("*", "+", "?"):
             operator = pattern[at]
             part = Repetition(part, optional=operator != "+", many=operator != "?")
-            # greedy or not, the same texts are found
+            # greedy or not, the same texts match
             at += 1 + (pattern[at + 1 : at + 2] == "?")
             if pattern[at : at + 1] in ("*", "+", "?"):
                 raise _OutsideError
@@ -148,7 +148,7 @@ def _sequence(pattern: str, at: int, depth: int) -> _Parse:
 
 
 def _join_balanced(parts: Sequence[Regex], join: type[Then] | type[Or]) -> Regex:
-    """The parts joined as a tree of logarithmic depth."""
+    """Return the parts joined as a tree of logarithmic depth."""
     if len(parts) == 1:
         return parts[0]
     # functions on trees recurse, and a chain of 200 parts would be 200 deep
@@ -207,7 +207,7 @@ def _escape(pattern: str, at: int) -> tuple[Ranges, int]:
 
 
 def _class(pattern: str, at: int) -> _Parse:
-    """A class, read from behind its ``[``; a ``]`` that stands first is a character."""
+    """Parse a class after its ``[``; a ``]`` that comes first is a character."""
     is_negated = pattern[at : at + 1] == "^"
     at += is_negated
     start = at
@@ -222,7 +222,7 @@ def _class(pattern: str, at: int) -> _Parse:
         if not (_is_one(low) and _is_one(high)) or low[0][0] > high[0][0]:
             raise _OutsideError
         ranges.append((low[0][0], high[0][0]))
-    # twice the complement: sorted, and what overlaps is joined
+    # complemented twice: sorted, with overlaps joined
     inside = complement(complement(tuple(ranges)))
     return _Parse(Characters(complement(inside) if is_negated else inside), at + 1)
 
@@ -239,7 +239,7 @@ def _is_one(ranges: Ranges) -> bool:
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """All other characters, as sorted ranges that are apart."""
+    """Return all other characters, as sorted disjoint ranges."""
     others: list[tuple[int, int]] = []
     for first, last in EVERY:
         at = first
@@ -251,11 +251,11 @@ def complement(ranges: Ranges) -> Ranges:
     return tuple((low, high) for low, high in others if low <= high)
 
 
-# -- texts that are worth trying ---------------------------------------------------------------
+# sample texts
 
 
 def samples(pattern: str) -> tuple[str, ...]:
-    """Texts that may tell something about a pattern, in or outside the subset.
+    """Return texts that may distinguish outcomes of a pattern, in or outside the subset.
 
     >>> samples("^ab?$")
     ('a', 'ab', 'ab\\n', '^ab?$', '')
@@ -265,7 +265,7 @@ def samples(pattern: str) -> tuple[str, ...]:
 
 
 def least(pattern: str) -> str:
-    """A short text that a pattern of the subset finds, unless its anchors forbid."""
+    """Return a short text that a pattern of the subset matches, unless its anchors forbid it."""
     tree = parse(pattern)
     return "" if tree is None else _least(tree)
 
@@ -273,7 +273,7 @@ def least(pattern: str) -> str:
 def _least(tree: Regex) -> str:
     match tree:
         case Characters(ranges):
-            # a letter where there is one, since people read the witness
+            # a letter if possible, since people read the witness
             letters = [chr(max(low, 97)) for low, high in ranges if high >= 97]
             return letters[0] if letters else "".join(chr(low) for low, _ in ranges[:1])
         case Start() | End() | Empty():

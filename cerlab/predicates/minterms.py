@@ -1,9 +1,9 @@
 """Minterms: the truth vectors of some predicates that events can have.
 
-Atoms that share an attribute are decided together. Where all of them compare one attribute with
-constants, the decision is by representatives: on a line cut at finitely many constants, the
-constants and one value from each gap realise everything that can be realised. The rest
-(arithmetic, several attributes, LIKE) goes to z3, in `smt`; arithmetic is over the rationals.
+Atoms that share an attribute are decided together. If all of them compare one attribute with
+constants, representatives suffice: on a line cut at finitely many constants, the
+constants and one value from each gap realise every possible outcome. The rest
+(arithmetic, several attributes, LIKE) is decided by z3, in `smt`; arithmetic is over the rationals.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["Minterm", "constants", "has_symbol", "minterms", "representatives"]
 class Minterm:
     """A truth vector (bit k: ``predicates[k]`` holds) and an event that has it.
 
-    Without an example it is not decided whether an event has the vector.
+    Without an example, it is undecided whether an event has the vector.
     """
 
     symbol: int
@@ -51,16 +51,14 @@ def minterms(
     schema: Schema | None = None,
     values: Mapping[str, Value] | None = None,
 ) -> tuple[Minterm, ...]:
-    """All truth vectors that events can have, in a fixed order, each once.
+    """Return all truth vectors that events can have, in a fixed order, without repetitions.
 
-    With a `schema`, events are those it declares: each attribute of the type is there and of its
-    type (a double may be NaN), or NULL where that is allowed, and there are no others; the stream
-    is a declared one or not known. Attributes that `values` names have exactly these.
-
-    A vector that no event has is not listed where that is decided, and a vector without example
-    is not decided. Arithmetic is decided over the rationals: what holds by rounding or overflow
-    alone is not looked for. Raises `ResourceLimit` for too many combinations, ValueError
-    for a LIKE whose pattern is none.
+    With a `schema`, events are those it declares: each attribute of the type is present and of its
+    type (a double may be NaN), or NULL if allowed, and there are no others; the stream is declared
+    or unknown. Attributes in `values` have exactly these values. Impossible vectors are not listed;
+    vectors without an example are undecided. Arithmetic is decided over the rationals: vectors that
+    occur only by rounding or overflow are not searched. Raises `ResourceLimit` for too many
+    combinations, ValueError for an invalid pattern of LIKE.
 
     >>> low = pred.Comparison(pred.Operator.LT, pred.Attribute("v"), pred.Constant(1))
     >>> high = pred.Comparison(pred.Operator.GT, pred.Attribute("v"), pred.Constant(2))
@@ -79,7 +77,7 @@ def minterms(
 def _minterms_among(
     predicates: Sequence[pred.Predicate], every: Sequence[pred.Atom], events: EventSet
 ) -> Iterator[Minterm]:
-    """The minterms of one set of events; one without example may come again with one."""
+    """Yield the minterms of one set of events; one without an example may come again with one."""
     substitutes = {atom: substituted(atom, events.values) for atom in every}
     groups = components(tuple(dict.fromkeys(substitutes.values())))
     choices = [_choices(group, events.domains) for group in groups]
@@ -96,7 +94,7 @@ def _minterms_among(
         )
         if symbol not in done:
             example = _example(combination, events)
-            # rounding may part what z3 decided over the rationals
+            # rounding may invalidate z3's solution over the rationals
             if example is not None and not has_symbol(example, predicates, symbol):
                 example = None
             if example is not None:
@@ -105,7 +103,7 @@ def _minterms_among(
 
 
 def has_symbol(event: Event, predicates: Sequence[pred.Predicate], symbol: int) -> bool:
-    """Whether the event has this truth vector."""
+    """Return whether the event has this truth vector."""
     return all(satisfies(event, P) == bool(symbol >> bit & 1) for bit, P in enumerate(predicates))
 
 
@@ -119,26 +117,26 @@ def _example(choices: Iterable[Choice], events: EventSet) -> Event | None:
 
 
 def _choices(group: tuple[pred.Atom, ...], domains: Mapping[str, Domain]) -> tuple[Choice, ...]:
-    """One choice for each truth vector of a component that events have, or that is undecided."""
+    """Return one choice for each possible or undecided truth vector of a component."""
     of = tuple((name, domain_of(name, domains)) for name in attributes_of(group))
     if not of:
         return (Choice(tuple(satisfies(NOWHERE, atom) for atom in group), ()),)
-    # z3 takes 0.25 s to load, and most queries compare with constants alone
+    # z3 takes 0.25 s to load, and most queries only compare with constants
     if len(of) == 1 and all(map(_is_simple, group)):
         return by_representatives(group, *of)
-    from cerlab.predicates.smt import by_solver  # z3 takes long to load
+    from cerlab.predicates.smt import by_solver  # slow to load
 
     return by_solver(group, of)
 
 
 def _is_simple(atom: pred.Atom) -> bool:
-    """Whether an atom only compares an attribute with itself and with constants."""
+    """Return whether an atom only compares an attribute with itself and with constants."""
     plain = all(isinstance(operand, pred.Constant | pred.Attribute) for operand in operands(atom))
     return plain and not isinstance(atom, pred.Like)
 
 
 def satisfiable(P: Predicate, *, schema: Schema | None = None) -> bool | None:
-    """Whether some event satisfies P.
+    """Return whether some event satisfies P; None if undecided.
 
     >>> from cerlab.predicates.syntax import Attribute, Comparison, Constant, Member, Operator
     >>> price = Attribute("price")
@@ -160,32 +158,32 @@ def model(P: Predicate, *, schema: Schema | None = None) -> Event | None:
 
 
 def implies(P: Predicate, Q: Predicate, *, schema: Schema | None = None) -> bool | None:
-    """Whether every event that satisfies P satisfies Q.
+    """Return whether every event that satisfies P satisfies Q; None if undecided.
 
     >>> from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
-    >>> dear, more = (
+    >>> high, higher = (
     ...     Comparison(Operator.GT, Attribute("price"), Constant(bound)) for bound in (7, 8)
     ... )
-    >>> implies(more, dear), implies(dear, more)
+    >>> implies(higher, high), implies(high, higher)
     (True, False)
     """
     return _none((P, Q), (0b01,), schema)
 
 
 def disjoint(P: Predicate, Q: Predicate, *, schema: Schema | None = None) -> bool | None:
-    """Whether no event satisfies both."""
+    """Return whether no event satisfies both; None if undecided."""
     return _none((P, Q), (0b11,), schema)
 
 
 def equivalent(P: Predicate, Q: Predicate, *, schema: Schema | None = None) -> bool | None:
-    """Whether the same events satisfy both."""
+    """Return whether the same events satisfy both; None if undecided."""
     return _none((P, Q), (0b01, 0b10), schema)
 
 
 def _none(
     predicates: Sequence[Predicate], symbols: Collection[int], schema: Schema | None
 ) -> bool | None:
-    """Whether no event has one of these truth vectors."""
+    """Return whether no event has one of these truth vectors; None if undecided."""
     some = _some(predicates, symbols, schema)
     return None if some is None else not some
 
@@ -193,7 +191,7 @@ def _none(
 def _some(
     predicates: Sequence[Predicate], symbols: Collection[int], schema: Schema | None
 ) -> bool | None:
-    """Whether some event has one of these truth vectors."""
+    """Return whether some event has one of these truth vectors; None if undecided."""
     candidates = [m for m in minterms(predicates, schema=schema) if m.symbol in symbols]
     if any(minterm.example is not None for minterm in candidates):
         return True

@@ -1,10 +1,10 @@
-"""Comparisons of two labels, written so that each side reads one label.
+"""Comparisons of two labels, rewritten so that each side reads one label.
 
 FIRST, LAST and PREV of a label count as other labels here: each reads one event.
 
 ``b.ts - a.ts <= 1 MINUTE`` computes for each pair of events, ``b.ts <= a.ts + 1 MINUTE`` for each
-event: a register keeps the result. The two agree where all values are moments, durations or
-integers, and no step of either leaves 64 bits. Doubles round, so there they may differ.
+event, since a register keeps the result. Both agree if all values are timestamps, durations or
+integers, and no step of either exceeds 64 bits. They may differ for doubles, which round.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cerlab.predicates.syntax import (
 from cerlab.predicates.truth import INT64, kind_of, kind_of_result
 
 Term: TypeAlias = tuple[bool, Expression]
-"""A summand, and whether it is added (else it is subtracted)."""
+"""A summand, with True if it is added and False if it is subtracted."""
 
 _OF_ONE_EVENT = (Group.FIRST, Group.LAST)
 
@@ -41,7 +41,8 @@ _OF_ONE_EVENT = (Group.FIRST, Group.LAST)
 def separated(C: Correlation) -> Correlation | None:
     """Return the comparison with one label on each side.
 
-    None where it is written so already, has other than two labels, or multiplies them.
+    Return None if it already has this form, has another number of labels than two, or multiplies
+    them.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> from cerlab.predicates.text import predicate_text
@@ -110,9 +111,10 @@ def _sum(terms: Iterable[Term]) -> Expression:
 
 
 class Range(NamedTuple):
-    """The kind of some values, None if they compare with nothing; their least and their greatest.
+    """The kind of some values, None if they compare with nothing, with their least and greatest.
 
-    Values that are not exact integers (nanoseconds, of moments and durations) have no bounds.
+    Values that are not exact integers (or nanoseconds, for timestamps and durations) have no
+    bounds.
     """
 
     kind: str | None
@@ -120,13 +122,13 @@ class Range(NamedTuple):
 
 
 NOTHING = Range(None)
-"""The range of missing values."""
+"""Range of missing values."""
 
 
 def agree(one: Correlation, other: Correlation, ranges: Mapping[str, Range]) -> bool:
-    """Return whether two comparisons of `separated` hold of the same events.
+    """Return whether two comparisons of `separated` hold for the same events.
 
-    `ranges` are those of the attributes of all events.
+    `ranges` has the ranges of the attributes over all events.
     """
     sides = [[_range(side, ranges) for side in (C.left, C.right)] for C in (one, other)]
     comparable = [left.kind is not None and left.kind == right.kind for left, right in sides]
@@ -136,7 +138,7 @@ def agree(one: Correlation, other: Correlation, ranges: Mapping[str, Range]) -> 
 
 
 def _range(expression: Expression, ranges: Mapping[str, Range]) -> Range:
-    """Return the range of an expression; without bounds where a step of it may leave 64 bits."""
+    """Return the range of an expression; without bounds if a step may exceed 64 bits."""
     match expression:
         case Constant(value):
             n = _integer(value)
@@ -177,7 +179,7 @@ def _bounds(
         case Arithmetic.MUL:
             products = [x * y for x in a for y in b]
             return min(products), max(products)
-        case Arithmetic.DIV | Arithmetic.MOD:  # of which a quotient is a double
+        case Arithmetic.DIV | Arithmetic.MOD:  # their quotient is a double
             return None
         case _:
             assert_never(operator)

@@ -1,9 +1,9 @@
 """Predicates on an event (CORE Sec. 2.2), and guards on an event and registers (SRT Def. 10).
 
 Both are Boolean combinations of atoms. The comparisons (`Comparison`, `Member`, `Between`, `Like`)
-are false on an event that gives them nothing to compare. `Not` is set complement, so it holds
+are false on an event without a comparable value. `Not` is set complement, so it holds
 there. A guard may also compare with attributes of stored events; the paper calls guards conditions,
-which here are of FILTER (`cerlab.predicates.condition`). At the end: the atoms, attributes and
+a word used here for FILTER (`cerlab.predicates.condition`). At the end: the atoms, attributes and
 registers of each.
 """
 
@@ -40,7 +40,7 @@ CONVERSE = {
     Operator.EQ: Operator.EQ,
     Operator.NE: Operator.NE,
 }
-"""For an operator the one with its sides exchanged."""
+"""Converse of each operator, with its sides exchanged."""
 
 
 class Arithmetic(Enum):
@@ -55,9 +55,9 @@ class Arithmetic(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """``3``, ``-1.5e3``, ``'text'``, ``TRUE``.
+    """A constant: ``3``, ``-1.5e3``, ``'text'``, ``TRUE``.
 
-    Python's 1, 1.0 and True are equal; as constants they are three.
+    Python's 1, 1.0 and True are equal; as constants they differ.
     """
 
     value: Value
@@ -73,14 +73,14 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """``price``: the value of the attribute in the event."""
+    """An attribute of the event: ``price``."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """``left op right``."""
+    """An arithmetic operation: ``left op right``."""
 
     operator: Arithmetic
     left: Expression
@@ -89,14 +89,14 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class Negated:
-    """``- operand``."""
+    """A negation of a number or duration: ``- operand``."""
 
     operand: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class LabelAttribute:
-    """``x.price``: the value of the attribute in an event of label x, in conditions of FILTER."""
+    """An attribute of an event of label x, in conditions of FILTER: ``x.price``."""
 
     label: str
     attribute: str
@@ -104,7 +104,7 @@ class LabelAttribute:
 
 @dataclass(frozen=True, slots=True)
 class RegisterAttribute:
-    """``r.price``: the value of the attribute in the event that register r holds, in guards."""
+    """An attribute of the event in register r, in guards: ``r.price``."""
 
     register: str
     attribute: str
@@ -125,7 +125,7 @@ class Group(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OfGroup:
-    """``SUM(x.price)``: one value of all events of label x; ``COUNT(x)`` has no attribute."""
+    """A value of all events of label x: ``SUM(x.price)``; ``COUNT(x)`` has no attribute."""
 
     function: Group
     label: str
@@ -134,18 +134,18 @@ class OfGroup:
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """``PREV(x.price)``: the value in the event of label x before the one that is compared."""
+    """The value in the previous event of label x: ``PREV(x.price)``."""
 
     label: str
     attribute: str
 
 
 LabelLeaf: TypeAlias = LabelAttribute | Previous | OfGroup
-"""An operand of a comparison in FILTER that has a label."""
+"""Operand with a label in a comparison of FILTER."""
 
 Leaf: TypeAlias = Constant | Attribute | RegisterAttribute | LabelLeaf
 Expression: TypeAlias = Leaf | Computed | Negated
-"""A value; that of a predicate is over the event being read, and has no attribute of another."""
+"""Expression with a value; in a predicate, it reads only the current event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,21 +155,21 @@ class Everything:
 
 @dataclass(frozen=True, slots=True)
 class TypeIs:
-    """``P_R``, the events of type R."""
+    """The events of type R, ``P_R``."""
 
     type: str
 
 
 @dataclass(frozen=True, slots=True)
 class StreamIs:
-    """The events of stream S, among them those whose stream is not known."""
+    """The events of stream S, and those of unknown stream."""
 
     stream: str
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``left op right``."""
+    """A comparison: ``left op right``."""
 
     operator: Operator
     left: Expression
@@ -178,7 +178,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """``operand IN {v, ..}``, or ``NOT IN`` where `negated`: different from each of them."""
+    """Membership: ``operand IN {v, ..}``, or ``NOT IN`` if `negated`: different from each value."""
 
     operand: Expression
     values: tuple[Constant, ...]
@@ -187,9 +187,9 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """``operand IN {low..high}`` or ``IN RANGE(low, high)``, both ends included.
+    """A range: ``operand IN {low..high}`` or ``IN RANGE(low, high)``, both ends included.
 
-    A bound that is None is open. Where `negated`: below `low` or above `high`.
+    A bound of None is open. If `negated`: below `low` or above `high`.
     """
 
     operand: Expression
@@ -200,7 +200,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """``operand LIKE 'regex'``: an unanchored search in RE2 syntax."""
+    """A search: ``operand LIKE 'regex'``, unanchored, in RE2 syntax."""
 
     operand: Expression
     pattern: str
@@ -208,7 +208,10 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class RegisterComparison:
-    """``price > 2 * r.price``, ``r.price > 3``, ``r.price = s.price``: something is stored."""
+    """A comparison with a register:
+
+    ``price > 2 * r.price``, ``r.price > 3``, ``r.price = s.price``.
+    """
 
     operator: Operator
     left: Expression
@@ -217,7 +220,7 @@ class RegisterComparison:
 
 @dataclass(frozen=True, slots=True)
 class And(Generic[T_co]):
-    """``left AND right``."""
+    """A conjunction: ``left AND right``."""
 
     left: T_co
     right: T_co
@@ -225,7 +228,7 @@ class And(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Or(Generic[T_co]):
-    """``left OR right``."""
+    """A disjunction: ``left OR right``."""
 
     left: T_co
     right: T_co
@@ -233,7 +236,7 @@ class Or(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Not(Generic[T_co]):
-    """``NOT operand``."""
+    """A complement: ``NOT operand``."""
 
     operand: T_co
 
@@ -245,7 +248,7 @@ Guard: TypeAlias = Boolean[Atom | RegisterComparison]
 EVERYTHING = Everything()
 
 FALSE: Predicate = Not(EVERYTHING)
-"""The predicate that nothing satisfies."""
+"""Predicate that no event satisfies."""
 
 P = TypeVar("P", Predicate, Guard)
 
@@ -259,7 +262,7 @@ def conjunction(left: Guard, right: Guard) -> Guard: ...
 
 
 def conjunction(left: Guard, right: Guard) -> Guard:
-    """``left AND right`` without a constant in it.
+    """Return ``left AND right``, simplified if a side is TRUE or FALSE.
 
     >>> conjunction(EVERYTHING, TypeIs("A")), conjunction(TypeIs("A"), FALSE) == FALSE
     (TypeIs(type='A'), True)
@@ -272,7 +275,7 @@ def conjunction(left: Guard, right: Guard) -> Guard:
 
 
 def disjunction(left: P, right: P) -> P:
-    """``left OR right`` without a constant in it."""
+    """Return ``left OR right``, simplified if a side is TRUE or FALSE."""
     if EVERYTHING in (left, right):
         return EVERYTHING
     if left == FALSE:
@@ -281,7 +284,7 @@ def disjunction(left: P, right: P) -> P:
 
 
 def negation(operand: P) -> P:
-    """``NOT operand``, of a negation what it negates."""
+    """Return ``NOT operand``, removing a double negation."""
     return operand.operand if isinstance(operand, Not) else Not(operand)
 
 
@@ -291,7 +294,7 @@ def if_of_stream(stream: str, predicate: Predicate) -> Predicate:
 
 
 def split_stream(predicate: Predicate) -> tuple[str | None, Predicate]:
-    """S and P of what `if_of_stream` made; of others None and all of it."""
+    """Return S and P of a predicate by `if_of_stream`; None and the whole predicate for others."""
     match predicate:
         case Or(Not(StreamIs(stream)), inner):
             return stream, inner
@@ -300,7 +303,7 @@ def split_stream(predicate: Predicate) -> tuple[str | None, Predicate]:
 
 
 def all_of(guards: Iterable[Guard]) -> Guard:
-    """The conjunction of guards, TRUE of none."""
+    """Return the conjunction of guards, TRUE if there are none."""
     start: Guard = EVERYTHING
     return reduce(conjunction, guards, start)
 
@@ -314,7 +317,7 @@ def atoms(predicate: Guard) -> tuple[Atom | RegisterComparison, ...]: ...
 
 
 def atoms(predicate: Guard) -> tuple[Atom | RegisterComparison, ...]:
-    """The atoms of a predicate or guard, each once, from left to right."""
+    """Return the distinct atoms of a predicate or guard, from left to right."""
     return tuple(dict.fromkeys(occurrences(predicate)))
 
 
@@ -334,7 +337,7 @@ def occurrences(predicate: Guard) -> Iterator[Atom | RegisterComparison]:
 
 
 def with_atoms(guard: P, change: Callable[[Any], P]) -> P:
-    """The predicate or guard with something in the place of each atom, without a constant in it."""
+    """Return the predicate or guard with each atom replaced, simplified if one becomes constant."""
     match guard:
         case Everything():
             return guard
@@ -349,7 +352,7 @@ def with_atoms(guard: P, change: Callable[[Any], P]) -> P:
 
 
 def holds(predicate: Predicate, atom_holds: Callable[[Atom], bool]) -> bool:
-    """Whether a predicate holds where exactly the atoms hold of which that is said."""
+    """Return whether a predicate holds, given the truth of its atoms."""
     match predicate:
         case Everything():
             return True
@@ -364,24 +367,24 @@ def holds(predicate: Predicate, atom_holds: Callable[[Atom], bool]) -> bool:
 
 
 def attributes_of(group: Iterable[Atom]) -> tuple[str, ...]:
-    """The attributes that some atoms mention, from left to right."""
+    """Return the attributes that some atoms mention, from left to right."""
     return attributes_in(operand for atom in group for operand in operands(atom))
 
 
 def attributes_in(expressions: Iterable[Expression]) -> tuple[str, ...]:
-    """The attributes of the event being read in some expressions, from left to right."""
+    """Return the attributes of the current event in some expressions, from left to right."""
     leaves = (leaf for each in expressions for leaf in leaves_of(each))
     return tuple(dict.fromkeys(leaf.name for leaf in leaves if isinstance(leaf, Attribute)))
 
 
 def constants(group: Iterable[Atom]) -> tuple[Value, ...]:
-    """The constants that some atoms compare or compute with, from left to right."""
+    """Return the constants that some atoms compare or compute with, from left to right."""
     leaves = (leaf for atom in group for operand in operands(atom) for leaf in leaves_of(operand))
     return tuple(leaf.value for leaf in leaves if isinstance(leaf, Constant))
 
 
 def leaves_of(expression: Expression) -> Iterator[Leaf]:
-    """The attributes and constants of an expression, from left to right."""
+    """Yield the attributes and constants of an expression, from left to right."""
     match expression:
         case (
             Constant()
@@ -402,7 +405,7 @@ def leaves_of(expression: Expression) -> Iterator[Leaf]:
 
 
 def with_leaves(expression: Expression, change: Callable[[Leaf], Expression]) -> Expression:
-    """Return the expression with something in the place of each leaf."""
+    """Return the expression with each leaf replaced."""
     match expression:
         case Computed(op, left, right):
             return Computed(op, with_leaves(left, change), with_leaves(right, change))
@@ -413,7 +416,7 @@ def with_leaves(expression: Expression, change: Callable[[Leaf], Expression]) ->
 
 
 def operands(atom: Atom) -> tuple[Expression, ...]:
-    """The expressions that an atom compares, constants among them."""
+    """Return the expressions that an atom compares, including constants."""
     match atom:
         case TypeIs(name):
             return (Attribute("type"), Constant(name))
@@ -432,7 +435,7 @@ def operands(atom: Atom) -> tuple[Expression, ...]:
 
 
 def components(every: Sequence[Atom]) -> tuple[tuple[Atom, ...], ...]:
-    """The finest grouping in which atoms that share an attribute are together, in order.
+    """Return the finest grouping in which atoms that share an attribute are together, in order.
 
     >>> more, zero = Operator.GT, Constant(0)
     >>> v, w = (Comparison(more, Attribute(name), zero) for name in "vw")
@@ -452,16 +455,16 @@ def components(every: Sequence[Atom]) -> tuple[tuple[Atom, ...], ...]:
 
 
 Whereabouts: TypeAlias = Callable[[str], str | None]
-"""The register that now holds what a register held; None for one that is known to be empty."""
+"""Function from a register to the one that now has its content; None for an empty register."""
 
 
 def registers_of(guard: Guard) -> frozenset[str]:
-    """The registers that a guard reads."""
+    """Return the registers that a guard reads."""
     return frozenset(each.register for each in register_attributes(guard))
 
 
 def register_attributes(guard: Guard) -> Iterator[RegisterAttribute]:
-    """Yield what a guard reads of registers, from left to right, with repetitions."""
+    """Yield the attributes of registers that a guard reads, in order, with repetitions."""
     for atom in register_comparisons(guard):
         for leaf in (*leaves_of(atom.left), *leaves_of(atom.right)):
             if isinstance(leaf, RegisterAttribute):
@@ -474,7 +477,7 @@ def register_comparisons(guard: Guard) -> Iterator[RegisterComparison]:
 
 
 def may_hold(guard: Guard, comparison: Predicate = EVERYTHING) -> Predicate:
-    """Return what a guard asks of the event alone, with `comparison` for each one with a register.
+    """Return the condition of a guard on the event alone, with `comparison` for register atoms.
 
     >>> r = RegisterComparison(Operator.EQ, Attribute("v"), RegisterAttribute("r", "v"))
     >>> may_hold(And(TypeIs("A"), Not(r))), may_hold(And(TypeIs("A"), r))
@@ -494,14 +497,14 @@ def may_hold(guard: Guard, comparison: Predicate = EVERYTHING) -> Predicate:
 
 
 def reads_no_register(guard: Guard) -> TypeGuard[Predicate]:
-    """Whether a guard is on the event alone."""
+    """Return whether a guard depends only on the event."""
     return not any(isinstance(atom, RegisterComparison) for atom in occurrences(guard))
 
 
 def redirect_registers(guard: Guard, where: Whereabouts) -> Guard:
-    """The guard with each register read where it is now; an atom of an empty one is false.
+    """Return the guard with registers renamed; atoms of an empty register become false.
 
-    It holds for the same events and registers as the plain tree would (SRT Def. 13).
+    It holds for the same events and registers as the original guard (SRT Def. 13).
 
     >>> stored = RegisterAttribute("r", "id")
     >>> same = RegisterComparison(Operator.EQ, Attribute("id"), stored)

@@ -38,22 +38,22 @@ WORDS = {
     "unit": "EVENTS HOURS HOUR MINUTES MINUTE SECONDS SECOND",
     "constant": "TRUE FALSE NULL BOOLEAN",
 }
-"""The words of CEQL by their role: those of its grammar, and two that no name should be.
+"""Keywords of CEQL by role: those of its grammar, and two that names should avoid.
 
-The one list of them: names are quoted, texts are coloured and the parser looks ahead by it.
+This is the only list: quoting of names, highlighting and the parser's look-ahead use it.
 """
 
 PREFIXES = {"(": ["NOT", "STRICT", "NEXT", "NXT", "LAST", "MAX"], "[": ["PROJECT", "RENAME"]}
-"""The words that a formula may begin with, by the sign that follows them."""
+"""Keywords that a formula may begin with, by the sign that follows."""
 
 KEYWORDS = frozenset(" ".join(WORDS.values()).split())
-"""Words that are back-quoted when they are printed as names."""
+"""Words that are back-quoted when printed as names."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
 def name_text(name: str) -> str:
-    """A name as the parser reads it, back-quoted where it has to be.
+    """Return a name as the parser reads it, back-quoted if necessary.
 
     >>> name_text("price"), name_text("select"), name_text("two words")
     ('price', '`select`', '`two words`')
@@ -64,7 +64,7 @@ def name_text(name: str) -> str:
 
 
 def value_text(value: Value) -> str:
-    """A constant as the parser reads it.
+    """Return a constant as the parser reads it.
 
     >>> value_text("it's"), value_text(True), value_text(1e30)
     ("'it''s'", 'TRUE', '1e+30')
@@ -76,7 +76,7 @@ def value_text(value: Value) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
-        # no other escape: the lexer takes every character up to the next quote as it is
+        # no other escape: the lexer takes every character up to the next quote literally
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, Timestamp):
         return f"TIMESTAMP '{value}'"
@@ -84,12 +84,12 @@ def value_text(value: Value) -> str:
         parts = duration_parts(abs(value.nanoseconds))
         units = (f"{number} {unit}{'S' * (number != '1')}" for unit, number in parts)
         return "-" * (value.nanoseconds < 0) + " ".join(units)
-    # the shortest decimal that reads back as the same double
+    # the shortest decimal that parses back to the same double
     return repr(value)
 
 
 def literal_hint(kinds: Set[str], constants: Iterable[Value] = ()) -> str:
-    """Return what to write where kinds of values meet that never compare; no text if no time is.
+    """Return a hint for a comparison of kinds that never compare; empty if no time is involved.
 
     >>> literal_hint({"duration", "number"}, [30]), literal_hint({"number", "text"})
     ('write 30 SECONDS', '')
@@ -98,11 +98,11 @@ def literal_hint(kinds: Set[str], constants: Iterable[Value] = ()) -> str:
     >>> literal_hint({"duration", "text"}, ["5 minutes"])
     'write 5 MINUTES'
     >>> literal_hint({"duration", "text"})
-    'declare what is a time in a schema, as timestamp or duration'
+    'declare the time in a schema, as timestamp or duration'
     """
     given = {type(value): value for value in constants}
     if "text" in kinds and str not in given and kinds & {"timestamp", "duration"}:
-        return "declare what is a time in a schema, as timestamp or duration"
+        return "declare the time in a schema, as timestamp or duration"
     number = given.get(int, given.get(float))
     if "duration" in kinds and number is not None:
         return f"write {value_text(number)} SECONDS"
@@ -112,9 +112,9 @@ def literal_hint(kinds: Set[str], constants: Iterable[Value] = ()) -> str:
     if "timestamp" in kinds and kinds & {"text", "number"}:
         return f"write TIMESTAMP {value_text(given.get(str, '2024-01-31 10:00'))}"
     if {"duration", "number"} <= kinds:
-        return "a number of seconds is a duration times 1 SECOND"
+        return "write a duration as a number times 1 SECOND"
     if {"timestamp", "duration"} <= kinds:
-        return "write a moment and a duration, as TIMESTAMP '2024-01-31 10:00' + 5 SECONDS"
+        return "write a timestamp and a duration, as TIMESTAMP '2024-01-31 10:00' + 5 SECONDS"
     return "write 5 SECONDS" if "duration" in kinds and len(kinds) > 1 else ""
 
 
@@ -128,7 +128,7 @@ _LEVEL = {
 
 
 def expression_text(expression: pred.Expression, level: int = 0) -> str:
-    """An expression, in parentheses where it binds looser than `level`."""
+    """Return an expression as text, in parentheses if it binds less tightly than `level`."""
     match expression:
         case pred.Constant(value):
             return value_text(value)
@@ -147,7 +147,7 @@ def expression_text(expression: pred.Expression, level: int = 0) -> str:
             return f"({text})" if own < level else text
         case pred.Negated(operand):
             text = expression_text(operand)
-            # in parentheses a call alone is a user predicate
+            # in parentheses, a call alone is a user predicate
             is_call = isinstance(operand, pred.OfGroup | pred.Previous)
             return f"-{text}" if is_call else f"-({text})"
         case _:
@@ -155,9 +155,9 @@ def expression_text(expression: pred.Expression, level: int = 0) -> str:
 
 
 def predicate_text(predicate: pred.Guard | Condition, level: int = 0) -> str:
-    """A predicate, guard or condition of FILTER.
+    """Return a predicate, guard or condition of FILTER as text.
 
-    It is in parentheses where it binds looser than `level` (OR 0, AND 1, NOT 2).
+    It is in parentheses if it binds less tightly than `level` (OR 0, AND 1, NOT 2).
 
     >>> stored = pred.RegisterAttribute("r", "id")
     >>> same = pred.RegisterComparison(pred.Operator.EQ, pred.Attribute("id"), stored)
@@ -214,9 +214,9 @@ def _between_text(
     high: pred.Expression | None,
     negated: bool,
 ) -> str:
-    """``v IN {1..2}``, ``v IN RANGE(w, 2)``.
+    """Return a range as text: ``v IN {1..2}``, ``v IN RANGE(w, 2)``.
 
-    CEQL has no range that is open and has a computed end; a comparison means the same.
+    CEQL has no half-open range with a computed end; a comparison has the same meaning.
     """
     value = expression_text(operand)
     low_text = "" if low is None else expression_text(low)
@@ -251,11 +251,11 @@ for _kind in (
 _EXACT = 10**15
 
 SOME = 20
-"""The number of positions of an answer that a line shows."""
+"""Most positions of an answer in a line."""
 
 
 def number_text(n: int) -> str:
-    """A count: exact with separators up to 10^15, beyond its first digits.
+    """Return a count as text: exact up to 10^15, above by its first digits.
 
     >>> number_text(345816), number_text(2**100)
     ('345,816', 'about 1.27·10^30')
@@ -269,7 +269,7 @@ def number_text(n: int) -> str:
 
 
 def count_text(n: int, noun: str) -> str:
-    """A count with its noun.
+    """Return a count with its noun.
 
     >>> count_text(1, "answer"), count_text(2000, "event")
     ('1 answer', '2,000 events')
@@ -278,7 +278,7 @@ def count_text(n: int, noun: str) -> str:
 
 
 def event_text(event: Event, longest: int | None = 60, *, names: bool = True) -> str:
-    """An event in a line, its values as in queries, cut to so many characters.
+    """Return an event in one line, its values as in queries, cut to `longest` characters.
 
     >>> sale = Event("SELL", {"price": 3, "name": "INTC"}, "S")
     >>> event_text(sale), event_text(sale, names=False), event_text(sale, 12)
@@ -299,7 +299,7 @@ def _in_event(value: Any, *, whole: bool) -> str:
 
 
 def value_in_words(value: Value) -> str:
-    """A value; an integer that would fill the line by its first digits.
+    """Return a value as text; a very long integer by its first digits.
 
     >>> value_in_words(10**400), value_in_words(-5)
     ('about 1.00·10^400', '-5')
@@ -322,7 +322,7 @@ def cut(text: str, longest: int) -> str:
 
 
 def answer_text(answer: ComplexEvent) -> str:
-    """``[0, 4] {0, 2, 4}``, with at most `SOME` positions.
+    """Return an answer as text: ``[0, 4] {0, 2, 4}``, with at most `SOME` positions.
 
     >>> answer_text(ComplexEvent(0, 4, (0, 2, 4)))
     '[0, 4] {0, 2, 4}'
@@ -331,7 +331,7 @@ def answer_text(answer: ComplexEvent) -> str:
 
 
 def positions_text(positions: Iterable[int], most: int | None = None) -> str:
-    """``{0, 2, 4}``: all positions, or at most so many.
+    """Return positions as text, ``{0, 2, 4}``: all of them, or at most `most`.
 
     >>> positions_text(range(9), 3)
     '{0, 1, 2, .. 6 more}'

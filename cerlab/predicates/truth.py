@@ -1,6 +1,7 @@
 """The truth of predicates on an event, and of guards with registers (CORE Sec. 2.2; SRT Def. 13).
 
-The scalar reference: one event, one answer, no tricks. Keys of partitions are equal as values are.
+This is the scalar reference: one event at a time, without optimisation. Keys of partitions are
+equal as values are.
 """
 
 from __future__ import annotations
@@ -24,20 +25,19 @@ RELATIONS: dict[pred.Operator, Callable[[Any, Any], bool]] = {
     pred.Operator.EQ: operator.eq,
     pred.Operator.NE: operator.ne,
 }
-"""The function of each comparison operator, on values and on terms of z3."""
+"""Function of each comparison operator, for values and for z3 terms."""
 
 EMPTY: Mapping[str, Event] = MappingProxyType({})
-"""Registers that hold nothing."""
+"""Empty registers."""
 
 INT64 = range(-(2**63), 2**63)
-"""The integers of 64 bits."""
+"""Range of 64-bit integers."""
 
 
 def satisfies(event: Event, guard: pred.Guard, registers: Mapping[str, Event] = EMPTY) -> bool:
-    """Whether ``(event, registers) |= guard``; a predicate is a guard that reads no register.
+    """Return whether ``(event, registers) |= guard``; predicates are guards without registers.
 
-    An atom that reads an empty register is false, as one that reads a missing value is, so its
-    negation is true.
+    An atom that reads an empty register or a missing value is false, so its negation is true.
 
     >>> stored = pred.RegisterAttribute("r", "id")
     >>> other = pred.RegisterComparison(pred.Operator.NE, pred.Attribute("id"), stored)
@@ -90,8 +90,8 @@ def satisfies(event: Event, guard: pred.Guard, registers: Mapping[str, Event] = 
 
 
 def kind_of(value: Value) -> str | None:
-    """Return the kind of a value, which it compares with; NULL and NaN have none."""
-    # before int, since True is an int to Python and no number here
+    """Return the kind of a value, within which it compares; NULL and NaN have none."""
+    # before int, since True is an int in Python but not a number here
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
@@ -108,7 +108,7 @@ def kind_of(value: Value) -> str | None:
 
 
 def compare(op: pred.Operator, left: Value, right: Value) -> bool:
-    """Whether ``left op right``; false for every operator where the two do not compare.
+    """Return whether ``left op right``; false for every operator if the two do not compare.
 
     Integers and floats compare by exact value, text by code point.
 
@@ -122,11 +122,11 @@ def compare(op: pred.Operator, left: Value, right: Value) -> bool:
 def evaluate(
     event: Event | None, expression: pred.Expression, named: Mapping[str, Event] = EMPTY
 ) -> Value:
-    """The value of an expression; None where it is undefined.
+    """Return the value of an expression; None if undefined.
 
-    `named` has the events of labels, or of registers that are not empty. Undefined: a missing
-    attribute, one of no event, arithmetic on other kinds than `compute` names, division by
-    zero, and a result that leaves 64 bits at any step.
+    `named` has the events of labels, or of nonempty registers. A value is undefined for a missing
+    attribute, a missing event, arithmetic on kinds that `compute` does not support, division by
+    zero, and a result beyond 64 bits at any step.
     """
     match expression:
         case pred.Constant(value):
@@ -140,16 +140,16 @@ def evaluate(
         case pred.Negated(operand):
             return negate(evaluate(event, operand, named))
         case pred.OfGroup() | pred.Previous():
-            raise AssertionError(f"{expression} has no value by single events")
+            raise AssertionError(f"{expression} cannot be evaluated on single events")
         case _:
             assert_never(expression)
 
 
 def compute(op: pred.Arithmetic, left: Value, right: Value) -> Value:
-    """``left op right`` in 64 bits; None where undefined.
+    """Return ``left op right`` in 64 bits; None if undefined.
 
-    Of numbers, ``/`` is true division and gives a float; ``%`` has the sign of the divisor. With
-    moments and durations there are the operations of `_OF_TIME`.
+    For numbers, ``/`` is true division with a float result; ``%`` has the sign of the divisor.
+    `_OF_TIME` has the operations with timestamps and durations.
 
     >>> compute(pred.Arithmetic.MOD, -7, 3), compute(pred.Arithmetic.DIV, 1, 0)
     (2, None)
@@ -169,7 +169,7 @@ def compute(op: pred.Arithmetic, left: Value, right: Value) -> Value:
         result = _ARITHMETIC[op](left, right)
     except (ZeroDivisionError, OverflowError):
         return None
-    # Python's integers do not overflow, so it is asked afterwards
+    # Python's integers do not overflow, so the range is checked afterwards
     if isinstance(result, int):
         return result if result in INT64 else None
     finite_in = math.isfinite(left) and math.isfinite(right)
@@ -178,14 +178,14 @@ def compute(op: pred.Arithmetic, left: Value, right: Value) -> Value:
 
 
 def negate(value: Value) -> Value:
-    """``- value`` of a number or a duration; None where undefined."""
+    """Return ``- value`` for a number or a duration; None if undefined."""
     if isinstance(value, Duration):
         return compute(pred.Arithmetic.SUB, Duration(0), value)
     return compute(pred.Arithmetic.SUB, 0, value)
 
 
 def _fits(value: Value) -> bool:
-    """Whether arithmetic takes a value: one beyond 64 bits may only be compared."""
+    """Return whether arithmetic supports a value: one beyond 64 bits can only be compared."""
     if isinstance(value, Timestamp | Duration):
         return value.nanoseconds in INT64
     return not isinstance(value, int) or value in INT64
@@ -204,11 +204,11 @@ _OF_TIME = {
     (pred.Arithmetic.DIV, "duration", "number"): Duration,
     (pred.Arithmetic.DIV, "duration", "duration"): float,
 }
-"""The operations with moments and durations, and the type of each result."""
+"""Operations with timestamps and durations, with the type of each result."""
 
 
 def kind_of_result(op: pred.Arithmetic, left: str | None, right: str | None) -> str | None:
-    """Return the kind of ``left op right`` by the kinds of its sides; None if it has no value.
+    """Return the kind of ``left op right`` by the kinds of its sides; None if undefined.
 
     >>> kind_of_result(pred.Arithmetic.DIV, "duration", "duration")
     'number'
@@ -220,7 +220,9 @@ def kind_of_result(op: pred.Arithmetic, left: str | None, right: str | None) -> 
 
 
 def _compute_time(op: pred.Arithmetic, left: Value, right: Value) -> Value:
-    """``left op right`` exactly, rounded half to even at a nanosecond, or to the nearest double."""
+    """Return ``left op right``, exact, rounded half to even at a nanosecond or to the nearest
+    double.
+    """
     try:
         exact = _ARITHMETIC[op](_rational(left), _rational(right))
     except (ZeroDivisionError, OverflowError):  # OverflowError: an infinity
@@ -250,7 +252,7 @@ _ARITHMETIC: dict[pred.Arithmetic, Callable[[Any, Any], Any]] = {
 
 @lru_cache(maxsize=65_536)
 def search(pattern: str, text: str) -> bool:
-    """Whether RE2 finds `pattern` anywhere in `text`; raises ValueError for a bad pattern."""
+    """Return whether RE2 finds `pattern` in `text`; raises ValueError for a bad pattern."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -261,10 +263,10 @@ Key: TypeAlias = tuple[tuple[str, Value], ...]
 
 
 def partition_key(event: Event, attributes: tuple[str, ...]) -> Key | None:
-    """The key of an event, None if an attribute is missing, NULL or NaN (it is in no substream).
+    """Return the key of an event; None, for no substream, if an attribute is missing, NULL or NaN.
 
-    Two keys are equal exactly if each pair of values compares equal: 1 and 1.0 do, 1 and TRUE
-    do not.
+    Two keys are equal exactly if each pair of values compares equal: 1 and 1.0 do, 1 and TRUE do
+    not.
 
     >>> partition_key(Event("A", {"k": 1}), ("k",)) == partition_key(Event("A", {"k": 1.0}), ("k",))
     True
@@ -273,12 +275,12 @@ def partition_key(event: Event, attributes: tuple[str, ...]) -> Key | None:
 
 
 def key_of(values: Iterable[Value]) -> Key | None:
-    """The same of the values of the attributes."""
+    """Return the key of the values of the attributes, or None as `partition_key`."""
     key = []
     for value in values:
         kind = kind_of(value)
         if kind is None:
             return None
-        # the kind keeps 1 and TRUE apart, which are equal to Python; 1 and 1.0 stay one key
+        # the kind distinguishes 1 and TRUE, which are equal in Python; 1 and 1.0 stay one key
         key.append((kind, value))
     return tuple(key)

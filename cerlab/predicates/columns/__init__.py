@@ -1,7 +1,7 @@
-"""Columns of events to one small symbol per event: the truth vector of some predicates (CORE 4.4).
+"""Evaluation of predicates on columns: one small symbol per event for its truth vector (CORE 4.4).
 
-A second implementation of `cerlab.predicates.truth`, by columns. Reading order: `pieces` (the
-arrays of a column), `axes` (the atoms over the same attributes, as one class per event), this
+This is a second implementation of `cerlab.predicates.truth`. Reading order: `pieces` (the
+arrays of a column), `axes` (atoms over the same attributes, as one class per event), this
 module (the classes of all axes as one symbol), `kernels` (the loops), `lookup_tables` (their
 tables, and the loops in NumPy) and `key_codes` (keys of partitions).
 """
@@ -36,13 +36,13 @@ MAX_CELLS = 2**20
 
 
 class SymbolStage:
-    """Columns to the truth vectors of some predicates, by classes of events.
+    """The function from columns to truth vectors of some predicates, by classes of events.
 
     Bit k of ``vectors[s]`` is set if the events with symbol s satisfy ``predicates[k]``. Vectors
-    are listed in order of discovery and keep their place; ``vectors[0]`` is 0, where no predicate
-    holds. The meaning is that of `cerlab.predicates.truth.satisfies`. Where text or arithmetic
-    takes part, each distinct value (or combination of values) is evaluated once; comparisons of
-    numbers with constants cost no evaluation per value.
+    are listed in order of discovery and keep their number; ``vectors[0]`` is 0, where no predicate
+    holds. The meaning is that of `cerlab.predicates.truth.satisfies`. For text and arithmetic, each
+    distinct value (or combination of values) is evaluated once; comparisons of numbers with
+    constants need no evaluation per value.
     """
 
     def __init__(self, predicates: Sequence[Predicate]) -> None:
@@ -63,11 +63,11 @@ class SymbolStage:
         self._lut: NDArray[np.int32] | None = None
 
     def symbols(self, columns: Mapping[str, Column], length: int) -> Codes:
-        """The symbol id of each event, shape (length,), in the narrowest unsigned dtype.
+        """Return the symbol of each event, shape (length,), in the narrowest unsigned dtype.
 
-        `columns` has ``type``, perhaps ``stream``, and attributes; an attribute without a column is
-        missing in every event. Raises ValueError if a column has another length, `BadData` for
-        columns of types that hold no values of events, and `ResourceLimit` without memory for it.
+        `columns` has ``type``, optionally ``stream``, and attributes; an attribute without a column
+        is missing in every event. Raises ValueError for a column of another length, `BadData` for
+        column types that are not values of events, and `ResourceLimit` if memory is too small.
         """
         poll(4 * length * (1 + len(self._axes)))
         classes = [axis.classes(columns, length) for axis in self._axes]
@@ -85,13 +85,13 @@ class SymbolStage:
         return self._by_cells(classes, self._lut, length)
 
     def symbol(self, event: Event) -> int:
-        """The symbol id of one event, without columns."""
+        """Return the symbol of one event, without columns."""
         classes = tuple([axis.class_of_event(event) for axis in self._axes])
         symbol = self._symbol_by_classes.get(classes)
         return self._symbol(classes) if symbol is None else symbol
 
     def know(self, vectors: Iterable[int]) -> None:
-        """Give symbols to truth vectors before events have them."""
+        """Assign symbols to truth vectors before events have them."""
         for vector in vectors:
             self._number(vector)
 
@@ -102,7 +102,7 @@ class SymbolStage:
         return symbol
 
     def _by_cells(self, classes: list[Codes | int], lut: NDArray[np.int32], length: int) -> Codes:
-        """Through a table with a cell for each combination of classes, filled as they occur."""
+        """Return the symbols by a table with a cell per combination of classes."""
         base, stride = 0, 1
         strides: list[int] = []
         varying: list[Codes] = []
@@ -128,7 +128,7 @@ class SymbolStage:
                 lut[cell] = self._symbol(self._digits(cell))
 
     def _by_rows(self, classes: list[Codes | int], counts: list[int], length: int) -> Codes:
-        """Through a dictionary of the combinations of classes, where a table would be too large."""
+        """Return the symbols by a dictionary of combinations, where a table would be too large."""
         varying = [k for k, part in enumerate(classes) if not isinstance(part, int)]
         parts = [part for part in classes if not isinstance(part, int)]
         if not parts:
@@ -156,7 +156,7 @@ class SymbolStage:
         return tuple(digits)
 
     def _symbol(self, classes: tuple[int, ...]) -> int:
-        """The symbol of the events with these classes, one for each axis."""
+        """Return the symbol of events with these classes, one for each axis."""
         symbol = self._symbol_by_classes.get(classes)
         if symbol is None:
             mask = 0
@@ -168,7 +168,7 @@ class SymbolStage:
                 if holds(P, lambda atom: bool(mask >> self._bit[atom] & 1))
             )
             symbol = self._number(vector)
-            # symbols stay: only the way from classes to them is looked up anew
+            # symbols stay: only the mapping from classes to them is looked up again
             if len(self._symbol_by_classes) >= MAX_CELLS:
                 self._symbol_by_classes.clear()
             self._symbol_by_classes[classes] = symbol

@@ -1,14 +1,14 @@
-"""Atoms, and values of expressions, by columns: a second implementation of `predicates.truth`.
+"""Atoms and expressions evaluated on columns: a second implementation of `predicates.truth`.
 
-Of the atoms over the same attributes, each event has one class, which decides all of them.
+For the atoms over the same attributes, each event has one class, which decides all of them.
 
-Numbers are a line cut at the constants, one class for each stretch of it. No number of a dtype lies
-between two neighbouring starts without being in the stretch of the first, and no constant separates
-two numbers of a stretch. So one evaluation at each start, where its stretch begins, decides every
-number of the dtype. Exact: integers and floats compare by value.
+Numbers form a line cut at the constants, with one class for each interval. No number of a dtype
+lies between two neighbouring starts without being in the interval of the first, and no constant
+separates two numbers of an interval. So one evaluation at each start of an interval decides every
+number of the dtype. This is exact: integers and floats compare by value.
 
-Of expressions, doubles, integers, moments and durations in one array each are computed with as
-arrays, where no result can leave 64 bits or 53 bits of a double; all else by each distinct
+Expressions over doubles, integers, timestamps and durations in one array each are computed on
+arrays if no result can exceed 64 bits or a double's 53 bits; others once for each distinct
 combination of values.
 """
 
@@ -73,7 +73,7 @@ def constants(atoms: Iterable[Atom]) -> list[Value] | None:
 
 
 def numbers_of(values: Iterable[Value], of_time: OfTime) -> list[int | float]:
-    """The constants that a column of numbers, of moments or of durations compares with."""
+    """Return the constants that a column of numbers, timestamps or durations is compared with."""
     if of_time is not None:
         return [value.nanoseconds for value in values if isinstance(value, of_time)]
     return [
@@ -82,7 +82,7 @@ def numbers_of(values: Iterable[Value], of_time: OfTime) -> list[int | float]:
 
 
 def starts_of(cuts: Iterable[int | float], dtype: str) -> list[int] | list[float]:
-    """Return the starts of the stretches of a dtype, increasing, from its smallest number on.
+    """Return the starts of the intervals of a dtype, ascending from its smallest number.
 
     >>> starts_of([2**53 + 0.5, 3], "int64")[1:]
     [3, 4, 9007199254740992, 9007199254740993]
@@ -100,7 +100,7 @@ def starts_of(cuts: Iterable[int | float], dtype: str) -> list[int] | list[float
 
 
 def _floats_from(cut: int | float) -> Sequence[float]:
-    """The least float >= `cut`, and the least one above it if there is one."""
+    """Return the least float >= `cut`, and the least one above it if there is one."""
     try:
         near = float(cut)
     except OverflowError:
@@ -113,7 +113,7 @@ def _floats_from(cut: int | float) -> Sequence[float]:
 
 
 def _integers_from(cut: int | float) -> Sequence[int]:
-    """The least integer >= `cut`, and the least one above it."""
+    """Return the least integer >= `cut`, and the least one above it."""
     if isinstance(cut, float) and math.isinf(cut):
         return () if cut > 0 else (_BOUNDS["int64"][0],)
     return (math.ceil(cut), math.floor(cut) + 1)
@@ -123,10 +123,10 @@ MAX_ATOMS = 12
 """Above this many atoms, a table of their truth values is too large."""
 
 MODERATE = 2.0**31
-"""Products of two numbers below this stay in 64 bits, and sums of many."""
+"""Products of two numbers below this, and sums of many, stay within 64 bits."""
 
 MAX_VALUES = 2**20
-"""The capacity of the memory of values and their classes; when full, it starts anew."""
+"""Capacity of the cache from values to classes; it is cleared when full."""
 
 _DTYPES = {int: "int64", float: "float64", Timestamp: "int64", Duration: "int64"}
 _OF_TIME: dict[type, OfTime] = {Timestamp: Timestamp, Duration: Duration}
@@ -137,7 +137,7 @@ class Axis:
     """Classes of events by their values of some attributes; events of a class agree on all atoms.
 
     ``masks[c]`` has bit b set if the atom numbered b holds in the events of class c. Classes are
-    numbered in order of discovery, the same in all batches.
+    numbered in order of discovery, consistently in all batches.
     """
 
     def __init__(self, names: tuple[str, ...], atoms: Sequence[tuple[int, pred.Atom]]) -> None:
@@ -153,25 +153,25 @@ class Axis:
 
     @cached_property
     def _constants(self) -> Sequence[Any] | None:
-        """The constants that the atoms compare numbers with, None if they also compute."""
+        """The constants that the atoms compare numbers with; None if they also compute."""
         return constants([atom for _, atom in self._atoms]) if len(self.names) == 1 else None
 
     def class_of(self, values: tuple[Value, ...]) -> int:
-        """The class of the events with these values of ``names``, by the scalar truth."""
+        """Return the class of events with these values of ``names``, by the scalar truth."""
         key = tuple(map(same, values))
         number = self._class_of.get(key)
         if number is None:
             attributes: dict[str, Any] = dict(zip(self.names, values, strict=True))
             event = Event(attributes.pop("type", ""), attributes, attributes.pop("stream", None))
             number = self._class_by_truth(event)
-            # numbers of classes stay, since they are those of truth vectors
+            # numbers of classes stay, since truth vectors refer to them
             if len(self._class_of) >= MAX_VALUES:
                 self._class_of.clear()
             self._class_of[key] = number
         return number
 
     def class_of_event(self, event: Event) -> int:
-        """The same of one event; numbers and values that are compared with others are not kept."""
+        """Return the class of one event; numbers and values compared with others are not cached."""
         if len(self.names) != 1:
             return self._class_by_truth(event)
         value = value_of(event, self.names[0])
@@ -181,7 +181,7 @@ class Axis:
         if kind not in _DTYPES or self._constants is None:
             return self.class_of((value,))
         number: Any = value.nanoseconds if isinstance(value, Timestamp | Duration) else value
-        # columns of 64 bits have no such number, so their stretches say nothing of it
+        # columns of 64 bits have no such number, so their intervals do not cover it
         if kind is not float and not -_BEYOND <= number < _BEYOND:
             return self._class_by_truth(event)
         scalar = self._scalar.get(kind)
@@ -193,7 +193,7 @@ class Axis:
         return classes[0 if number != number else bisect_right(starts, number)]
 
     def _class_by_truth(self, event: Event) -> int:
-        """The class by the scalar truth."""
+        """Return the class by the scalar truth."""
         return self._class_of_mask(sum(1 << n for n, atom in self._atoms if satisfies(event, atom)))
 
     def _class_of_mask(self, mask: int) -> int:
@@ -206,7 +206,7 @@ class Axis:
         return [self.class_of((value,)) for value in values]
 
     def classes(self, columns: Mapping[str, Column], length: int) -> Codes | int:
-        """The class of each event, shape (length,), or the one class of all of them."""
+        """Return the class of each event, shape (length,), or the single class of all events."""
         present = columns_of(columns, self.names, length)
         if not present:
             return self.class_of((None,) * len(self.names))
@@ -220,7 +220,9 @@ class Axis:
         return self._by_combinations(present, length)
 
     def _by_values(self, column: Column) -> Codes:
-        """One attribute: by cut points where its atoms have them, else by distinct values."""
+        """Return classes for one attribute: by cut points if its atoms have them, otherwise by
+        value.
+        """
         parts: list[Codes] = []
         for piece in pieces(column, self.names[0], numeric=self._constants is not None):
             match piece:
@@ -233,7 +235,7 @@ class Axis:
         return concatenate(parts)
 
     def _stretches_of(self, dtype: str, of_time: OfTime) -> Stretches[Any, Any]:
-        """The stretches of a dtype of numbers, moments or durations, and their classes."""
+        """Return the intervals of a dtype of numbers, timestamps or durations, with classes."""
         if (dtype, of_time) not in self._stretches:
             constants = numbers_of(self._constants or (), of_time)
             starts = starts_of(constants, dtype)
@@ -251,10 +253,11 @@ class Axis:
         return out
 
     def _by_truth(self, present: Mapping[str, Column], length: int) -> Codes | None:
-        """Comparisons of numbers, moments or durations: by the truth of each on arrays.
+        """Return classes by comparing arrays of numbers, timestamps or durations; None if
+        impossible.
 
-        The few rows outside the domain of arrays are evaluated by combinations. None for other
-        columns, and where most rows are outside.
+        The few rows outside the domain of arrays are evaluated by combinations. It is impossible
+        for other columns, and if most rows are outside.
         """
         truth = self._truth(present, length)
         if truth is not None:
@@ -272,7 +275,9 @@ class Axis:
         return classes
 
     def _truth(self, present: Mapping[str, Column], length: int) -> NDArray[np.uint32] | None:
-        """The atoms that hold in each event, as bits in their order; None outside the domain."""
+        """Return the atoms that hold in each event, as bits in their order; None outside the
+        domain.
+        """
         bits = np.zeros(length, np.uint32)
         for bit, atom in enumerate(self._comparisons):
             truth = compared(atom, present, length)
@@ -291,7 +296,9 @@ class Axis:
         return look_up(truth, table)
 
     def _by_combinations(self, present: Mapping[str, Column], length: int) -> Codes:
-        """Several attributes: each distinct combination of their values is evaluated once."""
+        """Return classes for several attributes: each distinct combination of values is evaluated
+        once.
+        """
         rows, code = distinct_rows(present, self.names, length)
         classes = [self.class_of(row) for row in rows]
         return look_up(code, narrow(classes))
@@ -300,7 +307,7 @@ class Axis:
 def distinct_rows(
     columns: Mapping[str, Column], names: Sequence[str], length: int
 ) -> tuple[list[tuple[Value, ...]], NDArray[np.uint32]]:
-    """The distinct combinations of values of some attributes, and which each event has."""
+    """Return the distinct combinations of values of some attributes, and their number per event."""
     parts: list[Codes] = []
     values: list[list[Value]] = []
     for name in names:
@@ -332,7 +339,7 @@ class _Distinct:
         return number
 
     def numbers(self, column: Column, name: str) -> Codes:
-        """The place in ``values`` of each event's value."""
+        """Return the index in ``values`` of each event's value."""
         lookup = Lookup()
         return concatenate(
             [
@@ -346,10 +353,11 @@ class _Distinct:
 def compared(
     atom: pred.Comparison, columns: Mapping[str, Column], length: int
 ) -> NDArray[np.bool_] | None:
-    """Whether a comparison holds in each event, shape (length,); None outside the domain of arrays.
+    """Return whether a comparison holds in each event, shape (length,); None outside arrays'
+    domain.
 
-    Integers and doubles compare by value: rounding an integer to a double keeps its order to all
-    doubles but the one that it becomes.
+    Integers and doubles compare by value: rounding an integer to a double keeps its order relative
+    to all doubles except the one that it becomes.
     """
     if any(name not in columns for name in attributes_in([atom.left, atom.right])):
         return np.zeros(length, np.bool_)
@@ -375,12 +383,12 @@ def compared(
 
 
 def _order(whole: NDArray[np.int64], doubles: NDArray[np.float64]) -> NDArray[np.int8]:
-    """-1, 0 or 1 as integers are below, equal to or above doubles; NaN has any."""
+    """Return -1, 0 or 1 for integers below, equal to or above doubles; arbitrary for NaN."""
     near = whole.astype(np.float64)
     order = (near > doubles).astype(np.int8)
     order -= near < doubles
     same = near == doubles
-    # as a double the largest integer is 2^63, which is above all integers
+    # as a double, the largest integer is 2^63, which is above all integers
     with np.errstate(invalid="ignore"):
         exact = np.where(same & (doubles < 2.0**63), doubles, 0).astype(np.int64)
     beside = (whole > exact).astype(np.int8) - (whole < exact).astype(np.int8)
@@ -399,7 +407,7 @@ _RELATIONS: dict[Operator, Any] = {
 
 
 def _moderate_rows(columns: Mapping[str, Column], names: Sequence[str]) -> NDArray[np.int64] | None:
-    """The rows whose integers are small enough to compute with; None for other columns."""
+    """Return the rows whose integers are small enough for arithmetic; None for other columns."""
     inside: Any = True
     for name in names:
         found = one_array(columns[name], name) if name in columns else None
@@ -411,7 +419,7 @@ def _moderate_rows(columns: Mapping[str, Column], names: Sequence[str]) -> NDArr
 
 
 EXACT = 1 << 53
-"""Doubles hold all integers up to here."""
+"""Largest integer up to which doubles represent all integers."""
 
 LARGEST = (1 << 63) - 1
 
@@ -423,14 +431,14 @@ _OF_ARITHMETIC: dict[tuple[Arithmetic, OfTime, OfTime], OfTime] = {
     (Arithmetic.ADD, Duration, Duration): Duration,
     (Arithmetic.SUB, Duration, Duration): Duration,
 }
-"""Operators that compute with nanoseconds as with integers, and the kind of their results."""
+"""Operators that compute with nanoseconds as integers, with the type of their results."""
 
 
 def computed(expression: Expression, columns: Mapping[str, Column], length: int) -> Sequence[Piece]:
-    """The values of an expression with attributes on each event, one piece after the other.
+    """Return the values of an expression with attributes on each event, in consecutive pieces.
 
-    An attribute without a column is missing. Raises `BadData` for columns of types that hold no
-    values of events.
+    An attribute without a column is missing. Raises `BadData` for column types that are not values
+    of events.
 
     >>> import numpy as np
     >>> twice = pred.Computed(Arithmetic.MUL, pred.Constant(2), pred.Attribute("v"))
@@ -448,7 +456,7 @@ def computed(expression: Expression, columns: Mapping[str, Column], length: int)
 
 
 def _by_values(expression: Expression, columns: Mapping[str, Column], length: int) -> Piece:
-    """Each distinct combination of values is computed with once."""
+    """Return the values of an expression, computed once for each distinct combination."""
     names = attributes_in([expression])
     rows, code = distinct_rows(columns, names, length)
     values: list[Value] = [
@@ -458,7 +466,7 @@ def _by_values(expression: Expression, columns: Mapping[str, Column], length: in
 
 
 def _numbers(expression: Expression, columns: Mapping[str, Column], length: int) -> Numbers | None:
-    """The values as one array, NaN or NULL where undefined; None where they may be none."""
+    """Return the values as one array, NaN or NULL where undefined; None for other values."""
     match expression:
         case pred.Attribute(name):
             found = one_array(columns[name], name) if name in columns else None
@@ -514,9 +522,9 @@ def _compute(op: Arithmetic, left: Numbers, right: Numbers) -> Numbers | None:
 
 
 def _modulo(a: NDArray[np.int64], b: NDArray[np.int64], nulls: Any) -> Numbers:
-    """The rest with the sign of the divisor; NULL of a division by zero."""
+    """Return the remainder with the sign of the divisor; NULL for a division by zero."""
     zero = b == 0
-    with np.errstate(over="ignore"):  # of the least integer by -1, whose rest is 0
+    with np.errstate(over="ignore"):  # for the least integer by -1, whose remainder is 0
         rest = np.mod(a, np.where(zero, np.int64(1), b))
     if zero.any():
         zero = np.broadcast_to(zero, rest.shape)
@@ -527,7 +535,7 @@ def _modulo(a: NDArray[np.int64], b: NDArray[np.int64], nulls: Any) -> Numbers:
 def _of_integers(
     op: Arithmetic, a: NDArray[np.int64], b: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
-    """The result in 64 bits; None where one may leave them."""
+    """Return the result in 64 bits; None if it may overflow."""
     if op is Arithmetic.MUL:
         return a * b if _largest(a) * _largest(b) <= LARGEST else None
     if op in _SUMS and _largest(a) + _largest(b) <= LARGEST:
@@ -537,11 +545,11 @@ def _of_integers(
 
 
 def _of_doubles(op: Arithmetic, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
-    """The result in doubles, NaN where undefined: divided by zero, or beyond the largest."""
+    """Return the result in doubles; NaN where undefined: division by zero, or overflow."""
     x, y = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
     with np.errstate(all="ignore"):
         result: NDArray[np.float64] = _OF_DOUBLES[op](x, y)
-    # an overflow is undefined, an infinity that was given is a value
+    # an overflow is undefined, but an infinite operand is a value
     undefined = np.isinf(result) & np.isfinite(x) & np.isfinite(y)
     if op is Arithmetic.DIV:
         undefined |= y == 0
@@ -554,5 +562,5 @@ _OF_DOUBLES = {**_SUMS, Arithmetic.MUL: np.multiply, Arithmetic.DIV: np.divide}
 
 
 def _largest(values: NDArray[np.int64]) -> int:
-    """The largest magnitude, as an integer without bounds."""
+    """Return the largest magnitude, as a Python integer."""
     return max(abs(int(values.min())), abs(int(values.max()))) if len(values) else 0

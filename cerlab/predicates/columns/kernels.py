@@ -1,6 +1,6 @@
-"""The loops over events, compiled once for each combination of dtypes and never for a query.
+"""The loops over events, compiled once for each combination of dtypes, never per query.
 
-The bodies keep to flat arrays and to blocks of events whose counters stay in the nearest cache.
+The bodies use only flat arrays, and blocks of events whose counters fit the first-level cache.
 `lookup_tables` has the functions before `EMPTY` in NumPy; hash tables of keys have no twin.
 """
 
@@ -20,18 +20,18 @@ PENDING = -2
 
 
 def kernel(function: Kernel) -> Kernel:
-    """`function` under Numba: compiled at the first call, kept on disk, without the GIL."""
+    """Return `function` compiled by Numba at its first call, cached on disk, without the GIL."""
     return jit(function, nogil=True, _nrt=False)
 
 
 def inline(function: Kernel) -> Kernel:
-    """`function` as a part of kernels: an array is eight arguments, so a call would not be free."""
+    """Return `function` inlined into kernels: a call would pass eight arguments per array."""
     return jit(function, nogil=True, _nrt=False, forceinline=True)
 
 
 @kernel
 def translate(codes: NDArray[np.uint32], table: NDArray[T], out: NDArray[T]) -> None:
-    """``out[i] = table[codes[i]]``; all of one dimension, `out` as long as `codes`."""
+    """Write ``table[codes[i]]`` to ``out[i]``; all arrays have one dimension."""
     for i in range(codes.size):
         out[i] = table[codes[i]]
 
@@ -40,7 +40,7 @@ def translate(codes: NDArray[np.uint32], table: NDArray[T], out: NDArray[T]) -> 
 def regions(
     values: NDArray[N], stretches: Stretches[N, T], out: NDArray[T], counts: NDArray[np.uint32]
 ) -> None:
-    """``out[i] = table[number of starts <= values[i]]``; the number is 0 for NaN.
+    """Write ``table[number of starts <= values[i]]`` to ``out[i]``; the number is 0 for NaN.
 
     `values` and `starts` share a dtype (int64, uint64, float64); `counts` is scratch.
     """
@@ -49,7 +49,7 @@ def regions(
         end = min(begin + counts.size, values.size)
         below = counts[: end - begin]
         below[:] = 0
-        # comparing with each has no branch, and its loop over the events is vectorised
+        # comparing with each has no branch, so the loop over the events is vectorised
         if starts.size <= FEW:
             _compare_with_each(values[begin:end], starts, below)
         else:
@@ -66,9 +66,9 @@ def _compare_with_each(values: NDArray[N], starts: NDArray[N], below: NDArray[np
 
 @kernel
 def _halve(values: NDArray[N], starts: NDArray[N], below: NDArray[np.uint32]) -> None:
-    """Binary search of all values in step: ``below[j] <= the number <= below[j] + remaining``."""
+    """Search all values in step; invariant: ``below[j] <= the number <= below[j] + remaining``."""
     remaining = np.uint32(starts.size)
-    # no branch depends on a value, so there is none for the processor to mispredict
+    # no branch depends on a value, so the processor mispredicts none
     while remaining > 0:
         half = np.uint32((remaining + 1) // 2)
         for j in range(values.size):
@@ -82,11 +82,11 @@ def _halve(values: NDArray[N], starts: NDArray[N], below: NDArray[np.uint32]) ->
 def fuse(
     classes: Codes, cells: Cells, out: Codes, pending: NDArray[np.int32], block: NDArray[np.uint32]
 ) -> int:
-    """``out[i] = lut[base + sum over k of strides[k] * classes[k * n + i]]``, n events.
+    """Write ``lut[base + sum over k of strides[k] * classes[k * n + i]]`` to ``out[i]``, n events.
 
-    Cells of `cells.lut` that are `UNKNOWN` become `PENDING` and are listed in `pending` in order of
-    their first event; returns how many. If there are any, what is in `out` is not to be used.
-    `block` is scratch.
+    Cells of `cells.lut` that are `UNKNOWN` become `PENDING`, and are listed in `pending` in order
+    of their first event; return their number. If there are any, `out` must not be used. `block` is
+    scratch.
     """
     strides, base, lut = cells
     count, n = 0, out.size
@@ -114,11 +114,11 @@ def _add_scaled(cells: NDArray[np.uint32], classes: Codes, stride: np.uint32) ->
 
 @kernel
 def _look_up(cells: NDArray[np.uint32], lut: NDArray[np.int32], out: Codes) -> np.int32:
-    """The symbols of the cells; returns a negative number if one is not known."""
+    """Write the symbols of the cells; return a negative number if one is unknown."""
     lowest = np.int32(0)
     for j in range(cells.size):
         symbol = lut[cells[j]]
-        # not by min() and int(): each would be one more function to compile, at 0.03 s
+        # min() and int() would each be one more function to compile, at 0.03 s
         lowest = symbol if symbol < lowest else lowest
         out[j] = symbol
     return lowest
@@ -126,9 +126,11 @@ def _look_up(cells: NDArray[np.uint32], lut: NDArray[np.int32], out: Codes) -> n
 
 @kernel
 def compact(symbols: Codes, keep: NDArray[np.bool_], out: NDArray[np.int64]) -> int:
-    """Write the indices i with ``keep[symbols[i]]`` into `out` (as long as `symbols`); how many.
+    """Write the indices i with ``keep[symbols[i]]`` into `out` (as long as `symbols`); return the
+    number.
 
-    Without a branch: each index is written, and the next one overwrites it if it is not kept.
+    The loop is branch-free: each index is written, and the next one overwrites it if it is not
+    kept.
     """
     count = 0
     for i in range(symbols.size):
@@ -138,17 +140,17 @@ def compact(symbols: Codes, keep: NDArray[np.bool_], out: NDArray[np.int64]) -> 
 
 
 EMPTY = 0
-"""The tag of a cell without a value."""
+"""Tag of a cell without a value."""
 
 _MIX = -7046029254386353131
-"""Odd, and without a pattern in its bits: 2^64 by the golden ratio (Knuth, TAOCP 6.4)."""
+"""Odd constant without a bit pattern: 2^64 by the golden ratio (Knuth, TAOCP 6.4)."""
 
 
 def first_cell(word: int, mask: int) -> int:
-    """Return the cell where a word is looked for first, for a mask of 35 bits or fewer.
+    """Return the first cell to search for a word, for a mask of 35 bits or fewer.
 
-    Integers of 64 bits that overflow and Python's give the same cell: it depends on the lowest 64
-    bits of the product alone.
+    Overflowing 64-bit integers and Python's integers give the same cell, since it depends only on
+    the lowest 64 bits of the product.
     """
     mixed = (word ^ (word >> 32)) * _MIX
     return (mixed ^ (mixed >> 29)) & mask
@@ -164,7 +166,7 @@ def words_of_doubles(
     words: NDArray[np.int64],
     kinds: NDArray[np.uint8],
 ) -> None:
-    """The word and the kind of each double, as `key_codes` has them; kind 0 for NaN."""
+    """Write the word and the kind of each double, as in `key_codes`; kind 0 for NaN."""
     for i in range(values.size):
         value = values[i]
         words[i], kinds[i] = bits[i], 3
@@ -188,11 +190,11 @@ def number_words(
     begin: int,
     out: NDArray[np.uint32],
 ) -> int:
-    """The number of each pair of a kind and a word, in order of their first place; kind 0 has 0.
+    """Number each pair of a kind and a word, in order of first occurrence; kind 0 gets number 0.
 
     `cells`, (room, 2), is a hash table with linear probing: a word, and its number and kind as a
-    tag. ``count[0]`` values are numbered from 1. Begins at place `begin`, and stops before a value
-    that would be number `most` + 1; returns where it stopped.
+    tag. ``count[0]`` values are numbered from 1. Starts at index `begin`, and stops before a value
+    that would get number `most` + 1; returns the index where it stopped.
     """
     mask = cells.shape[0] - 1
     for i in range(begin, words.size):
@@ -217,7 +219,7 @@ def number_words(
 
 @kernel
 def hash_texts(offsets: NDArray[np.int64], data: NDArray[np.uint8], out: NDArray[np.int64]) -> None:
-    """A word for each text, which is ``data[offsets[i]:offsets[i + 1]]`` (FNV-1a)."""
+    """Write a hash (FNV-1a) of each text ``data[offsets[i]:offsets[i + 1]]``."""
     for i in range(out.size):
         word = np.int64(-3750763034362895579)
         for at in range(offsets[i], offsets[i + 1]):
@@ -239,7 +241,7 @@ def number_texts(
     begin: int,
     out: NDArray[np.uint32],
 ) -> int:
-    """The number of each text, as `number_words`; `words` are theirs of `hash_texts`.
+    """Number each text as `number_words` does; `words` are its hashes by `hash_texts`.
 
     The text of number n is ``arena[ends[n - 1]:ends[n]]``; `arena` has room for all of `data`.
     """
@@ -278,7 +280,7 @@ def number_texts(
 
 @kernel
 def move_cells(cells: NDArray[np.int64], larger: NDArray[np.int64]) -> None:
-    """Put the values of a hash table into an empty one with more cells."""
+    """Move the values of a hash table into an empty one with more cells."""
     mask = larger.shape[0] - 1
     for i in range(cells.shape[0]):
         if cells[i, 1] != EMPTY:
@@ -297,9 +299,9 @@ def number_by_place(
     count: NDArray[np.int64],
     out: NDArray[np.int64],
 ) -> None:
-    """An id for each number, in order of their first place; -1 for number 0.
+    """Assign an id to each number, in order of first occurrence; -1 to number 0.
 
-    ``ids[n]`` is that of number n, -1 before it has one, and ``order[id]`` its number.
+    ``ids[n]`` is the id of number n, -1 before it has one, and ``order[id]`` its number.
     """
     for i in range(numbers.size):
         n = numbers[i]
@@ -314,7 +316,7 @@ def number_by_place(
 def place_by_code(
     codes: NDArray[np.int64], next_place: NDArray[np.int64], out: NDArray[np.int64]
 ) -> None:
-    """Write the rows of each code, in order; ``next_place[c]`` is the place of the next row."""
+    """Write the rows of each code, in order; ``next_place[c]`` is the index of its next row."""
     for i in range(codes.size):
         out[next_place[codes[i]]] = i
         next_place[codes[i]] += 1

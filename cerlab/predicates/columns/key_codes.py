@@ -1,6 +1,6 @@
-"""Partition keys of whole columns: a small number for each substream.
+"""Partition keys of columns: a small number for each substream.
 
-The equality of keys is that of `cerlab.predicates.truth.partition_key`. A value is a kind and a
+Keys are equal as in `cerlab.predicates.truth.partition_key`. A value is a kind and a
 word of 64 bits, which a hash table numbers: numbers that are equal have one kind and word, whatever
 their types. The word of a text is its number in a hash table of texts.
 """
@@ -34,31 +34,31 @@ from cerlab.predicates.columns.pieces import (
 from cerlab.predicates.truth import kind_of
 
 INTEGER, UNSIGNED, FLOAT, TIMESTAMP, DURATION, TEXT, BOOLEAN, OTHER = range(1, 9)
-"""Kinds. UNSIGNED has the integers from 2^63 to 2^64, FLOAT other doubles by their bits."""
+"""Kinds of values; UNSIGNED are the integers from 2^63 to 2^64, FLOAT other doubles by bits."""
 
 _WORD = struct.Struct("<q")
 _DOUBLE = struct.Struct("<d")
 _LEAST_CELLS = 16
 
 LONG_TEXT = 64
-"""A longer text in bytes is numbered by kernels: Python takes 0.1 us a byte (2026-11-28)."""
+"""Length in bytes above which kernels number a text: Python needs 0.1 us a byte (2026-11-28)."""
 
 
 class KeyCodes:
-    """Partition ids: 0, 1, .. in order of the first event of each substream, over all batches."""
+    """Partition ids 0, 1, .. in order of the first event of each substream, over all batches."""
 
     def __init__(self, attributes: Sequence[str]) -> None:
         self.attributes = tuple(attributes)
         self._values = [_Values() for _ in self.attributes]
         self._pairs = [_HashTable() for _ in self.attributes[1:]]
-        """Numbers of the first attributes, paired with that of the next one."""
+        """Numbers of the first attributes, each paired with the number of the next one."""
         self._ids = np.full(1, -1, np.int64)
-        """The id of each number of all attributes, -1 where there is none yet."""
+        """Id of each number of all attributes, -1 before it has one."""
         self._order = np.zeros(0, np.uint32)
-        """The number of each id."""
+        """Number of each id."""
         self._count = np.zeros(1, np.int64)
         self._known: dict[tuple[int, ...], int] = {}
-        """The ids of the keys of single events."""
+        """Ids of the keys of single events."""
 
     @property
     def count(self) -> int:
@@ -66,7 +66,7 @@ class KeyCodes:
         return int(self._count[0])
 
     def keys(self) -> list[tuple[Value, ...]]:
-        """The key of each substream, by id; reading them as a batch makes the same ids again."""
+        """Return the key of each substream, by id; reading them as a batch yields equal ids."""
         columns = (
             [values[n] for n in numbers.tolist()]
             for values, numbers in zip(
@@ -76,7 +76,9 @@ class KeyCodes:
         return [*zip(*columns, strict=True)] if self.attributes else [()] * self.count
 
     def _numbers(self, ids: Sequence[int] | None = None) -> list[NDArray[np.int64]]:
-        """For each attribute the number of the value of each substream, or of those with `ids`."""
+        """Return, for each attribute, the number of its value in each substream, or in those of
+        `ids`.
+        """
         of_ids = self._order[: self.count] if ids is None else self._order[ids]
         rest = of_ids.astype(np.int64)
         columns = []
@@ -87,7 +89,7 @@ class KeyCodes:
         return [rest, *reversed(columns)] if self.attributes else []
 
     def only(self, ids: Sequence[int]) -> KeyCodes:
-        """The substreams with these ids, which become 0, 1, .. in this order."""
+        """Return only the substreams with these ids, renumbered 0, 1, .. in this order."""
         result = KeyCodes(self.attributes)
         parts = []
         for n, numbers in enumerate(self._numbers(ids)):
@@ -97,10 +99,10 @@ class KeyCodes:
         return result
 
     def codes(self, columns: Mapping[str, Column], length: int) -> NDArray[np.int64]:
-        """The partition id of each event, shape (length,); -1 where it is in no partition.
+        """Return the partition id of each event, shape (length,); -1 for events in no partition.
 
-        An event with a missing, NULL or NaN attribute of the key is in none. Raises ValueError if
-        a column has another length, and `BadData` for types that hold no values of events.
+        An event with a missing, NULL or NaN key attribute is in no partition. Raises ValueError for
+        a column of another length, and `BadData` for types that are not values of events.
         """
         poll(8 * length * (1 + len(self.attributes)))
         present = columns_of(columns, self.attributes, length)
@@ -113,7 +115,7 @@ class KeyCodes:
         return self._codes(parts, length)
 
     def _codes(self, parts: Sequence[NDArray[np.uint32]], length: int) -> NDArray[np.int64]:
-        """The id of each row of numbers."""
+        """Return the id of each row of numbers."""
         numbers = parts[0] if parts else np.ones(length, np.uint32)
         for pairs, part in zip(self._pairs, parts[1:], strict=True):
             words = (numbers.astype(np.int64) << 32) | part
@@ -124,7 +126,7 @@ class KeyCodes:
         return out
 
     def _make_room(self) -> None:
-        """Make room for an id of each number."""
+        """Grow the arrays to hold an id for each number."""
         tables = (*(values.table for values in self._values[:1]), *self._pairs)
         count = tables[-1].count if tables else 1
         if len(self._ids) <= count:
@@ -134,7 +136,7 @@ class KeyCodes:
             self._order = np.concatenate((self._order, np.zeros(more, np.uint32)))
 
     def code(self, event: Event) -> int:
-        """The partition id of one event, -1 where it is in no partition; without columns."""
+        """Return the partition id of one event, without columns; -1 if it is in no partition."""
         key = tuple(
             values.of_value(value_of(event, name))
             for name, values in zip(self.attributes, self._values, strict=True)
@@ -158,9 +160,9 @@ class KeyCodes:
 
 
 def rows_by_code(codes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return the rows in the order of their codes, which are below `count`; of one code in order.
+    """Return the rows sorted by code, stably; codes are below `count`.
 
-    A pass over the rows, in a twentieth of the time of `order_of` (2026-11-28).
+    This is one pass over the rows, in a twentieth of the time of `order_of` (2026-11-28).
 
     >>> rows_by_code(np.array([2, 0, 2, 0]), 3).tolist()
     [1, 3, 0, 2]
@@ -179,15 +181,15 @@ def _kernels() -> Any:
 
 
 class _HashTable:
-    """Numbers of pairs of a kind and a word, from 1 in order of their first place."""
+    """Numbers of pairs of a kind and a word, from 1 in order of first occurrence."""
 
     def __init__(self) -> None:
         self._cells = np.zeros((_LEAST_CELLS, 2), np.int64)
         self._count = np.zeros(1, np.int64)
         self._words, self._kinds = np.zeros(0, np.int64), np.zeros(0, np.uint8)
-        """The word and the kind of each number, once somebody has asked for them."""
+        """Word and kind of each number, filled on demand."""
         self._inverted = 0
-        """The largest number that these have."""
+        """Largest number in these arrays."""
 
     @property
     def count(self) -> int:
@@ -195,10 +197,10 @@ class _HashTable:
         return int(self._count[0])
 
     def number(self, words: NDArray[np.int64], kinds: NDArray[np.uint8]) -> NDArray[np.uint32]:
-        """The numbers, 0 where the kind is 0."""
+        """Return the numbers, 0 where the kind is 0."""
         out: NDArray[np.uint32] = allocate(words.size, np.uint32)
         done, before = 0, self.count
-        with np.errstate(over="ignore"):  # where kernels are not compiled, products warn
+        with np.errstate(over="ignore"):  # without compilation, overflowing products warn
             while True:
                 done = _kernels().number_words(
                     words, kinds, self._cells, self._most, self._count, done, out
@@ -212,7 +214,7 @@ class _HashTable:
         return out
 
     def _note(self, words: Any, kinds: Any, numbers: Any) -> None:
-        """Note the words and the kinds of all numbers that were not noted yet."""
+        """Record the words and kinds of numbers that are not recorded yet."""
         if (least := self.count + 1) > len(self._words):
             poll(18 * least)
             more = 2 * least - len(self._words)
@@ -248,7 +250,7 @@ class _HashTable:
         return number
 
     def _add(self, at: int, word: int, kind: int) -> int:
-        """Put a value into the empty cell where it belongs, and return its number."""
+        """Put a value into its empty cell, and return its number."""
         number = self.count + 1
         self._cells[at] = word, number << 8 | kind
         self._count[0] = number
@@ -257,7 +259,7 @@ class _HashTable:
         return number
 
     def number_texts(self, texts: _Texts, offsets: Any, data: Any) -> NDArray[np.uint32]:
-        """The numbers of texts, whose words are hashes: their bytes are compared in `texts`."""
+        """Return the numbers of texts, whose words are hashes; `texts` resolves collisions."""
         size, done = len(offsets) - 1, 0
         words, out = np.empty(size, np.int64), np.empty(size, np.uint32)
         texts.make_room(self.count, size, int(offsets[-1] - offsets[0]))
@@ -274,7 +276,7 @@ class _HashTable:
 
     @property
     def _most(self) -> int:
-        """So many values are not many steps from their cells."""
+        """The number of values up to which probe sequences stay short."""
         return len(self._cells) * 5 // 8
 
     def _grow(self) -> None:
@@ -285,7 +287,7 @@ class _HashTable:
         self._cells = larger
 
     def words(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return the word and the kind of each number, and of 0, which has none: views."""
+        """Return the word and the kind of each number, with a placeholder for 0: views."""
         if self._inverted < self.count or not len(self._words):
             cells = self._cells[self._cells[:, 1] != 0]
             self._note(cells[:, 0], cells[:, 1] & 255, cells[:, 1] >> 8)
@@ -293,14 +295,14 @@ class _HashTable:
 
 
 class _Texts:
-    """Texts in UTF-8, one after the other; text n ends at ``ends[n]``, and text 0 is empty."""
+    """Texts in UTF-8, concatenated; text n ends at ``ends[n]``, and text 0 is empty."""
 
     def __init__(self) -> None:
         self.ends = np.zeros(1, np.int64)
         self.bytes = np.zeros(0, np.uint8)
 
     def make_room(self, count: int, texts: int, size: int) -> None:
-        """Make room for so many texts and bytes behind the first `count` texts."""
+        """Grow the arrays for `texts` texts of `size` bytes after the first `count` texts."""
         if (least := count + texts + 1) > len(self.ends):
             poll(16 * least)
             more = np.zeros(2 * least - len(self.ends), np.int64)
@@ -316,7 +318,7 @@ class _Texts:
         return self.bytes[first:end].tobytes()
 
     def of(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Some texts, as offsets and bytes."""
+        """Return some texts as offsets and bytes."""
         starts, lengths = self.ends[numbers - 1], self.ends[numbers] - self.ends[numbers - 1]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
@@ -324,19 +326,19 @@ class _Texts:
 
 
 class _Values:
-    """Numbers of the values of one attribute, the same in all batches; 0 for NULL and NaN."""
+    """Numbers of the values of one attribute, consistent in all batches; 0 for NULL and NaN."""
 
     def __init__(self) -> None:
         self.table = _HashTable()
         self._text_table, self._texts = _HashTable(), _Texts()
         self._others: dict[Value, int] = {}
-        """Words of values that 64 bits do not hold."""
+        """Words of values that do not fit 64 bits."""
         self._known: dict[tuple[str, Value], int] = {}
-        """The numbers of single values."""
+        """Numbers of single values."""
         self._last: tuple[Any, NDArray[np.uint32]] | None = None
 
     def of_column(self, column: Column, name: str) -> NDArray[np.uint32]:
-        """The number of each event's value."""
+        """Return the number of each event's value."""
         parts: list[Any] = []
         for piece in pieces(column, name, numeric=True):
             match piece:
@@ -350,8 +352,10 @@ class _Values:
         return numbers.astype(np.uint32, copy=False)
 
     def _of_dictionary(self, dictionary: Any, name: str) -> NDArray[np.uint32]:
-        """The numbers of a dictionary's values and of NULL; batches often share a dictionary."""
-        # equal, not the same: slices and batches of a file make new objects of one dictionary
+        """Return the numbers of a dictionary's values and of NULL; batches often share a
+        dictionary.
+        """
+        # equality, not identity: slices and batches of a file create new objects of one dictionary
         if self._last is not None and self._last[0].equals(dictionary):
             return self._last[1]
         if is_text(dictionary.type):
@@ -376,8 +380,8 @@ class _Values:
         return self.table.number(words, np.full(len(words), TEXT, np.uint8))
 
     def of_value(self, value: Value) -> int:
-        """The number of a value."""
-        # 1 and 1.0 are one key, 1 and TRUE are two: the kind stands beside the value
+        """Return the number of a value."""
+        # 1 and 1.0 are one key, 1 and TRUE are two: so the kind is part of the key
         kind = "number" if type(value) is int else kind_of(value)
         if kind is None:
             return 0
@@ -399,7 +403,7 @@ class _Values:
         return self.table.number_one(word, kind)
 
     def by_number(self) -> list[Value]:
-        """The value of each number."""
+        """Return the value of each number."""
         words, kinds = self.table.words()
         others = list(self._others)
         data, ends = self._texts.bytes.tobytes(), self._texts.ends.tolist()
@@ -429,7 +433,7 @@ class _Values:
         return [value(*pair) for pair in zip(kinds.tolist(), words.tolist(), strict=True)]
 
     def only(self, numbers: NDArray[np.int64]) -> tuple[_Values, NDArray[np.uint32]]:
-        """The values with these numbers, which may stand several times, and their new numbers."""
+        """Return the values with these numbers, possibly repeated, and their new numbers."""
         result = _Values()
         every, kind_of_each = self.table.words()
         words, kinds = every[numbers], kind_of_each[numbers]
@@ -444,7 +448,7 @@ class _Values:
 
 
 def _word(value: Value) -> tuple[int, int]:
-    """The kind and the word of a value that is no text, and not NULL or NaN."""
+    """Return the kind and the word of a value other than text, NULL and NaN."""
     if isinstance(value, bool):
         return BOOLEAN, int(value)
     if isinstance(value, Timestamp | Duration):
@@ -465,12 +469,12 @@ def _word(value: Value) -> tuple[int, int]:
         if int(double) != value:
             return OTHER, 0
         value = double
-    assert isinstance(value, float), "values of events are of these types"
+    assert isinstance(value, float), "values of events have these types"
     return FLOAT, int(_WORD.unpack(_DOUBLE.pack(value))[0])
 
 
 def _words(piece: Numbers) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """The words and the kinds of a column, as `_word`; kind 0 for NULL and NaN."""
+    """Return the words and kinds of a column, as `_word`; kind 0 for NULL and NaN."""
     values, nulls, of_time = piece
     kind = INTEGER if of_time is None else TIMESTAMP if of_time is Timestamp else DURATION
     kinds = np.full(values.size, kind, np.uint8)
@@ -495,7 +499,7 @@ def hash_of_text(data: bytes) -> int:
 
 
 def _utf8(texts: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """The offsets and the bytes of an Arrow array of texts."""
+    """Return the offsets and the bytes of an Arrow array of texts."""
     import pyarrow as pa
 
     whole = texts.cast(pa.large_string())

@@ -1,6 +1,6 @@
-"""Lookup tables from columns to symbols, and the NumPy versions of the kernels that read them.
+"""Lookup tables from columns to symbols, and NumPy twins of the kernels that read them.
 
-`kernels` has the same four functions compiled by Numba; these run where Numba is switched off.
+`kernels` has these four functions compiled by Numba; the twins run if Numba is switched off.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cerlab.model.columns import order_of
 
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
-"""Numbers >= 0, one for each event, in an unsigned dtype."""
+"""Nonnegative numbers, one for each event, in an unsigned dtype."""
 
 N = TypeVar("N", bound=np.generic)
 T = TypeVar("T", bound=np.generic)
@@ -23,7 +23,7 @@ BLOCK = 2048
 
 
 class Stretches(NamedTuple, Generic[N, T]):
-    """Stretches of the numbers of a dtype: their starts, increasing, and the class of each.
+    """Intervals of the numbers of a dtype: their starts, ascending, and the class of each.
 
     `table` has one more cell than `starts`: the first is for NaN.
     """
@@ -35,7 +35,7 @@ class Stretches(NamedTuple, Generic[N, T]):
 class Cells(NamedTuple):
     """A flat table with a cell for each combination of classes.
 
-    The cell of an event is `base` and the sum of its classes, each times its stride; `lut` has the
+    The cell of an event is `base` plus the sum of its classes, each times its stride; `lut` has the
     symbol of a cell, or ``UNKNOWN``.
     """
 
@@ -45,10 +45,10 @@ class Cells(NamedTuple):
 
 
 UNKNOWN = -1
-"""The cell of a combination of classes that no event has had: it has no symbol yet."""
+"""Cell of a combination that no event has had: it has no symbol yet."""
 
 PENDING = -2
-"""The cell of a combination that this block met first: it gets its symbol after the block."""
+"""Cell of a combination first met in this block: it gets its symbol after the block."""
 
 
 def translate(codes: NDArray[np.uint32], table: NDArray[T], out: NDArray[T]) -> None:
@@ -61,7 +61,7 @@ def regions(
 ) -> None:
     """Write ``table[number of starts <= values[i]]`` to ``out[i]``; the number is 0 for NaN."""
     starts, table = stretches
-    # NaN equals nothing, itself included, and `searchsorted` would put it after all starts
+    # NaN equals nothing, so `searchsorted` would put it after all starts
     below = np.searchsorted(starts, values, side="right")
     out[:] = table[np.where(values == values, below, 0)]
 

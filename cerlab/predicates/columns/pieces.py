@@ -1,4 +1,4 @@
-"""Columns as arrays of numbers or codes, with small steps on arrays of codes."""
+"""Columns as arrays of numbers or codes, with small operations on arrays of codes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_KEY = 2**62
 
 
 def operations() -> Any:
-    """The kernels, or their twins where Numba is switched off (``NUMBA_DISABLE_JIT=1``)."""
+    """Return the kernels, or their twins if Numba is switched off (``NUMBA_DISABLE_JIT=1``)."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0"):
         from cerlab.predicates.columns import kernels
 
@@ -42,19 +42,19 @@ def operations() -> Any:
 
 
 def narrowest(largest: int) -> Any:
-    """The smallest unsigned dtype of 8, 16 or 32 bits that holds `largest`."""
+    """Return the smallest unsigned dtype of 8, 16 or 32 bits that holds `largest`."""
     if largest < 2**8:
         return np.uint8
     return np.uint16 if largest < 2**16 else np.uint32
 
 
 def narrow(numbers: Sequence[int]) -> Codes:
-    """Numbers >= 0 as an array of the narrowest dtype, shape (len(numbers),)."""
+    """Return nonnegative numbers as an array of the narrowest dtype, shape (len(numbers),)."""
     return np.array(numbers, narrowest(max(numbers, default=0)))
 
 
 def concatenate(parts: Sequence[Codes]) -> Codes:
-    """The parts one after the other, in the widest of their dtypes."""
+    """Return the concatenated parts, in the widest of their dtypes."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
@@ -63,20 +63,20 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
 
 
 def look_up(codes: NDArray[np.uint32], table: NDArray[T]) -> NDArray[T]:
-    """``table[codes]``, shape of `codes`, dtype of `table`."""
+    """Return ``table[codes]``, with the shape of `codes` and the dtype of `table`."""
     out: NDArray[T] = allocate(codes.size, table.dtype)
     operations().translate(codes, table, out)
     return out
 
 
 def relevant_indices(symbols: Codes, keep: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The indices of the events whose symbol is kept, increasing; ``keep[s]`` says it of symbol s.
+    """Return the ascending indices of events whose symbol s has ``keep[s]``.
 
-    `symbols` has shape (n,) and an integer dtype, `keep` has one boolean for each symbol id.
-    Raises IndexError for a symbol that `keep` does not know.
+    `symbols` has shape (n,) and an integer dtype, `keep` has one boolean for each symbol. Raises
+    IndexError for a symbol beyond `keep`.
     """
     if symbols.size and int(symbols.max()) >= keep.size:
-        raise IndexError(f"symbol {symbols.max()} of {keep.size} that have a say")
+        raise IndexError(f"symbol {symbols.max()} is not below {keep.size}, the number of symbols")
     out = np.empty(symbols.size, np.int64)
     count = operations().compact(symbols, keep, out)
     return out[:count].copy()
@@ -85,14 +85,15 @@ def relevant_indices(symbols: Codes, keep: NDArray[np.bool_]) -> NDArray[np.int6
 def combinations(
     parts: Sequence[Codes], counts: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """The distinct rows of some columns of codes: where each is first, and which each event has.
+    """Return the first event of each distinct row of some columns of codes, and the row of each
+    event.
 
     ``parts[k]`` has shape (n,) and values below ``counts[k]``. Rows are numbered in order of their
     first event; exact for any number of columns.
     """
     key, radix = parts[0].astype(np.int64), counts[0]
     for part, count in zip(parts[1:], counts[1:], strict=True):
-        # numbered anew before the product could leave 64 bits
+        # renumbered before the product could exceed 64 bits
         if radix * count > MAX_KEY:
             key = _codes_of(key).astype(np.int64)
             radix = int(key.max(initial=0)) + 1
@@ -100,30 +101,31 @@ def combinations(
         radix *= count
     code = _codes_of(key)
     first = np.empty(int(code.max(initial=0)) + 1 if code.size else 0, np.int64)
-    first[code[::-1]] = np.arange(code.size - 1, -1, -1)  # of equal places the last one is kept
+    # for equal indices, the last assignment wins
+    first[code[::-1]] = np.arange(code.size - 1, -1, -1)
     return first, code
 
 
 def _codes_of(key: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """The number of each value among the distinct values, in order of the first event."""
+    """Return the number of each value among the distinct values, in order of the first event."""
     return numbers_of(array_from(key).dictionary_encode().indices).view(np.uint32)
 
 
 OfTime: TypeAlias = type[Timestamp] | type[Duration] | None
-"""The type of the values that nanoseconds stand for; None for numbers."""
+"""Type of values given in nanoseconds; None for numbers."""
 
 
 class Numbers(NamedTuple):
-    """Numbers, or moments or durations in nanoseconds, as an array of one dimension."""
+    """Numbers, or timestamps or durations in nanoseconds, as an array of one dimension."""
 
     values: NDArray[Any]
-    """int64, uint64 or float64; anything where the column has NULL."""
+    """Array of int64, uint64 or float64; arbitrary values for NULL."""
     nulls: NDArray[np.bool_] | None
     of_time: OfTime
 
 
 class DictionaryCodes(NamedTuple):
-    """The place of each event's value in a dictionary; one past its end for NULL."""
+    """The index of each event's value in a dictionary; one past its end for NULL."""
 
     codes: NDArray[np.uint32]
     dictionary: Any
@@ -141,9 +143,9 @@ Piece: TypeAlias = Numbers | DictionaryCodes | ValueList
 def columns_of(
     columns: Mapping[str, Column], names: Sequence[str], length: int
 ) -> dict[str, Column]:
-    """Return the columns of those attributes that exist.
+    """Return the columns of the attributes that exist.
 
-    Raises ValueError if one has another length.
+    Raises ValueError for a column of another length.
     """
     present = {name: columns[name] for name in names if name in columns}
     for name, column in present.items():
@@ -153,10 +155,10 @@ def columns_of(
 
 
 def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
-    """Yield the column from front to back; `Numbers` only where `numeric` asks for them.
+    """Yield the column in order; `Numbers` only if `numeric`.
 
-    Decimals of up to 15 digits are doubles there. Raises `BadData` for Arrow types that hold no
-    values of events, and for moments outside the years 1 to 9999.
+    Decimals of up to 15 digits become doubles. Raises `BadData` for Arrow types that are not values
+    of events, and for timestamps outside the years 1 to 9999.
     """
     import pyarrow as pa
 
@@ -180,9 +182,9 @@ def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
 
 
 def one_array(column: Column, name: str) -> Numbers | None:
-    """Return a column of numbers, to compute with, in one array; None for every other column.
+    """Return a column of numbers in one array; None for every other column.
 
-    Decimals are other columns: products of whole decimals are exact integers, of doubles not.
+    Decimals count as other columns: products of whole decimals are exact, those of doubles are not.
     """
     chunks = column.chunks if isinstance(column, Chunks) else [column]
     if any(_are_decimals(chunk) for chunk in chunks):
@@ -216,7 +218,7 @@ def _are_decimals(column: Column) -> bool:
 def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
     import pyarrow as pa
 
-    if chunk.type == pa.float16():  # which pyarrow before 26 does not encode
+    if chunk.type == pa.float16():  # pyarrow before 26 does not encode it
         chunk = chunk.cast(pa.float32())
     types, kind = pa.types, chunk.type
     if types.is_dictionary(kind):
@@ -259,7 +261,8 @@ def _numbers(chunk: Any) -> Numbers | DictionaryCodes:
     of_time: OfTime = None
     if is_moment(chunk.type) or is_duration(chunk.type):
         of_time = Timestamp if is_moment(chunk.type) else Duration
-        if (whole := nanoseconds(chunk)) is None:  # beyond 64 bits: each distinct value as it is
+        # beyond 64 bits: each distinct value is kept unchanged
+        if (whole := nanoseconds(chunk)) is None:
             return _dictionary_codes(chunk.dictionary_encode())
         chunk = whole
     values, nulls = numbers_of(chunk), _nulls(chunk)
@@ -272,10 +275,10 @@ def _numbers(chunk: Any) -> Numbers | DictionaryCodes:
 
 
 def same(value: Value) -> tuple[type, Value] | None:
-    """Return a key that is equal for values that no predicate tells apart."""
+    """Return a key that is equal for values that no predicate distinguishes."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
-    # 1, 1.0 and TRUE are equal to Python
+    # 1, 1.0 and TRUE are equal in Python
     return type(value), value
 
 
@@ -283,9 +286,9 @@ NumbersOf: TypeAlias = Callable[[Sequence[Value]], list[int]]
 
 
 class Lookup:
-    """Numbers of values >= 0, asked for once per value in the dictionary of a piece.
+    """Numbers of values, computed once per value in the dictionary of a piece.
 
-    It does not keep who is asked, or the two would keep each other.
+    The function `numbers_of` is not stored, since that would create a reference cycle.
     """
 
     def __init__(self) -> None:
@@ -294,14 +297,16 @@ class Lookup:
     def numbers(
         self, piece: DictionaryCodes | ValueList, name: str, numbers_of: NumbersOf
     ) -> Codes:
-        """The number of each event's value, shape (events of the piece,), narrowest dtype."""
+        """Return the number of each event's value, shape (events,), in the narrowest dtype."""
         if isinstance(piece, ValueList):
             return narrow(numbers_of(piece.values))
         return look_up(piece.codes, self._table(piece.dictionary, name, numbers_of))
 
     def _table(self, dictionary: Any, name: str, numbers_of: NumbersOf) -> Codes:
-        """The numbers of a dictionary's values and of NULL; batches often share a dictionary."""
-        # equal, not the same: slices and batches of a file make new objects of one dictionary
+        """Return the numbers of a dictionary's values and of NULL; batches often share a
+        dictionary.
+        """
+        # equality, not identity: slices and batches of a file create new objects of one dictionary
         if self._last is not None and self._last[0].equals(dictionary):
             return self._last[1]
         values = [*values_of(dictionary, name), None]

@@ -1,13 +1,13 @@
-"""Values as small numbers that compare as the values do, the same from batch to batch.
+"""Codes of values: small integers that compare as the values do, consistently across batches.
 
-All values that are compared with each other share one numbering. A code has the kind of
-its value in the bits from `KIND` on; below it grows with the value. Two values compare if their
-kinds are equal, and then as their codes; NULL, NaN and missing values are -1, which compares with
-nothing. Numbers are ordered by exact value, so 1 and 1.0 have one code.
+All values that are compared with each other share one numbering. A code has the kind of its value
+in the bits from `KIND` on; below, it grows with the value. Two values compare if their kinds are
+equal, and then as their codes; NULL, NaN and missing values are -1, which compares with nothing.
+Numbers are ordered by exact value, so 1 and 1.0 have one code.
 
-A stream brings new values for ever, so codes leave gaps: a new value gets a code between those of
-its neighbours. Where a gap is used up the codes of a kind are spread out again, and `take_moves`
-says what became of the old ones.
+A stream keeps bringing new values, so codes leave gaps: a new value gets a code between those of
+its neighbours. When a gap is used up, the codes of its kind are spread again, and `take_moves`
+returns the old and new codes.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ _OF_TIME = {"timestamp": Timestamp, "duration": Duration}
 """Kinds whose values are ordered by their nanoseconds."""
 
 KIND = 60
-"""Codes of one kind differ in the bits below this one."""
+"""Number of bits in which codes of one kind differ."""
 
 NOTHING = -1
-"""The code of what compares with nothing."""
+"""Code of values that compare with nothing."""
 
 MIDDLE = 1 << KIND - 1
-"""The code in the middle of a kind, around which values are spread."""
+"""Code in the middle of a kind, around which values are spread."""
 
 SPACING = (1 << KIND - 22) + 1
-"""The gap between neighbours at first: 2^21 values fit on either side of the middle.
+"""Initial gap between neighbours: 2^21 values fit on either side of the middle.
 
-Odd, since the lists of configurations are found by the lowest bits of a code.
+It is odd, since lists of configurations are found by the lowest bits of a code.
 """
 
 Moves: TypeAlias = Mapping[int, tuple[NDArray[np.int64], NDArray[np.int64]]]
-"""By kind the old codes of values, increasing, and their new codes."""
+"""Old codes of values by kind, ascending, with their new codes."""
 
 
 class NoCodesLeft(Exception):
-    """A new value is between two values whose codes are neighbours."""
+    """Error: a new value lies between two values whose codes are adjacent."""
 
 
 class _Distinct(NamedTuple):
-    """The values of a piece, each once and in order, by kind; and where those of its events are.
+    """The distinct values of a piece by kind, sorted, and their index for each event.
 
-    `place` counts over the values of all kinds; one past the last is a value that has no code.
+    `place` counts over the values of all kinds; one past the last means a value without a code.
     """
 
     kinds: list[tuple[int, NDArray[Any]]]
@@ -67,7 +67,7 @@ class _Distinct(NamedTuple):
 
 
 class Ranks:
-    """The codes of all values of a stream that may still be compared."""
+    """Codes of all values of a stream that may still be compared."""
 
     def __init__(self, constants: Iterable[Value] = ()) -> None:
         self._is_fixed = False
@@ -75,19 +75,19 @@ class Ranks:
         self._before: dict[int, tuple[NDArray[Any], NDArray[np.int64]]] = {}
         self._constants = tuple(constants)
         self.constants = self._of_constants()
-        """The codes of the constants."""
+        """Codes of the constants."""
 
     def __len__(self) -> int:
-        """The number of values with a code."""
+        """Return the number of values with a code."""
         return sum(len(kind.codes) for kind in self._kinds)
 
     def of_columns(
         self, columns: Mapping[str, Column], wanted: Sequence[Expression], length: int
     ) -> list[NDArray[np.int64]]:
-        """The codes of some values of events, each int64 (length,).
+        """Return the codes of some values of events, each int64 (length,).
 
-        An attribute without a column is missing in every event. Raises `BadData` for columns of
-        types that hold no values of events.
+        An attribute without a column is missing in every event. Raises `BadData` for column types
+        that are not values of events.
 
         >>> from cerlab.predicates.syntax import Attribute
         >>> codes = Ranks()
@@ -122,7 +122,7 @@ class Ranks:
         return np.array(self.of_values(self._constants), np.int64)
 
     def take_moves(self) -> Moves:
-        """The codes that have changed since the last call."""
+        """Return the codes that have changed since the last call."""
         if not self._before:
             return {}
         self.constants = self._of_constants()
@@ -133,7 +133,7 @@ class Ranks:
         }
 
     def fix(self) -> None:
-        """Change no code from now on; new values may raise `NoCodesLeft` instead."""
+        """Keep all codes from now on; new values may raise `NoCodesLeft` instead."""
         self.take_moves()
         self._is_fixed = True
 
@@ -158,8 +158,8 @@ class Ranks:
         return result
 
     def of_values(self, values: Sequence[Value]) -> list[int]:
-        """The codes of some values."""
-        # a later value may spread the codes of earlier ones: then all are looked up again
+        """Return the codes of some values."""
+        # a later value may move the codes of earlier ones: then all are looked up again
         codes = list(map(self._code, values))
         return list(map(self._code, values)) if self._before else codes
 
@@ -188,26 +188,26 @@ class Ranks:
 
 
 class _Ordered:
-    """The values of a kind in order, with their codes: both arrays, or lists for single values."""
+    """The sorted values of a kind with their codes: arrays, or lists for single values."""
 
     def __init__(self) -> None:
         self.values: Any = []
         self.codes: Any = []
 
     def lists(self) -> tuple[list[Any], list[int]]:
-        """Both as lists, into which one value is put in less time than into an array."""
+        """Return both as lists, into which inserting one value is faster than into an array."""
         if not isinstance(self.codes, list):
             self.values, self.codes = self.values.tolist(), self.codes.tolist()
         return self.values, self.codes
 
     def arrays(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Both as arrays."""
+        """Return both as arrays."""
         if isinstance(self.codes, list):
             self.values, self.codes = _sorted_array(self.values), np.array(self.codes, np.int64)
         return self.values, self.codes
 
     def code(self, value: Any, kind: int) -> int | None:
-        """The code of one value, a new one if it has none; None where the gap is used up."""
+        """Return the code of one value, a new one if it has none; None if the gap is used up."""
         values, codes = self.lists()
         at = bisect_left(values, value)
         if at < len(values) and values[at] == value:
@@ -216,14 +216,13 @@ class _Ordered:
         if high - low < 2:
             return None
         values.insert(at, value)
-        # in the middle of the gap, so that either side has room for as many more
+        # in the middle of the gap, so that either side has equal room
         codes.insert(at, low + (high - low) // 2)
         return codes[at]
 
     def add(self, fresh: NDArray[Any], kind: int) -> bool:
-        """Give codes to the values that have none; False, and nothing is done, without gaps.
-
-        They are in order, each once.
+        """Assign codes to sorted distinct values without one; return False, unchanged, without
+        gaps.
         """
         values, fresh = _of_one_dtype(self.arrays()[0], fresh)
         codes = self.codes
@@ -235,7 +234,7 @@ class _Ordered:
         if not len(gaps):
             return True
         low, high = np.append(-1, codes)[gaps], np.append(codes, -1)[gaps]
-        for n in {0, len(gaps) - 1}:  # perhaps at an end
+        for n in {0, len(gaps) - 1}:  # these may be at an end
             low[n], high[n] = _gap(codes, int(gaps[n]), int(counts[n]), kind)
         steps = (high - low) // (counts + 1)
         if (steps < 1).any():
@@ -246,16 +245,17 @@ class _Ordered:
         return True
 
     def spread(self, fresh: NDArray[Any], kind: int) -> None:
-        """Give new codes to the values and to some more."""
+        """Assign new codes to the values, and to some more."""
         self.values = np.unique(np.concatenate(_of_one_dtype(self.arrays()[0], fresh)))
         count = len(self.values)
-        # odd, as `SPACING`: hash buckets are the lowest bits, and even steps would use half of them
+        # odd like `SPACING`: hash buckets use the lowest bits, and even steps would use half of
+        # them
         step = (min(SPACING, (1 << KIND) // (count + 2)) - 1) | 1
         first = (kind << KIND) + MIDDLE - step * (count // 2)
         self.codes = first + step * np.arange(count, dtype=np.int64)
 
     def look_up(self, values: NDArray[Any]) -> NDArray[np.int64]:
-        """The codes of values that all have one."""
+        """Return the codes of values that all have one."""
         known, values = _of_one_dtype(self.arrays()[0], values)
         found: NDArray[np.int64] = self.codes[np.searchsorted(known, values)]
         return found
@@ -269,10 +269,10 @@ class _Ordered:
 
 
 def _gap(codes: Any, at: int, count: int, kind: int) -> tuple[int, int]:
-    """Between which codes, both excluded, `count` values go that are before the one at `at`.
+    """Return the exclusive bounds of the codes for `count` values before the one at `at`.
 
-    At either end they get `SPACING` each and no more, so that times, which only grow, do not use
-    up the range.
+    At either end they get `SPACING` each and no more, so that times, which only grow, do not
+    exhaust the range.
     """
     first, room = kind << KIND, (count + 1) * SPACING
     if not len(codes):
@@ -286,7 +286,7 @@ def _gap(codes: Any, at: int, count: int, kind: int) -> tuple[int, int]:
 
 
 def _sorted_array(values: Sequence[Any]) -> NDArray[Any]:
-    """Values of one kind as an array of the narrowest type that holds them exactly."""
+    """Return values of one kind as an array of the narrowest type that represents them exactly."""
     types = set(map(type, values))
     if types <= {int}:
         try:
@@ -301,16 +301,16 @@ def _sorted_array(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _of_one_dtype(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Both in a type that holds the values of both exactly."""
+    """Return both in a type that represents the values of both exactly."""
     if not len(a):
         return a.astype(b.dtype), b
     if not len(b):
         return a, b.astype(a.dtype)
     if a.dtype == b.dtype:
         return a, b
-    if object not in (a.dtype, b.dtype):  # integers beside doubles
+    if object not in (a.dtype, b.dtype):  # integers and doubles
         whole = a if a.dtype == np.int64 else b
-        # up to here a double holds every integer; beyond, two integers could become one
+        # up to here a double represents every integer; beyond, two integers could become one
         if max(abs(int(whole.min())), abs(int(whole.max()))) <= 1 << 53:
             return a.astype(np.float64), b.astype(np.float64)
     return a.astype(object), b.astype(object)
@@ -323,7 +323,7 @@ def _distinct(piece: Piece, name: str) -> _Distinct:
             return _distinct_numbers(values, nulls, kind)
         case DictionaryCodes(codes, dictionary):
             at: NDArray[np.integer[Any]] = codes
-            if len(dictionary) > len(codes):  # a batch of a table whose texts are many
+            if len(dictionary) > len(codes):  # a batch of a table with many distinct texts
                 used, at = np.unique(codes, return_inverse=True)
                 dictionary = dictionary.take(array_from(used[used < len(dictionary)]))
             kinds, place = _distinct_values(values_of(dictionary, name))

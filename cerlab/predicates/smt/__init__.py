@@ -1,21 +1,20 @@
 """Truth vectors of atoms that share attributes, by z3: arithmetic, several attributes, LIKE.
 
-An attribute is a tagged value: a kind (0: nothing that compares), and for each kind a variable.
-Numbers are real variables, exact for comparisons and the rationals' arithmetic; a solution that is
-no rational is never found as an event, so it leaves its vector undecided. Texts are variables over
-places in the order of texts: the constants have a place each, and each gap between them as many
-as it has texts, but no more than there are attributes to tell apart.
+An attribute is a tagged value: a kind (0: compares with nothing), and for each kind a variable.
+Numbers are real variables, exact for comparisons and for rational arithmetic; an irrational
+solution never becomes an event, so its vector stays undecided. Texts are variables over places in
+the order of texts: each constant has a place, and each gap between them as many places as it has
+texts, but no more than there are attributes to distinguish.
 
-Where there is LIKE, a text also has a cell: an interval between constants and a truth vector of the
-patterns that some text in that interval has, which z3 decides by intersecting regular languages.
-Only if such texts are compared with each other too are texts themselves asked for.
+For LIKE, a text also has a cell: an interval between constants, and a truth vector of the patterns
+that some text in the interval has, which z3 decides by intersecting regular languages. Only if such
+texts are also compared with each other, z3 solves for the texts themselves.
 
-Each atom is a formula by the rules of comparisons. One that is outside what can be encoded is an
-unknown bit: then a vector is listed with an event that has it, or as undecided. So it is where z3
-reaches its limit, which is counted in steps, so that the outcome seldom depends on the clock.
-
-`texts` has regular languages, the order of texts and one question to z3, `formulas` the variables
-and the formulas of atoms; here are the events of solutions and the listing of all vectors.
+Each atom becomes a formula by the rules of comparisons. An atom that cannot be encoded is an
+unknown bit: its vectors are listed with an event, or as undecided. The same holds when z3 reaches
+its limit, which is counted in steps so that results seldom depend on the clock. `texts` has regular
+languages, the order of texts and single calls of z3, `formulas` the variables and the formulas of
+atoms; this module has the events of solutions and the listing of all vectors.
 """
 
 from __future__ import annotations
@@ -52,23 +51,23 @@ from cerlab.predicates.truth import satisfies, search
 __all__ = ["by_solver"]
 
 MAX_TEXTS = 6
-"""Texts of a cell that are tried in a comparison before z3 is asked for all texts at once."""
+"""Most texts of a cell tried in a comparison before z3 solves for all texts together."""
 
 Values: TypeAlias = tuple[tuple[str, Value], ...]
 
 
 class Refutation(NamedTuple):
-    """The refutation of a model that no texts realise: a formula true of all events."""
+    """The refutation of a model that no texts realise: a formula true for all events."""
 
     formula: Any
 
 
 Texts: TypeAlias = dict[str, str] | Refutation | None
-"""The texts of a model, None if z3 does not find them."""
+"""Texts of a model, or None if z3 does not find them."""
 
 
 def texts_of(model: Any, E: Encoding) -> Texts:
-    """The texts of the attributes that are texts in a model."""
+    """Return the texts of the attributes that are texts in a model."""
 
     def number(term: Any) -> int:
         return int(model.eval(term, model_completion=True).as_long())
@@ -92,7 +91,7 @@ def texts_of(model: Any, E: Encoding) -> Texts:
 
 
 def ascending_texts(chain: Sequence[Cell], E: Encoding) -> tuple[bool, Sequence[str | None]]:
-    """Whether there may be ascending texts in a sequence of cells, and such texts if found."""
+    """Return whether a sequence of cells may have ascending texts, and such texts if found."""
     if len(chain) < 2:
         return True, [cell.text for cell in chain]
     ascending: list[str | None] = []
@@ -117,7 +116,7 @@ def ascending_texts(chain: Sequence[Cell], E: Encoding) -> tuple[bool, Sequence[
 
 
 def some_texts(cell: Cell, context: Any) -> list[str]:
-    """A few texts of a cell, found one after the other."""
+    """Return a few texts of a cell, found one after the other."""
     texts = [] if cell.text is None else [cell.text]
     language = cell.language
     while texts and len(texts) < MAX_TEXTS:
@@ -130,7 +129,7 @@ def some_texts(cell: Cell, context: Any) -> list[str]:
 
 
 def values_of(model: Any, texts: Mapping[str, str], E: Encoding) -> Values | None:
-    """The values of the attributes in a model; None if a text is unknown or a number too long."""
+    """Return the values of attributes in a model; None if one cannot be determined."""
     values: list[tuple[str, Value]] = []
     for name, x in E.variables.items():
         kind = model.eval(x.kind, model_completion=True).as_long()
@@ -141,7 +140,7 @@ def values_of(model: Any, texts: Mapping[str, str], E: Encoding) -> Values | Non
                 number = model.eval(x.number, model_completion=True)
                 try:
                     values.append((name, number_in(number, E.domains[name], E.infinity)))
-                except ValueError:  # more digits than Python reads
+                except ValueError:  # more digits than Python parses
                     return None
             case 2:
                 values.append((name, texts[name]))
@@ -159,9 +158,9 @@ def values_of(model: Any, texts: Mapping[str, str], E: Encoding) -> Values | Non
 
 
 def number_in(numeral: Any, domain: Domain, infinity: Fraction | None) -> int | float:
-    """An integer where it is one and may be, else the nearest float.
+    """Return an integer if possible and allowed, otherwise the nearest float.
 
-    A float stands for an integer of more than 64 bits if it is equal.
+    A float represents an equal integer of more than 64 bits.
     """
     if z3.is_int_value(numeral):
         return int(numeral.as_long())
@@ -179,19 +178,19 @@ def number_in(numeral: Any, domain: Domain, infinity: Fraction | None) -> int | 
 
 
 MAX_REFUTATIONS = 200
-"""Failed requests for texts before a vector stays undecided."""
+"""Most failed requests for texts before a vector stays undecided."""
 
 MAX_UNKNOWN = 20
-"""Answers "unknown" before the remaining vectors stay undecided."""
+"""Most "unknown" replies before the remaining vectors stay undecided."""
 
 MAX_TRIALS = 1_024
-"""Events that are tried before z3 is asked."""
+"""Most events tried before z3 is called."""
 
 Vector: TypeAlias = tuple[bool, ...]
 
 
 def by_solver(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> tuple[Choice, ...]:
-    """One choice for each truth vector of some atoms that events have, or that is undecided.
+    """Return one choice for each possible or undecided truth vector of some atoms.
 
     `of` has the domain of each attribute that the atoms mention.
 
@@ -207,7 +206,7 @@ def by_solver(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> tuple[
 @lru_cache(maxsize=4_096)
 def choices_of(group: tuple[Atom, ...], of: tuple[tuple[str, Domain], ...]) -> tuple[Choice, ...]:
     start = Vectors(group, {})
-    # likely events have most vectors, in microseconds each; a question to z3 takes milliseconds
+    # likely events find most vectors, in microseconds each; a call of z3 takes milliseconds
     for values in _likely_values(group, of):
         start.verify(values)
     if len(start.values) < 2 ** len(group):
@@ -217,13 +216,13 @@ def choices_of(group: tuple[Atom, ...], of: tuple[tuple[str, Domain], ...]) -> t
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """The truth vectors listed so far, with values where some are known."""
+    """The truth vectors listed so far, with values if some are known."""
 
     group: tuple[Atom, ...]
     values: dict[Vector, Values | None]
 
     def verify(self, values: Values) -> Vector:
-        """List the vector that these values have, and say which it is."""
+        """List the vector of these values, and return it."""
         spend(TRANSITION * len(self.group))
         event = event_of(dict(values))
         vector = tuple(satisfies(event, atom) for atom in self.group)
@@ -237,19 +236,19 @@ class Vectors:
 
 
 def _likely_values(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Iterator[Values]:
-    """Events that are likely to differ in the atoms: all combinations, or some of them."""
+    """Return events that are likely to differ in the atoms: all combinations, or a sample."""
     patterns = [text for atom in group if isinstance(atom, Like) for text in samples(atom.pattern)]
     points = (0, 1, *constants(group), *patterns)
     lists = [[(name, value) for value in candidates(name, domain, points)] for name, domain in of]
     if math.prod(map(len, lists)) <= MAX_TRIALS:
         return product(*lists)
-    # seeded: the same query has the same events in every process
+    # seeded, so that a query has the same events in every process
     rng = Random(0)
     return (tuple(map(rng.choice, lists)) for _ in range(MAX_TRIALS))
 
 
 class VectorSearch:
-    """Lists the truth vectors that are not yet found."""
+    """A search for the truth vectors that are not found yet."""
 
     def __init__(self, E: Encoding, vectors: Vectors) -> None:
         self.E = E
@@ -273,15 +272,15 @@ class VectorSearch:
             self.block(vector)
 
     def block(self, vector: Vector) -> None:
-        """Ask for other vectors from now on."""
+        """Exclude a vector from the search."""
         self.solver.add(z3.Not(every_of(self.literals(vector), self.E.context)))
 
     def literals(self, vector: Vector) -> list[Any]:
-        """The bits as a vector says."""
+        """Return the literals of a vector."""
         return [bit == holds for bit, holds in zip(self.bits, vector, strict=False)]
 
     def run(self, prefix: Vector = ()) -> None:
-        """List all vectors that begin with the prefix; where z3 gives up, longer prefixes."""
+        """List all vectors that begin with the prefix, splitting it where z3 gives up."""
         if self.unknown_answers <= MAX_UNKNOWN:
             while (answer := check_sat(self.solver)) == z3.sat:
                 self.settle(self.solver.model())
@@ -312,18 +311,20 @@ class VectorSearch:
         self.block(vector)
 
     def verify(self, model: Any, texts: Texts, vector: Vector) -> bool:
-        """Whether the event of a model is one, and has the vector; then it is listed."""
+        """Return whether the event of a model exists and has the vector, listing it then."""
         if texts is None or isinstance(texts, Refutation):
             return False
         values = values_of(model, texts, self.E)
         return values is not None and self.vectors.verify(values) == vector
 
     def verify_with_other_models(self, vector: Vector) -> bool:
-        """The same for other models: small integers, then binary fractions."""
+        """Return whether another model has an event with the vector: small integers, then
+        fractions.
+        """
         numbers = [(x.kind == KINDS["number"], x.number) for x in self.E.variables.values()]
         if self.unknown_answers > MAX_UNKNOWN:
             return False
-        # small integers and binary fractions first: doubles hold them, so rounding changes nothing
+        # small integers and binary fractions first: they are exact as doubles
         for scale, bound in ((1, 1_000), (1_024, 2**20), (1, 2**65)):
             self.solver.push()
             self.solver.add(*self.literals(vector))

@@ -19,11 +19,11 @@ from cerlab.predicates.syntax import Atom, Attribute, Like, attributes_of, const
 from cerlab.predicates.truth import RELATIONS, kind_of, kind_of_result
 
 KINDS = {"number": 1, "text": 2, "boolean": 3, "timestamp": 4, "duration": 5}
-"""The number of each kind; 0 is for what never compares."""
+"""Number of each kind; 0 is for values that never compare."""
 
 
 class Variables(NamedTuple):
-    """The variables of z3 that stand for an attribute; `truth` is 0 or 1."""
+    """The z3 variables of an attribute; `truth` is 0 or 1."""
 
     kind: Any
     number: Any
@@ -36,7 +36,7 @@ class Variables(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Atoms as formulas of z3 over the variables of their attributes."""
+    """Atoms as z3 formulas over the variables of their attributes."""
 
     group: tuple[Atom, ...]
     domains: Mapping[str, Domain]
@@ -44,16 +44,16 @@ class Encoding:
     variables: Mapping[str, Variables]
     order: Places
     patterns: tuple[str, ...]
-    """The patterns that are in the subset."""
+    """Patterns in the subset."""
     cells: tuple[Cell, ...]
     infinity: Fraction | None
-    """The number that encodes infinity, if that is among the constants."""
+    """Number that encodes infinity, if it is among the constants."""
     text_operands: tuple[str, ...]
-    """Attributes that are compared with each other as texts, where there are cells."""
+    """Attributes that are compared with each other as texts, if there are cells."""
 
 
 def encode(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding:
-    """The encoding of some atoms over attributes of these domains."""
+    """Return the encoding of some atoms over attributes of these domains."""
     context = z3.Context()
     values = constants(group)
     order = places((value for value in values if is_plain(value)), len(of))
@@ -69,7 +69,7 @@ def encode(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding:
         if isinstance(operand, Attribute)
     )
     if patterns and text_operands:
-        # More intervals tell apart more texts that are compared with each other.
+        # more intervals distinguish more texts that are compared with each other
         order = places((*order.texts, *map(least, patterns)), len(of))
     return Encoding(
         tuple(group),
@@ -98,17 +98,17 @@ def encode(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding:
 
 
 def is_plain(value: Value) -> TypeGuard[str]:
-    """Whether a value is a text whose characters can be encoded (see `like`)."""
+    """Return whether a value is a text whose characters can be encoded (see `like`)."""
     return isinstance(value, str) and all(ord(c) <= LAST_MENTIONED for c in value)
 
 
 def world(E: Encoding) -> Iterator[Any]:
-    """Return the axioms of every event: each attribute is in its domain, each text in a cell."""
+    """Yield the axioms of every event: each attribute is in its domain, each text in a cell."""
     for name, x in E.variables.items():
         domain = E.domains[name]
         kinds = [*KINDS.values(), 0]
         if domain.type is not None:
-            # A double may be NaN, and that compares with nothing, as NULL does.
+            # a double may be NaN, which compares with nothing, like NULL
             kinds = [KINDS[KIND_OF_TYPE[domain.type]]]
             kinds += [0] if domain.nullable or domain.type is AttributeType.DOUBLE else []
         yield z3.Or(*(x.kind == kind for kind in kinds))
@@ -130,18 +130,18 @@ def world(E: Encoding) -> Iterator[Any]:
 
 
 def rational(number: Fraction, E: Encoding) -> Any:
-    """A number constant."""
+    """Return a number as a z3 constant."""
     if number.denominator == 1:
         return z3.IntVal(number.numerator, E.context)
     return z3.RealVal(f"{number.numerator}/{number.denominator}", E.context)
 
 
 Cases: TypeAlias = dict[str, tuple[Any, Any]]
-"""For each kind that an expression can have: when it has it, and its value then."""
+"""Condition and value of each kind that an expression can have."""
 
 
 def cases(expression: pred.Expression, E: Encoding) -> Cases:
-    """The kinds that an expression can have, when it has them, and its value then."""
+    """Return the kinds that an expression can have, each with its condition and value."""
     match expression:
         case pred.Constant(value):
             kind = kind_of(value)
@@ -163,11 +163,11 @@ def cases(expression: pred.Expression, E: Encoding) -> Cases:
                 negated |= arithmetic(pred.Arithmetic.SUB, {kind: (always, zero)}, of_kind, E)
             return negated
         case _:
-            raise AssertionError("an attribute of another event, which no predicate has")
+            raise AssertionError("an attribute of another event, which predicates do not have")
 
 
 def operand_of(expression: pred.Expression, E: Encoding) -> Cases:
-    """The values that arithmetic takes, none of a number that is never one of 64 bits."""
+    """Return the cases of an operand of arithmetic; none for a number beyond 64 bits."""
     if isinstance(expression, pred.Constant):
         value = expression.value
         if isinstance(value, int) and value not in INT64:
@@ -176,7 +176,9 @@ def operand_of(expression: pred.Expression, E: Encoding) -> Cases:
 
 
 def arithmetic(op: pred.Arithmetic, left: Cases, right: Cases, E: Encoding) -> Cases:
-    """``left op right``: of numbers over the rationals, of moments and durations exactly."""
+    """Return ``left op right``: over the rationals for numbers, exactly for timestamps and
+    durations.
+    """
     results: Cases = {}
     for (kind, (here, one)), (other_kind, (there, other)) in product(left.items(), right.items()):
         result = kind_of_result(op, kind, other_kind)
@@ -192,7 +194,7 @@ def arithmetic(op: pred.Arithmetic, left: Cases, right: Cases, E: Encoding) -> C
                 term = term if z3.is_int(term) else half_even(term)
                 nanoseconds.append(term)
             when = z3.And(when, *(_in_64_bits(n) for n in nanoseconds))
-        if result in results:  # kinds of sides exclude each other
+        if result in results:  # the kinds of each side exclude each other
             before, value = results[result]
             if z3.is_int(value) != z3.is_int(term):
                 value, term = real(value), real(term)
@@ -222,19 +224,19 @@ def _in_64_bits(nanoseconds: Any) -> Any:
 
 
 def half_even(term: Any) -> Any:
-    """The integer nearest to a real number, of two the even one."""
+    """Return the integer nearest to a real number, the even one of two."""
     above = z3.ToInt(term + z3.Q(1, 2, term.ctx))
     is_tie = z3.ToReal(above) == term + z3.Q(1, 2, term.ctx)
     return z3.If(z3.And(is_tie, above % 2 == 1), above - 1, above)
 
 
 def real(term: Any) -> Any:
-    """A number as a real one, because z3 divides integers as integers."""
+    """Return a number as a real, because z3 divides integers as integers."""
     return z3.ToReal(term) if z3.is_int(term) else term
 
 
 def remainder(one: Any, other: Any) -> Any:
-    """``one % other`` with the sign of `other`; the integers of z3 have a remainder from 0 on."""
+    """Return ``one % other`` with the sign of `other`; z3's remainder is never negative."""
     if z3.is_int(one) and z3.is_int(other):
         rest = one % other
         return z3.If(z3.Or(other > 0, rest == 0), rest, rest + other)
@@ -242,7 +244,7 @@ def remainder(one: Any, other: Any) -> Any:
 
 
 def constant_term(value: Value, E: Encoding) -> Any:
-    """A constant as a term of z3."""
+    """Return a constant as a z3 term."""
     if isinstance(value, str):
         return z3.IntVal(E.order.of(value), E.context)
     if isinstance(value, bool):
@@ -257,7 +259,7 @@ def constant_term(value: Value, E: Encoding) -> Any:
 
 
 def formula(atom: pred.Atom, E: Encoding) -> Any:
-    """Return the formula of an atom, None for an atom that cannot be encoded."""
+    """Return the formula of an atom; None if it cannot be encoded."""
     if not can_be_encoded(atom, E):
         return None
     match atom:
@@ -300,7 +302,7 @@ def formula(atom: pred.Atom, E: Encoding) -> Any:
 
 
 def can_be_encoded(atom: pred.Atom, E: Encoding) -> bool:
-    """Whether all constants of an atom have a place, and its pattern is in the subset."""
+    """Return whether all constants of an atom have a place, and its pattern is in the subset."""
     texts_have_places = all(
         is_plain(value) for value in constants([atom]) if isinstance(value, str)
     )
@@ -314,12 +316,12 @@ def can_be_encoded(atom: pred.Atom, E: Encoding) -> bool:
 
 
 def is_decided(atom: pred.Like, E: Encoding) -> bool:
-    """Whether a pattern is in the subset, or its operand never a text."""
+    """Return whether a pattern is in the subset, or its operand is never a text."""
     return atom.pattern in E.patterns or isinstance(atom.operand, pred.Computed | pred.Negated)
 
 
 def comparison(op: pred.Operator, left: Cases, right: Cases, E: Encoding) -> Any:
-    """``left op right``: both have the same kind, and their values are so related."""
+    """Return ``left op right``: both sides have one kind, and their values are related by op."""
     ways = []
     for kind, (here, one) in left.items():
         if kind in right:

@@ -20,18 +20,19 @@ from cerlab.predicates.truth import search
 
 
 def _forgive_the_unmade() -> None:
-    """Let values of z3 that an interrupt stopped in `__init__` be deleted without a message."""
+    """Let incompletely initialised z3 values, left by an interrupt, be deleted silently."""
     for kind in vars(z3.z3).values():
         if isinstance(kind, type) and "__del__" in vars(kind):
-            kind.__del__ = _delete_if_made(kind.__del__)  # type: ignore[attr-defined]
+            kind.__del__ = _delete_if_made(kind.__del__)  # type: ignore[attr-defined] # any class of z3
 
 
 def _delete_if_made(delete: Callable[[Any], None]) -> Callable[[Any], None]:
     def quietly(value: Any) -> None:
-        # not by `suppress`: these calls are many
+        # `suppress` is slower, and these calls are many
         try:  # noqa: SIM105
             delete(value)
-        except (AttributeError, RecursionError):  # the latter by `__getattr__` of an unmade value
+        # RecursionError: from `__getattr__` of an uninitialised value
+        except (AttributeError, RecursionError):
             pass
 
     return quietly
@@ -41,27 +42,27 @@ _forgive_the_unmade()
 
 
 def literal(text: str, context: Any) -> Any:
-    """A text constant of z3 (its own reader takes ``\\u{..}`` for an escape)."""
+    """Return a text constant of z3, whose parser reads ``\\u{..}`` as an escape."""
     plain = string.ascii_letters + string.digits
     return z3.StringVal("".join(c if c in plain else f"\\u{{{ord(c):x}}}" for c in text), context)
 
 
 def characters(ranges: like.Ranges, context: Any) -> Any:
-    """The texts of one character of some ranges."""
+    """Return the language of one character of some ranges."""
     parts = [z3.Range(literal(chr(a), context), literal(chr(b), context)) for a, b in ranges]
     return z3.Union(*parts) if parts else z3.Empty(z3.ReSort(z3.StringSort(context)))
 
 
 def every_text(context: Any) -> Any:
-    """All texts."""
+    """Return the language of all texts."""
     return z3.Star(characters(like.EVERY, context))
 
 
 def search_language(tree: like.Regex, context: Any) -> Any:
-    """The texts in which a search for the tree succeeds, as a regular expression of z3.
+    """Return the language of texts in which a search for the tree succeeds, as a z3 regex.
 
     A match from i to j in a text of length n is split by whether i = 0 and whether j = n, since
-    that is all that ``^`` and ``$`` ask about.
+    ``^`` and ``$`` depend only on these.
     """
     some = z3.Plus(characters(like.EVERY, context))
     words = _Words(context)
@@ -79,7 +80,7 @@ def search_language(tree: like.Regex, context: Any) -> Any:
 
 
 class _Words:
-    """The context, and a cache of the languages of subtrees."""
+    """A z3 context with a cache of the languages of subtrees."""
 
     def __init__(self, context: Any) -> None:
         self.context = context
@@ -87,7 +88,7 @@ class _Words:
 
 
 def _nullable(tree: like.Regex, at_start: bool, at_end: bool) -> bool:
-    """Whether the tree matches the empty text at such a position."""
+    """Return whether the tree matches the empty text at such a position."""
     match tree:
         case like.Characters():
             return False
@@ -108,10 +109,7 @@ def _nullable(tree: like.Regex, at_start: bool, at_end: bool) -> bool:
 
 
 def _nonempty(tree: like.Regex, at_start: bool, at_end: bool, words: _Words) -> Any:
-    """The non-empty texts that the tree matches from such a position to such a position.
-
-    None stands for no text at all.
-    """
+    """Return the nonempty texts that the tree matches between such positions; None for no text."""
     key = (tree, at_start, at_end)
     if key not in words.languages:
         words.languages[key] = _build(tree, at_start, at_end, words)
@@ -125,7 +123,7 @@ def _build(tree: like.Regex, s: bool, t: bool, words: _Words) -> Any:
         case like.Start() | like.End() | like.Empty():
             return None
         case like.Then(first, second):
-            # Where both parts are non-empty, the position between them is neither end of the text.
+            # if both parts are nonempty, the position between them is inside the text
             ways = [
                 _concatenation(
                     [_nonempty(first, s, False, words), _nonempty(second, False, t, words)]
@@ -166,7 +164,7 @@ def _either(ways: Iterable[Any]) -> Any:
 
 
 def between(low: str, high: str | None, context: Any) -> Any:
-    """The texts after `low` and before `high` in the order by code point."""
+    """Return the language of texts after `low` and before `high`, by code point."""
     rest = every_text(context)
     after = [z3.Concat(z3.Re(literal(low, context)), z3.Plus(characters(like.EVERY, context)))]
     after += _departing(low, context, rest, above=True)
@@ -178,7 +176,9 @@ def between(low: str, high: str | None, context: Any) -> Any:
 
 
 def _departing(text: str, context: Any, rest: Any, *, above: bool) -> list[Any]:
-    """The texts that share a beginning with `text` and then have a larger or smaller character."""
+    """Return languages of texts that share a prefix with `text` before a larger or smaller
+    character.
+    """
     ways = []
     for n, character in enumerate(text):
         code = ord(character)
@@ -190,20 +190,20 @@ def _departing(text: str, context: Any, rest: Any, *, above: bool) -> list[Any]:
 
 
 STEPS = 1_000_000
-"""Steps of z3 for one question before its answer is "unknown"."""
+"""Most z3 steps for one call before its answer is "unknown"."""
 
 SOLVER_STEPS = 4_000
-"""The cost of a question to z3 in a budget: putting it takes some milliseconds."""
+"""Steps charged to the budget for a call of z3, which takes some milliseconds to set up."""
 
 SOLVER_STEPS_PER_SECOND = 700_000
-"""The cost of a second of its answer in a budget: most are instant, some use all they may."""
+"""Steps charged per second of z3: most answers are instant, some use the whole limit."""
 
 MILLISECONDS = 1_000
-"""A limit on its time as well, for the few questions that take time but no steps."""
+"""Time limit of a call, for the few that take time but no steps."""
 
 
 def with_step_limit(solver: Any) -> Any:
-    """The solver, which gives up after `STEPS` steps."""
+    """Return the solver, set to give up after `STEPS` steps."""
     solver.set("rlimit", STEPS)
     solver.set("timeout", MILLISECONDS)
     return solver
@@ -212,7 +212,7 @@ def with_step_limit(solver: Any) -> Any:
 def check_sat(solver: Any) -> Any:
     """Return the answer of z3 within the remaining time; raise `ResourceLimit` when it is used up.
 
-    While it works z3 takes the interrupts of the keyboard to itself: it gives up, with a reason.
+    While z3 works, it handles keyboard interrupts itself, and gives up with a reason.
     """
     if (seconds := seconds_left()) < math.inf:
         solver.set("timeout", min(MILLISECONDS, 1 + int(1000 * seconds)))
@@ -225,24 +225,24 @@ def check_sat(solver: Any) -> Any:
 
 
 def every_of(parts: Sequence[Any], context: Any) -> Any:
-    """The conjunction of formulas."""
+    """Return the conjunction of formulas."""
     return z3.And(*parts) if parts else z3.BoolVal(True, context)
 
 
 def some_of(parts: Sequence[Any], context: Any) -> Any:
-    """The disjunction of formulas."""
+    """Return the disjunction of formulas."""
     return z3.Or(*parts) if parts else z3.BoolVal(False, context)
 
 
 class OneText(NamedTuple):
-    """Whether a language may have a text, and one if z3 found one."""
+    """The result whether a language may have a text, and one if z3 found one."""
 
     possible: bool
     text: str | None
 
 
 def member(language: Any, context: Any) -> OneText:
-    """A text of a language, of printable ASCII characters where there is one."""
+    """Return a text of a language, of printable ASCII characters if possible."""
     x = z3.String("x", context)
     plain = z3.Star(characters(((32, 126),), context))
     # printable ASCII first, since people read the witness
@@ -256,25 +256,25 @@ def member(language: Any, context: Any) -> OneText:
 
 
 def text_in(model: Any, x: Any) -> str:
-    """The value of a text variable."""
+    """Return the value of a text variable."""
     text = model.eval(x, model_completion=True).as_string()
     return re.sub(r"\\u\{([0-9a-fA-F]+)\}", lambda code: chr(int(code[1], 16)), text)
 
 
 class Places(NamedTuple):
-    """The order of texts as integers: the place of each constant, and room between them."""
+    """The order of texts as integers: the place of each constant, with room between them."""
 
     texts: tuple[str, ...]
-    """The constants in order; the first is the empty text, at place 0."""
+    """Constants in order; the first is the empty text, at place 0."""
     at: tuple[int, ...]
     last: int
 
     def of(self, text: str) -> int:
-        """The place of a constant."""
+        """Return the place of a constant."""
         return self.at[self.texts.index(text)]
 
     def text(self, place: int) -> str:
-        """A text at a place, larger at larger places."""
+        """Return a text at a place, larger at larger places."""
         n = max(n for n, start in enumerate(self.at) if start <= place)
         following = self.texts[n + 1] if n + 1 < len(self.texts) else None
         nth = place - self.at[n]
@@ -282,7 +282,7 @@ class Places(NamedTuple):
 
 
 def places(texts: Iterable[str], room: int) -> Places:
-    """The places of some texts, with room for so many different texts in each gap.
+    """Return the places of some texts, with room for `room` different texts in each gap.
 
     >>> places(["a", "a\\0"], 2)
     Places(texts=('', 'a', 'a\\x00'), at=(0, 3, 4), last=6)
@@ -290,7 +290,7 @@ def places(texts: Iterable[str], room: int) -> Places:
     line = sorted({"", *texts})
     at = [0]
     for low, high in pairwise(line):
-        # Between a text and itself with zeros after it, there are only fewer zeros.
+        # between a text and its extension by zeros, there are only fewer zeros
         zeros = len(high) - len(low)
         finite = high == low + "\0" * zeros
         at.append(at[-1] + 1 + (min(zeros - 1, room) if finite else room))
@@ -298,18 +298,18 @@ def places(texts: Iterable[str], room: int) -> Places:
 
 
 class Cell(NamedTuple):
-    """The texts in an interval of places that some patterns find and the others do not."""
+    """The texts in an interval of places that some patterns match and the others do not."""
 
     first: int
     last: int
     bits: tuple[bool, ...]
     language: Any
     text: str | None
-    """One of them, None if z3 did not find out whether there is one."""
+    """One of the texts, or None if z3 did not decide whether there is one."""
 
 
 def cells(order: Places, patterns: Sequence[str], context: Any) -> tuple[Cell, ...]:
-    """All cells that texts are in."""
+    """Return all nonempty cells."""
     languages = [
         search_language(tree, context) for tree in map(parse, patterns) if tree is not None
     ]
@@ -327,7 +327,7 @@ def cells(order: Places, patterns: Sequence[str], context: Any) -> tuple[Cell, .
         inside = None if one.text is None else search(patterns[n], one.text)
         for bit in (True, False):
             part = z3.Intersect(language, languages[n] if bit else z3.Complement(languages[n]))
-            # The text that is known is on one of the two sides; the other has to be asked for.
+            # the known text is on one of the two sides; z3 is called only for the other
             split(interval, (*bits, bit), part, one if inside is bit else member(part, context))
 
     for n, (text, at) in enumerate(zip(order.texts, order.at, strict=True)):
