@@ -264,7 +264,7 @@ def _set(node: JsonNode, read: Callable[[JsonNode], T]) -> frozenset[T]:
     for each in node.items():
         member = read(each)
         if member in members:
-            raise each.error("CER0732", f"{member!r} stands twice")
+            raise each.error("CER0732", f"{member!r} occurs twice")
         members.add(member)
     return frozenset(members)
 

@@ -372,7 +372,7 @@ def duplicate_column(
         return BadData("CER0732", message, place=DataPlace(file, row, "type"), hint=hint)
     return BadData(
         "CER0732",
-        f"'{twice}' stands twice",
+        f"'{twice}' occurs twice",
         place=DataPlace(file, row, twice),
         hint="rename or drop one of the two columns",
     )
@@ -380,5 +380,5 @@ def duplicate_column(
 
 def twice(name: str, place: DataPlace) -> BadData:
     """The error that a row has two values for one attribute."""
-    hint = "which of the two counts is not for a reader to guess"
-    return BadData("CER0732", f"'{name}' stands twice", place=place, hint=hint)
+    hint = "remove one of the two"
+    return BadData("CER0732", f"'{name}' occurs twice", place=place, hint=hint)

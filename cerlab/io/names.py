@@ -103,6 +103,6 @@ def keys_in(path: str, file: str) -> dict[str, str | None]:
 
         if (name := unquote(name)) in keys:
             hint = "rename one of the two folders"
-            raise BadData("CER0732", f"'{name}' stands twice", place=DataPlace(file), hint=hint)
+            raise BadData("CER0732", f"'{name}' occurs twice", place=DataPlace(file), hint=hint)
         keys[name] = None if value in ("", NULL_KEY) else unquote(value)
     return keys

@@ -96,7 +96,7 @@ class Reader:
         """Return the events of whole lines.
 
         Raises `Refused` where pyarrow would read something else than `read_lines`: an integer
-        beyond 64 bits, a column of several types, a key that stands twice, another layout of lines.
+        beyond 64 bits, a column of several types, a key that occurs twice, another layout of lines.
         """
         import pyarrow as pa
 
@@ -417,7 +417,7 @@ def event_of(read: Any, line: str, reading: RowReading, row: int) -> Event:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON, a `RepeatedKey` where a key stands twice."""
+    """Return an object of JSON, a `RepeatedKey` where a key occurs twice."""
     read = dict(pairs)
     if len(read) == len(pairs):
         return read

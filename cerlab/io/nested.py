@@ -175,7 +175,7 @@ class NestedColumns:
 def nested_array(values: Sequence[Any]) -> Any:
     """Return objects and lists as an Arrow array; as JSON in bytes where no type holds all.
 
-    Of an object with a key that stands twice a type would hold one value.
+    Of an object with a key that occurs twice a type would hold one value.
     """
     import pyarrow as pa
 
@@ -193,7 +193,7 @@ def nested_array(values: Sequence[Any]) -> Any:
 
 
 def _with_both(value: Any) -> str:
-    """Return a value as JSON, in which a key that stands twice does so again."""
+    """Return a value as JSON, in which a key that occurs twice does so again."""
     if isinstance(value, list):
         return f"[{', '.join(map(_with_both, value))}]"
     if not isinstance(value, dict):

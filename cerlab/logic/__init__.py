@@ -1,1 +1,1 @@
-"""Languages and their oracles: syntax, denotational semantics, checks, text. No machines."""
+"""The languages and their oracles: syntax, denotational semantics, checks, text; no machines."""

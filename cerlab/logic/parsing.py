@@ -1,7 +1,7 @@
-"""Texts to parse trees, with errors that name the place and the expectation.
+"""From texts to parse trees, with errors that state the place and the expectation.
 
-Every language has a grammar beside its parser, and is read by `read`; what stays with each is what
-its terminals are called and which hints it gives.
+Every language has a grammar beside its parser, and is read by `read`; each language only defines
+the names of its terminals and its hints.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from lark.tree import Meta
 from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span
 
 MAX_CHARACTERS = 100_000
-"""The longest text that is read."""
+"""The length of the longest text that is read, which takes the parser about a second."""
 
 
 @dataclass(frozen=True, eq=False)
 class Language:
-    """The package of a ``grammar.lark``, the rules that a text may be, and the noun for a text.
+    """A language: the package of its ``grammar.lark``, the start rules, the noun for a text.
 
-    `words` says what errors call a terminal, where that is not what is written for it. `hint` is
-    given the text, where the error is in it, and what was expected there. `terminals` are
-    definitions that are added to the grammar.
+    `words` maps a terminal to its name in errors, if that differs from its text. `hint` receives
+    the text, the position of the error, and what was expected there. `terminals` are definitions
+    that are added to the grammar.
     """
 
     package: str
@@ -50,9 +50,9 @@ class Language:
 
 
 def read(language: Language, text: str, start: str) -> Tree[Token]:
-    """The parse tree of a text; `start` is the rule that the whole text is.
+    """Return the parse tree of a text; `start` is the rule of the whole text.
 
-    Raises `QuerySyntaxError`, and `ResourceLimit` above `MAX_CHARACTERS`.
+    Raise `QuerySyntaxError`, and `ResourceLimit` above `MAX_CHARACTERS`.
     """
     if len(text) > MAX_CHARACTERS:
         raise ResourceLimit(
@@ -72,7 +72,7 @@ def build(
     """Return what a builder makes of a tree; `too_deep` is the hint of its `ResourceLimit`."""
     try:
         return builder.transform(tree)
-    except VisitError as error:  # lark wraps what the builder raises
+    except VisitError as error:  # # lark wraps the exceptions of the builder
         cause = error.orig_exc
         if isinstance(cause, ResourceLimit) and too_deep is not None:
             cause.hint = too_deep
@@ -80,16 +80,16 @@ def build(
 
 
 Rule: TypeAlias = Callable[[Any, Meta, list[Any]], Any]
-"""The method of a builder for a rule: its value from those of the parts."""
+"""A builder's method for a rule: from the values of the parts to the value of the rule."""
 
 
 def value(make: Callable[..., object]) -> Rule:
-    """A rule that needs the parts alone."""
+    """Return a rule that needs only the values of its parts."""
     return lambda self, meta, children: make(*children)
 
 
 def place_at(text: str, at: int, length: int) -> SourcePlace:
-    """The place of some characters of one line."""
+    """Return the place of some characters of one line."""
     line = text.count("\n", 0, at) + 1
     column = at - (text.rfind("\n", 0, at) + 1) + 1
     return SourcePlace(text, Span(line, column, line, column + max(1, length)))
@@ -97,7 +97,7 @@ def place_at(text: str, at: int, length: int) -> SourcePlace:
 
 @cache
 def lark_of(language: Language) -> Lark:
-    """The parser of a language, made once."""
+    """Return the parser of a language, which is created once."""
     grammar = files(language.package).joinpath("grammar.lark").read_text(encoding="utf-8")
     grammar = "\n".join((grammar, *language.terminals, ""))
     return Lark(
@@ -107,7 +107,7 @@ def lark_of(language: Language) -> Lark:
         start=list(language.starts),
         propagate_positions=True,
         maybe_placeholders=True,
-        # without it ſ is an S, and every digit of Unicode one of a number
+        # # without this flag, ſ would match S, and digits of any script would match \d
         g_regex_flags=re.ASCII,
         cache=table_file(language.package, grammar),
     )
@@ -116,8 +116,8 @@ def lark_of(language: Language) -> Lark:
 def table_file(package: str, grammar: str) -> str | bool:
     """Return the file that keeps the parser's table, named by a digest; False for no file.
 
-    That is in the user's cache directory. Versions of cerlab beside each other have a file each;
-    lark makes a table anew that it did not make itself, or cannot read.
+    The file is in the user's cache directory, one per grammar, so versions of cerlab do not disturb
+    each other. If lark cannot read a table or did not write it itself, lark creates it again.
     """
     digest = sha256(f"ASCII {grammar}".encode()).hexdigest()[:16]
     base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
@@ -130,7 +130,7 @@ def table_file(package: str, grammar: str) -> str | bool:
 
 
 def _explain(language: Language, text: str, start: str, error: UnexpectedInput) -> NoReturn:
-    """Turn the parser's error into ours: place, what stands there, what could stand there."""
+    """Raise our error for the parser's: the place, the unexpected text, the expected words."""
     length = 1
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
         at, length = error.token.start_pos or 0, len(error.token)
@@ -165,14 +165,14 @@ _WORDS = {
 def _expected_after(language: Language, prefix: str, start: str) -> tuple[str, ...]:
     """Return the terminals that may follow an accepted prefix: words, then signs and keywords.
 
-    Of two keywords that differ by an S only the longer is named.
+    If two keywords differ by an S, only the longer one is named.
     """
     lark = lark_of(language)
     parser = lark.parse_interactive(prefix, start=start)
     try:
         parser.exhaust_lexer()
         terminal_names = parser.accepts()  # type: ignore[no-untyped-call]  # lark leaves it untyped
-    except LarkError:  # the cut changed how the prefix is read; say nothing rather than guess
+    except LarkError:  # # the cut changed how the prefix is read; expect nothing rather than guess
         return ()
     signs = {terminal.name: terminal.pattern.value for terminal in lark.terminals}
     word_of = {name: sign if sign.isalpha() else f"'{sign}'" for name, sign in signs.items()}

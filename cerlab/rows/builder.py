@@ -608,7 +608,7 @@ def _refuse_deep(text: str, start: int, end: int) -> None:
         depth += 1 if sign in ("(", "{-") else -1
         if depth > MAX_PATTERN_DEPTH:
             message = f"the pattern nests more than {MAX_PATTERN_DEPTH} parentheses"
-            hint = "leave out parentheses that change nothing"
+            hint = "omit parentheses that have no effect"
             raise ResourceLimit("CER0602", message, hint=hint)
 
 

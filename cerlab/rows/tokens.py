@@ -464,7 +464,7 @@ class Cursor:
                     "CER0602",
                     f"the query nests more than {MAX_NESTING} parentheses",
                     place=place_at(self.text, token.start, 1),
-                    hint="leave out parentheses that change nothing",
+                    hint="omit parentheses that have no effect",
                 )
             if token.token_type == TokenType.NUMBER and len(token.text) > MAX_DIGITS:
                 raise IllFormed(

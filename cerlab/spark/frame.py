@@ -163,7 +163,7 @@ def with_types(frame: DataFrame, type_column: str | None) -> DataFrame:
         raise BadData("CER0736", message, hint=nearest(str(type_column), frame.columns))
     if "type" in frame.columns:
         hint = f"drop 'type', or leave type_column='{type_column}' out"
-        raise BadData("CER0732", "'type' stands twice", hint=hint)
+        raise BadData("CER0732", "'type' occurs twice", hint=hint)
     return frame.toDF(*("type" if name == type_column else name for name in frame.columns))
 
 

@@ -27,7 +27,7 @@ def test_what_registers_refuse(formula: str) -> None:
     for evaluator in ("registers", "compiled"):
         with pytest.raises(cerlab.Unsupported, match="CER0491") as refused:
             cerlab.evaluate(formula, [], evaluator=evaluator)
-        assert refused.value.hint == "evaluators that take it: reference"
+        assert refused.value.hint == "evaluators that support it: reference"
 
 
 READ = [

@@ -259,7 +259,7 @@ def test_check_and_errors_name_the_evaluators_that_take_a_query(
         else:
             with pytest.raises(cerlab.Unsupported) as caught:
                 cerlab.evaluate(query, [], evaluator=name, limit=0)  # type: ignore[arg-type]
-            assert caught.value.hint == f"evaluators that take it: {takers}"
+            assert caught.value.hint == f"evaluators that support it: {takers}"
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:

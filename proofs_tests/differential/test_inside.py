@@ -124,7 +124,7 @@ def test_what_no_machine_takes_is_named_and_the_hint_works(text: str, name: str,
     events = [{"type": "ABC"[n % 3], "v": n} for n in range(257)]
     with pytest.raises(cerlab.Unsupported, match=f"CER0403.*{name}") as refused:
         ask(text, events)
-    assert refused.value.hint == "take up to 256 events of each key of PARTITION BY at a time"
+    assert refused.value.hint == "use at most 256 events of each key of PARTITION BY at a time"
     few = events[:40]
     assert ask(text, few) is not None
     assert cerlab.count(text, few) == len(evaluate(text, few, evaluator="reference"))

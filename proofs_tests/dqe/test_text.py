@@ -104,7 +104,7 @@ def test_a_constant_in_an_atom_gets_a_hint(before: str, constant: str) -> None:
         ("x, ts2 <- r(x, ts1)", "CER0262", 1, 4, "did you mean 'ts1'"),
         ("x <- r(x) | x < 3, x < z + 1", "CER0263", 1, 24, "known: x"),
         ("x <- r(x) | x < 3 < z", "CER0263", 1, 21, "'z'"),
-        ("x, x <- r(x)", "CER0264", 1, 4, "stands twice"),
+        ("x, x <- r(x)", "CER0264", 1, 4, "occurs twice"),
         ("x <- r(x) | x < 1e999", "CER0204", 1, 17, "64 bits"),
         ("x <- r(x) | x < 99999999999999999999", "CER0204", 1, 17, "64 bits"),
     ],

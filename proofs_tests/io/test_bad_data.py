@@ -31,7 +31,7 @@ BAD: list[tuple[str, bytes, Schema | None, str, str, int | None, str | None]] = 
     ("untyped.csv", b"name,price\nX,1\n", None, "CER0736", "no column 'type'", 1, None),
     ("short.csv", b"type,v,w\nA,1,2\nA,1\n", None, "CER0738", "cut short", 3, "w"),
     ("long.csv", b"type,v\nA,1\nA,1,2\n", None, "CER0739", "too long", 3, None),
-    ("twice.csv", b"type,v,v\nA,1,2\n", None, "CER0732", "stands twice", 1, "v"),
+    ("twice.csv", b"type,v,v\nA,1,2\n", None, "CER0732", "occurs twice", 1, "v"),
     ("notype.csv", b"type,v\n,1\n", None, "CER0701", "no type", 2, "type"),
     ("text.csv", b"type,v,w,n\nA,1,2,x\nA,many,2,x\n", NUMBERS, "CER0721", "no int", 3, "v"),
     ("null.csv", b"type,v,w,n\nA,,2,x\n", NUMBERS, "CER0724", "missing or NULL", 2, "v"),
@@ -56,7 +56,7 @@ BAD: list[tuple[str, bytes, Schema | None, str, str, int | None, str | None]] = 
     ("digits.ndjson", b'{"type": "A", "v": ' + b"9" * 5000 + b"}", None, "CER0720", "64", 1, None),
     ("cut.core", b"A(v=1)\nA(v=1,w=\nA(v=1)\n", None, "CER0730", "not an event", 2, None),
     ("pair.core", b"A(v=1,2)\n", None, "CER0731", "name=value", 1, None),
-    ("twice.core", b"A(v=1,v=2)\n", None, "CER0732", "stands twice", 1, "v"),
+    ("twice.core", b"A(v=1,v=2)\n", None, "CER0732", "occurs twice", 1, "v"),
     ("large.core", b"A(v=99999999999999999999,n=x)\n", NUMBERS, "CER0720", "64 bits", 1, "v"),
     ("range.core", b"A(v=1,w=1e999,n=x)\n", NUMBERS, "CER0720", "64 bits", 1, "w"),
     ("text.core", b"A(v=x,n=y)\n", NUMBERS, "CER0721", "no int", 1, "v"),
@@ -311,7 +311,7 @@ def test_two_columns_of_one_name_are_refused() -> None:
     frame = pd.DataFrame([["A", 1, 2]], columns=["type", "v", "v"])
     for source in (table, frame):
         for evaluator in ("tecs", "compiled"):
-            with pytest.raises(cerlab.BadData, match="'v' stands twice") as caught:
+            with pytest.raises(cerlab.BadData, match="'v' occurs twice") as caught:
                 cerlab.evaluate("A", source, evaluator=evaluator)
             assert caught.value.column == "v"
 

@@ -338,7 +338,7 @@ def test_a_repeated_key_inside_is_refused_when_it_is_read(tmp_path: Path) -> Non
     path = tmp_path / "e.ndjson"
     path.write_text('{"type": "A", "v": {"a": 1, "a": 2, "b": 3}, "n": 1}\n')
     assert cerlab.count("A FILTER A[n = 1 AND v.b = 3]", path) == 1
-    with pytest.raises(cerlab.BadData, match=r"CER0732: 'v\.a' stands twice"):
+    with pytest.raises(cerlab.BadData, match=r"CER0732: 'v\.a' occurs twice"):
         cerlab.count("A FILTER A[v.a = 1]", path)
 
 
@@ -358,12 +358,12 @@ def test_row_patterns_refuse_a_repeated_key_when_they_read_it(inside: str, tmp_p
         if name in queries:
             assert cerlab.match_recognize(queries[name], path).to_pylist() == [{"x": expected}]
     if "a" in queries:
-        with pytest.raises(cerlab.BadData, match=r"CER0732: 'v.*\.a' stands twice"):
+        with pytest.raises(cerlab.BadData, match=r"CER0732: 'v.*\.a' occurs twice"):
             cerlab.match_recognize(queries["a"], path)
         argv = [sys.executable, "-m", "cerlab", "run", queries["a"], "-"]
         done = subprocess.run(argv, input=line, capture_output=True, text=True)
         assert done.returncode == 2
-        assert "stands twice" in done.stderr
+        assert "occurs twice" in done.stderr
 
 
 def test_a_path_in_brackets_does_not_begin_with_a_label() -> None:

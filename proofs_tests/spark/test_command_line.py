@@ -323,7 +323,7 @@ def test_columns_are_told_apart_by_case_and_refused_if_they_are_not(
     names = [*pairs(0).column_names, "t"]
     twice = pa.Table.from_arrays([*pairs(0).columns, pa.array([5, 6])], names)
     parquet.write_table(twice, tmp_path / "twice" / "0.parquet")
-    assert "CER0732: 't' stands twice" in answers_of(tmp_path / "twice", PAIRS, capsys)[1]
+    assert "CER0732: 't' occurs twice" in answers_of(tmp_path / "twice", PAIRS, capsys)[1]
 
 
 def test_an_aggregate_that_is_asked_for_twice_is_one_column(

@@ -64,7 +64,7 @@ def test_keys_are_columns_with_the_types_of_text(spark: Any, form: str, tmp_path
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_key_that_is_also_a_column_is_refused(spark: Any, form: str, tmp_path: Path) -> None:
     write(tmp_path / "v=1" / f"e.{form}", [{"type": "A", "v": 1}])
-    with pytest.raises(cerlab.BadData, match=r"CER0732.*'v' stands twice"):
+    with pytest.raises(cerlab.BadData, match=r"CER0732.*'v' occurs twice"):
         on_spark_or_error(spark, tmp_path)
 
 

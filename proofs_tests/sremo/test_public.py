@@ -99,7 +99,9 @@ def test_what_takes_no_sremo_says_so() -> None:
     taking = names_that_take(any_pattern(PAIR))
     assert taking == ("reference", "compiled", "registers")
     for evaluator in EVALUATORS.keys() - set(taking):
-        with pytest.raises(Unsupported, match=f'evaluator="{evaluator}" takes no SREMO') as caught:
+        with pytest.raises(
+            Unsupported, match=f'evaluator="{evaluator}" does not support a SREMO'
+        ) as caught:
             cerlab.evaluate(PAIR, TRADES, evaluator=evaluator)  # type: ignore[arg-type]  # names
         assert "reference" in caught.value.hint
     with pytest.raises(UsageError, match="unknown evaluator"):

@@ -1,8 +1,9 @@
-"""The meaning of CEL (CORE Sec. 2.2), one arm per row, and its strategies (FOUND Sec. 4).
+"""The meaning of CEL (CORE Sec. 2.2), one case per row of the table, and its strategies (FOUND Sec.
+4).
 
-Strategies compare position sets, over all answers of one end at once. The paper prints the
-comparison under one valuation and in the other direction, where it would select nothing or the
-wrong ones; its own examples need this reading (errata E1, E2).
+A strategy compares the position sets of all answers with the same end. The paper states the
+comparison for one valuation and in the other direction, which would select no answers or the wrong
+ones; the paper's own examples need this reading (errata E1, E2).
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from cerlab.predicates.truth import satisfies
 
 
 def select(strategy: Strategy, answers: Iterable[Valuation]) -> frozenset[Valuation]:
-    """The valuations whose position sets survive among those with the same end.
+    """Return the valuations whose position sets survive among those with the same end.
 
-    Valuations with equal position sets and different starts or labels live or die together. Raises
-    `ResourceLimit` where too many of them end at one event.
+    Valuations with equal position sets but different starts or labels are kept or removed together.
+    Raise `ResourceLimit` if too many valuations have the same end.
     """
     by_end: dict[int, list[Valuation]] = {}
     for V in answers:
         by_end.setdefault(V.end, []).append(V)
-    with step_budget("a selection by the reference", "use a window, which leaves fewer", own=1):
+    with step_budget("a strategy in the reference", "use a window to reduce their number", own=1):
         return frozenset(
             V
             for group in by_end.values()
@@ -64,7 +65,7 @@ def _survives(strategy: Strategy, C: Positions, rivals: list[Positions]) -> bool
 
 
 def next_at_most(C1: Iterable[int], C2: Iterable[int]) -> bool:
-    """``C1 <=next C2``: equal, or the first position in one only is in C2 (FOUND Sec. 4).
+    """Return whether ``C1 <=next C2``: equal, or the first difference is in C2 (FOUND Sec. 4).
 
     >>> next_at_most({5, 8}, {1, 8}), next_at_most({1, 8}, {5, 8})
     (True, False)
@@ -74,30 +75,30 @@ def next_at_most(C1: Iterable[int], C2: Iterable[int]) -> bool:
 
 
 def last_at_most(C1: Iterable[int], C2: Iterable[int]) -> bool:
-    """``C1 <=last C2``: equal, or the last position in one only is in C2 (FOUND Sec. 4)."""
+    """Return whether ``C1 <=last C2``: equal, or the last difference is in C2 (FOUND Sec. 4)."""
     difference = set(C1) ^ set(C2)
     return not difference or max(difference) in set(C2)
 
 
 MAX_EVENTS = 256
-"""The longest stream that the reference takes."""
+"""The length of the longest stream that the reference supports: its sets grow exponentially."""
 
-SHORT_HINT = f'use evaluator="auto", or take up to {MAX_EVENTS} events of each key'
-"""The hint for a long stream."""
+SHORT_HINT = f'use evaluator="auto", or at most {MAX_EVENTS} events of each key'
+"""The hint for a longer stream."""
 
-TECS_HINT = 'use evaluator="tecs", which need not hold the answers'
+TECS_HINT = 'use evaluator="tecs", which does not store the answers'
 
 MAX_VALUATIONS = 100_000
-"""The largest set of valuations, of any subformula, that the reference computes."""
+"""The size of the largest set of valuations that the reference computes for a subformula."""
 
 Valuations: TypeAlias = frozenset[Valuation]
 
 
 Clocks: TypeAlias = Mapping[str, Instant]
-"""The clock of each attribute that waits read; without one nothing more will come."""
+"""The current time on each attribute that a WAIT reads; without an entry the stream has ended."""
 
 TIME = ""
-"""The name of the time axis among `Clocks`, which no attribute has."""
+"""The key of the time axis in `Clocks`, which is no attribute's name."""
 
 NO_CLOCKS: Clocks = MappingProxyType({})
 
@@ -108,15 +109,15 @@ def valuations(
     axis: TimeAxis | None = None,
     clocks: Clocks = NO_CLOCKS,
 ) -> Valuations:
-    """``[phi](S)``: all valuations of a formula on a finite stream (CORE Table 2).
+    """Return ``[phi](S)``: all valuations of a formula on a finite stream (CORE Table 2).
 
-    `axis` is the time of windows and waits in hours, minutes or seconds. Raises `ResourceLimit`
+    `axis` is the time axis of windows and waits in hours, minutes or seconds. Raise `ResourceLimit`
     above `MAX_EVENTS` or `MAX_VALUATIONS`.
     """
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
             "CER0603",
-            f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
+            f"the reference supports streams of up to {MAX_EVENTS} events, got {len(S)}",
             hint=SHORT_HINT,
         )
     return _affordable(_clause(phi, S, axis, clocks))
@@ -196,7 +197,7 @@ def _clause(
 
 
 def holds(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
-    """Whether a valuation satisfies a filter; a predicate is for all events of its label."""
+    """Return whether a valuation satisfies a filter; predicates test all events of a label."""
     match condition:
         case On(X, P):
             return all(satisfies(S[i], P) for i in V.labels.get(X, ()))
@@ -219,7 +220,7 @@ def _waited(
     axis: TimeAxis | None,
     clocks: Clocks,
 ) -> Valuations:
-    """Each valuation to the last event that is not after its wait, if the clock is."""
+    """Extend each valuation to the last event within its wait, if the clock has passed the wait."""
     read = clock_for(length, axis)
     times = [read(t, i) for i, t in enumerate(S)]
     now = clocks.get(length.attribute if isinstance(length, AttributeWindow) else TIME)
@@ -238,7 +239,7 @@ def _looked_back(
     S: Sequence[Event],
     axis: TimeAxis | None,
 ) -> Valuations:
-    """Each valuation from the first event that is not more than d before its start."""
+    """Extend each valuation back to the first event at most `length` before its start."""
     read = clock_for(length, axis)
     times = [read(t, i) for i, t in enumerate(S)]
     width = length.nanoseconds if isinstance(length, TimeWindow) else Fraction(length.width)
@@ -252,7 +253,7 @@ def _looked_back(
 def _extent(
     window: Window, S: Sequence[Event], axis: TimeAxis | None
 ) -> Callable[[Valuation], Instant]:
-    """Return the length of intervals as a window measures it: in events, or in exact time."""
+    """Return the function that measures an interval for a window: in events, or in exact time."""
     if isinstance(window, EventWindow):
         return lambda V: V.end - V.start
     clock = clock_for(window, axis)
@@ -260,7 +261,7 @@ def _extent(
 
 
 def is_atom(t: Event, R: str, stream: str | None) -> bool:
-    """Whether an event is of a type, and may be of a stream."""
+    """Return whether an event has a type and, if a stream is given, may belong to it."""
     return t.type == R and (stream is None or is_of_stream(t, stream))
 
 
@@ -297,8 +298,8 @@ Precedes: TypeAlias = Callable[[Valuation, Valuation], bool]
 
 
 def _product(left: Valuations, right: Valuations, precedes: Precedes) -> Valuations:
-    """All concatenations of a valuation of `left` with one of `right` that it precedes."""
-    with step_budget("a sequence by the reference", TECS_HINT, own=1):
+    """Return all concatenations of a valuation of `left` with one of `right` that it precedes."""
+    with step_budget("a sequence in the reference", TECS_HINT, own=1):
         return _concatenations(left, right, precedes)
 
 
@@ -313,15 +314,18 @@ def _concatenations(left: Valuations, right: Valuations, precedes: Precedes) -> 
 
 
 def _concatenate(V1: Valuation, V2: Valuation) -> Valuation:
-    """From the smaller start to the larger end, labels united pointwise."""
+    """Return the valuation from the smaller start to the larger end, with the labels united."""
     labels = {X: (*V1.labels.get(X, ()), *V2.labels.get(X, ())) for X in {*V1.labels, *V2.labels}}
     return Valuation(min(V1.start, V2.start), max(V1.end, V2.end), labels)
 
 
 def _iterate(once: Valuations, precedes: Precedes) -> Valuations:
-    """The least set M with ``M = once | once . M``: each round goes on from what the last added."""
+    """Return the least M with ``M = once | once .
+
+    M``; each round extends only the newest valuations.
+    """
     M = new = once
-    with step_budget("an iteration by the reference", TECS_HINT, own=1):
+    with step_budget("an iteration in the reference", TECS_HINT, own=1):
         while new:
             new = _concatenations(once, new, precedes) - M
             M = _affordable(M | new)
@@ -329,13 +333,11 @@ def _iterate(once: Valuations, precedes: Precedes) -> Valuations:
 
 
 def _repeat(once: Valuations, least: int, most: int | None, precedes: Precedes) -> Valuations:
-    """The union of ``once . once .. once``, k times, for each k from `least` to `most`."""
+    """Return the union of ``once . once .. once``, k times, for each k from `least` to `most`."""
     result: Valuations = frozenset()
     k, times = 1, once
-    with step_budget("a count by the reference", TECS_HINT, own=1):
-        while times and (
-            most is None or k <= most
-        ):  # each time takes an event: at last none is left
+    with step_budget("a count in the reference", TECS_HINT, own=1):
+        while times and (most is None or k <= most):  # # ends, since each repetition uses an event
             if k >= least:
                 result = _affordable(result | times)
             k, times = k + 1, _concatenations(times, once, precedes)

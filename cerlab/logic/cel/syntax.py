@@ -16,7 +16,7 @@ from cerlab.predicates.condition import On as On
 @drawable
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """``R`` or ``S>R``: one event of type R (of stream S); sets label R."""
+    """An atom ``R`` or ``S>R``: one event of type R (of stream S); it sets label R."""
 
     type: str
     stream: str | None = None
@@ -25,9 +25,9 @@ class Atom:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Not:
-    """``NOT(R)`` or ``NOT(R FILTER ..)``: one event that is not that; sets no label.
+    """A negation ``NOT(R)`` or ``NOT(R FILTER ..)``: one event that does not match.
 
-    `body` is an `Atom`, or one under `Filter`.
+    `body` is an `Atom`, possibly under `Filter`.
     """
 
     body: Formula
@@ -36,7 +36,7 @@ class Not:
 @drawable
 @dataclass(frozen=True, slots=True)
 class As:
-    """``body AS label``."""
+    """A label: ``body AS label``."""
 
     body: Formula
     label: str
@@ -45,7 +45,7 @@ class As:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """``body FILTER condition``."""
+    """A filter: ``body FILTER condition``."""
 
     body: Formula
     condition: Condition
@@ -54,7 +54,7 @@ class Filter:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Or:
-    """``left OR right``."""
+    """A choice: ``left OR right``."""
 
     left: Formula
     right: Formula
@@ -63,7 +63,7 @@ class Or:
 @drawable
 @dataclass(frozen=True, slots=True)
 class And:
-    """``left AND right``: the valuations in both."""
+    """A conjunction ``left AND right``: the valuations in both."""
 
     left: Formula
     right: Formula
@@ -72,7 +72,7 @@ class And:
 @drawable
 @dataclass(frozen=True, slots=True)
 class All:
-    """``left ALL right``: both, in any order, overlap allowed."""
+    """A formula ``left ALL right``: both, in any order, overlap allowed."""
 
     left: Formula
     right: Formula
@@ -81,7 +81,7 @@ class All:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Unless:
-    """``left UNLESS right``: left, and no right inside its interval."""
+    """A formula ``left UNLESS right``: left, without an answer of right inside its interval."""
 
     left: Formula
     right: Formula
@@ -90,7 +90,7 @@ class Unless:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Seq:
-    """``left ; right``: right after left, a gap allowed."""
+    """A sequence ``left ; right``: right after left, gaps allowed."""
 
     left: Formula
     right: Formula
@@ -99,7 +99,7 @@ class Seq:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Concat:
-    """``left : right``: right immediately after left."""
+    """A sequence ``left : right``: right immediately after left."""
 
     left: Formula
     right: Formula
@@ -108,7 +108,7 @@ class Concat:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Plus:
-    """``body+``: one or more, gaps allowed."""
+    """An iteration ``body+``: one or more, gaps allowed."""
 
     body: Formula
 
@@ -116,7 +116,7 @@ class Plus:
 @drawable
 @dataclass(frozen=True, slots=True)
 class ConcatPlus:
-    """``body:+``: one or more, each immediately after the one before."""
+    """A contiguous iteration ``body:+``: one or more, each immediately after the previous one."""
 
     body: Formula
 
@@ -124,7 +124,7 @@ class ConcatPlus:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Count:
-    """``body{least,most}``: so many times, gaps allowed; contiguous ``body:{least,most}`` without.
+    """A count ``body{least,most}``, gaps allowed; ``body:{least,most}`` if `gaps` is False.
 
     `most` is None for ``body{least,}``.
     """
@@ -138,9 +138,10 @@ class Count:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Project:
-    """``PROJECT[x, S>y](body)``: the other labels are emptied, the interval is kept.
+    """A projection ``PROJECT[x, S>y](body)``: it empties the other labels and keeps the interval.
 
-    `of_streams` are the pairs of a stream and a label of which only that stream's events are kept.
+    `of_streams` holds pairs of a stream and a label; of that label, only events of that stream are
+    kept.
     """
 
     labels: frozenset[str]
@@ -151,7 +152,7 @@ class Project:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """``RENAME[old -> new](body)``: the events of `old` join those of `new`."""
+    """A renaming ``RENAME[old -> new](body)``: the events of `old` are added to those of `new`."""
 
     old: str
     new: str
@@ -161,7 +162,7 @@ class Rename:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Select:
-    """``STRICT(body)``, ``NEXT(body)``, ``LAST(body)``, ``MAX(body)``."""
+    """A strategy: ``STRICT(body)``, ``NEXT(body)``, ``LAST(body)`` or ``MAX(body)``."""
 
     strategy: Strategy
     body: Formula
@@ -170,7 +171,7 @@ class Select:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Within:
-    """``(body WITHIN w)``: the valuations of the body whose interval the window holds."""
+    """A window ``(body WITHIN w)``: the valuations of the body whose interval fits the window."""
 
     body: Formula
     window: Window
@@ -179,9 +180,9 @@ class Within:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """``body WAIT d``: the valuations of the body, each to the last event not after d; then over.
+    """A wait ``body WAIT d``: each valuation of the body, extended to the last event within d.
 
-    `length` is d: a duration, or ``n [attr]``.
+    The answer is given once d has passed. `length` is d: a duration, or ``n [attr]``.
     """
 
     body: Formula
@@ -191,9 +192,9 @@ class Wait:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Lookback:
-    """``body LOOKBACK d``: the valuations of the body, each from the first event not d before it.
+    """A look-back ``body LOOKBACK d``: each valuation of the body, extended back by d.
 
-    `length` is d: a duration, or ``n [attr]``.
+    It starts at the first event at most d before it. `length` is d: a duration, or ``n [attr]``.
     """
 
     body: Formula
@@ -219,7 +220,7 @@ Formula: TypeAlias = Atom | Unary | Binary
 
 
 def children(phi: Formula) -> tuple[Formula, ...]:
-    """The direct subformulas, from left to right."""
+    """Return the direct subformulas, from left to right."""
     match phi:
         case Atom():
             return ()
@@ -230,7 +231,7 @@ def children(phi: Formula) -> tuple[Formula, ...]:
 
 
 def map_children(change: Callable[[Formula], Formula], phi: Formula) -> Formula:
-    """The formula with each direct subformula changed."""
+    """Return the formula with `change` applied to each direct subformula."""
     match phi:
         case Atom():
             return phi
@@ -241,7 +242,7 @@ def map_children(change: Callable[[Formula], Formula], phi: Formula) -> Formula:
 
 
 def with_child(phi: Formula, n: int, psi: Formula) -> Formula:
-    """The formula with another n-th direct subformula."""
+    """Return the formula with its n-th direct subformula replaced."""
     match phi:
         case Atom():
             raise IndexError(f"{phi} has no subformula {n}")
@@ -252,14 +253,14 @@ def with_child(phi: Formula, n: int, psi: Formula) -> Formula:
 
 
 def part_at(phi: Formula, path: Sequence[int]) -> Formula:
-    """The subformula at a path: the number of the child at each step down."""
+    """Return the subformula at a path: the number of the child at each step down."""
     for n in path:
         phi = children(phi)[n]
     return phi
 
 
 def with_part(phi: Formula, path: Sequence[int], psi: Formula) -> Formula:
-    """The formula with another subformula at a path."""
+    """Return the formula with the subformula at a path replaced."""
     if not path:
         return psi
     n, *below = path
@@ -267,7 +268,7 @@ def with_part(phi: Formula, path: Sequence[int], psi: Formula) -> Formula:
 
 
 def subformulas(phi: Formula) -> Iterator[Formula]:
-    """The formula and all its subformulas, outermost first, left to right."""
+    """Yield the formula and all its subformulas, outermost first, left to right."""
     pending = [phi]
     while pending:
         psi = pending.pop()
@@ -294,7 +295,7 @@ def look_backs(phi: Formula) -> tuple[TimeWindow | AttributeWindow, ...]:
 
 
 def is_timed(phi: Formula) -> bool:
-    """Whether a formula has a wait, a look-back, or a window that no automaton counts."""
+    """Return whether a formula has a wait, a look-back, or a window that is not in events."""
     return any(
         isinstance(psi, Wait | Lookback)
         or (isinstance(psi, Within) and not isinstance(psi.window, EventWindow))
@@ -303,19 +304,19 @@ def is_timed(phi: Formula) -> bool:
 
 
 def competes(phi: Formula) -> bool:
-    """Whether a strategy inside compares valuations: each but STRICT does."""
+    """Return whether the formula has a strategy that compares valuations: any but STRICT."""
     return any(
         isinstance(psi, Select) and psi.strategy is not Strategy.STRICT for psi in subformulas(phi)
     )
 
 
 def size(phi: Formula) -> int:
-    """The number of nodes of the formula (its conditions not counted)."""
+    """Return the number of nodes of the formula (without its conditions)."""
     return sum(1 for _ in subformulas(phi))
 
 
 def times(body: Formula, least: int, most: int | None, *, gaps: bool = True) -> Formula:
-    """The shortest formula that says `body` so many times; None is any number."""
+    """Return the shortest formula that repeats `body`, without a limit if `most` is None."""
     if least == most == 1:
         return body
     if least == 1 and most is None:
@@ -324,7 +325,7 @@ def times(body: Formula, least: int, most: int | None, *, gaps: bool = True) -> 
 
 
 def with_gaps(phi: Formula) -> Formula:
-    """The formula with gaps allowed, if it is a sequence, an iteration or a count without."""
+    """Return a sequence, iteration or count with gaps allowed; other formulas are unchanged."""
     match phi:
         case Concat(left, right):
             return Seq(left, right)
@@ -337,12 +338,12 @@ def with_gaps(phi: Formula) -> Formula:
 
 
 def kept_labels(phi: Project) -> frozenset[str]:
-    """The labels of which a projection keeps all or some events."""
+    """Return the labels of which a projection keeps all or some events."""
     return phi.labels | {label for _, label in phi.of_streams}
 
 
 def projection(items: Iterable[tuple[str | None, str]], body: Formula) -> Project:
-    """The projection to labels, each of one stream or, where that is None, of all."""
+    """Return the projection to labels, each of one stream or, where that is None, of all."""
     pairs = frozenset(items)
     labels = frozenset(label for stream, label in pairs if stream is None)
     return Project(
@@ -351,7 +352,7 @@ def projection(items: Iterable[tuple[str | None, str]], body: Formula) -> Projec
 
 
 def defined_labels(phi: Formula) -> frozenset[str]:
-    """The labels that some valuation of the formula can set: event types, AS, renamings."""
+    """Return the labels that some valuation of the formula can set: event types, AS, renamings."""
     match phi:
         case Atom(type_name):
             return frozenset({type_name})
@@ -371,11 +372,11 @@ def defined_labels(phi: Formula) -> frozenset[str]:
 
 
 MAX_DEPTH = 200
-"""The limit on the depth of formulas, and of the conditions of FILTER."""
+"""The limit on the depth of formulas and of conditions; Python's recursion limit is 1000."""
 
 
 def refuse_deep(phi: Formula) -> None:
-    """Raise `ResourceLimit` for a formula too deep for what walks over it, without recursion."""
+    """Raise `ResourceLimit` for a formula too deep for recursive functions, by iteration."""
     pending = [(phi, 1)]
     while pending:
         psi, depth = pending.pop()
@@ -386,7 +387,8 @@ def refuse_deep(phi: Formula) -> None:
 
 
 def _refuse_deep_condition(condition: object) -> None:
-    pending: list[tuple[Any, int]] = [(condition, 0)]  # 0: what holds a predicate is no level
+    # # 0: the node that holds a predicate is not counted
+    pending: list[tuple[Any, int]] = [(condition, 0)]
     while pending:
         part, depth = pending.pop()
         _check(depth)

@@ -1,4 +1,4 @@
-"""Formulas as text: what the parser reads back to the same tree."""
+"""Formulas as text, which the parser reads back as the same tree."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.predicates.text import name_text, predicate_text, value_text
 
-# How tightly an operator binds. FILTER is a suffix on everything to its left inside the
-# parentheses, so a filtered formula needs none at the left edge of an operator of any level.
+# # Binding strength of operators. FILTER is a suffix of everything to its left inside the #
+# parentheses, so a filtered formula at the left edge of an operator needs no parentheses.
 _UNLESS, _CHOICE, _CONCAT, _SEQ, _POSTFIX = range(5)
 _LEVELS: dict[type[cel.Binary], int] = {
     cel.Unless: _UNLESS,
@@ -23,9 +23,9 @@ _LEVELS: dict[type[cel.Binary], int] = {
 
 
 def formula_text(phi: cel.Formula, level: int = _UNLESS, *, leftmost: bool = True) -> str:
-    """The formula, in parentheses where it binds looser than `level`.
+    """Return the text of a formula, in parentheses if it binds looser than `level`.
 
-    `leftmost` says that nothing of an enclosing operator stands to the left, inside the same
+    `leftmost` is True if no part of an enclosing operator is to its left inside the same
     parentheses.
 
     >>> formula_text(cel.Seq(cel.Or(cel.Atom("A"), cel.Atom("B")), cel.Atom("C")))
@@ -52,13 +52,13 @@ def formula_text(phi: cel.Formula, level: int = _UNLESS, *, leftmost: bool = Tru
 
 
 def _in_parentheses(phi: cel.Formula) -> str:
-    """Return the formula in one pair of parentheses: a window brings its pair."""
+    """Return the formula in one pair of parentheses; a window already has its own."""
     text = formula_text(phi)
     return text if isinstance(phi, cel.Within) else f"({text})"
 
 
 def label_text(stream: str | None, label: str) -> str:
-    """``x``, or ``S>x`` for its events of one stream."""
+    """Return the text of a label: ``x``, or ``S>x`` for its events of one stream."""
     return name_text(label) if stream is None else f"{name_text(stream)}>{name_text(label)}"
 
 
@@ -116,7 +116,7 @@ def node_text(phi: cel.Formula) -> str:
 
 
 def window_text(window: Window) -> str:
-    """A window as the grammar writes it.
+    """Return a window as the grammar writes it.
 
     >>> window_text(TimeWindow(3_690_500_000_000))
     '1 HOURS 1 MINUTES 30.5 SECONDS'

@@ -1,4 +1,4 @@
-"""Checks of queries: comparisons that can never hold by type, and parts without effect."""
+"""Checks of queries: comparisons that can never hold because of types, and parts without effect."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _SAME_KIND = "both sides must be numbers, texts, booleans, timestamps or duratio
 
 
 def check_predicate(P: pred.Predicate, events: Sequence[EventDeclaration], source: Source) -> None:
-    """Check a predicate that is put to events of some declared types.
+    """Check a predicate on events of some declared types.
 
-    Raises `TypeMismatch` for an attribute that none of the types has, and for a comparison whose
-    sides are of different kinds for every one of them.
+    Raise `TypeMismatch` for an attribute that no type has, and for a comparison whose sides are of
+    different kinds for every type.
     """
     match P:
         case pred.Everything() | pred.TypeIs() | pred.StreamIs():
@@ -46,7 +46,7 @@ def check_predicate(P: pred.Predicate, events: Sequence[EventDeclaration], sourc
         case pred.Comparison(_, left, right):
             _compare(P, [left, right], events, source)
         case pred.Member(operand, values):
-            # The parser has seen to it that the constants are of one kind.
+            # # the parser has checked that the constants are of one kind
             _compare(P, [operand, values[0]], events, source)
         case pred.Between(operand, low, high):
             for bound in (low, high):
@@ -87,14 +87,14 @@ def check_correlation(
 ) -> None:
     """Check a comparison of labels; `events` declares the events that each label can hold.
 
-    Raises `TypeMismatch` where its sides are of different kinds for every choice of types.
+    Raise `TypeMismatch` if its sides are of different kinds for every choice of types.
     """
     for operand in comparison.operands:
         _check_sum(operand, comparison, events, source)
     ways = [dict(zip(events, way, strict=True)) for way in product(*events.values())]
     sides = (comparison.left, comparison.right)
     ours, theirs = ({kind for way in ways if (kind := _kind(x, None, way))} for x in sides)
-    # Of a side without a kind nothing is known, so nothing is refused.
+    # # a side without a kind is unknown, so nothing can be refused
     if ours and theirs and ours.isdisjoint(theirs):
         values = pred.constants([pred.Comparison(comparison.operator, *sides)])
         raise TypeMismatch(
@@ -112,7 +112,7 @@ def _check_sum(
     events: Mapping[str, Sequence[EventDeclaration]],
     source: Source,
 ) -> None:
-    """Raise `TypeMismatch` for a sum or mean of what no event declares as a number or duration."""
+    """Raise `TypeMismatch` for a sum or mean of an attribute that is never a number or duration."""
     if not isinstance(operand, pred.OfGroup) or operand.attribute is None:
         return
     of_one = pred.Attribute(operand.attribute)
@@ -123,7 +123,7 @@ def _check_sum(
             "CER0303",
             f"{text} has no value: {operand.attribute} is {' or '.join(sorted(kinds))}",
             place=source.place(operand) or source.place(comparison),
-            hint="SUM and AVG take numbers and durations; COUNT(DISTINCT ..) takes all values",
+            hint="SUM and AVG need numbers or durations; COUNT(DISTINCT ..) accepts all values",
         )
 
 
@@ -149,7 +149,7 @@ def _check_names(
         case pred.Negated(operand):
             _check_names(operand, events, source)
         case _:
-            raise AssertionError("an attribute of another event, which no predicate has")
+            raise AssertionError("an attribute of another event, which no predicate can contain")
 
 
 def _kind(
@@ -157,7 +157,7 @@ def _kind(
     event: EventDeclaration | None,
     of_labels: Mapping[str, EventDeclaration] = MappingProxyType({}),
 ) -> str | None:
-    """The kind of an expression's values on events of a type; None if it never has one."""
+    """Return the kind of an expression's values on events of a type; None if it never has one."""
     match expression:
         case pred.Constant(value):
             return kind_of(value)
@@ -186,7 +186,7 @@ def _kind(
 
 
 def _nearest_label(label: str, body: cel.Formula) -> str:
-    """The hint that names the labels of a formula, the nearest one first."""
+    """Return the hint that lists the labels of a formula, the nearest name first."""
     labels = cel.defined_labels(body)
     hint = nearest(label, labels)
     if hint.startswith("did you"):
@@ -235,7 +235,7 @@ class Remark:
 
 
 def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
-    """Yield the parts of a query without effect, above all labels that nothing sets."""
+    """Yield the parts of a query without effect, above all labels that are never set."""
     for psi in cel.subformulas(query.formula):
         match psi:
             case cel.Filter(body, condition):
@@ -327,7 +327,7 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
 
 
 def _effect_of_unset(label: str, condition: Condition) -> str:
-    """Return what a filter says where nothing sets one of its labels."""
+    """Return what a filter evaluates to if one of its labels is never set."""
     compared = [x for x in cond.atomics(condition) if label in labels_of(x)]
     operands = [
         operand
@@ -353,7 +353,7 @@ _COUNTS = (pred.Group.COUNT, pred.Group.DISTINCT)
 def _narrow_window(
     body: cel.Formula, window: Window, place: SourcePlace | None
 ) -> Iterator[Remark]:
-    """The remarks on a window around a formula."""
+    """Yield the remarks on a window around a formula."""
     for length in cel.waits(body):
         yield from _narrow("WAIT", length, window, place)
     for length in cel.look_backs(body):
@@ -366,7 +366,7 @@ def _narrow(
     window: Window,
     place: SourcePlace | None,
 ) -> Iterator[Remark]:
-    """A window that is narrower than a wait or a look-back inside it."""
+    """Yield the remark on a window that is narrower than a wait or a look-back inside it."""
     if _width(length) > _width(window) and _axis_of(length) == _axis_of(window):
         code, inside = "CER0917", "waits that end with an earlier event"
         if word == "LOOKBACK":
@@ -388,7 +388,7 @@ def _width(window: Window) -> float:
 
 
 def _is_met(atom: cel.Atom, phi: cel.Formula) -> bool:
-    """Whether an event of an atom is among those of every valuation of a formula."""
+    """Return whether every valuation of a formula contains an event of the atom."""
     match phi:
         case cel.Atom():
             return phi.type == atom.type and atom.stream in (None, phi.stream)
@@ -436,7 +436,7 @@ def _fewest(phi: cel.Formula) -> int:
 
 
 def _only_event(phi: cel.Formula) -> str | None:
-    """The type of the only event of a formula, None for other formulas."""
+    """Return the type of the only event of a formula, None for other formulas."""
     match phi:
         case cel.Atom():
             return phi.type
@@ -447,7 +447,7 @@ def _only_event(phi: cel.Formula) -> str | None:
 
 
 def _percents(condition: Condition, source: Source) -> Iterator[Remark]:
-    """Patterns of LIKE that are meant as those of SQL."""
+    """Yield a remark for each pattern of LIKE that is written as in SQL."""
     for each in cond.atomics(condition):
         for atom in atoms(each.predicate) if isinstance(each, cond.On) else ():
             if isinstance(atom, Like) and "%" in atom.pattern:
@@ -461,7 +461,7 @@ def _percents(condition: Condition, source: Source) -> Iterator[Remark]:
 
 
 def as_search(pattern: str) -> str:
-    """The search that a pattern of SQL's LIKE stands for.
+    """Return the regular expression that a pattern of SQL's LIKE stands for.
 
     >>> print(*(as_search(pattern) for pattern in ("IN%", "%TC", "%N%", "I_TC%", "a.b%")))
     ^IN TC$ N ^I.TC ^a\\.b
@@ -480,7 +480,7 @@ def _unset_label(
 
 
 def check_query(query: CeqlQuery, schema: Schema, source: Source) -> None:
-    """Check every name and comparison of a query; raises `TypeMismatch` with place and hint."""
+    """Check every name and comparison of a query; raise `TypeMismatch` with place and hint."""
     for stream in query.streams:
         _check_stream(stream, schema, None)
     check_formula(query.formula, schema, source)
@@ -516,7 +516,7 @@ def check_query(query: CeqlQuery, schema: Schema, source: Source) -> None:
 
 
 def check_formula(phi: cel.Formula, schema: Schema, source: Source) -> None:
-    """The same for a formula on its own."""
+    """Check every name and comparison of a formula; raise `TypeMismatch` with place and hint."""
     for psi in cel.subformulas(phi):
         if isinstance(psi, cel.Atom):
             _check_type(psi, schema, source)
@@ -557,7 +557,7 @@ def _check_atomic(
 
 
 def label_types(phi: cel.Formula) -> dict[str, frozenset[str]]:
-    """The event types that each label can hold."""
+    """Return the event types that each label can hold."""
     match phi:
         case cel.Atom(R, _):
             return {R: frozenset({R})}
@@ -586,7 +586,7 @@ def label_types(phi: cel.Formula) -> dict[str, frozenset[str]]:
 def _declarations(
     types: Iterable[str], stream: str | None, schema: Schema, place: SourcePlace | None
 ) -> list[EventDeclaration]:
-    """The declarations of a label's types, in a stream where one is named; it must have one."""
+    """Return the declarations of types; raise `TypeMismatch` if a named stream has none of them."""
     if stream is not None:
         _check_stream(stream, schema, place)
     names = sorted(types)

@@ -31,26 +31,26 @@ from cerlab.predicates.text import name_text
 from cerlab.predicates.truth import kind_of, search
 
 MAX_DEPTH = 200
-"""The deepest tree of operators that is read; a chain of n operators is n deep."""
+"""The depth of the deepest tree of operators that is read; a chain of n operators is n deep."""
 
 _PATH = re.compile(r"(?:[A-Za-z_]\w*|`(?:[^`]|``)+`)[^\w.=<>]*\.")
-"""The first name of a path, and its dot."""
+"""Pattern of the first name of a path, and its dot."""
 
 T = TypeVar("T")
 
 GROUP_WORDS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST", "PREV")
-"""The functions of the events of a label that a comparison takes, in any case of letters."""
+"""The functions of the events of a label that a comparison supports, in any letter case."""
 
 
 class Call(NamedTuple):
-    """``name(argument, ..)`` in a filter; `form` is ``DISTINCT `` or ``*``, or the empty text."""
+    """A call ``name(argument, ..)`` in a filter; `form` is ``DISTINCT ``, ``*`` or empty."""
 
     name: str
     arguments: tuple[Any, ...]
     form: str = ""
 
     def operand(self) -> pred.OfGroup | pred.Previous | None:
-        """Return the operand of a comparison that it is, if it is one."""
+        """Return the call as an operand of a comparison, None if it is not one."""
         word = self.name.upper()
         match self.arguments:
             case (SetOf(label, None),) if word == "COUNT" and not self.form:
@@ -64,14 +64,14 @@ class Call(NamedTuple):
         return None
 
     def why_no_operand(self) -> tuple[str, str]:
-        """Return the message and the hint for a call that is no operand."""
+        """Return the message and the hint for a call that is not an operand."""
         if self.name.upper() not in GROUP_WORDS:
-            message = f"{self.name}(..) is no value to compare"
+            message = f"{self.name}(..) is not a value to compare"
             return message, call_hint(self.name) or f"known: {', '.join(GROUP_WORDS)}"
         if self.name.upper() == "COUNT":
-            message = "COUNT takes a label, or DISTINCT and an attribute of a label"
+            message = "COUNT needs a label, or DISTINCT and an attribute of a label"
         else:
-            message = f"{self.name.upper()} takes an attribute of a label"
+            message = f"{self.name.upper()} needs an attribute of a label"
         match self.arguments:
             case (SetOf(name, None),) if self.form == "DISTINCT " and name.upper() != "NULL":
                 # SQL writes the attribute alone, and a label alone is as likely
@@ -80,7 +80,7 @@ class Call(NamedTuple):
         return message, f"write {self.example()}"
 
     def example(self) -> str:
-        """Return what was meant by a call of one of the functions, with its label if it has one."""
+        """Return a correct call of the function, with the label of this call if it has one."""
         word = self.name.upper()
         argument = next((x for x in self.arguments if isinstance(x, SetOf)), SetOf("x"))
         if argument.label.upper() == "NULL":
@@ -96,28 +96,27 @@ class Call(NamedTuple):
 
 
 def constant(of_rule: object) -> Rule:
-    """A rule whose value is always the same."""
+    """Return a rule whose value is constant."""
     return lambda self, meta, children: of_rule
 
 
 def measure(unit: str) -> Rule:
-    """A rule of a number and a unit of time: its nanoseconds."""
+    """Return a rule for a number and a unit of time; its value is in nanoseconds."""
     return lambda self, meta, children: self._nanoseconds(meta, children[0], UNITS[unit])
 
 
 def node(make: Callable[..., object]) -> Rule:
-    """A rule whose parts are the operands of a node."""
+    """Return a rule whose parts are the operands of a node."""
     return lambda self, meta, children: self._record(meta, make(*children), *children)
 
 
 @v_args(meta=True)
 class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
-    """One method per rule of ``grammar.lark`` for names, constants, predicates and filters.
+    """Builder of names, constants, predicates and filters, one method per rule of ``grammar.lark``.
 
-    There is one builder per text, which has the rules of a language besides.
-
-    `spans` maps ``id(node)`` to the span of each formula, condition and predicate; `nodes` keeps
-    them alive, so the ids stay theirs.
+    Each text has its own builder; subclasses add the rules of a language. `spans` maps ``id(node)``
+    to the span of each formula, condition and predicate; `nodes` keeps the nodes alive, so that no
+    id is reused.
     """
 
     def __init__(self, text: str) -> None:
@@ -126,20 +125,20 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         self.spans: dict[int, Span] = {}
         self.nodes: list[object] = []
         self.bracket_paths: list[tuple[str, int]] = []
-        """The first name of each path in brackets, and where its dot stands in the text."""
+        """The first name of each path in brackets, and the position of its dot in the text."""
         self._depths: dict[int, int] = {}
 
     def place(self, meta: Meta) -> SourcePlace:
-        """The place of a rule's match."""
+        """Return the place of a rule's match."""
         return SourcePlace(self.text, _span(meta))
 
     def place_of(self, node: object) -> SourcePlace | None:
-        """The place of a node, by identity."""
+        """Return the place of a node, by identity; None if it was not read from the text."""
         span = self.spans.get(id(node))
         return SourcePlace(self.text, span) if span else None
 
     def _record(self, meta: Meta, node: T, *below: object) -> T:
-        """Record a new node and refuse one too deep."""
+        """Record the place of a new node; raise `ResourceLimit` if it is too deep."""
         depth = 1 + max((self._depths.get(id(child), 0) for child in below), default=0)
         if depth > MAX_DEPTH:
             raise ResourceLimit(
@@ -172,8 +171,8 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         return self._record(meta, pred.Constant(-self._int(meta, children[0])))
 
     def _int(self, meta: Meta, digits: str) -> int:
-        # 2^63 itself may stand there, for the sake of -9223372036854775808.
-        # 20 digits are enough to refuse it; of 4,300 on `int` raises an error of its own.
+        # # 2^63 itself is allowed here, for -9223372036854775808. # 20 digits are enough to refuse
+        # it; `int` raises its own error for more than 4,300.
         value = int(digits.lstrip("0")[:20] or "0")
         if value > 2**63:
             raise self._too_large(meta, "an integer")
@@ -212,9 +211,9 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
 
     def _nanoseconds(self, meta: Meta, number: Token, unit: int) -> Fraction:
         near = self.decimal(meta, [number])
-        if near == 0 and number.strip("0.eE+-"):  # below all doubles, and so costly to expand
+        if near == 0 and number.strip("0.eE+-"):  # # below all doubles, and too costly to expand
             raise self._too_fine(meta)
-        return Fraction(Decimal(number)) * unit  # as written, not as the double
+        return Fraction(Decimal(number)) * unit  # # exactly as written, not rounded to a double
 
     def duration(self, meta: Meta, children: list[Fraction | None]) -> int:
         total = sum((child for child in children if child is not None), Fraction(0))
@@ -227,11 +226,13 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         return IllFormed("CER0207", message, place=self.place(meta), hint=hint)
 
     def duration_constant(self, meta: Meta, children: list[int]) -> pred.Constant:
-        # -2^63 nanoseconds are within 64 bits, so 2^63 may stand after a minus.
+        # # -2^63 nanoseconds fit into 64 bits, so 2^63 is allowed after a minus
         negative = self.text[: meta.start_pos].rstrip().endswith("-")
         if children[0] >= 2**63 + negative:
             raise self._no_time(
-                meta, "a duration beyond 64 bits of nanoseconds", "the longest are 292 years"
+                meta,
+                "a duration beyond 64 bits of nanoseconds",
+                "the longest duration is 292 years",
             )
         return self._record(meta, pred.Constant(Duration(children[0])))
 
@@ -254,7 +255,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
 
     def _moment(self, meta: Meta, moment: Timestamp) -> pred.Constant:
         if not is_in_calendar(moment.nanoseconds):
-            raise self._no_time(meta, "a moment outside the years 1 to 9999", "mind the zone")
+            raise self._no_time(meta, "a moment outside the years 1 to 9999", "check the time zone")
         return self._record(meta, pred.Constant(moment))
 
     def _no_time(self, meta: Meta, message: str, hint: str) -> QuerySyntaxError:
@@ -290,7 +291,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         if constants and self.text[meta.start_pos : meta.start_pos + 1] == '"':
             name, other = left.value, self.text[meta.start_pos : meta.end_pos].partition('"')[2]
             rest = other.partition('"')[2].strip()
-            message = "double quotes are for texts, and two constants are compared"
+            message = "double quotes are for texts, so two constants are compared"
             hint = f"write the attribute without quotes: {name} {rest}; a text has single quotes"
             raise IllFormed("CER0245", message, place=self.place(meta), hint=hint)
         return self._record(meta, pred.Comparison(op, left, right), left, right)
@@ -301,7 +302,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         try:
             search(pattern, "")
         except (ValueError, OSError) as error:
-            message = f"LIKE takes a regular expression in RE2 syntax: {error}"
+            message = f"LIKE needs a regular expression in RE2 syntax: {error}"
             place = place_at(self.text, token.start_pos or 0, len(token))
             hint = "RE2 has no look-around and no back-references"
             raise IllFormed("CER0205", message, place=place, hint=hint) from None
@@ -314,7 +315,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
     def _check_kinds(self, meta: Meta, noun: str, values: Sequence[pred.Expression]) -> None:
         constants = (each.value for each in values if isinstance(each, pred.Constant))
         if len({kind_of(value) for value in constants}) > 1:
-            message = f"a {noun} after IN mixes kinds of values, which never compare"
+            message = f"a {noun} after IN mixes kinds of values, which are never equal"
             hint = f"use two {noun}s with OR between them"
             raise IllFormed("CER0206", message, place=self.place(meta), hint=hint)
 
@@ -366,7 +367,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         if not whole.labels:
             raise IllFormed(
                 "CER0243",
-                "a comparison of a filter without a label",
+                "a comparison in a filter without a label",
                 place=self.place(meta),
                 hint="write label.attribute on one side, as in FILTER b.price > 1.05 * a.price, "
                 "or COUNT(a) >= 3",
@@ -391,14 +392,14 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         if form or (name not in predicates and name.upper() in GROUP_WORDS):
             raise IllFormed(
                 "CER0244",
-                f"{name}(..) is a value, and a filter compares it",
+                f"{name}(..) is a value, which a filter must compare",
                 place=self.place(meta),
                 hint=f"write {children[0].example()} >= 3",
             )
         if name not in predicates:
             raise IllFormed(
                 "CER0240",
-                f"no predicate is called '{name}'",
+                f"unknown predicate '{name}'",
                 place=self.place(meta),
                 hint=f"register it with @cerlab.predicate; {nearest(name, predicates)}",
             )

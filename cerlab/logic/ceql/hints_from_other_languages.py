@@ -1,7 +1,7 @@
-"""Hints for what people bring from SQL, regular expressions and other engines.
+"""Hints for syntax of SQL, regular expressions and other engines.
 
-Each is tried on the text around the place of a syntax error. What stands in a hint in quotes or
-after "write" is CEQL as it is to be written there.
+Each hint is tried on the text around the place of a syntax error. A text in quotes or after "write"
+in a hint is valid CEQL.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ _FIRST_WORDS = "|".join(clause.split()[0] for clause in _CLAUSES)
 _NUMBER = r"[-+]?[\d.]+"
 _VALUE = rf"(?:{_NUMBER}|'[^']*')"
 _QUOTED = re.compile(r"'?\s*([\d.]+)\s*(?:'\s*)?([^\W\d]+)")
-"""``'5 minutes'``, and what stands behind INTERVAL in SQL: ``'5' MINUTE``."""
+"""Pattern of ``'5 minutes'``, and of an interval of SQL after INTERVAL: ``'5' MINUTE``."""
 _NAMES = re.compile(r"\w+(?:\s*,\s*\w+)*")
 
 _FORMULA = re.compile(
     r"(?i)\(*\s*(?:not\s+)?\w+(?:\s+\w+)?\s*"
     r"(?:$|[;:+{\[)?,!]|\*\s*$|->|(?:or|and|as|filter|wait|lookback|within|unless|followed|for)\b)"
 )
-"""The beginning of a formula that stands alone, in CEQL and in languages of other engines."""
+"""Pattern of the beginning of a formula on its own, in CEQL and in languages of other engines."""
 _SET = r"\{[^{}]*\}"
 _SIDE = r"[\w.]+(?:\s*[-+*/]\s*[\w.]+)*(?:\s+(?:day|hour|minute|second)s?\b)?"
 _CONTRARY = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "==": "!=", "!=": "="}
 
 _MASKED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
-"""Quoted texts and comments, whose words are no foreign words."""
+"""Pattern of quoted texts and comments, in which no foreign words are searched."""
 
 
 class ForeignWord(NamedTuple):
@@ -48,7 +48,7 @@ class ForeignWord(NamedTuple):
 
     @property
     def hint(self) -> str:
-        """The advice, with the query to write and the recipe."""
+        """The hint: the query to write and the recipe."""
         recipe = f"recipe '{self.section}' (manual, page {self.page})" if self.section else ""
         return "; ".join(filter(None, [self.why, f"write {self.text}", recipe]))
 
@@ -115,7 +115,7 @@ FOREIGN_WORDS = (
         _RISING,
         "A rising sequence",
         "coming_from",
-        "PREV(a.v) is the value of the event of a before",
+        "PREV(a.v) is the value of v in the previous event of a",
     ),
     ForeignWord(
         r"\b(?:limit|throttle)\s+\d+\s+(?:per|every|each)\b",
@@ -128,13 +128,13 @@ FOREIGN_WORDS = (
         "SELECT * WHERE A ; B",
         "A, and later B",
         "coming_from",
-        "leave EVERY out: every match is an answer",
+        "omit EVERY: every match is an answer",
     ),
     ForeignWord(r"->", "SELECT * WHERE A ; B", "A, and later B", "coming_from"),
     ForeignWord(
         r"\bin\s*\(\s*select\b",
         "SELECT * WHERE A FILTER A[v IN {1, 2}]",
-        why="a set has its values in the text",
+        why="a set lists its values in the query",
     ),
     ForeignWord(
         r"\|>",
@@ -148,7 +148,7 @@ FOREIGN_WORDS = (
         "the command line",
     ),
 )
-"""Words that name an idea with another text in CEQL, in order: of several the first counts."""
+"""Words of other languages with an equivalent in CEQL; the first that matches is used."""
 
 _AT: tuple[tuple[str, str], ...] = (
     (r"&&", "write AND"),
@@ -156,23 +156,23 @@ _AT: tuple[tuple[str, str], ...] = (
     (r"!(?!=)", "write NOT, as in NOT price > 3 inside the brackets of a filter"),
     (r",", "for 'then' write ;, as in A ; B"),
     (r"\.\.?", "for 'directly after' write :, as in A : B"),
-    (r"\*", "there is no A*; write A+ for one or more, and OR for without: B OR (A+ ; B)"),
-    (r"\?", "there is no A?; write OR, as in B OR (A ; B)"),
-    (r"\{", "a count stands behind what it counts, as in A{2,5}"),
-    (r"#|//", "a comment begins with --, or stands in /* .. */"),
+    (r"\*", "A* is not supported; write A+ for one or more, and OR for without: B OR (A+ ; B)"),
+    (r"\?", "A? is not supported; write OR, as in B OR (A ; B)"),
+    (r"\{", "a count follows what it counts, as in A{2,5}"),
+    (r"#|//", "a comment begins with --, or is enclosed in /* .. */"),
     (r"<>", "write !="),
     (r"(?i:and\s+not)\b", "write a condition after FILTER, or UNLESS for absence"),
-    (r"(?i:order)\b", "answers come by their end; leave ORDER BY out"),
+    (r"(?i:order)\b", "answers are in the order of their ends; omit ORDER BY"),
     (r"(?i:when)\b", "write FILTER, as in A FILTER A[price > 3]"),
     (r"(?i:is)\b", "a comparison with a missing value is false; NOT v = v finds it"),
     (r"(?i:followed|then)\b", "for 'then' write ;, as in A ; B"),
-    (r"(?i:slide|every|tumble)\b", "windows slide by themselves: WITHIN alone says how far"),
+    (r"(?i:slide|every|tumble)\b", "windows slide by themselves: WITHIN alone gives the length"),
 )
 """Patterns of signs and words at the error, each with its hint."""
 
 
 def habit_hint(text: str, at: int) -> str:
-    """Return the hint for a known habit at the place of an error, else the empty text.
+    """Return the hint for syntax of another language at the place of an error, else the empty text.
 
     >>> text = "SELECT * WHERE A FILTER A[price BETWEEN 1 AND 3]"
     >>> habit_hint(text, text.index("BETWEEN"))
@@ -197,9 +197,10 @@ def habit_hint(text: str, at: int) -> str:
 
 
 def _of_foreign_words(text: str, at: int) -> str:
-    """Return the hint for the first foreign word that the error is in.
+    """Return the hint for the first foreign word that contains the error.
 
-    A text that fails at its first word is of another language, so its words count everywhere.
+    If the text fails at its first word, it is in another language, so foreign words count
+    everywhere.
     """
     masked = _MASKED.sub(lambda found: "_" * len(found[0]), text)
     is_anywhere = not masked[:at].strip()
@@ -213,24 +214,26 @@ def _of_foreign_words(text: str, at: int) -> str:
 def _of_whole(text: str, before: str, rest: str) -> str:
     """Return the hint for a text that is not a query, or begins or ends wrongly."""
     if re.search(r"(?i)\bfrom(\s+\w+)?$", before) and rest[:1] in ("/", ".", "'"):
-        return "FROM names streams; a file is the second argument: leave FROM out"
+        return "FROM names streams; a file is the second argument: omit FROM"
     if text.lstrip().startswith("{") or re.fullmatch(
         r"\s*\S+\.(?:csv|ndjson|jsonl?|parquet)\s*", text
     ):
         return "events are the second argument, the query is the first"
     if re.search(r"(?i)\bmatch_recognize$", before):
-        return "this is a row pattern, which cerlab.match_recognize(text, table) takes"
+        return "this is a row pattern: use cerlab.match_recognize(text, table)"
     if not rest.strip() and re.search(r";(\s|--[^\n]*)*$", text):
-        return "a query does not end with ;, which joins two parts: leave the last one out"
+        return "a query does not end with ;, which joins two parts: omit the last one"
     if re.fullmatch(r"(?i)\s*(?:where|pattern|match|find)", before):
         return "begin with SELECT * WHERE"
     if not before and re.match(_FORMULA, rest):
-        return "begin with SELECT * WHERE; cerlab.parse_formula says what a formula alone lacks"
+        return (
+            "begin with SELECT * WHERE; cerlab.parse_formula reports the error of a formula alone"
+        )
     return ""
 
 
 def _of_counts(text: str, before: str, rest: str) -> str:
-    """Return the hint for a count that is written otherwise than ``{2}``, ``{2,}`` or ``{2,5}``."""
+    """Return the hint for a count in another syntax than ``{2}``, ``{2,}`` or ``{2,5}``."""
     if re.search(r"(?i)(?<!\bin)(?<!\bin\s)\{\s*\d+\s*,?\s*\d*$", before):
         return "write a count as A{2}, A{2,} or A{2,5}"
     if times := re.match(r"(?i)(?:[\[<]|\.\s*times\s*\()\s*(\d+)\s*[\]>:,)]", rest):
@@ -239,7 +242,7 @@ def _of_counts(text: str, before: str, rest: str) -> str:
 
 
 def _of_sql(text: str, before: str, rest: str) -> str:
-    """BETWEEN, lists in parentheses, SEQ of other engines, and what stands behind a type."""
+    """Return the hint for BETWEEN, lists in parentheses, SEQ, and conditions after a type."""
     if null := re.match(r"(?i)is\s+(not\s+)?null\b", rest):
         label, _, attribute = _word(before).rpartition(".")
         test = f"{attribute} = {attribute}" if null[1] else f"NOT {attribute} = {attribute}"
@@ -267,7 +270,7 @@ def _of_sql(text: str, before: str, rest: str) -> str:
 
 
 def _of_attributes(text: str, before: str, rest: str) -> str:
-    """``a.price``, which stands in SUM(..) and in comparisons of labels alone."""
+    """Return the hint for ``a.price``, allowed only in SUM(..) and comparisons of labels."""
     attribute = re.match(r"\.\s*([^\W\d]\w*)", rest)
     if attribute is None:
         return ""
@@ -284,9 +287,9 @@ def _of_attributes(text: str, before: str, rest: str) -> str:
 
 
 def _of_labels(text: str, before: str, rest: str) -> str:
-    """Return the hint for comparisons of labels as others write them: functions, NOT, BETWEEN."""
+    """Return the hint for comparisons of labels in other syntaxes: functions, NOT, BETWEEN."""
     if re.match(r"(?i)and\s+(?:not\s+)?\w+\.\w+\s*[<>=!]", rest):
-        return "conditions stand after FILTER, as in A AS a ; B AS b FILTER b.price > a.price"
+        return "conditions follow FILTER, as in A AS a ; B AS b FILTER b.price > a.price"
     if not re.search(r"(?i)\bfilter\b", before):
         return ""
     if call := re.search(r"(?i)\b(\w+)(?:\s*\(\s*[\w.]*)?$", before):
@@ -300,7 +303,7 @@ def _of_labels(text: str, before: str, rest: str) -> str:
                     is_distinct = re.match(r"(?i)\(\s*distinct\b", rest)
                     text = f"COUNT({'DISTINCT a.price' if is_distinct else 'a'}) > 3"
                 return f"brackets are for one event: write FILTER {text}"
-            return "functions do not nest: write a comparison for each, with AND between them"
+            return "functions cannot be nested: write a comparison for each, with AND between them"
     label, _, attribute = _word(before).rpartition(".")
     if ends := re.match(rf"(?i)between\s+({_SIDE})\s+and\s+({_SIDE})", rest):
         value = _word(before)
@@ -308,14 +311,14 @@ def _of_labels(text: str, before: str, rest: str) -> str:
     if label and (test := re.match(rf"(?i)(?:not\s+)?(?:like|in)\b\s*({_VALUE}|{_SET})?", rest)):
         if test[1] and not re.search(r"[a-z]\w*\.", test[1]):
             return f"write {label}[{attribute} {test[0]}]"
-        return "labels are compared by <, <=, =, !=, >= and > alone"
+        return "labels can only be compared by <, <=, =, !=, >= and >"
     if rest[:1] == "]" and (inside := re.search(r"(\w+)\[\s*(\w+)$", before)):
         return f"to compare it with another label write {inside[1]}.{inside[2]}"
     denied = re.search(r"(?i)\bnot\s*\(?\s*([\w.]*\s*)$", before)
     compared = re.match(rf"([\w.]*)\s*([<>=!]+)\s*({_SIDE})", rest)
     if denied and compared and compared[2] in _CONTRARY:
         contrary = f"{denied[1].strip() or compared[1]} {_CONTRARY[compared[2]]} {compared[3]}"
-        return f"NOT stands before tests in brackets: write {contrary}"
+        return f"NOT precedes tests in brackets: write {contrary}"
     return ""
 
 
@@ -332,7 +335,7 @@ def call_hint(name: str) -> str:
 
 
 def _of_filters(text: str, before: str, rest: str) -> str:
-    """A condition that does not say whose, and NOT for absence."""
+    """Return the hint for a condition without a label, and for NOT that means absence."""
     bare = re.search(r"(?i)(\w+)\s+filter\s+(\w+)\s*([<>=!]*)$", before)
     value = re.match(rf"([<>=!]*)\s*({_VALUE})", rest)
     if bare and value and (op := bare[3] or value[1]):
@@ -341,7 +344,7 @@ def _of_filters(text: str, before: str, rest: str) -> str:
     if column and value and (op := column[2] or value[1]):
         if column[1].lower() == "type":
             return f"write WHERE {value[2].strip(chr(39))}"
-        return f"WHERE takes a pattern: write WHERE A FILTER A[{column[1]} {op} {value[2]}]"
+        return f"WHERE needs a pattern: write WHERE A FILTER A[{column[1]} {op} {value[2]}]"
     in_brackets = before.count("[") > before.count("]")
     absent = re.search(r"(?i)\bnot$", before) or (rest[:1] in "!~" and not in_brackets)
     is_first = re.search(r"(?i)(?:^|\bwhere)[\s(]*(?:\bnot)?$", before)
@@ -359,7 +362,7 @@ def _of_filters(text: str, before: str, rest: str) -> str:
 
 
 def _of_windows(text: str, before: str, rest: str) -> str:
-    """A window in quotes, a negative one, one inside a formula, and SQL's intervals."""
+    """Return the hint for windows in quotes, negative or inside a formula, and for INTERVAL."""
     length = re.search(r"(?i)\binterval$", before) or re.match(r"(?i)interval\b", rest)
     if length and (quoted := re.search(_QUOTED, rest)):
         small = _small_unit(quoted[2], quoted[1])
@@ -377,12 +380,12 @@ def _of_windows(text: str, before: str, rest: str) -> str:
         return f"write WITHIN {quoted[1]} {units[0] if units else 'MINUTES'}, without quotes"
     if negative := re.match(r"-\s*([\d.]+)\s*([^\W\d]*)", rest):
         unit = negative[2].upper() or "EVENTS"
-        return f"a window looks back from its last event: write WITHIN {negative[1]} {unit}"
+        return f"a window extends back from its last event: write WITHIN {negative[1]} {unit}"
     return ""
 
 
 def _of_clauses(text: str, before: str, rest: str) -> str:
-    """Clauses without brackets or units, in another order, or behind a formula."""
+    """Return the hint for clauses without brackets or units, misplaced, or after a formula."""
     if re.search(r"(?i)\bpartition\s+by$", before):
         return f"write PARTITION BY [{names[0]}]" if (names := _NAMES.match(rest)) else ""
     number = re.search(r"(?<![\w.])(\d+\.?\d*)$", before)
@@ -395,25 +398,25 @@ def _of_clauses(text: str, before: str, rest: str) -> str:
     if re.search(r"(?i)\bwait$", before):
         return "write how long, as in A WAIT 10 MINUTES"
     if re.search(r"(?i)\border$", before):
-        return "answers come by their end; leave ORDER BY out"
+        return "answers are in the order of their ends; omit ORDER BY"
     has_where = re.search(_clause_pattern("WHERE"), before)
     if re.match(r"(?i)filter\b", rest) and not has_where and re.match(r"(?i)\s*select\b", text):
-        return "FILTER stands behind what it filters: SELECT * WHERE A FILTER A[price > 3]"
+        return "FILTER follows what it filters: SELECT * WHERE A FILTER A[price > 3]"
     clause = next((each for each in _CLAUSES if re.match(_clause_pattern(each), rest)), None)
     if clause is None:
         return ""
     if not re.match(r"(?i)\s*(?:select|create|declare|--|/\*)", text):
         if re.search(r"(?i)\bselect\b", rest):
-            return "SELECT stands first: begin with SELECT * WHERE"
+            return "SELECT comes first: begin with SELECT * WHERE"
         inside = ", or write (A ; B WITHIN 9 EVENTS) inside" * (clause == "WITHIN")
         return f"a formula has no clauses: begin with SELECT * WHERE{inside}"
     if re.search(_clause_pattern(clause), before):
-        return f"{clause} stands once; a condition is FILTER" if clause == "WHERE" else ""
+        return f"{clause} is allowed once; a condition is FILTER" if clause == "WHERE" else ""
     later = _CLAUSES[_CLAUSES.index(clause) + 1 :]
     early = [each for each in later if re.search(_clause_pattern(each), before)]
     order = f"clauses come in this order: {', '.join(_CLAUSES)}"
     if not has_where and clause not in ("FROM", "WHERE"):
-        return f"{order}; move {clause} behind WHERE and its formula"
+        return f"{order}; move {clause} after WHERE and its formula"
     return order + (f"; move {clause} before {early[0]}" if early else "")
 
 
@@ -422,7 +425,7 @@ def _clause_pattern(clause: str) -> str:
 
 
 def two_names_hint(text: str, at: int) -> str:
-    """Return the hint for a type and a name with nothing between them, else the empty text."""
+    """Return the hint for a type followed directly by a name, else the empty text."""
     before, rest = text[:at].rstrip(), text[at:]
     kind = re.search(r"(?i)(?:\bwhere|[;:(]|\bor|\band|\ball|\bunless)\s*([^\W\d]\w*)$", before)
     name = re.match(r"[^\W\d]\w*", rest)
@@ -437,13 +440,13 @@ def _word(before: str) -> str:
 
 
 def _event(part: str) -> str:
-    """``A a`` as ``A AS a``."""
+    """Return ``A a`` as ``A AS a``."""
     words = part.split()
     return " AS ".join(words) if len(words) == 2 else part.strip()
 
 
 def _unit(rest: str, number: str) -> str:
-    """Return the hint for a unit that is abbreviated, left out or too large."""
+    """Return the hint for a unit that is abbreviated, missing or too large."""
     if re.match(r"(?i)weeks?\b", rest):
         return f"write {7 * float(number):g} DAYS"
     if re.match(r"(?i)(?:months?|years?)\b", rest):
@@ -475,4 +478,4 @@ _UNITS = {
     "h|hrs?": "HOURS",
     "d": "DAYS",
 }
-"""Habits of writing a unit, each with the word of CEQL."""
+"""Abbreviations of units, each with the word in CEQL."""

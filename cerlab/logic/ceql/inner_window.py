@@ -1,7 +1,7 @@
 """Windows after a strategy, and the query that compares inside the window.
 
-`SELECT MAX * WHERE F+ ; O WITHIN 5 [t]` compares all answers of an end, and then drops those longer
-than the window. Once the longest answer is too long, no shorter one is given.
+`SELECT MAX * WHERE F+ ; O WITHIN 5 [t]` compares all answers with the same end, and then drops
+those longer than the window. If the longest answer is too long, no shorter one is given instead.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _width(window: Window) -> int | float:
 
 
 def _longest(phi: cel.Formula, window: Window) -> int | float | None:
-    """Return a bound on the intervals of a formula as a window measures them; None without one."""
+    """Return a bound on the intervals of a formula in the unit of a window; None without one."""
 
     def of(psi: cel.Formula) -> int | float | None:
         return _longest(psi, window)

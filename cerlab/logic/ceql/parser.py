@@ -1,4 +1,6 @@
-"""CEQL and its declarations from text: sugar ends in the builder, and every node gets its span."""
+"""CEQL and its declarations from text: the builder expands sugar and records the span of
+each node.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ _STRATEGIES = {
 
 @v_args(meta=True)
 class Builder(ConditionBuilder):
-    """The rules of formulas and of queries."""
+    """Builder of formulas and queries."""
 
     # -- formulas ----------------------------------------------------------------------------
 
@@ -96,10 +98,10 @@ class Builder(ConditionBuilder):
         if not least:
             text = node_text(cel.Count(body, 1, most or None, gaps))
             hint = f"write {text}, and OR for without, as in B OR (A{text} ; B)"
-            message = "a count begins at 1, as a formula has no empty answer"
+            message = "a count begins at 1, since a formula has no empty answer"
             raise IllFormed("CER0212", message, place=self.place(meta), hint=hint)
         if most is not None and most < least:
-            message = f"a count from {least} to {most} allows nothing"
+            message = f"a count from {least} to {most} is empty"
             text = node_text(cel.Count(body, most, least, gaps)) if most else ":"[gaps:] + "{1}"
             hint = f"the smaller number comes first: {text}"
             raise IllFormed("CER0212", message, place=self.place(meta), hint=hint)
@@ -111,7 +113,7 @@ class Builder(ConditionBuilder):
     def wait(self, meta: Meta, children: list[Any]) -> Formula:
         body, length = children
         if isinstance(length, EventWindow):
-            message = "a wait is in time: WAIT counts no events"
+            message = "a wait is a time: WAIT cannot count events"
             hint = "for n events later write A : PROJECT[](A OR NOT(A)):{n}"
             raise IllFormed("CER0213", message, place=self.place(meta), hint=hint)
         return self._record(meta, cel.Wait(body, length))
@@ -119,7 +121,7 @@ class Builder(ConditionBuilder):
     def lookback(self, meta: Meta, children: list[Any]) -> Formula:
         body, length = children
         if isinstance(length, EventWindow):
-            message = "a look-back is in time: LOOKBACK counts no events"
+            message = "a look-back is a time: LOOKBACK cannot count events"
             hint = "for n events before write PROJECT[](A OR NOT(A)):{n} : A"
             raise IllFormed("CER0217", message, place=self.place(meta), hint=hint)
         return self._record(meta, cel.Lookback(body, length))
@@ -179,8 +181,8 @@ class Builder(ConditionBuilder):
     def throttle(self, meta: Meta, children: list[Window]) -> tuple[str, Window]:
         (length,) = children
         if not (length.nanoseconds if isinstance(length, TimeWindow) else length.width):
-            message = "THROTTLE 0 leaves out nothing"
-            hint = "leave the clause out, or write how long no further answer is given"
+            message = "THROTTLE 0 has no effect"
+            hint = "omit the clause, or write for how long no further answer is given"
             raise IllFormed("CER0216", message, place=self.place(meta), hint=hint)
         return "throttle", self._record(meta, length)
 
@@ -194,14 +196,17 @@ class Builder(ConditionBuilder):
             elif child is not None:
                 fields["formula"] = child
         if "groups" in fields and "aggregates" not in fields:
-            message = "GROUP BY is for SELECT COUNT(*) and sums, and answers come by their end"
+            message = (
+                "GROUP BY is for SELECT COUNT(*) and sums, and answers are in the order of "
+                "their ends"
+            )
             hint = "for substreams write PARTITION BY [a]"
             raise IllFormed("CER0208", message, place=self.place(meta), hint=hint)
         return self._record(meta, CeqlQuery(**fields))
 
 
 def _rules() -> Iterator[tuple[str, Rule]]:
-    """The rules that are alike but for a value."""
+    """Yield the rules that differ only in a value."""
     for symbol in (*pred.Operator, *Consume):
         prefix = "consume_" * isinstance(symbol, Consume)
         yield f"{prefix}{symbol.name.lower()}", constant(symbol)
@@ -217,7 +222,7 @@ for _name, _rule in _rules():
 
 
 def schema_of(trees: list[Tree[Token]], text: str) -> Schema:
-    """The schema that declarations declare; raises `IllFormed` for what they declare twice."""
+    """Return the schema of declarations; raise `IllFormed` for a name declared twice."""
     streams: list[StreamDeclaration] = []
     for tree in trees:
         name, *events = tree.children
@@ -266,7 +271,7 @@ def _refuse_twice(
             "CER0211",
             f"{noun} '{name}' is declared twice",
             place=_place(tree, text),
-            hint="leave one of the two out",
+            hint="remove one of the two",
         )
 
 
@@ -284,7 +289,7 @@ def _place(tree: Tree[Token] | Token, text: str) -> SourcePlace:
 
 
 def schema_text(schema: Schema) -> str:
-    """The declarations as text, one stream after the other."""
+    """Return the declarations as text, one stream after the other."""
     return "\n".join(_stream_text(stream) for stream in schema.streams)
 
 
@@ -306,25 +311,25 @@ display.register(Schema, "text/plain", schema_text)
 
 @dataclass(frozen=True)
 class Source:
-    """A text and where the nodes that were read from it stand in it."""
+    """A text, and the places of the nodes that were read from it."""
 
     text: str
     spans: dict[int, Span]
     nodes: tuple[object, ...]
     is_query: bool = False
-    """Whether the text is a whole query, not a formula."""
+    """True if the text is a whole query, False if it is a formula."""
 
     def place(self, node: object) -> SourcePlace | None:
-        """The place of a node (by identity), None for nodes that were not read from the text."""
+        """Return the place of a node (by identity), None if it was not read from the text."""
         span = self.spans.get(id(node))
         return SourcePlace(self.text, span) if span else None
 
 
 def parse_ceql(text: str) -> tuple[CeqlQuery, Schema | None, Source]:
-    """Read ``[CREATE STREAM ..] SELECT ..``; the schema is None without declarations.
+    """Return the query in a text ``[CREATE STREAM ..] SELECT ..``, its schema and its source.
 
-    Raises `QuerySyntaxError`, `IllFormed`, and `ResourceLimit` for a text that is too long or
-    too deep.
+    The schema is None without declarations. Raise `QuerySyntaxError`, `IllFormed`, and
+    `ResourceLimit` for a text that is too long or too deep.
     """
     tree = _parse(text, "program")
     *declarations, query = tree.children
@@ -336,7 +341,7 @@ def parse_ceql(text: str) -> tuple[CeqlQuery, Schema | None, Source]:
 
 
 def parse_cel(text: str) -> tuple[Formula, Source]:
-    """Read a formula; raises as `parse_ceql`."""
+    """Return the formula in a text, and its source; raise as `parse_ceql`."""
     builder = Builder(text)
     formula = build(builder, _parse(text, "formula"))
     _refuse_labels_in_brackets(builder, formula)
@@ -346,7 +351,7 @@ def parse_cel(text: str) -> tuple[Formula, Source]:
 def _refuse_labels_in_brackets(builder: Builder, formula: Formula) -> None:
     """Raise `QuerySyntaxError` for a path in brackets that begins with a label of the formula.
 
-    ``b[b.price > a.price]`` compares labels, as others write it, and reads no field of a column.
+    ``b[b.price > a.price]`` is a comparison of labels in another syntax; it does not read a field.
     """
     if not builder.bracket_paths:
         return
@@ -362,13 +367,13 @@ def _refuse_labels_in_brackets(builder: Builder, formula: Formula) -> None:
 
 
 def parse_schema(text: str) -> Schema:
-    """Read ``CREATE STREAM`` declarations; raises as `parse_ceql`."""
+    """Return the schema in ``CREATE STREAM`` declarations; raise as `parse_ceql`."""
     tree = _parse(text, "declarations")
     return schema_of([_as_tree(each) for each in tree.children], text)
 
 
 def as_schema(schema: Schema | str | None) -> Schema | None:
-    """A schema as users give it, which may be the text of its declarations."""
+    """Return a schema that is given as one, as the text of its declarations, or as None."""
     return parse_schema(schema) if isinstance(schema, str) else schema
 
 
@@ -388,7 +393,7 @@ _OPAQUE = re.compile(
 
 
 def _refuse_deep(text: str) -> None:
-    """Raise `ResourceLimit` for nesting deeper than the stated limit."""
+    """Raise `ResourceLimit` for nesting deeper than `MAX_DEPTH`."""
     depth = 0
     for match in re.finditer(r"[(\[{]|[)\]}]", _OPAQUE.sub(lambda m: " " * len(m[0]), text)):
         depth += 1 if match[0] in "([{" else -1
@@ -397,16 +402,16 @@ def _refuse_deep(text: str) -> None:
                 "CER0602",
                 f"the query nests more than {MAX_DEPTH} parentheses",
                 place=place_at(text, match.start(), 1),
-                hint="leave out parentheses that change nothing",
+                hint="omit parentheses that have no effect",
             )
 
 
 _NAMES_TOO = frozenset(WORDS["strategy"].split()).union(*PREFIXES.values())
-"""Keywords that stand where a name could, so that a name spelled like one is misread."""
+"""Keywords that occur in places of names, so that a name spelled like one is misread."""
 
 
 def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
-    """A habit from elsewhere, a keyword spelled almost right, or one that was meant as a name."""
+    """Return the hint for foreign syntax, a misspelled keyword, or a keyword meant as a name."""
     if habit := habit_hint(text, at):
         return habit
     line_so_far = text[text.rfind("\n", 0, at) + 1 : at]
@@ -422,17 +427,19 @@ def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
 
 _NAME = r"(?:[A-Za-z_]\w*|`(?:[^`]|``)+`)"
 _BLANK = r"\s|\ufeff|--[^\n]*(?:\n|$)|/\*(?:[^*]|\*(?!/))*\*/"
-"""Space, or a comment; one that runs to the end of its line whole, lest its words be read."""
+"""Pattern of space or a comment; a comment of one line is matched whole, so its words are
+not read.
+"""
 
 
 _SIGN = r"(?:\+|-(?!-))"
 _MOMENT = rf"(?:TIMESTAMP|DATE)(?:{_BLANK})*['\"]"
 _AMOUNT = rf"(?:\.?\d|{_MOMENT})"
-"""The begin of arithmetic that is not a name: a sign, a number, a moment."""
+"""Pattern of the beginning of arithmetic that is not a name: a sign, a number, a moment."""
 
 
 def _before_amount() -> str:
-    """Return the terminal of + where it adds: signs and a number, moment, ``name.`` or ( follow."""
+    """Return the terminal of + as addition, before signs and a number, moment, ``name.`` or (."""
     gap = f"(?:{_BLANK})*"
     call = rf"(?:{'|'.join(GROUP_WORDS)}){gap}\("
     ahead = rf"\+(?=(?:{_SIGN}|{_BLANK})*(?:{_AMOUNT}|\(|{_NAME}{gap}\.|{call}))"
@@ -444,10 +451,10 @@ def _escaped(regex: str) -> str:
 
 
 def _before_filter(word: str) -> str:
-    """Return the terminal of AND or OR before a filter, maybe in parentheses.
+    """Return the terminal of AND or OR before a filter, possibly in parentheses.
 
-    A filter begins with ``name[``, ``name>name[``, ``name.``, ``name(`` or arithmetic; and no
-    formula does but with one of `PREFIXES`. ``MAX(name.`` begins none either.
+    A filter begins with ``name[``, ``name>name[``, ``name.``, ``name(`` or arithmetic; a formula
+    begins so only with a name of `PREFIXES`, and never with ``MAX(name.``.
     """
     apart = {sign: rf"(?!(?:{'|'.join(words)})\b){_NAME}" for sign, words in PREFIXES.items()}
     gap = f"(?:{_BLANK})*"
@@ -458,13 +465,13 @@ def _before_filter(word: str) -> str:
 
 
 def _before_text(word: str) -> str:
-    """Return the terminal of a word that is one only before a text."""
+    """Return the terminal of a word that is a keyword only before a text."""
     ahead = rf"{word}(?=(?:{_BLANK})*['\"])".replace("/", r"\/")
     return f"_{word}.2: /{ahead}/i"
 
 
 def _before_name(word: str) -> str:
-    """Return the terminal of a word that is one only before a name."""
+    """Return the terminal of a word that is a keyword only before a name."""
     ahead = rf"{word}(?!\w)(?=(?:{_BLANK})*{_NAME})"
     return f"_{word}.2: /{_escaped(ahead)}/i"
 
@@ -474,7 +481,7 @@ MOMENTS = tuple(map(_before_text, ("TIMESTAMP", "DATE")))
 
 TIME_WORDS = {"_TIMESTAMP": "TIMESTAMP", "_DATE": "DATE"}
 TIME_WORDS |= {f"{unit}S": f"{unit}S" for unit in UNITS}
-"""The words of times as errors name them."""
+"""The keywords of times as errors name them."""
 
 _CEQL = Language(
     "cerlab.logic.ceql",

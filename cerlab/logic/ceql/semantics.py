@@ -1,6 +1,6 @@
 """The meaning of queries, clause by clause from FROM to THROTTLE (CORE Sec. 2.2).
 
-The reference; docs/languages has the decisions where the paper is silent.
+This is the reference; docs/languages lists the decisions where the paper is silent.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _Timed: TypeAlias = Callable[[Formula, Sequence[Event]], Valuations]
 
 
 class Meaning(Protocol):
-    """The valuations of a formula on a substream, with the time that its windows measure."""
+    """The semantics of formulas: from a formula and a substream to valuations."""
 
     def __call__(
         self,
@@ -53,7 +53,7 @@ class Meaning(Protocol):
         clocks: Clocks = NO_CLOCKS,
         /,
     ) -> Valuations:
-        """Return the valuations."""
+        """Return the valuations of a formula on a substream, with the time axis of its windows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +65,23 @@ class Substream:
 
     @classmethod
     def of(cls, rows: Iterable[tuple[int, Event]]) -> Substream:
-        """The substream of some of the stream's (position, event) rows."""
+        """Return the substream of some (position, event) rows of the stream."""
         pairs = tuple(rows)
         return cls(tuple(t for _, t in pairs), tuple(i for i, _ in pairs))
 
     def rows(self) -> Iterable[tuple[int, Event]]:
-        """Its (position, event) pairs."""
+        """Return the (position, event) pairs of the substream."""
         return zip(self.positions, self.events, strict=True)
 
     def after(self, position: int) -> Substream:
-        """The suffix of the events that come after a position of the whole stream."""
+        """Return the suffix of events after a position of the whole stream."""
         return Substream.of((i, t) for i, t in self.rows() if i > position)
 
 
 def query_answers(
     query: CeqlQuery, stream: Stream, meaning: Meaning = valuations
 ) -> list[ComplexEvent]:
-    """``[[Q]](S)``: the complex events of a query, each once, in the order `by_end`.
+    """Return ``[[Q]](S)``: the complex events of a query, each once, in the order `by_end`.
 
     `meaning` is the semantics of its formula: that of CEL, or `fo_valuations`.
     """
@@ -96,7 +96,7 @@ def query_answers(
 def query_valuations(
     query: CeqlQuery, stream: Stream, meaning: Meaning = valuations
 ) -> list[Valuation]:
-    """The valuations of a query, each once, ordered by end, start and labels."""
+    """Return the valuations of a query, each once, ordered by end, start and labels."""
 
     def answers(clocks: Clocks) -> set[Valuation]:
         found = _without_limit(query, stream, meaning, clocks)
@@ -109,12 +109,12 @@ def query_valuations(
 def _certain(
     query: CeqlQuery, stream: Stream, answers: Callable[[Clocks], set[Answer]]
 ) -> set[Answer]:
-    """Return the answers on every continuation of the stream by events not before the clock.
+    """Return the answers on every continuation of the stream by events at or after the clock.
 
-    The clock is the time of the last event, or that which ``stream.until`` promises. An event that
-    comes at a time ends the waits that are over by then, and no others. So an answer
-    on every continuation is one whatever the clock shows from now on: tried are the time now, one
-    between any two ends of waits, and one after all of them.
+    The clock is the time of the last event, or the time promised by ``stream.until``. An event ends
+    exactly the waits that are over at its time. So an answer on every continuation is an answer
+    whatever the clock shows from now on; it suffices to try the time now, one time between any two
+    ends of waits, and one after all of them.
     """
     lengths = waits(query.formula)
     if not lengths:
@@ -124,12 +124,11 @@ def _certain(
 
 
 def check_consumption(query: CeqlQuery) -> None:
-    """Raise `IllFormed` where answers of one key that wait would consume those of another."""
+    """Raise `IllFormed` if answers of one key that wait would consume those of another."""
     if waits(query.formula) and query.consume.crosses_partitions and query.partition:
         raise IllFormed(
             "CER0214",
-            f"CONSUME BY {query.consume.value} over keys that wait: "
-            "the clock would say which key consumes first",
+            f"CONSUME BY {query.consume.value} over keys that wait:",
             hint="write CONSUME BY PARTITION",
         )
 
@@ -177,11 +176,12 @@ def _from(query: CeqlQuery, stream: Stream) -> Substream:
 def _without_limit(
     query: CeqlQuery, stream: Stream, meaning: Meaning, clocks: Clocks
 ) -> Valuations:
-    """FROM, PARTITION BY, then the rest on each substream, as CONSUME BY lets it go on."""
+    """Apply FROM and PARTITION BY, then the rest on each substream, in the order of CONSUME BY."""
     whole = _from(query, stream)
     axis = stream.time or only_timestamp(stream)
     for window in windows(query.formula):
-        _times(window, whole, axis)  # raises where an event has no time, also one in no answer
+        # # raises if an event has no time, even one that is in no answer
+        _times(window, whole, axis)
     times = _times(query.window, whole, axis)
 
     def timed(phi: Formula, S: Sequence[Event]) -> Valuations:
@@ -200,7 +200,7 @@ def _without_limit(
 
 
 def _partition(whole: Substream, attributes: tuple[str, ...]) -> list[Substream]:
-    """The substreams of events with equal keys; one substream without PARTITION BY."""
+    """Return the substreams of events with equal keys; one substream without PARTITION BY."""
     if not attributes:
         return [whole]
     rows: dict[object, list[tuple[int, Event]]] = {}
@@ -213,7 +213,7 @@ def _partition(whole: Substream, attributes: tuple[str, ...]) -> list[Substream]
 def _consuming(
     query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant], meaning: _Timed
 ) -> Valuations:
-    """The answers with the first end of all; then go on as on the suffixes after it."""
+    """Return the answers with the first end of all, then those on the suffixes after it."""
     result: Valuations = frozenset()
     while answers := _answers(query, substreams, times, meaning):
         j = min(V.end for V in answers)
@@ -225,7 +225,7 @@ def _consuming(
 def _answers(
     query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant], meaning: _Timed
 ) -> Valuations:
-    """WHERE, SELECT and WITHIN on each substream, in positions of the whole stream."""
+    """Apply WHERE, SELECT and WITHIN on each substream; positions are those of the whole stream."""
     phi = selected_formula(query)
     if query.strategy is not None:
         phi = Select(query.strategy, phi)
@@ -242,14 +242,14 @@ def _answers(
 
 
 def _within(query: CeqlQuery, V: Valuation, s: Substream, times: dict[int, Instant]) -> bool:
-    """``end - start <= e``, in events of the substream or in time."""
+    """Return whether ``end - start <= e``, in events of the substream or in time."""
     if query.window is None:
         return True
     return _distance(query.window, V.start, V.end, s, times) <= _width(query.window)
 
 
 def _distance(window: Window, i: int, j: int, s: Substream, times: dict[int, Instant]) -> Instant:
-    """``j - i`` in events of the substream, or ``t(j) - t(i)``."""
+    """Return ``j - i`` in events of the substream, or ``t(j) - t(i)``."""
     if isinstance(window, EventWindow):
         return j - i
     return times[s.positions[j]] - times[s.positions[i]]
@@ -260,7 +260,7 @@ def _width(window: Window) -> int | float:
 
 
 def _times(window: Window | None, whole: Substream, axis: TimeAxis | None) -> dict[int, Instant]:
-    """The time of each event that is matched, empty where the window counts events."""
+    """Return the time of each event, or no times if the window counts events."""
     if window is None or isinstance(window, EventWindow):
         return {}
     clock = clock_for(window, axis)
@@ -271,7 +271,7 @@ def _times(window: Window | None, whole: Substream, axis: TimeAxis | None) -> di
 
 
 def _throttled(query: CeqlQuery, stream: Stream, answers: set[Answer]) -> set[Answer]:
-    """The answers at the ends that THROTTLE gives, which are visited in order in each substream."""
+    """Return the answers at the ends that THROTTLE keeps, visited in order in each substream."""
     if query.throttle is None:
         return answers
     d, whole = query.throttle, _from(query, stream)
@@ -289,7 +289,7 @@ def _throttled(query: CeqlQuery, stream: Stream, answers: set[Answer]) -> set[An
 def _apply_limit(
     answers: Set[Answer], limit: Limit | None, order: Callable[[Answer], Any]
 ) -> Iterable[Answer]:
-    """The first of each end in an order, as many as LIMIT allows."""
+    """Return the answers that LIMIT keeps: the first of each end in an order."""
     if limit is None:
         return answers
     return (

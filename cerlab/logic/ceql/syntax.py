@@ -15,9 +15,9 @@ from cerlab.predicates.text import name_text
 
 @dataclass(frozen=True, slots=True)
 class SelectItem:
-    """``x``, ``S>x`` or ``x[attr, ..]``: a label to keep, and the attributes to show.
+    """An item ``x``, ``S>x`` or ``x[attr, ..]`` of SELECT: a label to keep, and attributes to show.
 
-    With a `stream`, of its events only those of that stream are kept.
+    With a `stream`, only the label's events of that stream are kept.
     """
 
     label: str
@@ -27,7 +27,7 @@ class SelectItem:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """``COUNT(*)``, which has neither label nor attribute, or ``SUM(x.attr)``, AVG, MIN, MAX."""
+    """An aggregate ``COUNT(*)``, without label or attribute, or ``SUM(x.attr)``, AVG, MIN, MAX."""
 
     function: str
     label: str | None = None
@@ -38,11 +38,11 @@ class Aggregate:
 @drawable
 @dataclass(frozen=True, slots=True)
 class CeqlQuery:
-    """A whole query; every clause but the formula may be absent.
+    """A whole query; every clause except the formula may be absent.
 
-    `items` is None for ``SELECT *`` and empty for ``SELECT NONE``; `streams` is empty without
-    FROM; `partition` holds one tuple of attributes per bracket. `aggregates` are over the answers
-    of ``SELECT *``, for each group of `groups`: ``(attr,)`` or ``(x, attr)``.
+    `items` is None for ``SELECT *`` and empty for ``SELECT NONE``; `streams` is empty without FROM;
+    `partition` holds one tuple of attributes per bracket. `aggregates` are over the answers of
+    ``SELECT *``, for each group of `groups`: ``(attr,)`` or ``(x, attr)``.
     """
 
     formula: Formula
@@ -59,16 +59,16 @@ class CeqlQuery:
 
 
 def selected_formula(query: CeqlQuery) -> Formula:
-    """The WHERE formula under the projection that SELECT stands for."""
+    """Return the formula of WHERE under the projection of SELECT."""
     if query.items is None:
         return query.formula
     return projection(((item.stream, item.label) for item in query.items), query.formula)
 
 
 def strategy_and_body(query: CeqlQuery) -> tuple[Strategy | None, Formula]:
-    """The strategy of the answers and the formula under it.
+    """Return the strategy of the answers and the formula below it.
 
-    A strategy around the whole formula is that of SELECT, if SELECT has none.
+    If SELECT has no strategy, a strategy around the whole formula is used.
     """
     formula = selected_formula(query)
     if query.strategy is None and isinstance(formula, Select):
@@ -77,12 +77,12 @@ def strategy_and_body(query: CeqlQuery) -> tuple[Strategy | None, Formula]:
 
 
 def partition_attributes(query: CeqlQuery) -> tuple[str, ...]:
-    """All attributes of PARTITION BY: brackets only group."""
+    """Return all attributes of PARTITION BY; brackets only group them."""
     return tuple(attribute for bracket in query.partition for attribute in bracket)
 
 
 def plan_clauses(query: CeqlQuery) -> dict[str, Any]:
-    """The clauses beside the formula, by the names that a plan has for them."""
+    """Return the clauses beside the formula, as the keyword arguments of a plan."""
     return {
         "streams": query.streams,
         "partition": partition_attributes(query),
@@ -95,7 +95,7 @@ def plan_clauses(query: CeqlQuery) -> dict[str, Any]:
 
 
 def query_text(query: CeqlQuery) -> str:
-    """The canonical text of a query."""
+    """Return the canonical text of a query."""
     strategy = f"{query.strategy.value} " if query.strategy else ""
     lines = [f"SELECT {strategy}{_selection_text(query)}"]
     if query.streams:
@@ -126,7 +126,7 @@ def _selection_text(query: CeqlQuery) -> str:
 
 
 def aggregate_text(aggregate: Aggregate) -> str:
-    """An aggregate as the grammar writes it.
+    """Return an aggregate as the grammar writes it.
 
     >>> aggregate_text(Aggregate("sum", "b", "price")), aggregate_text(Aggregate("count"))
     ('SUM(b.price)', 'COUNT(*)')
@@ -138,7 +138,7 @@ def aggregate_text(aggregate: Aggregate) -> str:
 
 
 def group_text(group: tuple[str, ...]) -> str:
-    """``attr`` or ``x.attr``."""
+    """Return ``attr`` or ``x.attr``."""
     return ".".join(map(name_text, group))
 
 

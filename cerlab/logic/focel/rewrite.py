@@ -1,7 +1,7 @@
 """Rewritings of FO-CEL: disjunctive normal form, safe form, LP-normal form (FOUND Sec. 5.1).
 
-All three keep the meaning of scoped well-formed formulas, and all three may be exponentially
-larger; `size` says by how much. Bare types get their variables first (`with_variables`).
+All three keep the meaning of scoped well-formed formulas, and may be exponentially larger;
+`rewriting_sizes` measures it. Bare types first get variables (`with_variables`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from cerlab.predicates.syntax import Comparison, Constant, Operator, Predicate, 
 NOTHING = cel.Filter(
     cel.As(cel.Atom("R"), "x"), On("x", Comparison(Operator.EQ, Constant(0), Constant(1)))
 )
-"""A formula without answers, for when every disjunct is deleted (erratum E4)."""
+"""A formula without answers, used if every disjunct is deleted (erratum E4)."""
 
 
 @step_budget("the disjunctive form of the formula")
 def disjunctive_normal_form(phi: cel.Formula) -> cel.Formula:
-    """OR only at the top or directly below a ``+`` (FOUND Lemma 2; FOUND App. B.1).
+    """Move OR to the top or directly below a ``+`` (FOUND Lemma 2; FOUND App. B.1).
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> print(disjunctive_normal_form(parse_cel("(A AS x OR B AS x) ; C AS z FILTER x[v = 1]")[0]))
@@ -69,9 +69,9 @@ def _any_of(disjuncts: list[cel.Formula]) -> cel.Formula:
 
 @step_budget("the safe form of the formula")
 def safe_form(phi: cel.Formula) -> cel.Formula:
-    """No ``;`` binds a variable on both sides: such disjuncts have no answers (FOUND Thm. 1).
+    """Delete disjuncts in which a ``;`` binds a variable on both sides (FOUND Thm. 1).
 
-    Deletes disjuncts bottom-up (FOUND Lemma B.12), also below a ``+``.
+    They have no answers. Disjuncts are deleted bottom-up (FOUND Lemma B.12), also below a ``+``.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> print(safe_form(parse_cel("(A AS x OR B AS y) ; C AS x")[0]))
@@ -86,7 +86,7 @@ def _safe_disjuncts(disjuncts: list[cel.Formula]) -> list[cel.Formula]:
 
 
 def _safe(psi: cel.Formula) -> cel.Formula | None:
-    """A disjunct with the unsafe ones inside its iterations deleted; None if it is unsafe."""
+    """Return a disjunct without the unsafe ones in its iterations; None if it is unsafe itself."""
     match psi:
         case cel.Filter(body, condition):
             inner = _safe(body)
@@ -105,13 +105,12 @@ def _safe(psi: cel.Formula) -> cel.Formula | None:
 
 @step_budget("the LP-normal form of the formula")
 def lp_normal_form(phi: cel.Formula) -> cel.Formula:
-    """Every unary filter directly on the ``R AS x`` of its variable (FOUND Thm. 2, corrected).
+    """Move every unary filter onto the ``R AS x`` of its variable (FOUND Thm. 2, corrected).
 
-    The steps are those of its proof (FOUND App. B.2).
-
-    Where a variable is not bound by what is filtered, its binder decides: either it satisfies the
-    predicate and the filter goes, or the filtered part goes. As printed this loses filters, pushes
-    them below a ``+`` that rebinds the variable, and does not end (erratum E3).
+    The steps are those of the proof (FOUND App. B.2). If the filtered part does not bind the
+    variable, there is one copy in which the binder satisfies the predicate and the filter is
+    removed, and one without the filtered part. As printed, the proof loses filters, pushes them
+    below a ``+`` that rebinds the variable, and does not terminate (erratum E3).
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> print(lp_normal_form(parse_cel("A AS x ; (B AS y FILTER x[v = 1])")[0]))
@@ -130,7 +129,7 @@ Path: TypeAlias = tuple[int, ...]
 
 
 def _misplaced_filter(phi: cel.Formula, path: Path = ()) -> Path | None:
-    """Yield the unary filters on formulas that do not bind their variable, outermost first."""
+    """Return the path of the outermost unary filter that does not bind its variable, or None."""
     if (
         isinstance(phi, cel.Filter)
         and isinstance(phi.condition, On)
@@ -161,7 +160,7 @@ def _split(phi: cel.Formula, path: Path) -> cel.Formula:
 
 
 def _replace(phi: cel.Formula, path: Path, new: cel.Formula | None) -> cel.Formula | None:
-    """The formula with a part replaced; None is FALSE, which is folded away upwards."""
+    """Return the formula with a part replaced; None is FALSE, which is simplified upwards."""
     if not path:
         return new
     k, *rest = path
@@ -182,7 +181,7 @@ def _pushed_down(phi: cel.Formula) -> cel.Formula:
 
 
 def _push(phi: cel.Formula, x: str, P: Predicate) -> cel.Formula:
-    """The predicate on every ``R AS x``, but not below a ``+``, which rebinds x."""
+    """Add the predicate to every ``R AS x``, except below a ``+``, which rebinds x."""
     match phi:
         case cel.As(_, label):
             return cel.Filter(phi, On(x, P)) if label == x else phi
@@ -195,7 +194,7 @@ def _push(phi: cel.Formula, x: str, P: Predicate) -> cel.Formula:
 
 
 def is_lp(phi: cel.Formula) -> bool:
-    """Whether every unary filter stands directly on the atom of its variable (FOUND Sec. 5.1)."""
+    """Return whether each unary filter is directly on its variable's atom (FOUND Sec. 5.1)."""
     if isinstance(phi, cel.Filter) and isinstance(phi.condition, On):
         return isinstance(phi.body, cel.As) and phi.body.label == phi.condition.label
     return all(map(is_lp, cel.children(phi)))
@@ -203,7 +202,7 @@ def is_lp(phi: cel.Formula) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Operators and atoms of a formula and of its rewritings; None where one is too large."""
+    """Operators and atoms of a formula and of its rewritings; None if one is too large."""
 
     original: int
     disjunctive: int | None
@@ -212,7 +211,7 @@ class Sizes:
 
 
 def rewriting_sizes(phi: Formula) -> Sizes:
-    """The growth by each rewriting, at most exponential (FOUND Thm. 1; FOUND Thm. 2).
+    """Return the sizes of the rewritings, at most exponential (FOUND Thm. 1; FOUND Thm. 2).
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> rewriting_sizes(parse_cel("(A AS x OR B AS x) ; (A AS y OR B AS y)")[0])
@@ -232,7 +231,7 @@ def rewriting_sizes(phi: Formula) -> Sizes:
 
 
 def describe_fo(phi: Formula) -> str:
-    """Whether it is one; its scopes, safety, unarity, and the size of its LP-normal form.
+    """Return whether a formula is in FO-CEL, its scopes, safety, unarity and the rewritings' sizes.
 
     >>> from cerlab.logic.cel.syntax import Atom, Seq
     >>> describe_fo(Seq(Atom("A"), Atom("B")))

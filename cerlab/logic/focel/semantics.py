@@ -3,7 +3,7 @@
 FO-CEL shares its syntax with CEL: ``R``, ``R AS x``, FILTER, OR, ``;`` and ``+``. A filter ``x[P]``
 is the atom P(x), ``x.a < y.b`` a binary one. Variables are defined, bound, in scope. An assignment
 nu gives every variable one position, anywhere in the stream; a complex event is a non-empty set of
-positions. One arm per clause of the paper.
+positions. The semantics has one case per clause of the paper.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from cerlab.predicates.truth import satisfies
 
 
 def with_variables(phi: cel.Formula) -> cel.Formula:
-    """The formula with a fresh variable for every bare R, and OR between filters spelled out.
+    """Return the formula with a fresh variable for every bare R, and OR between filters expanded.
 
-    Raises `Unsupported` for operators outside FO-CEL.
+    Raise `Unsupported` for operators outside FO-CEL.
     """
     variables = {psi.label for psi in cel.subformulas(phi) if isinstance(psi, cel.As)}
     fresh = (f"_{n}" for n in range(10**9) if f"_{n}" not in variables)
@@ -57,7 +57,7 @@ def _core_formula(phi: cel.Formula, fresh: Iterator[str]) -> cel.Formula:
 
 
 def _nest_filters(phi: cel.Formula, condition: Condition) -> cel.Formula:
-    """``FILTER p AND q`` is two filters, ``FILTER p OR q`` the OR of two copies (FOUND Sec. 3)."""
+    """Expand ``FILTER p AND q`` to two filters, and OR to two copies (FOUND Sec. 3)."""
     match condition:
         case Correlation() if (operand := condition.of_group) is not None:
             raise Unsupported(
@@ -74,24 +74,24 @@ def _nest_filters(phi: cel.Formula, condition: Condition) -> cel.Formula:
 def _refuse(phi: cel.Formula) -> NoReturn:
     if isinstance(phi, cel.Select):
         raise Unsupported(
-            "CER0498", "FO-CEL has strategies around the whole formula only", hint='use logic="so"'
+            "CER0498", "FO-CEL has strategies only around the whole formula", hint='use logic="so"'
         )
     name = "AS on more than one event type" if isinstance(phi, cel.As) else node_text(phi)
     raise Unsupported("CER0406", f"FO-CEL has no {name}", hint='use logic="so"')
 
 
 def variables_of(condition: Condition) -> frozenset[str]:
-    """The variables of a filter."""
+    """Return the variables of a filter."""
     return labels_of(condition)
 
 
 def vdef(phi: cel.Formula) -> frozenset[str]:
-    """The variables of the AS clauses (FOUND Sec. 3)."""
+    """Return the variables of the AS clauses (FOUND Sec. 3)."""
     return frozenset(psi.label for psi in cel.subformulas(phi) if isinstance(psi, cel.As))
 
 
 def vdef_plus(phi: cel.Formula) -> frozenset[str]:
-    """The variables outside the scope of every ``+`` and every count (FOUND Sec. 3)."""
+    """Return the variables outside the scope of every ``+`` and every count (FOUND Sec. 3)."""
     match phi:
         case cel.As(_, x):
             return frozenset({x})
@@ -102,7 +102,7 @@ def vdef_plus(phi: cel.Formula) -> frozenset[str]:
 
 
 def bound(phi: cel.Formula) -> frozenset[str]:
-    """The variables that every answer gives a position in it (FOUND Sec. 5.1)."""
+    """Return the variables to which every answer gives a position (FOUND Sec. 5.1)."""
     match phi:
         case cel.As(_, x):
             return frozenset({x})
@@ -115,9 +115,9 @@ def bound(phi: cel.Formula) -> frozenset[str]:
 
 
 def well_formed(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> bool:
-    """Every variable of a filter is bound by some formula around it, as printed (FOUND Sec. 5.1).
+    """Return whether a formula around each filter binds its variables, as printed (FOUND Sec. 5.1).
 
-    Not enough: see `unscoped_variable` (erratum E4).
+    This is not enough: see `unscoped_variable` (erratum E4).
     """
     available = outside | bound(phi)
     if isinstance(phi, cel.Filter) and not variables_of(phi.condition) <= available:
@@ -126,10 +126,10 @@ def well_formed(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> bool
 
 
 def unscoped_variable(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> str | None:
-    """A variable that some filter uses where nothing binds it; None for scoped well-formed ones.
+    """Return a variable used by a filter where it is not bound; None if the formula is scoped.
 
-    As `well_formed`, but entering ``rho+`` takes the variables that it rebinds from what the
-    outside offers: there they are free, and would range over the whole stream (erratum E4).
+    Unlike in `well_formed`, the variables that ``rho+`` rebinds are not available from outside it:
+    inside they are free, and would range over the whole stream (erratum E4).
     """
     available = outside | bound(phi)
     if isinstance(phi, cel.Filter) and (missing := variables_of(phi.condition) - available):
@@ -153,12 +153,12 @@ def check_scopes(phi: cel.Formula) -> None:
             "CER0230",
             f"the filter on '{variable}' is outside the scope of that variable "
             "(scoped well-formedness, FOUND Sec. 5.1)",
-            hint="a variable bound in one branch of OR, or in a +, is bound in there only",
+            hint="a variable bound in one branch of OR, or in a +, is bound only inside it",
         )
 
 
 def safe(phi: cel.Formula) -> bool:
-    """No ``;`` binds a variable on both sides (FOUND Sec. 5.1)."""
+    """Return whether no ``;`` binds a variable on both sides (FOUND Sec. 5.1)."""
     return all(
         not vdef_plus(psi.left) & vdef_plus(psi.right)
         for psi in cel.subformulas(phi)
@@ -167,7 +167,7 @@ def safe(phi: cel.Formula) -> bool:
 
 
 def unary(phi: cel.Formula) -> bool:
-    """Every filter has one variable (FOUND Sec. 5.1)."""
+    """Return whether every filter has one variable (FOUND Sec. 5.1)."""
     return all(
         len(variables_of(psi.condition)) == 1
         for psi in cel.subformulas(phi)
@@ -176,13 +176,13 @@ def unary(phi: cel.Formula) -> bool:
 
 
 Assignment: TypeAlias = Mapping[str, int]
-"""One position for each variable."""
+"""An assignment of one position to each variable."""
 
 Sets: TypeAlias = frozenset[frozenset[int]]
-MACHINES = 'evaluator="auto" uses machines where there are some'
+MACHINES = 'evaluator="auto" uses machines where possible'
 
 LabelledEvent: TypeAlias = frozenset[tuple[str, int]]
-"""A complex event that remembers which variable and which type put each position there."""
+"""A complex event with the variable and the type that put each position there."""
 
 
 def fo_valuations(
@@ -193,10 +193,10 @@ def fo_valuations(
 ) -> frozenset[Valuation]:
     """Return the answers of a formula under FO-CEL, with ``start = min`` and ``end = max``.
 
-    FO-CEL forgets its variables; a valuation remembers them: its labels are the event types and the
-    variables, each with the positions that its atoms gave it (several, under a ``+``). Raises
-    `IllFormed` where a filter uses a variable that is not in its scope, `Unsupported` for
-    operators outside FO-CEL. No operator of it reads `axis` or `clocks`.
+    The answers of FO-CEL have no variables; here the labels of a valuation are the event types and
+    the variables, each with the positions that its atoms gave it (several, under a ``+``). Raise
+    `IllFormed` if a filter uses a variable that is not in scope, `Unsupported` for operators
+    outside FO-CEL. No operator of FO-CEL reads `axis` or `clocks`.
     """
     core = with_variables(phi)
     check_scopes(core)
@@ -210,23 +210,23 @@ def _answers(phi: cel.Formula, S: Sequence[Event], names: frozenset[str]) -> fro
 
 
 def _valuation(C: LabelledEvent, names: frozenset[str]) -> Valuation:
-    """The answer with the types and the variables of the text; others were bare types."""
+    """Return the valuation with the types and variables of the text; others were bare types."""
     positions = support(C)
     labels = {X: tuple(i for Y, i in C if X == Y) for X in names}
     return Valuation(min(positions), max(positions), labels)
 
 
 def complex_events(phi: cel.Formula, S: Sequence[Event]) -> Sets:
-    """``[[phi]](S)``: the sets of positions, of formulas with variables everywhere."""
+    """Return ``[[phi]](S)``: the sets of positions of a formula with a variable on each atom."""
     return frozenset(map(support, labelled_events(phi, S)))
 
 
 def labelled_events(phi: cel.Formula, S: Sequence[Event]) -> frozenset[LabelledEvent]:
-    """``[[phi]](S)``: the union over all assignments, of formulas with variables everywhere."""
+    """Return ``[[phi]](S)``, the union over all assignments; each atom needs a variable."""
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
             "CER0603",
-            f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
+            f"the reference supports streams of up to {MAX_EVENTS} events, got {len(S)}",
             hint=MACHINES,
         )
     result: frozenset[LabelledEvent] = frozenset()
@@ -237,14 +237,14 @@ def labelled_events(phi: cel.Formula, S: Sequence[Event]) -> frozenset[LabelledE
 
 
 def support(C: LabelledEvent) -> frozenset[int]:
-    """The positions of a complex event."""
+    """Return the positions of a complex event."""
     return frozenset(i for _, i in C)
 
 
 def under_assignment(
     phi: cel.Formula, S: Sequence[Event], nu: Assignment
 ) -> frozenset[LabelledEvent]:
-    """``[[phi]](S, nu)``."""
+    """Return ``[[phi]](S, nu)``: the complex events of a formula under one assignment."""
     match phi:
         case cel.As(cel.Atom(R, stream), x):
             t = S[nu[x]]
@@ -274,7 +274,7 @@ def under_assignment(
 
 
 def _rebound(rho: cel.Formula, S: Sequence[Event], nu: Assignment) -> frozenset[LabelledEvent]:
-    """Return one round of an iteration: its variables may stand for any events again."""
+    """Return one round of an iteration, in which its variables range over all events again."""
     once: frozenset[LabelledEvent] = frozenset()
     for rebound in spend_over(assignments(vdef_plus(rho), S)):
         once |= under_assignment(rho, S, {**nu, **rebound})
@@ -297,7 +297,7 @@ def _concatenations(
 
 
 def holds_under(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
-    """Whether the events that the variables stand for satisfy the filter's atom."""
+    """Return whether the events of the variables satisfy the atom of a filter."""
     match condition:
         case On(x, P):
             return satisfies(S[nu[x]], P)
@@ -306,11 +306,11 @@ def holds_under(condition: Condition, S: Sequence[Event], nu: Assignment) -> boo
         case Application(P, arguments):
             return holds_of(P, arguments, lambda x: [S[nu[x]]])
         case _:
-            raise AssertionError("filters are nested before they are evaluated")
+            raise AssertionError("conditions are nested before they are evaluated")
 
 
 def free_variables(phi: cel.Formula) -> frozenset[str]:
-    """Return the variables whose position matters: all that no ``+`` or count inside rebinds."""
+    """Return the variables whose position matters, which no ``+`` or count inside rebinds."""
     match phi:
         case cel.As(_, x):
             return frozenset({x})
@@ -323,7 +323,7 @@ def free_variables(phi: cel.Formula) -> frozenset[str]:
 
 
 def assignments(variables: frozenset[str], S: Sequence[Event]) -> Iterator[dict[str, int]]:
-    """All functions from the variables to positions of the stream."""
+    """Yield all functions from the variables to positions of the stream."""
     names = sorted(variables)
     if len(S) ** len(names) > 10 * MAX_VALUATIONS:
         raise ResourceLimit(

@@ -1,8 +1,8 @@
 """FO-CEL to SO-CEL with filters over two variables (SOCEL Thm. 3, whose proof is not printed).
 
-A variable is one event, a label is all events that it was given to. So the formula is brought into
-a form in which every filter that compares with something below a ``+`` compares it with one event
-outside: then "for all iterations" is exactly what the universal extension says.
+A variable is one event, a label is all events that received it. So the formula is first rewritten
+until every filter that compares something below a ``+`` compares it with one event outside: then
+"for all iterations" is exactly the meaning of the universal extension.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cerlab.predicates.syntax import LabelAttribute, Leaf, conjunction, with_lea
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """``atom AS x``."""
+    """An atom with its variable: ``atom AS x``."""
 
     atom: cel.Atom
     x: str
@@ -41,7 +41,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """Iterations as ``operator`` allows, each of one of the disjuncts."""
+    """A repetition of disjuncts, as many times as `operator` allows."""
 
     disjuncts: tuple[Disjunct, ...]
     operator: cel.Plus | cel.Count
@@ -64,10 +64,10 @@ class Disjunct:
 
 
 def binary_fo_to_so(phi: cel.Formula) -> cel.Formula:
-    """An SO-CEL formula with the same complex events as a scoped well-formed FO-CEL one.
+    """Return an SO-CEL formula with the complex events of a scoped well-formed FO-CEL formula.
 
-    At most exponentially larger. Raises `Unsupported` for filters over three variables and more,
-    where it is impossible in general (SOCEL Thm. 4).
+    It is at most exponentially larger. Raise `Unsupported` for filters over three or more
+    variables, for which this is impossible in general (SOCEL Thm. 4).
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> print(binary_fo_to_so(parse_cel("A AS x ; (B AS y FILTER y.v = x.v)+")[0]))
@@ -78,7 +78,7 @@ def binary_fo_to_so(phi: cel.Formula) -> cel.Formula:
 
 @step_budget("the translation of the formula")
 def labelled_binary_fo_to_so(phi: cel.Formula) -> tuple[cel.Formula, dict[str, str]]:
-    """The same with the variable that each label stands for, on some of its events; not of types.
+    """Return `binary_fo_to_so` of a formula, and the variable of each label that is not a type.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> labelled_binary_fo_to_so(parse_cel("A AS x ; (B AS y FILTER y.v = x.v)+")[0])[1]
@@ -95,7 +95,7 @@ def labelled_binary_fo_to_so(phi: cel.Formula) -> tuple[cel.Formula, dict[str, s
 
 
 class Names:
-    """Gives out names that nothing has yet; `origins` has the name for which each was asked."""
+    """Generator of unused names; `origins` maps each to the name for which it was requested."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = set(names)
@@ -103,7 +103,7 @@ class Names:
         self.origins: dict[str, str] = {}
 
     def fresh(self, name: str) -> str:
-        """The name itself if it is free, else the first of ``name_2``, ``name_3``, .. that is."""
+        """Return the name itself if it is unused, else with the first unused number."""
         variants = (f"{name}_{n}" for n in self._numbers.setdefault(name, count(2)))
         free = next(each for each in chain((name,), variants) if each not in self._names)
         self._names.add(free)
@@ -111,13 +111,13 @@ class Names:
         return free
 
     def origin(self, name: str) -> str:
-        """The name for which this one was given out, or that one, and so on: the first of them."""
+        """Return the original name of a name: `origins` is followed to its first entry."""
         while (before := self.origins.get(name, name)) != name:
             name = before
         return name
 
 
-# -- 1. Disjuncts, with a variable of its own for each atom below a + --------------------------
+# # -- 1. Disjuncts, with a variable of its own for each atom below a + --------------------------
 
 
 def _disjuncts(phi: cel.Formula, variables: Names) -> list[Disjunct]:
@@ -145,13 +145,13 @@ def _disjuncts(phi: cel.Formula, variables: Names) -> list[Disjunct]:
         case _:
             raise Unsupported(
                 "CER0407",
-                "only filters over one or two variables are translated",
-                hint='logic="fo" with evaluator="reference" takes it, on small streams',
+                "only filters over one or two variables can be translated",
+                hint='logic="fo" with evaluator="reference" supports it, on small streams',
             )
 
 
 def _rename_variables(phi: cel.Formula, names: Mapping[str, str]) -> cel.Formula:
-    """Other names for variables, except where a ``+`` inside rebinds them."""
+    """Rename variables, except where a ``+`` inside rebinds them."""
     match phi:
         case cel.As(atom, x):
             return cel.As(atom, names.get(x, x))
@@ -179,16 +179,16 @@ def _condition(condition: object, names: Mapping[str, str]) -> On | Correlation:
         case _:
             raise Unsupported(
                 "CER0407",
-                "only filters over one or two variables are translated",
-                hint='logic="fo" with evaluator="reference" takes it, on small streams',
+                "only filters over one or two variables can be translated",
+                hint='logic="fo" with evaluator="reference" supports it, on small streams',
             )
 
 
-# -- 2. Filters below a + that say nothing of the iteration, moved out of it --------------------
+# # -- 2. Filters below a + that do not depend on the iteration, moved out of it -----------------
 
 
 def _hoist(D: Disjunct) -> list[Disjunct]:
-    """The same as an OR, where every filter below a ``+`` has a variable of its iteration."""
+    """Return an equivalent OR in which a filter below a ``+`` uses a variable of the iteration."""
     disjuncts = [Disjunct((), D.filters)]
     for item in D.items:
         ways = [(item, frozenset[Atomic]())] if isinstance(item, Binding) else _ways(item)
@@ -199,14 +199,14 @@ def _hoist(D: Disjunct) -> list[Disjunct]:
 
 
 def _ways(item: Iteration) -> list[tuple[Item, frozenset[Atomic]]]:
-    """An iteration, for each choice of demands on the outside: the rest of it, and the demand.
+    """Return an iteration split by its demands on the outside: pairs of an iteration and a demand.
 
-    A demand allows the disjuncts that need no more than it; those whose own need it is.
+    A demand is a set of filters. Its iteration keeps the disjuncts that need no other filters.
     """
     inside = [E for D in item.disjuncts for E in _hoist(D)]
     needs = [frozenset(f for f in E.filters if not labels_of(f) & E.own) for E in inside]
     distinct = list(dict.fromkeys(needs))
-    # Paid for before they are made: all subsets of the needs.
+    # # Paid before they are created: all subsets of the needs.
     spend(len(distinct) << len(distinct))
     demands = dict.fromkeys(
         frozenset[Atomic]().union(*subset)
@@ -242,13 +242,13 @@ def _size(D: Disjunct) -> int:
     return len(D.items) + len(D.filters) + sum(map(_size, inner))
 
 
-# -- 3. A label for each atom of each disjunct, and filters where both labels are known ---------
+# # -- 3. A label for each atom of each disjunct, and filters where both labels are known ---------
 
 
 def _label_atoms(
     D: Disjunct, outer: Mapping[str, str], labels: Names
 ) -> tuple[cel.Formula, list[On | Correlation]]:
-    """A disjunct as a formula, and the filters that are to stand around it.
+    """Return a disjunct as a formula, and the filters to add around it.
 
     `outer` has the labels of the variables around it; a filter that uses one of them waits for the
     disjunct that owns it.
@@ -256,7 +256,7 @@ def _label_atoms(
     own = {x: labels.fresh(x) for x in sorted(D.own)}
     label_of = {**outer, **own}
     parts: list[cel.Formula] = []
-    # By their text: a set has another order in each process.
+    # # sorted by text, since the order of a set differs between processes
     filters = [_condition(f, label_of) for f in sorted(D.filters, key=repr)]
     for item in D.items:
         if isinstance(item, Binding):
@@ -272,11 +272,11 @@ def _label_atoms(
 
 
 def fo_to_so(phi: cel.Formula) -> cel.Formula:
-    """An SO-CEL formula with the same complex events as a scoped well-formed FO-CEL one.
+    """Return an SO-CEL formula that has the complex events of a scoped well-formed FO-CEL formula.
 
-    In safe LP-normal form no variable of a unary formula says anything that its own atom does not.
-    Filters over two variables need labels (`binary_fo_to_so`), over three there is no way in
-    general (SOCEL Thm. 4): then raises `Unsupported`.
+    In safe LP-normal form, a variable of a unary formula constrains only its own atom, so it can be
+    removed. Filters over two variables need labels (`binary_fo_to_so`). Raise `Unsupported` for
+    filters over three, for which there is no translation in general (SOCEL Thm. 4).
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> print(fo_to_so(parse_cel("(A AS x ; B AS y) FILTER x[v = 1]")[0]))
@@ -288,8 +288,8 @@ def fo_to_so(phi: cel.Formula) -> cel.Formula:
             name = psi.condition.predicate.name
             raise Unsupported(
                 "CER0407",
-                f"'{name}', a predicate from Python, is not translated",
-                hint='evaluator="reference" takes what FO-CEL has, on small streams',
+                f"'{name}', a predicate from Python, cannot be translated",
+                hint='evaluator="reference" supports FO-CEL with such predicates, on small streams',
             )
     if not unary(core):
         return binary_fo_to_so(phi)
@@ -297,10 +297,10 @@ def fo_to_so(phi: cel.Formula) -> cel.Formula:
 
 
 def unary_fo_to_so(phi: cel.Formula) -> cel.Formula:
-    """The same for unary formulas, a strategy around them kept; what machines are made of.
+    """Return `fo_to_so` of a unary formula, from which machines are built; a strategy is kept.
 
-    Raises `IllFormed` for formulas that are not scoped well-formed, `Unsupported` for what is not
-    unary or not FO-CEL.
+    Raise `IllFormed` for formulas that are not scoped well-formed, `Unsupported` for formulas that
+    are not unary or not in FO-CEL.
     """
     if isinstance(phi, cel.Select):
         return cel.Select(phi.strategy, unary_fo_to_so(phi.body))
@@ -308,19 +308,19 @@ def unary_fo_to_so(phi: cel.Formula) -> cel.Formula:
     if not unary(core):
         raise Unsupported(
             "CER0405",
-            "machines take FO-CEL with filters over one variable",
-            hint='evaluator="reference" takes it, on small streams',
+            "machines support FO-CEL only with filters over one variable",
+            hint='evaluator="reference" supports it, on small streams',
         )
     check_scopes(core)
     return fo_to_so(core)
 
 
 def labelled_fo_to_so(phi: cel.Formula) -> tuple[cel.Formula, dict[str, str]]:
-    """An SO-CEL formula whose labels are variables, and which: those of a formula, or of its text.
+    """Return an SO-CEL formula whose labels are variables, and the variable of each renamed label.
 
-    Strategies are left out. In safe LP-normal form a filter over one variable stands on the atom of
-    its variable, so both logics read it alike; for filters over two see `labelled_binary_fo_to_so`.
-    Raises as `fo_to_so`.
+    Strategies are removed. In safe LP-normal form a filter over one variable is on the atom of its
+    variable, so both logics read it alike; for filters over two see `labelled_binary_fo_to_so`.
+    Raise as `fo_to_so`.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> psi, _ = labelled_fo_to_so(parse_cel("(A AS x ; B AS y) FILTER x[v = 1]")[0])
@@ -350,10 +350,10 @@ def _without_variables(phi: cel.Formula) -> cel.Formula:
 
 
 def so_to_fo(phi: cel.Formula) -> cel.Formula:
-    """A safe FO-CEL formula in LP-normal form with the same complex events as an SO-CEL one.
+    """Return a safe FO-CEL formula in LP-normal form with the complex events of an SO-CEL formula.
 
-    Each atom knows the labels that its event gets on the way up, hence the predicates it must
-    satisfy. For R, AS, FILTER, OR, ``;``, ``+`` and RENAME, with unary filters.
+    The labels that the event of each atom receives further up give the predicates that the atom
+    must satisfy. Supported are R, AS, FILTER, OR, ``;``, ``+`` and RENAME, with unary filters.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> print(so_to_fo(parse_cel("(A OR B)+ AS x FILTER x[v = 1] ; B")[0]))
@@ -363,13 +363,13 @@ def so_to_fo(phi: cel.Formula) -> cel.Formula:
 
 
 class _Translation:
-    """The labels of each atom's event so far, by the fresh variable of the atom."""
+    """A translation to FO-CEL; `labels` maps an atom's variable to the labels of its event."""
 
     def __init__(self) -> None:
         self.labels: dict[str, frozenset[str]] = {}
 
     def formula(self, phi: cel.Formula) -> cel.Formula:
-        """The translation of a subformula; `labels` then has those of its atoms."""
+        """Return the translation of a subformula; add the labels of its atoms to `labels`."""
         match phi:
             case cel.Atom(R):
                 x = f"_{len(self.labels)}"
@@ -387,7 +387,7 @@ class _Translation:
                 raise Unsupported(
                     "CER0407",
                     f"FO-CEL has no {node_text(phi)}",
-                    hint='evaluator="reference" takes what FO-CEL has, on small streams',
+                    hint='evaluator="reference" supports all of FO-CEL, on small streams',
                 )
 
     def _relabel(
@@ -399,17 +399,17 @@ class _Translation:
         return psi
 
     def _filter(self, psi: cel.Formula, condition: Condition) -> cel.Formula:
-        """One copy for each way to satisfy the filter."""
+        """Return an OR of copies of a formula, one for each way to satisfy the filter."""
         copies = [reduce(self._demand, way, psi) for way in alternatives(condition)]
         return reduce(cel.Or, copies)
 
     def _demand(self, psi: cel.Formula, condition: Atomic) -> cel.Formula:
-        """``X[P]``, put to every atom whose event has label X."""
+        """Add ``X[P]`` to every atom whose event has label X."""
         if isinstance(condition, cond.Correlation | cond.Application):
             raise Unsupported(
                 "CER0407",
-                "only unary filters are translated to FO-CEL",
-                hint='evaluator="reference" takes what FO-CEL has, on small streams',
+                "only unary filters can be translated to FO-CEL",
+                hint='evaluator="reference" supports all of FO-CEL, on small streams',
             )
         match psi:
             case cel.As(_, x) if condition.label in self.labels[x]:

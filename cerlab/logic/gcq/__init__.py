@@ -2,8 +2,8 @@
 
 A variable is an attribute of the joined tuple, so a predicate is a `Comparison` of
 `cerlab.predicates.syntax` in which `Attribute` names a variable. The meaning is the join,
-recomputed from nothing. The domain of values is that of numbers (not NaN), texts and moments, equal
-as values of events are: 1 and 1.0 are one value. NULL, NaN and truth values are in no tuple.
+recomputed from scratch. The domain of values is numbers (except NaN), texts and moments, with the
+equality of values of events: 1 and 1.0 are one value. NULL, NaN and truth values are in no tuple.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ __all__ = [
 @drawable
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """``relation(x, y)``: a tuple of the relation, with a variable for each of its columns.
+    """An atom ``relation(x, y)``: a tuple of the relation, with a variable for each column.
 
-    Columns are told apart by place, so a relation may stand in several atoms, and a variable
+    Columns are identified by position, so a relation may occur in several atoms, and a variable
     twice in one (both columns then hold its value); in the paper's atoms neither happens. A
-    constant is no variable: ``r(x, 3)`` is written ``r(x, v) | v = 3``.
+    constant is not a variable: write ``r(x, 3)`` as ``r(x, v) | v = 3``.
     """
 
     relation: str
@@ -63,9 +63,9 @@ class Atom:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Gcq:
-    """``head <- atom, .. | predicate, ..``: project the join of the atoms that the predicates keep.
+    """A query ``head <- atom, .. | predicate, ..``: a projection of a filtered join.
 
-    The head is a set of variables, written in the order of the answers' columns. Without one the
+    The head is a set of variables, written in the order of the answers' columns. Without a head the
     query is boolean: its answers are ``{()}`` for yes and ``{}`` for no.
     """
 
@@ -79,10 +79,11 @@ PlaceOf = Callable[[object], SourcePlace | None]
 
 
 def check_gcq(query: Gcq, place: PlaceOf = lambda part: None) -> None:
-    """Raise `IllFormed` unless the query is one (DQE Def. 1).
+    """Raise `IllFormed` unless a query is valid (DQE Def. 1).
 
-    It needs an atom; all atoms of a relation need as many columns; the head is a set, and it and
-    the predicates may use only variables that an atom binds; constants are numbers and texts.
+    A query needs an atom; all atoms of a relation need the same number of columns; the head is a
+    set; the head and the predicates may only use variables that an atom binds; constants are
+    numbers and texts.
     """
     if not query.atoms:
         raise IllFormed(
@@ -99,9 +100,9 @@ def check_gcq(query: Gcq, place: PlaceOf = lambda part: None) -> None:
         if x in query.head[:column]:
             raise IllFormed(
                 "CER0264",
-                f"the head is a set, but '{x}' stands twice in it",
+                f"the head is a set, but '{x}' occurs twice in it",
                 place=place(column),
-                hint="leave one of the two out",
+                hint="remove one of the two",
             )
     for part in _operands(query):
         if isinstance(part, Attribute) and part.name not in bound:
@@ -133,14 +134,14 @@ def _unbound(code: str, use: str, x: str, bound: set[str], place: SourcePlace | 
 
 
 def _operands(query: Gcq) -> Iterator[Leaf]:
-    """The variables and constants of the predicates, from left to right."""
+    """Yield the variables and constants of the predicates, from left to right."""
     for P in query.predicates:
         yield from leaves_of(P.left)
         yield from leaves_of(P.right)
 
 
 def gcq_text(query: Gcq) -> str:
-    """The canonical text of a query.
+    """Return the canonical text of a query.
 
     >>> gcq_text(Gcq(("x",), (Atom("r", ("x", "y")), Atom("s", ()))))
     'x <- r(x, y), s()'
@@ -152,7 +153,7 @@ def gcq_text(query: Gcq) -> str:
 
 
 def atom_text(atom: Atom) -> str:
-    """``r(x, y)``."""
+    """Return the text of an atom, such as ``r(x, y)``."""
     return f"{name_text(atom.relation)}({', '.join(map(name_text, atom.variables))})"
 
 
@@ -163,15 +164,18 @@ display.register(Gcq, "text/plain", gcq_text)
 
 
 def parse_gcq(text: str) -> Gcq:
-    """Read a generalised conjunctive query, ``head <- atoms | predicates`` (DQE Def. 1).
+    """Return the conjunctive query ``head <- atoms | predicates`` in a text (DQE Def. 1).
+
+    Raise `QuerySyntaxError`, `IllFormed` (see `check_gcq`), and `ResourceLimit` for a text that is
+    too long or too deep.
 
     >>> print(parse_gcq("y, ts3 <- r(x, ts1), s(x, y, ts2), t(y, ts3) | ts1 < ts2 < ts3"))
     y, ts3 <- r(x, ts1), s(x, y, ts2), t(y, ts3) | ts1 < ts2, ts2 < ts3
     >>> print(parse_gcq("<- r(x)"))
     <- r(x)
 
-    Raises `QuerySyntaxError`, `IllFormed` (see `check_gcq`), and `ResourceLimit` for a text that
-    is too long or too deep.
+    Raises `QuerySyntaxError`, `IllFormed` (see `check_gcq`), and `ResourceLimit` for a text that is
+    too long or too deep.
     """
     builder = _GcqBuilder(text)
     too_deep = "write several predicates, with commas between them"
@@ -182,20 +186,20 @@ def parse_gcq(text: str) -> Gcq:
 
 @v_args(meta=True)
 class _GcqBuilder(Builder):
-    """CEQL's builder, which knows names and expressions, with the rules of queries."""
+    """CEQL's builder, which handles names and expressions, with the rules of these queries."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._columns: list[SourcePlace] = []
 
     def place_of(self, part: object) -> SourcePlace | None:
-        """The place of a node, or of a column of the head."""
+        """Return the place of a node, or of a column of the head."""
         if isinstance(part, int):
             return self._columns[part]
         return super().place_of(part)
 
     def head_variable(self, meta: Meta, children: list[Token]) -> str:
-        """A variable of the head."""
+        """Build a variable of the head."""
         self._columns.append(self.place(meta))
         return self.name(meta, children)
 
@@ -203,13 +207,13 @@ class _GcqBuilder(Builder):
     predicates = value(lambda *chains: tuple(chain.from_iterable(chains)))
 
     def atom(self, meta: Meta, children: list[str | None]) -> Atom:
-        """``r(x, y)``."""
+        """Build an atom ``r(x, y)``."""
         relation, *variables = children
         assert relation is not None
         return self._record(meta, Atom(relation, tuple(x for x in variables if x is not None)))
 
     def chain(self, meta: Meta, children: list[Any]) -> tuple[Comparison, ...]:
-        """``a < b <= c``: one predicate for each sign."""
+        """Build ``a < b <= c``: one predicate for each sign."""
         sides, signs = children[::2], children[1::2]
         return tuple(
             self._record(meta, Comparison(sign, left, right), left, right)
@@ -223,25 +227,25 @@ def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
     """Return the hint for a constant inside an atom."""
     is_constant = at < len(text) and text[at] in "0123456789.-'\""
     if is_constant and expected and set(expected) <= {"a name", "')'"}:
-        return "only variables stand here; write r(x, v) | v = 3 for r(x, 3)"
+        return "only variables are allowed here; write r(x, v) | v = 3 for r(x, 3)"
     return ""
 
 
 _GCQ = Language("cerlab.logic.gcq", ("gcq",), noun="query", hint=_hint)
 
 MAX_COMBINATIONS = 1_000_000
-"""The limit on combinations of tuples, one for each atom, that the reference examines."""
+"""The limit on combinations of tuples that the reference examines, which takes about 5 s."""
 
 Row: TypeAlias = tuple[Value, ...]
 """A tuple of a relation, or an answer."""
 
 Database: TypeAlias = Mapping[str, Set[Row]]
-"""A set of tuples for each relation; a relation that is not named is empty."""
+"""A set of tuples for each relation; a relation without an entry is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """``(t, +)``: from now on the tuple is in the relation (DQE Sec. 2)."""
+    """An insertion ``(t, +)``: from now on the tuple is in the relation (DQE Sec. 2)."""
 
     relation: str
     row: Row
@@ -249,7 +253,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """``(t, -)``: from now on the tuple is not in the relation (DQE Sec. 2)."""
+    """A deletion ``(t, -)``: from now on the tuple is not in the relation (DQE Sec. 2)."""
 
     relation: str
     row: Row
@@ -259,9 +263,9 @@ Update: TypeAlias = Insert | Delete
 
 
 def database(S: Iterable[Update]) -> dict[str, frozenset[Row]]:
-    """``S[1..i]``: the tuples whose last occurrence is an insertion (DQE Sec. 2).
+    """Return ``S[1..i]``: the tuples whose last occurrence is an insertion (DQE Sec. 2).
 
-    So a tuple inserted twice is there once, and goes with one deletion. Raises `BadData` for a
+    So a tuple inserted twice is present once, and one deletion removes it. Raise `BadData` for a
     value outside the domain.
 
     >>> database([Insert("r", (1,)), Insert("r", (2,)), Insert("r", (1,)), Delete("r", (1,))])
@@ -279,10 +283,10 @@ def database(S: Iterable[Update]) -> dict[str, frozenset[Row]]:
 
 
 def answers(Q: Gcq, D: Database) -> frozenset[Row]:
-    """``Q(D)``: join the atoms, keep what satisfies all predicates, project (DQE Def. 1).
+    """Return ``Q(D)``: join the atoms, keep what satisfies all predicates, project (DQE Def. 1).
 
-    Raises `IllFormed` for what is no query, `BadData` for a tuple with too many or few columns or
-    a value outside the domain, `ResourceLimit` above `MAX_COMBINATIONS`.
+    Raise `IllFormed` for an invalid query, `BadData` for a tuple with too many or too few columns
+    or a value outside the domain, `ResourceLimit` above `MAX_COMBINATIONS`.
 
     >>> from cerlab.logic.gcq import parse_gcq
     >>> D = {"r": {(1, 10), (2, 20)}, "s": {(10, "a"), (10, "b"), (30, "c")}}
@@ -306,9 +310,9 @@ def answers(Q: Gcq, D: Database) -> frozenset[Row]:
 
 
 def answers_after_each(Q: Gcq, S: Iterable[Update]) -> Iterator[frozenset[Row]]:
-    """``Q(S[1..i])`` for i = 1, 2, ..: each time from nothing (DQE Sec. 2).
+    """Yield ``Q(S[1..i])`` for i = 1, 2, .., each computed from scratch (DQE Sec. 2).
 
-    Raises as `answers`.
+    Raise as `answers`.
 
     >>> from cerlab.logic.gcq import parse_gcq
     >>> S = [Insert("r", (1,)), Insert("s", (1,)), Delete("r", (1,))]
@@ -322,7 +326,7 @@ def answers_after_each(Q: Gcq, S: Iterable[Update]) -> Iterator[frozenset[Row]]:
 
 
 def _join(atoms: Sequence[Atom], rows: Sequence[Row]) -> dict[str, Value] | None:
-    """The tuple over all variables that the rows make together; None if two disagree."""
+    """Return the tuple over all variables that the rows form together; None if two disagree."""
     t: dict[str, Value] = {}
     for atom, row in zip(atoms, rows, strict=True):
         for x, v in zip(atom.variables, row, strict=True):
@@ -332,7 +336,7 @@ def _join(atoms: Sequence[Atom], rows: Sequence[Row]) -> dict[str, Value] | None
 
 
 def _holds(P: pred.Comparison, t: Mapping[str, Value]) -> bool:
-    """Whether the tuple is in the predicate; false where the two sides do not compare."""
+    """Return whether the tuple satisfies the predicate; False if the two sides do not compare."""
     return compare(P.operator, _value(P.left, t), _value(P.right, t))
 
 
@@ -348,7 +352,7 @@ def _value(expression: pred.Expression, t: Mapping[str, Value]) -> Value:
         case pred.Negated(operand):
             return compute(pred.Arithmetic.SUB, 0, _value(operand, t))
         case _:
-            raise AssertionError("an attribute of another event, which no predicate has")
+            raise AssertionError("an attribute of another event, which no predicate can contain")
 
 
 def _relation(atom: Atom, D: Database) -> Set[Row]:

@@ -1,4 +1,4 @@
-"""SREMO from text and to text: sugar ends in the builder, and every node gets its span."""
+"""SREMO from and to text: the builder expands sugar and records the span of each node."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from cerlab.predicates.text import name_text, predicate_text
 
 @v_args(meta=True)
 class SremoBuilder(Builder):
-    """CEQL's builder, which knows names and predicates, with guards and expressions."""
+    """CEQL's builder, which handles names and predicates, with guards and expressions."""
 
     everything = node(pred.Everything)
     register_attribute = node(pred.RegisterAttribute)
 
     def comparison(self, meta: Meta, children: list[Any]) -> Any:
-        """``side op side``: of the event being read alone, or with a register."""
+        """Build ``side op side``: a comparison of the current event alone, or with a register."""
         left, op, right = children
         if any(isinstance(side, pred.RegisterAttribute) for side in (left, right)):
             return self._record(meta, pred.RegisterComparison(op, left, right), left, right)
@@ -34,7 +34,7 @@ class SremoBuilder(Builder):
     registers = value(lambda *names: frozenset(names))
 
     def terminal(self, meta: Meta, children: list[Any]) -> sre.Terminal:
-        """``<guard>^ -> r``."""
+        """Build a terminal ``<guard>^ -> r``."""
         guard, mark, registers = children
         terminal = sre.Terminal(guard, mark is not None, registers or frozenset())
         return self._record(meta, terminal, guard)
@@ -52,24 +52,24 @@ class SremoBuilder(Builder):
     skip_next = node(lambda *operands: sre.SkipNext(operands))
 
     def span_window(self, meta: Meta, children: list[Any]) -> sre.SpanWindow:
-        """``e[1..w]``."""
+        """Build a window ``e[1..w]``."""
         body, _, width = children
         return self._record(meta, sre.SpanWindow(body, self._int(meta, width)), body)
 
     def length_window(self, meta: Meta, children: list[Any]) -> sre.LengthWindow:
-        """``e[len<=w]``."""
+        """Build a window ``e[len<=w]``."""
         body, width = children
         return self._record(meta, sre.LengthWindow(body, self._int(meta, width)), body)
 
     def within(self, meta: Meta, children: list[Any]) -> Any:
-        """``e[within n attr]``."""
+        """Build a window ``e[within n attr]``."""
         return self._record(meta, sre.Within(*children), children[0])
 
 
 def parse_sremo(text: str) -> Sremo:
-    """Read an expression (SRT Def. 15).
+    """Return the expression in a text (SRT Def. 15).
 
-    Raises `QuerySyntaxError`, `IllFormed` (see `check_sremo`), and `ResourceLimit` for a text that
+    Raise `QuerySyntaxError`, `IllFormed` (see `check_sremo`), and `ResourceLimit` for a text that
     is too long or too deep.
 
     >>> print(parse_sremo("<type='B'>^->r1 . <true>* . <type='S' and id=r1.id>^"))
@@ -104,7 +104,7 @@ _LEVELS = {sre.Alternation: _ALTERNATION, sre.Intersection: _INTERSECTION, sre.C
 
 
 def sremo_text(e: sre.Sremo, level: int = _ALTERNATION) -> str:
-    """The expression, in parentheses where it binds looser than `level`.
+    """Return the text of an expression, in parentheses if it binds looser than `level`.
 
     >>> nothing, empty = sre.Epsilon(), sre.Empty()
     >>> sremo_text(sre.Concat(sre.Alternation(nothing, empty), sre.Star(sre.Negation(nothing))))

@@ -1,11 +1,10 @@
 """The meaning of expressions: the relation ``(e, S, M, v) |- v'`` (SRT Def. 17).
 
-This is the oracle. One arm per rule of the relation, in its order, then the windows, intersection
-and negation, and last the derived operators, which are rewritten. It is written to be read, never
-to be fast: no cache, no early exit, only a budget.
-
-Positions are absolute in S and count from 0, those that the paper writes count from 1; with
-positions relative to a slice the rule of concatenation is undefined (erratum SRT-E4).
+This is the oracle. It has one case per rule of the relation, in the paper's order, then the
+windows, intersection and negation, and last the derived operators, which are rewritten. It is
+written to be read, not to be fast: no cache, no early exit, only a budget. Positions are absolute
+in S and count from 0, while the paper counts from 1; with positions relative to a slice the rule of
+concatenation is undefined (erratum SRT-E4).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from cerlab.model.stream import Instant, check_order, clock_for
 from cerlab.predicates.truth import satisfies
 
 MAX_EVENTS = 256
-"""The longest stream that the reference takes."""
+"""The length of the longest stream that the reference supports."""
 
 MAX_STEPS = 1_000_000
 """The limit on rules that the reference applies, and derivations it makes, for one question."""
@@ -38,7 +37,7 @@ EMPTY_REGISTERS = Registers()
 
 
 class Derivation(NamedTuple):
-    """One result of reading e from position i with registers v: where it ends, its marks, v'.
+    """A result of reading e from position i with registers v: its end, its marks and v'.
 
     It has consumed the events S[i] to S[end - 1].
     """
@@ -53,7 +52,7 @@ Derivations: TypeAlias = frozenset[Derivation]
 
 @dataclass(slots=True)
 class BoundedEvents:
-    """The events of a question, and the number of steps that its budget still allows."""
+    """The events of a question, and the number of steps left in its budget."""
 
     events: Sequence[Event]
     steps: int
@@ -64,8 +63,8 @@ def derivations(
 ) -> Derivations:
     """Return every derivation of e from position i on with the registers v (SRT Def. 17).
 
-    Raises `IllFormed` (see `check_sremo`), `ResourceLimit` above `MAX_EVENTS` or `MAX_STEPS`, and
-    `BadData` where a time window meets an event without time, or time that goes backwards.
+    Raise `IllFormed` (see `check_sremo`), `ResourceLimit` above `MAX_EVENTS` or `MAX_STEPS`, and
+    `BadData` if a time window meets an event without time, or a time that goes backwards.
 
     >>> from cerlab.logic.sremo.parser import parse_sremo
     >>> S = [Event("A"), Event("A")]
@@ -79,7 +78,7 @@ def derivations(
 def matches(e: sre.Sremo, S: Sequence[Event]) -> frozenset[Positions]:
     """Return ``Match(e, S)``: the marks with which e consumes the whole of S (SRT Def. 18).
 
-    Registers are empty at the start. Raises as `derivations`.
+    Registers are empty at the start. Raise as `derivations`.
 
     >>> from cerlab.logic.sremo.parser import parse_sremo
     >>> matches(parse_sremo("<TRUE>^ . <TRUE>"), [Event("A"), Event("B")])
@@ -91,8 +90,8 @@ def matches(e: sre.Sremo, S: Sequence[Event]) -> frozenset[Positions]:
 def detections(e: sre.Sremo, S: Sequence[Event]) -> frozenset[ComplexEvent]:
     """Return the detections of e on a stream: ``Match(<TRUE>* . e, S[..k])``, all k (SRT Def. 32).
 
-    A match is reported at its last marked event, so those without any are not. `start` and `end`
-    of an answer are its first and last marked position. Raises as `derivations`.
+    A match is reported at its last marked event, so matches without marks are not reported. `start`
+    and `end` of an answer are its first and last marked position. Raise as `derivations`.
 
     >>> from cerlab.logic.sremo.parser import parse_sremo
     >>> sorted(D.positions for D in detections(parse_sremo("<TRUE>^ . <TRUE>*"), [Event("A")] * 2))
@@ -132,7 +131,7 @@ def _rule(e: sre.Sremo, S: BoundedEvents, i: int, v: Registers) -> Derivations:
                 d for d in _rule(body, S, i, v) if duration(d.marks, S.events, time) <= n
             )
         case sre.Intersection(left, right):
-            # both sides must agree on end and marks, so the right side is looked up by them
+            # # both sides must agree on end and marks, so the right side is looked up by them
             after_right = defaultdict(list)
             for d2 in _rule(right, S, i, v):
                 after_right[d2.end, d2.marks].append(d2.registers)
@@ -142,7 +141,8 @@ def _rule(e: sre.Sremo, S: BoundedEvents, i: int, v: Registers) -> Derivations:
                 for v2 in after_right[j, M]
             )
         case sre.Negation(body):
-            # body fails to match S[i..j] iff none of its derivations ends at j, whatever its marks
+            # # body fails to match S[i..j] iff none of its derivations ends at j, whatever its
+            # marks
             ends = {d.end for d in _rule(body, S, i, v)}
             everywhere = range(i, len(S.events) + 1)
             return frozenset(Derivation(j, NONE, v) for j in everywhere if j not in ends)
@@ -162,7 +162,7 @@ def _then(d1: Derivation, e: sre.Sremo, S: BoundedEvents) -> Iterator[Derivation
 def _iterate(e: sre.Sremo, S: BoundedEvents, start: Derivation) -> Derivations:
     """Return the least set that has `start` and all continuations by e of its members.
 
-    Iterations that consume nothing can neither mark nor write, so they add nothing.
+    Iterations that consume no event can neither mark nor write, so they add nothing.
     """
     D: set[Derivation] = set()
     pending = {start}
@@ -178,13 +178,13 @@ def _spend(S: BoundedEvents, steps: int) -> None:
     if S.steps < 0:
         raise ResourceLimit(
             "CER0682",
-            f"the reference takes up to {MAX_STEPS:,} steps",
+            f"the reference supports up to {MAX_STEPS:,} steps",
             hint='use a shorter stream, or evaluator="registers"',
         )
 
 
 def _span(M: Marks) -> int:
-    """``max(M) - min(M) + 1``, and 0 of no marks (SRT Def. 39)."""
+    """Return ``max(M) - min(M) + 1``, or 0 without marks (SRT Def. 39)."""
     return max(M) - min(M) + 1 if M else 0
 
 
@@ -215,14 +215,14 @@ def _check(e: sre.Sremo, S: Sequence[Event]) -> None:
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
             "CER0681",
-            f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
-            hint='evaluator="registers" takes long ones',
+            f"the reference supports streams of up to {MAX_EVENTS} events, got {len(S)}",
+            hint='evaluator="registers" supports longer ones',
         )
     check_times(e, S)
 
 
 def check_times(e: sre.Sremo, S: Sequence[Event]) -> None:
-    """Raise `BadData` where an event has no time for a window, or time goes back."""
+    """Raise `BadData` if an event has no time for a window, or if time goes backwards."""
     for each in sre.subexpressions(e):
         if isinstance(each, sre.Within):
             clock = clock_for(AttributeWindow(each.width, each.attribute), None)

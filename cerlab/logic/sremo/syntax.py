@@ -1,7 +1,7 @@
 """Symbolic regular expressions with memory and output, one dataclass per production (SRT Def. 15).
 
-The core is the paper's; then come the operators that it introduces later, each an expression again;
-then their registers, rewritings and checks.
+The core is the paper's; the operators that it introduces later follow, each an expression again;
+last come their registers, rewritings and checks.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from cerlab.predicates.syntax import EVERYTHING, Guard, registers_of
 @drawable
 @dataclass(frozen=True, slots=True)
 class Epsilon:
-    """``EPS``: no event."""
+    """The expression ``EPS``: no event."""
 
 
 @drawable
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """``EMPTY``: matches nothing, not even no events."""
+    """The expression ``EMPTY``: it matches nothing, not even the empty sequence."""
 
 
 @drawable
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """``<guard>``, ``<guard>^``, ``<guard>^ -> r``, ``<guard> -> {r, s}``: one event.
+    """One event: ``<guard>``, ``<guard>^``, ``<guard>^ -> r``, ``<guard> -> {r, s}``.
 
-    `marked` (the paper's output •) puts its position into the match; it is stored in all registers
-    of `writes`, after the guard was read.
+    `marked` (the paper's output •) puts its position into the match; after the guard is evaluated,
+    the event is stored in all registers of `writes`.
     """
 
     guard: Guard
@@ -46,7 +46,7 @@ class Terminal:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Concat:
-    """``left . right``: right immediately after left."""
+    """A sequence ``left . right``: right immediately after left."""
 
     left: Sremo
     right: Sremo
@@ -55,7 +55,7 @@ class Concat:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """``left | right``."""
+    """A choice ``left | right``."""
 
     left: Sremo
     right: Sremo
@@ -64,7 +64,7 @@ class Alternation:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Star:
-    """``body*``: none or more, contiguous; registers keep their values from one to the next."""
+    """An iteration ``body*``: zero or more, contiguous; registers keep their values in between."""
 
     body: Sremo
 
@@ -72,7 +72,7 @@ class Star:
 @drawable
 @dataclass(frozen=True, slots=True)
 class SpanWindow:
-    """``body[1..width]``: from the first to the last marked position at most `width` positions."""
+    """A window ``body[1..width]``: at most `width` positions from the first to the last mark."""
 
     body: Sremo
     width: int
@@ -81,7 +81,7 @@ class SpanWindow:
 @drawable
 @dataclass(frozen=True, slots=True)
 class LengthWindow:
-    """``body[len<=width]``: at most `width` events, marked or not."""
+    """A window ``body[len<=width]``: at most `width` events, marked or not."""
 
     body: Sremo
     width: int
@@ -90,7 +90,7 @@ class LengthWindow:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Within:
-    """``body[within width attribute]``: at most `width` from the first marked time to the last."""
+    """A window ``body[within width attribute]``: at most `width` from first to last mark."""
 
     body: Sremo
     width: int | float
@@ -100,7 +100,7 @@ class Within:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Intersection:
-    """``left & right``: the same events with the same marks; neither writes what the other uses."""
+    """An intersection ``left & right`` in events and marks; neither writes what the other uses."""
 
     left: Sremo
     right: Sremo
@@ -109,7 +109,7 @@ class Intersection:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """``!body``: any run of events that the body does not match; no marks, no writes."""
+    """A negation ``!body``: any events that the body does not match; no marks, no writes."""
 
     body: Sremo
 
@@ -117,7 +117,7 @@ class Negation:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Plus:
-    """``body+``: one or more, contiguous."""
+    """An iteration ``body+``: one or more, contiguous."""
 
     body: Sremo
 
@@ -125,7 +125,7 @@ class Plus:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Option:
-    """``body?``: none or one."""
+    """An option ``body?``: zero or one."""
 
     body: Sremo
 
@@ -133,7 +133,7 @@ class Option:
 @drawable
 @dataclass(frozen=True, slots=True)
 class SkipAny:
-    """``#(e, .., e)``: skip-till-any-match, a sequence with any gaps; of one iteration as well."""
+    """The operator ``#(e, .., e)``, skip-till-any-match: a sequence or iteration, any gaps."""
 
     operands: tuple[Sremo, ...]
 
@@ -141,7 +141,7 @@ class SkipAny:
 @drawable
 @dataclass(frozen=True, slots=True)
 class SkipNext:
-    """``@(e, .., e)``: skip-till-next-match, no gap holds an instance of the next; also of one."""
+    """The operator ``@(e, .., e)``, skip-till-next-match: no gap has an instance of the next."""
 
     operands: tuple[Sremo, ...]
 
@@ -154,7 +154,7 @@ Sremo: TypeAlias = Core | Window | Intersection | Negation | DerivedOperator
 EPSILON = Epsilon()
 
 SKIP = Star(Terminal(EVERYTHING))
-"""``<TRUE>*``: any events, none of them marked."""
+"""The expression ``<TRUE>*``: any events, none of them marked."""
 
 
 def children(e: Sremo) -> tuple[Sremo, ...]:
@@ -198,16 +198,16 @@ def subexpressions(e: Sremo) -> Iterator[Sremo]:
 
 
 def reads(e: Sremo) -> frozenset[str]:
-    """The registers that some guard of the expression reads."""
+    """Return the registers that some guard of the expression reads."""
     return frozenset[str]().union(
         *(registers_of(each.guard) for each in subexpressions(e) if isinstance(each, Terminal))
     )
 
 
 def writes(e: Sremo) -> frozenset[str]:
-    """The registers that the expression may leave with another event than it found in them.
+    """Return the registers that the expression may change.
 
-    A negation writes none, whatever is written below it.
+    A negation writes no register, whatever is below it.
     """
     registers: set[str] = set()
     pending = [e]
@@ -221,10 +221,10 @@ def writes(e: Sremo) -> frozenset[str]:
 
 
 def rewritten(e: DerivedOperator) -> Sremo:
-    """The expression that a derived operator stands for (SRT Def. 44).
+    """Return the expression that a derived operator stands for (SRT Def. 44).
 
-    A strategy of a single iteration puts its gaps between the iterations; of another single
-    operand it is that operand. It reaches no sequence or iteration below its operands.
+    A strategy of a single iteration puts its gaps between the iterations; of another single operand
+    it is that operand. It does not affect sequences or iterations below its operands.
 
     >>> from cerlab.logic.sremo.parser import parse_sremo
     >>> print(rewritten(parse_sremo("#(<v = 0>^, <v = 1>^)")))
@@ -248,52 +248,52 @@ def rewritten(e: DerivedOperator) -> Sremo:
         case SkipNext((first, *others)):
             return sequence([first, *(each for e in others for each in (absence(e), e))])
         case SkipAny() | SkipNext():
-            raise AssertionError("a strategy has operands, which `check_sremo` makes sure of")
+            raise AssertionError("a strategy without operands, which `check_sremo` refuses")
         case _:
             assert_never(e)
 
 
 def absence(e: Sremo) -> Sremo:
-    """``!(skip . e . skip)``: any events without an instance of e among them."""
+    """Return ``!(skip . e . skip)``: any events without an instance of e among them."""
     return Negation(sequence([SKIP, e, SKIP]))
 
 
 def sequence(parts: Iterable[Sremo]) -> Sremo:
-    """``e . .. . e``, of one or more."""
+    """Return ``e . .. . e``, the sequence of one or more expressions."""
     return reduce(Concat, parts)
 
 
 def streaming(e: Sremo) -> Sremo:
-    """``<TRUE>* . e``: the matches of the expression that begin anywhere (SRT Def. 32)."""
+    """Return ``<TRUE>* . e``: the matches of the expression that begin anywhere (SRT Def. 32)."""
     return Concat(SKIP, e)
 
 
 MAX_DEPTH = 200
-"""The deepest expression that is read or evaluated, derived operators rewritten."""
+"""The depth of the deepest expression that is read or evaluated, derived operators rewritten."""
 
 PlaceOf = Callable[[object], SourcePlace | None]
 """Return the place of a node in its text."""
 
 
 def check_sremo(e: Sremo, place: PlaceOf = lambda node: None) -> None:
-    """Raise `IllFormed` unless all windows, strategies and intersections are in order.
+    """Raise `IllFormed` unless all windows, strategies and intersections are valid.
 
-    A span window is of one position or more (SRT Def. 39), other windows of nothing or more; a
-    strategy has operands; what one side of an intersection writes the other does not use
-    (SRT Thm. 34 has the stronger condition that they share no register at all). Raises
-    `ResourceLimit` for what is deeper than `MAX_DEPTH`.
+    A span window needs a width of at least 1 (SRT Def. 39), other windows at least 0; a strategy
+    needs an operand; what one side of an intersection writes the other may not use (SRT Thm. 34 has
+    the stronger condition that they share no register at all). Raise `ResourceLimit` for an
+    expression deeper than `MAX_DEPTH`.
     """
     _check_depth(e, place)
     for each in subexpressions(e):
         match each:
             case SpanWindow(_, width) if width < 1:
-                raise _wrong("CER0280", "a window [1..w] has w >= 1 (SRT Def. 39)", place(each))
+                raise _wrong("CER0280", "a window [1..w] needs w >= 1 (SRT Def. 39)", place(each))
             case LengthWindow(_, width) if width < 0:
-                raise _wrong("CER0280", "a window [len<=w] has w >= 0", place(each))
+                raise _wrong("CER0280", "a window [len<=w] needs w >= 0", place(each))
             case Within(_, duration, _) if not 0 <= duration < math.inf:
-                raise _wrong("CER0280", "a window [within n ..] has a finite n >= 0", place(each))
+                raise _wrong("CER0280", "a window [within n ..] needs a finite n >= 0", place(each))
             case SkipAny(()) | SkipNext(()):
-                raise _wrong("CER0281", "a strategy has one operand or more", place(each))
+                raise _wrong("CER0281", "a strategy needs at least one operand", place(each))
             case Intersection():
                 _check_intersection(each, place)
             case _:
@@ -308,7 +308,7 @@ def _check_intersection(e: Intersection, place: PlaceOf) -> None:
                 f"one side of & writes the register '{min(registers)}', which the other side uses "
                 "(side condition of SRT Thm. 34)",
                 place=place(e),
-                hint="let each side write other registers; both may read what came before",
+                hint="let each side write other registers; both may read earlier ones",
             )
 
 
