@@ -1,7 +1,7 @@
 """CEL formulas to VCEA, by induction on the formula (CORE App. A.1, with iteration corrected).
 
-The printed construction for ``+`` skips nothing between iterations and never iterates a body of one
-event more than twice; see ``proofs_tests/errata/test_e9_iteration.py``. Operators with the same
+The printed construction for ``+`` skips no event between iterations and never iterates a body of
+one event more than twice; see ``proofs_tests/errata/test_e9_iteration.py``. Operators with the same
 construction on all machines with labels come first (`compose`).
 """
 
@@ -51,7 +51,7 @@ from cerlab.predicates.condition import (
 )
 from cerlab.predicates.text import expression_text
 
-HINT = "move OR into the brackets of one label where that is what you mean"
+HINT = "move OR into the brackets of one label if both sides test that label"
 M = TypeVar("M", bound=Automaton[Any])
 
 Composition: TypeAlias = (
@@ -73,7 +73,7 @@ Composition: TypeAlias = (
 def compose(
     phi: Composition, machine: Callable[[cel.Formula], M], demand: Callable[[M, Atomic], M]
 ) -> M:
-    """The machine of a formula from those of its parts; `demand` puts a part of a filter to one."""
+    """Return the machine of a formula from those of its parts; `demand` applies filters."""
     match phi:
         case cel.As(body, X):
             return relabel(machine(body), lambda L: L | {X} if L else L)
@@ -97,7 +97,7 @@ def compose(
             return replace(A, Delta=tuple(_demanded(t, P)._replace(labels=L) for t, P, L in cases))
         case cel.Rename(old, new, body):
             return relabel(machine(body), lambda L: L - {old} | {new} if old in L else L)
-        # a window of n events after the first one has n + 1 events
+        # # a window of n events after the first one has n + 1 events
         case cel.Within(body, EventWindow(width)):
             return at_most(machine(body), width + 1)
         case cel.Within():
@@ -107,9 +107,10 @@ def compose(
 
 
 def blocks(phi: cel.Formula) -> cel.Formula:
-    """The formula with one event in the place of each count, to draw: its type is the count's text.
+    """Return the formula with one event in place of each count, for drawing.
 
-    The event has the labels that the count may set, so filters around it stay what they are.
+    The type of the event is the text of the count. It has the labels that the count may set, so
+    filters around it are unchanged.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> print(blocks(parse_cel("A{5} ; B")[0]))
@@ -123,22 +124,23 @@ def blocks(phi: cel.Formula) -> cel.Formula:
 
 
 def apply_filter(A: M, condition: Condition, demand: Callable[[M, Atomic], M]) -> M:
-    """One copy of the automaton for each way to satisfy the filter: `demand` puts a part to it.
+    """Return a union of copies of the automaton, one for each way to satisfy the filter.
 
-    Raises `ResourceLimit` where that takes too many steps.
+    `demand` applies a part of the filter to a copy. Raise `ResourceLimit` if this takes too many
+    steps.
     """
     with step_budget("the copies of a formula for its filter", HINT):
         return reduce(union, (reduce(demand, copy, A) for copy in alternatives(condition)))
 
 
 def demand_of_label(A: M, condition: On) -> M:
-    """``X[P]``, put to every transition that gives its event to X."""
+    """Add ``X[P]`` to every transition that gives its event to X."""
     X, P = condition.label, condition.predicate
     return replace(A, Delta=tuple(_demanded(t, P) if X in t.labels else t for t in A.Delta))
 
 
 def _demanded(t: Any, P: pred.Predicate) -> Any:
-    """A transition on the events of another one that satisfy P too."""
+    """Return a transition restricted to the events that also satisfy P."""
     test = "guard" if hasattr(t, "guard") else "predicate"
     return t._replace(**{test: pred.conjunction(getattr(t, test), P)})
 
@@ -156,7 +158,7 @@ def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicat
             for P, L in kinds
             for kind in (
                 (pred.conjunction(P, of_them), L | {X}),
-                # an event of no known stream satisfies StreamIs, so it is in the case above
+                # # an event of no known stream satisfies StreamIs, so the case above covers it
                 (pred.conjunction(P, pred.negation(of_them)), L),
             )
         ]
@@ -164,29 +166,29 @@ def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicat
 
 
 NO_LABELS: frozenset[str] = frozenset()
-REFERENCE = 'cerlab.evaluate with evaluator="reference" takes it, on small streams'
+REFERENCE = 'cerlab.evaluate with evaluator="reference" supports it, on small streams'
 
 AT_THE_BEGINNING = (
     "at the beginning of a formula, or left of its outermost UNLESS, cerlab.evaluate and "
-    'cerlab run take it; elsewhere evaluator="reference" does, on small streams'
+    'cerlab run support it; elsewhere evaluator="reference" does, on small streams'
 )
 """The hint for a look-back."""
 
 INSIDE = (
-    "without evaluator=, cerlab.evaluate takes it: streams of any length if no part compares "
+    "without evaluator=, cerlab.evaluate supports it: streams of any length if no part compares "
     "labels, waits, looks back or has a window in time"
 )
 """The hint for a strategy inside a formula."""
 
-TIMED = "cerlab.evaluate and cerlab run take it"
+TIMED = "cerlab.evaluate and cerlab run support it"
 
 
 @step_budget("the automaton of the formula")
 def cel_to_vcea(phi: cel.Formula) -> Vcea:
-    """A VCEA with the same valuations as the formula on every stream (CORE Thm. 2).
+    """Return a VCEA with the valuations of the formula on every stream (CORE Thm. 2).
 
-    Linearly many states; the transitions of ``;`` and ``+`` are products, so up to quadratic.
-    Raises `Unsupported` for operators and filters without a construction here.
+    It has linearly many states; the transitions of ``;`` and ``+`` are products, so at most
+    quadratic. Raise `Unsupported` for operators and filters without a construction here.
     """
     return trim(construct(phi))
 
@@ -194,7 +196,7 @@ def cel_to_vcea(phi: cel.Formula) -> Vcea:
 def in_context(phi: cel.Formula) -> tuple[Vcea, tuple[Context, ...]]:
     """Return the automaton of a formula, which reads events with the contexts of its strategies.
 
-    Contexts of inner strategies come first; without NXT, LAST, MAX there is none. Raises as
+    Contexts of inner strategies come first; without NXT, LAST and MAX there are none. Raise as
     `cel_to_vcea`, which refuses strategies, and `ResourceLimit` for too large contexts.
     """
     contexts: list[Context] = []
@@ -204,7 +206,7 @@ def in_context(phi: cel.Formula) -> tuple[Vcea, tuple[Context, ...]]:
 
 
 def construct(phi: cel.Formula, contexts: list[Context] | None = None) -> Vcea:
-    """The automaton of a formula, with states that no run needs; it adds to `contexts`."""
+    """Return the automaton of a formula, possibly with useless states; add to `contexts`."""
     part = partial(construct, contexts=contexts)
     if isinstance(phi, Composition):
         return compose(phi, part, _demand)
@@ -212,7 +214,7 @@ def construct(phi: cel.Formula, contexts: list[Context] | None = None) -> Vcea:
         case cel.Atom() | cel.Not():
             labels = frozenset({phi.type}) if isinstance(phi, cel.Atom) else NO_LABELS
             step = LabelTransition(0, _one_event(phi), labels, 1)
-            # NOT(R) reads an event and gives it no label, so it is skipped in every answer
+            # # NOT(R) reads an event and gives it no label, so every answer skips it
             return Vcea(2, (step,), frozenset({0}), frozenset({1}))
         case cel.And(left, right):
             return both(part(left), part(right))
@@ -224,7 +226,7 @@ def construct(phi: cel.Formula, contexts: list[Context] | None = None) -> Vcea:
             return strict(part(body))
         case cel.Select(strategy, body) if contexts is not None:
             A = trim(part(body))
-            name = f"\0{len(contexts)}"  # a name that no text can write
+            name = f"\0{len(contexts)}"  # # a name that no query can contain
             A, context = selected(A, vcea_to_cea(A), strategy, name)
             contexts.append(context)
             return A
@@ -235,7 +237,7 @@ def construct(phi: cel.Formula, contexts: list[Context] | None = None) -> Vcea:
 
 
 def _one_event(phi: cel.Atom | cel.Not | cel.Filter) -> pred.Predicate:
-    """The predicate of a formula that reads one event: R, NOT(R), NOT(R FILTER ..)."""
+    """Return the predicate of a formula that reads one event: R, NOT(R), NOT(R FILTER ..)."""
     match phi:
         case cel.Atom(R, stream):
             return (
@@ -309,10 +311,10 @@ def _refuse(construct: cel.Formula | Correlation | Application) -> NoReturn:
 
 
 def vcea_to_cea(A: Vcea) -> IntervalCea:
-    """The complex events of a VCEA's valuations: some label becomes •, none ∘.
+    """Return the automaton of a VCEA's complex events: events with labels are marked •, others ∘.
 
-    A fresh ``q0``, which is 0, stands for all initial states, and none comes in. The other states
-    are those that a transition enters, in their order; Delta is by source.
+    A fresh ``q0``, which is 0, replaces all initial states and has no incoming transition. The
+    other states are those that a transition enters, in their order; Delta is sorted by source.
     """
     number = {q: n for n, q in enumerate(sorted({t.target for t in A.Delta}), 1)}
     Delta = dict.fromkeys(

@@ -1,18 +1,18 @@
-"""Queries that compare labels, compiled to transducers; registers keep what comparisons need.
+"""Queries that compare labels, compiled to transducers whose registers keep the compared events.
 
-``x.a op y.b`` holds of a valuation if ``e.a op f.b`` for all events e of x and f of y. Event by
-event: a new event of x is compared with what is remembered of y, and is itself remembered if an
+``x.a op y.b`` holds for a valuation if ``e.a op f.b`` for all events e of x and f of y. At each
+event, a new event of x is compared with the remembered events of y, and is itself remembered if an
 event of y may still come.
 
 * ``<`` and ``<=`` need the greatest value of x so far and the least of y, ``>`` and ``>=`` the
-  other way round, ``=`` any value, as all of them must be equal. Where the values of a label do
-  not all compare with each other (missing, NULL, NaN, of different kinds), that is what is
-  remembered: no event of the other label may come any more.
-* ``!=`` needs every event so far, and so does arithmetic that mixes labels on one side, as in
-  ``y.b - x.a <= 5``. That is refused where a label is repeated without bound before the other: it
-  would need as many registers.
+reverse, ``=`` any value, since all of them must be equal. If the values of a label do not all
+compare with each other (missing, NULL, NaN, of different kinds), only this fact is remembered: no
+event of the other label may come any more.
+* ``!=`` needs every event so far, and so does arithmetic that mixes labels on one side, as in ``y.b
+- x.a <= 5``. It is refused if a label is repeated without bound before the other, since it would
+need as many registers.
 
-A side may be arithmetic over one label, as in ``y.b > 1.05 * x.a``: then its value takes the place
+A side may be arithmetic over one label, as in ``y.b > 1.05 * x.a``: then its value is used instead
 of the attribute's. Windows in time and waits are registers, too (`cerlab.automata.labelled`).
 """
 
@@ -74,7 +74,7 @@ Summary: TypeAlias = int
 NOTHING: Summary = 0
 
 INCOMPARABLE: Summary = -1
-"""The events of the label so far are not all comparable; for ``=``, not all equal."""
+"""The summary of a label whose events are not all comparable or, for ``=``, not all equal."""
 
 EXTREME: dict[pred.Operator, tuple[pred.Operator | None, pred.Operator]] = {
     pred.Operator.LT: (pred.Operator.GT, pred.Operator.LE),
@@ -83,8 +83,9 @@ EXTREME: dict[pred.Operator, tuple[pred.Operator | None, pred.Operator]] = {
     pred.Operator.GE: (pred.Operator.LT, pred.Operator.GE),
     pred.Operator.EQ: (None, pred.Operator.EQ),
 }
-"""For an operator: how a new value has to compare with the one kept to take its place, and how for
-that one to be enough for both."""
+"""For each operator, the comparison of a new value with the kept one that replaces it, and the one
+under which the kept value suffices for both.
+"""
 
 
 class Knowledge(NamedTuple):
@@ -95,7 +96,7 @@ class Knowledge(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A way to remember an event: when, which registers it writes, the summary then."""
+    """A way to remember an event: its guard, the registers that it writes, the new summary."""
 
     when: pred.Guard
     writes: frozenset[str]
@@ -104,10 +105,10 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One label of a comparison: each of its events e asks ``value of e op f`` of the other's.
+    """One label of a comparison; for each event e of it and f of the other, ``value of e op f``.
 
-    `register` gives the n-th register for its events. Without a `value` of one label alone all of
-    its events are kept.
+    `register` gives the n-th register for its events. If `value` is None, since it is not of one
+    label alone, all events of the label are kept.
     """
 
     label: str
@@ -118,17 +119,17 @@ class Side:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether each event of the label needs a register."""
+        """True if each event of the label needs a register."""
         return self.value is None or self.op is pred.Operator.NE
 
     def read(self, leaf: pred.Leaf) -> pred.Leaf:
-        """An attribute of the label, as one of the event being read."""
+        """Return an attribute of the label as one of the current event."""
         if not isinstance(leaf, pred.LabelAttribute) or leaf.label != self.label:
             return leaf
         return pred.Attribute(leaf.attribute)
 
     def stored(self, n: int, leaf: pred.Leaf) -> pred.Leaf:
-        """An attribute of the label, as one of the n-th event in a register."""
+        """Return an attribute of the label as one of the n-th event in a register."""
         if not isinstance(leaf, pred.LabelAttribute) or leaf.label != self.label:
             return leaf
         return pred.RegisterAttribute(self.register(n), leaf.attribute)
@@ -175,7 +176,7 @@ def _sides(condition: Correlation, name: Callable[[str], str]) -> tuple[Side, Si
     }
 
     def side_of(X: str) -> Side:
-        # Where one side has both labels, neither has a value whose greatest would be enough.
+        # # If one side has both labels, no greatest value of either label would be enough.
         value, op = pure[X] if len(pure) == 2 else (None, condition.operator)
         return Side(X, value, op, cache(lambda _: name(X)), condition)
 
@@ -190,7 +191,7 @@ def _labels(side: pred.Expression) -> set[str]:
 def _read(
     left: Side, right: Side, knowledge: Knowledge, labels: frozenset[str], later: frozenset[str]
 ) -> Iterator[tuple[pred.Guard, frozenset[str], Knowledge]]:
-    """The ways to read an event with some labels, where those of `later` may still come."""
+    """Yield the ways to read an event with some labels, if those of `later` may still come."""
     is_left, is_right = left.label in labels, right.label in labels
     guards = []
     if is_left:
@@ -221,7 +222,7 @@ def _read(
 
 
 def _guard_against(side: Side, other: Side, summary: Summary) -> pred.Guard:
-    """Whether the event being read, as one of a side, goes with the summary of the other."""
+    """Return the guard that the current event, of `side`, agrees with the summary of `other`."""
     if summary == INCOMPARABLE:
         return pred.FALSE
     C = side.condition
@@ -230,7 +231,7 @@ def _guard_against(side: Side, other: Side, summary: Summary) -> pred.Guard:
         left, right = (
             pred.with_leaves(x, lambda v: side.read(other.stored(n, v))) for x in (C.left, C.right)
         )
-        if _labels(C.left) == {other.label}:  # what is being read comes first
+        if _labels(C.left) == {other.label}:  # # the current event comes first
             return pred.RegisterComparison(pred.CONVERSE[C.operator], right, left)
         return pred.RegisterComparison(C.operator, left, right)
 
@@ -240,7 +241,7 @@ def _guard_against(side: Side, other: Side, summary: Summary) -> pred.Guard:
 def _ways_after(
     side: Side, summary: Summary, *, own: bool, relevant: bool, alone: bool
 ) -> Iterator[Way]:
-    """The ways to go on with the summary of a side, after an event that is of it or not."""
+    """Yield the ways to update the summary of a side at an event, which may belong to the side."""
     if not relevant:
         yield Way(pred.EVERYTHING, NONE, NOTHING)
     elif own:
@@ -250,10 +251,10 @@ def _ways_after(
 
 
 def _memories(side: Side, summary: Summary, *, alone: bool) -> Iterator[Way]:
-    """The ways to remember the event being read as one of a side.
+    """Yield the ways to remember the current event as one of a side.
 
-    `alone` says that there is no event of the other side. If there is one, this event compares with
-    it, and therefore with all events of its own side.
+    `alone` is True if there is no event of the other side yet. If there is one, the current event
+    compares with it, and therefore with all events of its own side.
     """
     if side.keeps_all or summary == NOTHING:
         yield Way(pred.EVERYTHING, frozenset({side.register(summary)}), summary + 1)
@@ -268,22 +269,22 @@ def _memories(side: Side, summary: Summary, *, alone: bool) -> Iterator[Way]:
         yield Way(further, frozenset({side.register(0)}), summary)
     yield Way(within, NONE, summary)
     if alone:
-        # with an event of the other side there already, its guard has excluded this case
+        # # if an event of the other side is already there, its guard has excluded this case
         yield Way(pred.negation(pred.disjunction(further, within)), NONE, INCOMPARABLE)
 
 
 def _with_stored(side: Side, op: pred.Operator) -> pred.Guard:
-    """The value of the event being read, as one of a side, compared with the kept value."""
+    """Return the guard that compares the value of the current event with the kept value."""
     assert side.value is not None
     values = (pred.with_leaves(side.value, each) for each in (side.read, partial(side.stored, 0)))
     return pred.RegisterComparison(op, *values)
 
 
 def why_unbounded(A: LabelledSrt, condition: Correlation) -> str | None:
-    """Why no number of registers is enough for a comparison in the runs of A; None if one is.
+    """Return why a comparison needs an unbounded number of registers; None if it does not.
 
-    That is so for ``!=``, and for arithmetic over both labels, if events of a label on a cycle of A
-    are compared with a later one. A is trimmed.
+    It does for ``!=``, and for arithmetic over both labels, if events of a label on a cycle of A
+    are compared with a later one. A must be trimmed.
     """
     if len(condition.labels) != 2:
         return f"registers compare two labels with each other, not {len(condition.labels)}"
@@ -329,7 +330,7 @@ def correlated_plan(query: CeqlQuery, vcea: Vcea | None = None) -> CorrelatedPla
 
 
 def _marks_a_fixed_number(T: Srt) -> bool:
-    """Whether all answers have the same number of positions, so that none contains another.
+    """Return whether all answers have equally many positions, so that none contains another.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> texts = "A ; B", "A+ ; B", "A OR (A ; B)"
@@ -352,10 +353,10 @@ def _marks_a_fixed_number(T: Srt) -> bool:
 
 
 def correlated_to_srt(phi: cel.Formula, *, timed: bool = False) -> Srt:
-    """A transducer with the complex events of a formula: its runs on [i, j] give those of [i, j].
+    """Return a transducer with the complex events of a formula, which its runs on [i, j] give.
 
-    With `timed` the formula may wait, and have windows in time: then events need the attributes
-    that `cerlab.automata.labelled` names. Raises `Unsupported` for what is outside the fragment,
+    With `timed` the formula may have waits and windows in time: then events need the attributes
+    that `cerlab.automata.labelled` names. Raise `Unsupported` for constructs outside the fragment,
     `ResourceLimit` for filters with too many alternatives and for comparisons that together have
     too many states.
 
@@ -373,14 +374,14 @@ def _transducer(A: LabelledSrt) -> Srt:
 
 
 def correlated_to_labelled_srt(phi: cel.Formula, *, timed: bool = False) -> LabelledSrt:
-    """The transducer with labels: its runs on [i, j] give the valuations of a formula there."""
+    """Return the transducer with labels, whose runs on [i, j] give a formula's valuations."""
     if not timed and cel.is_timed(phi):
-        cel_to_vcea(phi)  # refuses it by name
+        cel_to_vcea(phi)  # # raises `Unsupported` with the name of the construct
     return _construct(phi, Names(()).fresh)
 
 
 def why_not(query: CeqlQuery) -> str | None:
-    """Why a query has no transducer, None if it has one."""
+    """Return why a query has no transducer, None if it has one."""
     try:
         correlated_plan(query)
     except Unsupported as error:
@@ -418,7 +419,7 @@ def _construct(phi: cel.Formula, fresh: Fresh) -> LabelledSrt:
 
 
 def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
-    """``X[P]`` is put to every transition that gives its event to X; a comparison to the runs."""
+    """Apply ``X[P]`` to the transitions that give an event to X, and a comparison to runs."""
     match condition:
         case On():
             return demand_of_label(A, condition)
@@ -456,7 +457,7 @@ def _on_names(
 
 
 def needs_registers(phi: cel.Formula) -> bool:
-    """Whether some filter of a formula compares labels, or the formula reads times."""
+    """Return whether some filter of a formula compares labels, or the formula reads times."""
     return correlates(phi) or cel.is_timed(phi)
 
 

@@ -32,10 +32,10 @@ from cerlab.predicates.condition import Application, On
 
 
 def focel_to_cea(phi: Formula) -> AnchoredCea:
-    """An automaton with the same complex events as a formula, on every stream (FOUND Thm. 3).
+    """Return an automaton with the complex events of a formula, on every stream (FOUND Thm. 3).
 
-    At most doubly exponential in the formula, quadratic in it if it is safe and in LP-normal form.
-    Raises as `focel_to_epsilon_cea`.
+    Its size is at most doubly exponential in the formula, and quadratic if the formula is safe and
+    in LP-normal form. Raise as `focel_to_epsilon_cea`.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> A = focel_to_cea(parse_cel("A AS x ; B AS y")[0])
@@ -46,11 +46,11 @@ def focel_to_cea(phi: Formula) -> AnchoredCea:
 
 
 def focel_to_epsilon_cea(phi: Formula) -> EpsilonCea:
-    """The same with empty moves; linear in a safe formula in LP-normal form (FOUND Thm. 3).
+    """Return the automaton with empty moves; linear for safe LP-normal form (FOUND Thm. 3).
 
     Other formulas are first brought into that form. There is no automaton for formulas that are
-    well-formed as printed and not scoped well-formed: their answers may depend on later events
-    (erratum E4). Raises `IllFormed` for those, `Unsupported` for filters that are not over one
+    well-formed as printed but not scoped well-formed: their answers may depend on later events
+    (erratum E4). Raise `IllFormed` for them, `Unsupported` for filters that are not over one
     variable, predicates from Python, strategies, and operators outside FO-CEL.
     """
     formula = with_variables(phi)
@@ -70,14 +70,18 @@ def _refuse_first_order(construct: str) -> NoReturn:
     raise Unsupported(
         "CER0403",
         f"there is no automaton for {construct}",
-        hint='evaluator="registers" may take it; evaluator="reference" takes it, on small streams',
+        hint=(
+            'evaluator="registers" may support it; evaluator="reference" supports it, on '
+            "small streams"
+        ),
     )
 
 
 def _construct(psi: Formula) -> EpsilonCea:
-    """One initial and one final state, of a safe formula in LP-normal form (FOUND App. C.2).
+    """Return the automaton of a safe formula in LP-normal form (FOUND App. C.2).
 
-    In the initial state events may be skipped; the final state is entered at the last event.
+    It has one initial and one final state. In the initial state events may be skipped; the final
+    state is entered at the last event.
     """
     match psi:
         case As(Atom() as atom, _):
@@ -97,7 +101,7 @@ def _construct(psi: Formula) -> EpsilonCea:
 
 
 def _atom(atom: Atom, P: pred.Predicate) -> EpsilonCea:
-    """Skip any events, then take one."""
+    """Return the automaton that skips any events, then marks one."""
     stream = pred.EVERYTHING if atom.stream is None else pred.StreamIs(atom.stream)
     is_atom = pred.conjunction(pred.conjunction(stream, pred.TypeIs(atom.type)), P)
     wait = Transition(0, pred.EVERYTHING, Mark.SKIP, 0)
@@ -107,14 +111,14 @@ def _atom(atom: Atom, P: pred.Predicate) -> EpsilonCea:
 
 
 _OPERATORS = (cel.Atom, cel.As, cel.Filter, cel.Or, cel.Seq, cel.Plus, cel.Count)
-"""The operators of Foundations, and counts, which are made of them."""
+"""The operators of Foundations, and counts, which are composed of them."""
 
 
 def anchored_query(query: CeqlQuery, *, first_order: bool) -> tuple[AnchoredCea, Strategy | None]:
-    """The anchored automaton of a query's formula, and its strategy (FOUND Sec. 8.1).
+    """Return the anchored automaton of a query's formula, and its strategy (FOUND Sec. 8.1).
 
-    `first_order` reads the formula as FO-CEL (FOUND Thm. 3), else labels are sets of events. Raises
-    `Unsupported` for clauses and operators that Foundations has not.
+    `first_order` reads the formula as FO-CEL (FOUND Thm. 3), otherwise labels are sets of events.
+    Raise `Unsupported` for clauses and operators that Foundations does not have.
     """
     clauses = {
         "FROM": query.streams,
@@ -147,6 +151,6 @@ def _automaton(formula: cel.Formula, *, first_order: bool) -> AnchoredCea:
 def _refuse(construct: str) -> None:
     raise Unsupported(
         "CER0412",
-        f'evaluator="lists" is for what Foundations defines, which has no {construct}',
-        hint='evaluator="auto" chooses one that takes it',
+        f'evaluator="lists" is only for the language of Foundations, which has no {construct}',
+        hint='evaluator="auto" chooses one that supports it',
     )

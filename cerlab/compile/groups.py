@@ -25,13 +25,13 @@ from cerlab.predicates.truth import compare
 M = TypeVar("M", Vcea, LabelledSrt)
 
 MOST_COUNTED = 100
-"""The largest constant that a count is compared with by states; beyond, answers are listed."""
+"""The largest constant for which states count; above it, answers are listed and tested."""
 
 
 class CountTest(NamedTuple):
-    """``COUNT(label)`` compared with an integer: the numbers from `least` to before it that pass.
+    """A comparison of ``COUNT(label)`` with an integer.
 
-    From `enough` on all numbers pass or none does.
+    `passes` tests a number of events; from `enough` on all numbers pass or none does.
     """
 
     label: str
@@ -60,7 +60,7 @@ def count_test(condition: Correlation) -> CountTest | None:
 
 
 def counted(A: M, test: CountTest) -> M:
-    """Return the runs of A whose number of events of a label passes: a state counts them.
+    """Return the runs of A whose number of events of a label passes; a state counts them.
 
     It counts up to the number from which on nothing changes.
     """
@@ -208,7 +208,7 @@ def _remembering(A: M, start: Any, follow: Any, accepts: Callable[[Any], bool]) 
 
 
 def step_label(condition: Correlation) -> str | None:
-    """Return the label of a comparison of its events with those before; None for other ones."""
+    """Return the label of a comparison with its previous event; None for other comparisons."""
     has_previous = any(isinstance(x, pred.Previous) for x in condition.operands)
     is_plain = not any(isinstance(x, pred.OfGroup) for x in condition.operands)
     one = condition.labels[0] if len(condition.labels) == 1 else None
@@ -216,9 +216,9 @@ def step_label(condition: Correlation) -> str | None:
 
 
 def stepped(A: LabelledSrt, condition: Correlation, X: str, register: str) -> LabelledSrt:
-    """Return the runs of A in which each event of a label but the first passes a comparison.
+    """Return the runs of A in which each event of a label except the first passes a comparison.
 
-    The register holds the event of the label before; a state knows whether there is one.
+    The register holds the previous event of the label; a state knows whether there is one.
     """
     A = trim(A)
     later = labels_later(A)

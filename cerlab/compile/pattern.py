@@ -1,4 +1,4 @@
-"""Patterns: a query or expression with its compiled stages, each made on first use."""
+"""Patterns: a query or expression with its compiled stages, each created on first use."""
 
 from __future__ import annotations
 
@@ -72,14 +72,15 @@ Logic: TypeAlias = Literal["so", "fo"]
 """The reading of the variables of a formula: sets of events (so), or one event each (fo)."""
 
 MachineKind: TypeAlias = Literal["automaton", "registers", "waits", "listed"]
-"""What gives the answers: an automaton, a transducer, stages that wait for those of some, or tests
-of what one of these lists."""
+"""The kind of machine that gives the answers: an automaton, a transducer, stages that wait for the
+answers of some, or tests of the valuations that one of these lists.
+"""
 
 LabelledMachine = TypeVar("LabelledMachine", Vcea, LabelledSrt)
 
 
 def _is_there(stage: Callable[[], object]) -> bool:
-    """Return whether a stage of a pattern compiles: not where it is too large either."""
+    """Return whether a stage of a pattern compiles and is not too large."""
     try:
         return stage() is not None
     except (Unsupported, ResourceLimit, IllFormed):
@@ -88,14 +89,14 @@ def _is_there(stage: Callable[[], object]) -> bool:
 
 
 class Immutable:
-    """A value whose attributes are set when it is made; results computed from it are kept in it."""
+    """A value that cannot be changed, except that it caches results computed from it."""
 
     def __setattr__(self, name: str, value: object) -> None:
         kind = type(self).__name__
         raise UsageError(
             "CER0854",
             f"'{name}' of a {kind} cannot be set: it does not change",
-            hint="make another one, of another text or of other events",
+            hint="create another one from another text or other events",
         )
 
 
@@ -103,25 +104,25 @@ class WaitStages:
     """The stages of a query that waits, or has a window in time."""
 
     def __init__(self, query: CeqlQuery, *, on_registers: bool = False) -> None:
-        """Raises as `wait_plan`."""
+        """Raise as `wait_plan`."""
         self._query = query
         self.plan = wait_plan(query, on_registers=on_registers)
 
     @cached_property
     def on_registers(self) -> WaitStages:
-        """The same where all answers that wait are those of transducers."""
+        """The stages in which all answers that wait come from transducers."""
         return WaitStages(self._query, on_registers=True)
 
     @cached_property
     def machines(self) -> tuple[Machine | CorrelatedPlan, ...]:
-        """The machine of each of the plans of `plan`, which is the plan itself of a transducer."""
+        """The machine of each of the plans of `plan`; of a transducer, the plan itself."""
         plans = self.plan.plans
         return tuple(machine_of(each) if isinstance(each, Plan) else each for each in plans)
 
     @cached_property
     def tables(self) -> dict[int, LearnedTables]:
         """The tables of the compiled engine for the automata among `machines`, by their numbers."""
-        from cerlab.engine.symbol_tables import LearnedTables  # NumPy loads here
+        from cerlab.engine.symbol_tables import LearnedTables  # # NumPy loads here
 
         return {
             n: LearnedTables(each)
@@ -133,13 +134,13 @@ class WaitStages:
     def labels_of_body(self) -> Labels | None:
         """The machine that labels the answers, each up to its last position.
 
-        None where an answer does not tell which body it is of, or where that ended.
+        None if an answer does not determine its body, or where the body ended.
         """
         return None if self.plan.repeats else labels_of_body(self._query)
 
     @cached_property
     def labels(self) -> Labels | None:
-        """The machine that labels the answers of a whole stream, each up to its end, if any."""
+        """The machine that labels the answers of a whole stream, each up to its end; or None."""
         try:
             return labels_of_whole(self._query)
         except (Unsupported, ResourceLimit):
@@ -148,15 +149,15 @@ class WaitStages:
 
     @cached_property
     def label_machine(self) -> LabelMachine:
-        """What labels the answers, as `labels_of_body` does, or else `labels`."""
-        from cerlab.engine.labels import LabelMachine  # Numba loads here
+        """The machine that labels the answers: that of `labels_of_body`, or else of `labels`."""
+        from cerlab.engine.labels import LabelMachine  # # Numba loads here
 
         labels = self.labels_of_body or self.labels
         assert labels is not None, "a machine labels the answers"
         return LabelMachine(labels.machine)
 
     def check_live(self) -> None:
-        """Raise `Unsupported` where events that are still to come decide how a run goes on."""
+        """Raise `Unsupported` if events that are still to come decide how a run continues."""
         if self.is_live:
             return
         reason = "selects, limits or consumes among answers of windows in time and waits"
@@ -165,21 +166,21 @@ class WaitStages:
         raise Unsupported(
             "CER0403",
             f"no session {reason}",
-            hint="cerlab.evaluate takes it, on streams that are read as a whole",
+            hint="cerlab.evaluate supports it, on streams that are read as a whole",
         )
 
     @property
     def is_live(self) -> bool:
-        """Whether each answer is given when the clock makes it known."""
+        """True if each answer is given when the clock makes it known."""
         return not self.plan.looks_ahead and not self.plan.selects
 
 
 class Pattern(Drawable, Immutable):
     """A CEQL query under a logic, with its stages.
 
-    Under ``"fo"`` they are those of SO-CEL formulas with the same complex events: for the automata
-    of a unary formula (SOCEL Thm. 1), for registers also of one with filters over two variables
-    (SOCEL Thm. 3).
+    Under ``"fo"`` they are those of SO-CEL formulas with the same complex events: automata for a
+    unary formula (SOCEL Thm. 1), registers also for one with filters over two variables (SOCEL Thm.
+    3).
     """
 
     ast: CeqlQuery
@@ -195,9 +196,12 @@ class Pattern(Drawable, Immutable):
         source: Source | None = None,
         logic: Logic = "so",
     ) -> None:
-        """`source` is the text, if there is one, that errors point into; raises `TypeMismatch`."""
+        """Create a pattern; errors point into `source`.
+
+        Raise `TypeMismatch` if the schema does not fit.
+        """
         if not isinstance(ast, CeqlQuery):
-            hint = "cerlab.parse_query(text) gives the query of a text"
+            hint = "cerlab.parse_query(text) returns the query of a text"
             message = f"expected the syntax tree of a query, got {type(ast).__name__}"
             raise UsageError("CER0838", message, hint=hint)
         source = source or Source("", {}, ())
@@ -206,16 +210,16 @@ class Pattern(Drawable, Immutable):
             check_query(ast, schema, self.source)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy is made of; its stages are compiled anew."""
+        """Return what a copy needs; the stages of the copy are compiled again."""
         return {name: vars(self)[name] for name in ("ast", "schema", "source", "logic")}
 
     @cached_property
     def first_order(self) -> Pattern:
-        """The same query read as FO-CEL."""
+        """The query read as FO-CEL."""
         return Pattern(self.ast, schema=self.schema, source=self.source, logic="fo")
 
     def replaced(self, **clauses: Any) -> Pattern:
-        """The query with other clauses, of the same schema, source and logic."""
+        """Return the query with other clauses, with its schema, source and logic."""
         refuse_misspelt(clauses, CeqlQuery.__dataclass_fields__)
         ast = replace(self.ast, **clauses)
         if ast == self.ast:
@@ -229,7 +233,7 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def separated(self) -> Separated | None:
-        """The query whose comparisons have one label on each side, if that is another one."""
+        """The query whose comparisons have one label on each side; None if none changes."""
         changed: dict[Correlation, Correlation] = {}
 
         def compared(condition: Atomic) -> Atomic:
@@ -264,17 +268,18 @@ class Pattern(Drawable, Immutable):
         """The compiled plan that engines run; raises `Unsupported` without an automaton."""
         plan, contexts = self.in_context
         if contexts:
-            cel_to_vcea(strategy_and_body(self.ast)[1])  # refuses the strategy by name
+            # # raises `Unsupported` with the name of the strategy
+            cel_to_vcea(strategy_and_body(self.ast)[1])
         return plan
 
     @cached_property
     def in_context(self) -> tuple[Plan, tuple[Context, ...]]:
-        """The plan on events that carry contexts, and the contexts: of strategies in the formula.
+        """The plan on events with contexts, and the contexts of the strategies inside the formula.
 
-        Without any it is `plan`. Raises `Unsupported` without an automaton.
+        Without such a strategy the plan is `plan`. Raises `Unsupported` without an automaton.
         """
         ast = self.ast
-        # variables do not show in complex events: a formula with the same ones will do
+        # # complex events have no variables, so any formula with the same complex events will do
         if self.logic == "fo":
             ast = replace(ast, formula=unary_fo_to_so(selected_formula(ast)), items=None)
         phi = strategy_and_body(ast)[1]
@@ -282,7 +287,8 @@ class Pattern(Drawable, Immutable):
             try:
                 vcea, contexts = in_context(phi)
             except Unsupported as error:
-                if competes(phi):  # other machines that take the part do not take the strategy
+                # # other machines that support the part do not support the strategy
+                if competes(phi):
                     error.hint = REFERENCE
                 raise
             cea = vcea_to_cea(vcea)
@@ -290,21 +296,21 @@ class Pattern(Drawable, Immutable):
 
     @property
     def is_in_context(self) -> bool:
-        """Whether the automaton reads contexts: of a strategy inside the formula."""
+        """True if the automaton reads contexts of a strategy inside the formula."""
         return _is_there(lambda: self.in_context[1] or None)
 
     @property
     def has_kernels_in_context(self) -> bool:
-        """Whether kernels read the contexts of strategies inside the formula, the one machine.
+        """True if contexts are the only machine, and kernels can read them.
 
-        CONSUME BY begins contexts again at each answer, which kernels do not know beforehand.
+        With CONSUME BY contexts restart at each answer, which kernels do not know beforehand.
         """
         reads = self.machine_kind is None and self.is_in_context
         return reads and self.ast.consume is Consume.NONE
 
     @cached_property
     def machine_kind(self) -> MachineKind | None:
-        """Say which machine gives the answers; None where the reference alone does.
+        """The kind of machine that gives the answers; None if only the reference does.
 
         Raises `ResourceLimit` for an automaton that is too large.
         """
@@ -320,9 +326,9 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def tested(self) -> Filtered | None:
-        """The query that lists valuations for the outermost filters, and what these go through.
+        """The query that lists valuations for the outermost filters to test, with the plan.
 
-        It is asked for where no machine takes the filters; None where none lists valuations.
+        It is used if no machine supports the filters; None if no machine lists the valuations.
         """
         if self.logic == "so":
             for ast, plan in listed_queries(self.ast):
@@ -335,8 +341,8 @@ class Pattern(Drawable, Immutable):
     def waits(self) -> WaitStages | None:
         """The stages of a query that waits, or has a window in time inside; None for others.
 
-        Raises `Unsupported`, with what is in the way, where machines do not take the query,
-        `ResourceLimit` for too large ones.
+        Raises `Unsupported`, with the reason, if machines do not support the query, `ResourceLimit`
+        for too large machines.
         """
         is_read = self.logic == "so" and is_timed(self.ast.formula)
         return WaitStages(self.ast) if is_read else None
@@ -375,7 +381,7 @@ class Pattern(Drawable, Immutable):
 
     @property
     def _shown(self) -> Plan:
-        """The plan; raises `Unsupported` with what there is to look at in place of an automaton."""
+        """The plan; raises `Unsupported` with a hint at the machine that exists instead."""
         try:
             return self.plan
         except Unsupported as error:
@@ -385,7 +391,7 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def det(self) -> DeterministicCea:
-        """The I/O-deterministic automaton, as far as streams have needed it yet."""
+        """The I/O-deterministic automaton, as far as streams have needed it so far."""
         cea = self.cea
         return self.machine if isinstance(self.machine, DeterministicCea) else DeterministicCea(cea)
 
@@ -393,34 +399,34 @@ class Pattern(Drawable, Immutable):
     def machine(self) -> Machine:
         """The machine of the whole query: `det`, or with a strategy in SELECT its `StrategyCea`.
 
-        Raises `Unsupported` where a query has no automaton.
+        Raises `Unsupported` if a query has no automaton.
         """
         return machine_of(self.plan)
 
     @cached_property
     def learned(self) -> LearnedTables:
-        """The tables of the compiled engine for the query; they grow with the streams it reads."""
-        from cerlab.engine.symbol_tables import LearnedTables  # NumPy loads here
+        """The tables of the compiled engine for the query, which grow with the streams it reads."""
+        from cerlab.engine.symbol_tables import LearnedTables  # # NumPy loads here
 
         return LearnedTables(self.machine)
 
     @cached_property
     def learned_in_context(self) -> LearnedTables:
         """The tables of the compiled engine for the plan of `in_context`."""
-        from cerlab.engine.symbol_tables import LearnedTables  # NumPy loads here
+        from cerlab.engine.symbol_tables import LearnedTables  # # NumPy loads here
 
         return LearnedTables(machine_of(self.in_context[0]))
 
     @cached_property
     def anchored(self) -> tuple[AnchoredCea, Strategy | None]:
-        """Foundations' automaton and the strategy (FOUND Thm. 3); raises `Unsupported`."""
+        """The automaton of Foundations and the strategy (FOUND Thm. 3); raises `Unsupported`."""
         return anchored_query(self.ast, first_order=self.logic == "fo")
 
     @cached_property
     def registers(self) -> CorrelatedPlan:
         """The plan on registers, also for filters that compare labels.
 
-        Raises `Unsupported` for what has no transducer, `ResourceLimit` for one too large.
+        Raises `Unsupported` for a query without a transducer, `ResourceLimit` for one too large.
         """
         if self.logic == "so":
             try:
@@ -433,15 +439,15 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def labelled_registers(self) -> LabelledSrt:
-        """The transducer with labels, which are as in `labelled`; raises as `registers`."""
+        """The transducer with the labels of `labelled`; raises as `registers`."""
         if self.logic == "so":
             return correlated_to_labelled_srt(strategy_and_body(self.ast)[1])
         return self._first_order_labels(correlated_to_labelled_srt)
 
     @cached_property
     def label_machine(self) -> LabelMachine:
-        """What labels answers: the automaton, or the transducer where there is none."""
-        from cerlab.engine.labels import LabelMachine  # Numba loads here
+        """The machine that labels answers: the automaton, or the transducer without one."""
+        from cerlab.engine.labels import LabelMachine  # # Numba loads here
 
         is_automaton = self.machine_kind == "automaton"
         return LabelMachine(self.labelled if is_automaton else self.labelled_registers)
@@ -451,16 +457,17 @@ class Pattern(Drawable, Immutable):
 
 
 class Filtered(NamedTuple):
-    """A query whose valuations are listed, and the plan of what they go through."""
+    """A query whose valuations are listed, and the plan of the tests on them."""
 
     query: Pattern
     plan: FilterPlan
 
 
 class Separated(NamedTuple):
-    """A query with one label on each side of its comparisons, and what these are in place of.
+    """A query with one label on each side of its comparisons, and the comparisons that changed.
 
-    It has the same answers where `cerlab.predicates.separation.agree` holds of each pair.
+    It has the answers of the original query if `cerlab.predicates.separation.agree` holds for each
+    pair.
     """
 
     query: Pattern
@@ -468,7 +475,7 @@ class Separated(NamedTuple):
 
 
 class SremoPattern(Immutable):
-    """A SREMO with its transducer, the one stage that it has."""
+    """A SREMO with its transducer, which is its only stage."""
 
     schema = None
     separated = waits = None
@@ -480,7 +487,7 @@ class SremoPattern(Immutable):
         vars(self).update(ast=ast)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy is made of; its transducer is compiled anew."""
+        """Return what a copy needs; the transducer of the copy is compiled again."""
         return {"ast": self.ast}
 
     @cached_property
@@ -490,7 +497,7 @@ class SremoPattern(Immutable):
 
     @cached_property
     def machine_kind(self) -> MachineKind | None:
-        """Say that a transducer gives the answers, or None."""
+        """The kind of machine that gives the answers: a transducer, or None."""
         return "registers" if _is_there(lambda: self.registers) else None
 
 
@@ -498,7 +505,7 @@ AnyPattern: TypeAlias = Pattern | SremoPattern
 
 
 def _without_variables(phi: Formula) -> Formula:
-    """The formula in SO-CEL with the same complex events; raises as `fo_to_so`."""
+    """Return the formula in SO-CEL with the same complex events; raise as `fo_to_so`."""
     if isinstance(phi, Select):
         return Select(phi.strategy, _without_variables(phi.body))
     check_first_order(phi)
@@ -506,7 +513,7 @@ def _without_variables(phi: Formula) -> Formula:
 
 
 QueryInput: TypeAlias = str | Pattern | Formula
-"""A query, by its text, as it was read, or as a formula alone."""
+"""A query: its text, a parsed query, or a formula alone."""
 
 AnyQueryInput: TypeAlias = QueryInput | Sremo | SremoPattern
 """A query or a SREMO."""
@@ -517,7 +524,7 @@ _BLANK = r"\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/"
 _CEQL = re.compile(rf"(?:{_BLANK})*(?:select|create|declare)\b", re.I)
 
 _SREMO = re.compile(rf"(?:{_BLANK}|\()*(?:[<!]|[#@]\s*\()")
-"""The beginnings of SREMO that no formula has; only ``EPS`` and ``EMPTY`` begin otherwise."""
+"""Pattern of the beginnings of SREMO that no formula has; ``EPS`` and ``EMPTY`` begin otherwise."""
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.S)
 _CLAUSE = re.compile(r"\bmatch_recognize\s*\(", re.I)
 
@@ -532,11 +539,14 @@ def is_row_pattern(text: str) -> bool:
 
 
 def _row_pattern_error() -> Unsupported:
-    """Return the error that a row pattern asks about a table, not about events."""
+    """Return the error for a row pattern, which is evaluated on a table and not on events."""
     return Unsupported(
         "CER0458",
         "this is a row pattern, and MATCH_RECOGNIZE is evaluated on the rows of a table",
-        hint="cerlab.match_recognize(text, table) takes the clause, cerlab.sql the SQL around it",
+        hint=(
+            "use cerlab.match_recognize(text, table) for the clause, cerlab.sql for the SQL "
+            "around it"
+        ),
     )
 
 
@@ -562,11 +572,11 @@ def any_pattern(
     *,
     logic: Logic = "so",
 ) -> AnyPattern:
-    """The pattern of anything that can be evaluated; a formula is ``SELECT *`` of it.
+    """Return the pattern of anything that can be evaluated; a formula is ``SELECT *`` of it.
 
-    A text of no given language is a SREMO if it begins with ``<``, ``!``, ``#(`` or ``@(``, which
-    no formula does, and CEQL if it begins with SELECT or a declaration; `schema` is added to what
-    it declares. Remarks on labels are of the logic "so", and are warnings only there. Raises
+    A text without a language is a SREMO if it begins with ``<``, ``!``, ``#(`` or ``@(``, which no
+    formula does, and CEQL if it begins with SELECT or a declaration; `schema` is used if the text
+    declares none. Remarks on labels are for the logic "so", and are warnings only there. Raise
     `UsageError` for unknown languages and logics, and as `parse_query` and `parse_sremo`.
     """
     if language is not None and language not in LANGUAGES:
@@ -579,12 +589,12 @@ def any_pattern(
         if logic == "fo":
             check_first_order(selected_formula(pattern.ast))
             return pattern.first_order
-        # a pattern that was parsed before has given its warnings then
+        # # a pattern that was parsed before has already given its warnings
         for remark in pattern.remarks if isinstance(query, str) else ():
             warn(CerlabWarning(str(remark)), stacklevel=stacklevel_of_caller())
     elif logic == "fo":
         message = 'a SREMO has no variables, so no meaning under logic="fo"'
-        raise Unsupported("CER0480", message, hint="leave logic= out")
+        raise Unsupported("CER0480", message, hint="omit logic=")
     return pattern
 
 
@@ -597,11 +607,13 @@ def _pattern(query: AnyQueryInput, language: Language | None, schema: Schema | N
         refuse_deep(query)
         return Pattern(CeqlQuery(query), schema=schema)
     if not isinstance(query, str):
-        if type(query).__name__ == "RowPattern":  # by its name: the class is of a layer above
+        # # by its name, since the class is of a layer above
+        if type(query).__name__ == "RowPattern":
             raise _row_pattern_error()
         hint = "a text, a Query, a Formula or a Sremo; the query comes first, then the events"
         raise UsageError("CER0838", f"expected a query, got {type(query).__name__}", hint=hint)
-    if "match_recognize" in query.lower() and is_row_pattern(query):  # few texts are looked into
+    # # the quick test first, since few texts are row patterns
+    if "match_recognize" in query.lower() and is_row_pattern(query):
         raise _row_pattern_error()
     if language == "sremo" or (language is None and _SREMO.match(query)):
         return SremoPattern(parse_sremo(query))
@@ -621,12 +633,12 @@ def as_pattern(
     *,
     logic: Logic = "so",
 ) -> Pattern:
-    """The pattern of a query or a formula; raises as `any_pattern`, `Unsupported` for a SREMO."""
+    """Return the pattern of a query or a formula; raise as `any_pattern`, or for a SREMO."""
     pattern = any_pattern(query, language, schema, logic=logic)
     if isinstance(pattern, SremoPattern):
         raise Unsupported(
             "CER0483",
-            "this takes CEQL and CEL formulas, not a SREMO",
-            hint="cerlab.evaluate and cerlab.matches take it",
+            "expected CEQL or a CEL formula, got a SREMO",
+            hint="cerlab.evaluate and cerlab.matches support it",
         )
     return pattern

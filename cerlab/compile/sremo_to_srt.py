@@ -1,7 +1,8 @@
-"""SREMO to transducers and plans, with the lengths of the slices that subexpressions consume.
+"""SREMO to transducers and plans, with bounds on the lengths that subexpressions consume.
 
-A negation of what writes registers needs a bound on it. A window on the length gives one to all
-inside; a window on the span of the marks to what has a mark of the same body on either side.
+A negation of a body that writes registers needs such a bound. A window on the length bounds all of
+its parts; a window on the span of the marks bounds a part with a mark of the same body on either
+side.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ from cerlab.model.clauses import AttributeWindow, EventWindow
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A window on the span of marks around here, and whether some mark is always before and after.
+    """A window on the span of the marks of a body, as seen from one of its parts.
 
-    The marks are those of the body that the window is on.
+    `before` and `after` are True if some mark of the body always precedes or follows the part.
     """
 
     width: int
@@ -69,22 +70,22 @@ class Slice:
 
     @property
     def longest(self) -> int | None:
-        """The most events there can be in a match of the whole; None if nothing bounds them."""
+        """The greatest number of events in a match of the part; None if it is not bounded."""
         bounds = [span.width for span in self.spans if span.before and span.after]
         bounds += [] if self.length is None else [self.length]
         return min(bounds, default=None)
 
     def in_length(self, w: int) -> Slice:
-        """The same inside a window on the length."""
+        """Return the slice inside a window on the length."""
         return replace(self, length=w if self.length is None else min(w, self.length))
 
     def in_span(self, w: int) -> Slice:
-        """The same inside a window on the span of the marks."""
+        """Return the slice inside a window on the span of the marks."""
         return replace(self, spans=(*self.spans, Span(w)))
 
 
 WHOLE = Slice()
-"""Any string."""
+"""The slice without any bound."""
 
 
 def after(around: Slice, e: sre.Sremo) -> Slice:
@@ -102,7 +103,7 @@ def before(around: Slice, e: sre.Sremo) -> Slice:
 
 
 def always_marks(e: sre.Sremo) -> bool:
-    """Whether the grammar tells that every match of e marks some event.
+    """Return whether the grammar shows that every match of e marks some event.
 
     >>> from cerlab.logic.sremo.parser import parse_sremo
     >>> always_marks(parse_sremo("<TRUE>* . <v = 1>^+")), always_marks(parse_sremo("<v = 1>^?"))
@@ -132,21 +133,20 @@ class _Surroundings:
     occurrences: Iterator[int]
 
 
-SMALLER = "negate less, or under a window that is shorter"
+SMALLER = "negate a smaller part, or under a shorter window"
 
 
 @step_budget("the transducer of the expression", SMALLER)
 def sremo_to_srt(e: sre.Sremo, around: Slice = WHOLE) -> EpsilonSrt:
-    """A transducer with the same matches on every string (SRT Thm. 27).
+    """Return a transducer with the matches of an expression on every string (SRT Thm. 27).
 
     Registers are those of the whole expression, shared by all parts; the complements in it write
-    some of their own. Of the operators of SRT Def. 15 the size is linear. Windows in positions
-    multiply states by their width; a negation is determinised, under the window around it if what
-    it negates writes registers that it reads. `around` says what else bounds the strings.
-
-    Raises `IllFormed` (see `check_sremo`), `Unsupported` for windows in time, which `register_plan`
-    takes on the outside, and for a negation that writes registers and has no window, and
-    `ResourceLimit` where determinisation grows too large.
+    some of their own. For the operators of SRT Def. 15 the size is linear. Windows in positions
+    multiply states by their width; a negation is determinised, and is unrolled up to the window
+    around it if its body writes registers that it reads. `around` gives further bounds on the
+    strings. Raise `IllFormed` (see `check_sremo`), `Unsupported` for windows in time, which
+    `register_plan` allows around the whole, and for a negation that writes registers and has no
+    window, and `ResourceLimit` if determinisation grows too large.
 
     >>> from cerlab.logic.sremo.parser import parse_sremo
     >>> T = sremo_to_srt(parse_sremo("(<v < 1>^ -> r | <v > 5>^ -> r) . <v = r.v>^"))
@@ -158,7 +158,7 @@ def sremo_to_srt(e: sre.Sremo, around: Slice = WHOLE) -> EpsilonSrt:
 
 
 def registers(e: sre.Sremo) -> frozenset[str]:
-    """``reg(e)``: all that is read or written, below a negation too (SRT Thm. 27)."""
+    """Return ``reg(e)``: all registers read or written, also below a negation (SRT Thm. 27)."""
     terminals = (each for each in sre.subexpressions(e) if isinstance(each, sre.Terminal))
     return reads(e).union(*(terminal.writes for terminal in terminals))
 
@@ -205,12 +205,11 @@ def _compile(e: sre.Sremo, around: _Surroundings) -> EpsilonSrt:
 def _negation(body: sre.Sremo, around: _Surroundings) -> Srt:
     """Build the transducer of strings that the body does not consume (SRT Sec. 5.2; SRT Cor. 43).
 
-    A body that writes nothing which it reads later is determinised as it is. Another one is
-    unrolled, either because its strings are short or because the slice is; then it has registers
-    of its own, and reads of others what they held when the negation began. Marks inside it are
-    none of the match, so windows on marks bound what is in it only by its own length.
+    A body that reads no register which it has written is determinised directly. Any other is
+    unrolled, up to the length of its strings or of the slice; then it has registers of its own, and
+    reads in others what they held when the negation began.
     """
-    # marks inside a negation are none of the match, so no window on marks reaches into it
+    # # marks inside a negation do not belong to the match, so no window on marks bounds it
     alone = replace(around, slice=Slice(around.slice.longest))
     T = quotient(without_dead_writes(smaller(_compile(body, alone))))
     if not written_registers(T):
@@ -228,7 +227,7 @@ def _negation(body: sre.Sremo, around: _Surroundings) -> Srt:
 
 
 def _as_part(T: Srt) -> EpsilonSrt:
-    """The same with one final state, as part of a larger one."""
+    """Return the transducer with one final state, as part of a larger one."""
     return sequence(as_kind(T, EpsilonSrt), empty_word())
 
 
@@ -236,9 +235,9 @@ def _as_part(T: Srt) -> EpsilonSrt:
 def register_plan(e: Sremo) -> RegisterPlan:
     """Return the plan of e on streams: the transducer of ``<TRUE>* . e``, windows (SRT Def. 32).
 
-    Windows around the whole expression are left to the engine, where they cost no states: those on
-    marks as they are, one on the length if all matches mark the first and the last event, so that
-    it is one on marks. Raises as `sremo_to_srt`.
+    Windows around the whole expression are left to the engine, where they cost no states: windows
+    on marks directly, a window on the length if all matches mark the first and the last event, so
+    that it is a window on marks. Raise as `sremo_to_srt`.
 
     >>> from cerlab.logic.sremo.parser import parse_sremo
     >>> plan = register_plan(parse_sremo("(<v = 1>^ . <TRUE>* . <v = 2>^)[len<=30000]"))
@@ -251,7 +250,7 @@ def register_plan(e: Sremo) -> RegisterPlan:
     while isinstance(body, SpanWindow | LengthWindow | Within):
         match body:
             case SpanWindow(_, w):
-                # the paper counts the events of a window, an EventWindow those after its first
+                # # the paper counts the events of a window, an EventWindow those after its first
                 windows.append(EventWindow(w - 1))
                 around = around.in_span(w)
             case LengthWindow(_, w):
@@ -262,7 +261,7 @@ def register_plan(e: Sremo) -> RegisterPlan:
     T = without_epsilon(sremo_to_srt(body, around))
     if around.length is not None and mark_bounded(T):
         windows.append(EventWindow(around.length - 1))
-    # without marks at both ends a match may be longer than its marks: the window costs states
+    # # without marks at both ends a match may be longer than its marks: the window costs states
     elif around.length is not None:
         T = length_window(T, around.length)
     return RegisterPlan(smaller(streaming(T)), tuple(windows))

@@ -17,9 +17,9 @@ from cerlab.predicates.syntax import And
 def listed_queries(query: CeqlQuery) -> Iterator[tuple[CeqlQuery, FilterPlan]]:
     """Yield queries that list valuations for the outermost filters, the most selective one first.
 
-    With each comes the plan of what the valuations go through. None for a query without such a
-    filter, for one with a predicate from Python, and where a clause or a strategy would act on
-    answers that wait, or CONSUME BY on answers that look back.
+    With each comes the plan of the tests on the valuations. Yield nothing for a query without such
+    a filter or with a predicate from Python, or if a clause or a strategy would act on answers that
+    wait, or CONSUME BY on answers that look back.
 
     >>> from cerlab.logic.ceql.parser import parse_ceql
     >>> from cerlab.logic.cel.text import formula_text
@@ -34,15 +34,16 @@ def listed_queries(query: CeqlQuery) -> Iterator[tuple[CeqlQuery, FilterPlan]]:
     acts = query.strategy is not None or consumes or query.limit is not None
     if waits(body) and (acts or isinstance(body, Select)):
         return
-    if look_backs(body) and consumes:  # which cuts off what an answer looks back to
+    # # CONSUME BY cuts off the events to which an answer looks back
+    if look_backs(body) and consumes:
         return
     if not every or any(isinstance(x, Application) for each in every for x in atomics(each)):
         return
     rivals = None
     kept = [[x for x in every if all(map(takes, atomics(x)))] for takes in (_is_pair, _is_on)]
-    if isinstance(body, Select):  # filters above a strategy test what it selects
+    if isinstance(body, Select):  # # filters above a strategy test the answers that it selects
         kept = [[]]
-        if consumes:  # which changes the answers that compete
+        if consumes:  # # CONSUME BY changes the answers that compete
             rivals, body = body.strategy, body.body
     for some in kept:
         rest = [condition for condition in every if condition not in some]
@@ -68,7 +69,7 @@ def _plan(query: CeqlQuery, condition: Condition, rivals: Strategy | None) -> Fi
         labels=labels,
         of_streams=of_streams,
         strategy=query.strategy,
-        # a window removes answers that compete only after they did
+        # # a window removes answers only after they have competed
         window=None if query.strategy is None and rivals is None else query.window,
         consume=query.consume,
         partition=partition_attributes(query),

@@ -1,19 +1,18 @@
 """Waits and windows in time: at the end of a formula steps of its answers, elsewhere registers.
 
-``f WAIT d`` carries an answer of f on to the last event not after d. ``UNLESS g`` and ``WITHIN w``
-around it are then bounds on where the answer began, known at the event that it was carried to. So
+``f WAIT d`` extends an answer of f to the last event within d of it. ``UNLESS g`` and ``WITHIN w``
+around it are then bounds on where the answer began, known at the event to which it was extended. So
 at the end of a formula no machine has to wait: an automaton gives the answers of f, and `WaitPlan`
-says what each goes through. What may stand around a wait, and the law that moves it:
+lists the steps that each goes through. These operators are allowed around a wait, by these laws:
 
 * OR: the answers of both sides;
-* AS, FILTER, PROJECT, RENAME, STRICT say something of labels and positions, which no step changes;
-* ``f ; (g WAIT d)`` is ``(f ; g) WAIT d``, and so for ``:``. A bound on g is one on the last event
-  of ``f ; g`` if g is one event.
+* AS, FILTER, PROJECT, RENAME, STRICT depend on labels and positions, which no step changes;
+* ``f ; (g WAIT d)`` is ``(f ; g) WAIT d``, and so for ``:``. A bound on g is a bound on the last
+event of ``f ; g`` if g is one event.
 
-``f LOOKBACK d`` moves the start of an answer back; bounds around it are on the moved start. As
-``(f LOOKBACK d) ; g`` is ``(f ; g) LOOKBACK d``, it may also stand at the beginning of a sequence.
-
-Where other steps follow, as in ``(A ; B WITHIN 30 SECONDS) ; C``, f is a transducer, as where
+``f LOOKBACK d`` moves the start of an answer back; bounds around it are on the moved start. Since
+``(f LOOKBACK d) ; g`` is ``(f ; g) LOOKBACK d``, it is also allowed at the beginning of a sequence.
+If other steps follow, as in ``(A ; B WITHIN 30 SECONDS) ; C``, f is a transducer, and so it is if
 filters compare labels.
 """
 
@@ -67,12 +66,12 @@ _Step: TypeAlias = Delay | HoldWithin | LookBack | _Rival
 
 
 def wait_plan(query: CeqlQuery, *, on_registers: bool = False) -> WaitPlan:
-    """The plan of a query with a wait, or a window in time.
+    """Return the plan of a query with a wait, or a window in time.
 
-    Answers that wait are those of transducers where filters compare labels, where a wait or a
-    window is not at the end and where a clause selects, limits or consumes; with `on_registers` all
-    of them. Raises `Unsupported` for strategies and LIMIT over waits, and as `correlated_to_srt`,
-    `IllFormed` as `check_consumption`.
+    Answers that wait are those of transducers if filters compare labels, if a wait or a window is
+    not at the end, or if a clause selects, limits or consumes; with `on_registers` all of them are.
+    Raise `Unsupported` for strategies and LIMIT over waits, and as `correlated_to_srt`, `IllFormed`
+    as `check_consumption`.
     """
     check_consumption(query)
     formula, clauses = _formula_and_clauses(query)
@@ -104,7 +103,7 @@ def wait_plan(query: CeqlQuery, *, on_registers: bool = False) -> WaitPlan:
 
 
 def _formula_and_clauses(query: CeqlQuery) -> tuple[cel.Formula, dict[str, Any]]:
-    """The formula and the other clauses; STRICT in SELECT is as STRICT around the formula."""
+    """Return the formula and the other clauses, with STRICT in SELECT moved to the formula."""
     strategy, formula = strategy_and_body(query)
     clauses = plan_clauses(query)
     if strategy is Strategy.STRICT:
@@ -113,13 +112,13 @@ def _formula_and_clauses(query: CeqlQuery) -> tuple[cel.Formula, dict[str, Any]]
 
 
 def _selects(clauses: Mapping[str, Any]) -> bool:
-    """Whether which answers are given depends on others."""
+    """Return whether an answer can be removed because of others."""
     chosen = clauses["strategy"] is not None or clauses["limit"] is not None
     return chosen or clauses["consume"] is not Consume.NONE
 
 
 def _selecting_plan(formula: cel.Formula, clauses: Mapping[str, Any]) -> WaitPlan:
-    """The plan of a query that selects, limits or consumes, by one transducer with all clauses."""
+    """Return the plan of a query that selects, limits or consumes, by one transducer."""
     strategy, limit = clauses["strategy"], clauses["limit"]
     if cel.waits(formula) and (strategy is not None or limit is not None):
         _refuse(f"{'LIMIT' if strategy is None else strategy.value} over answers that wait")
@@ -151,14 +150,14 @@ def _timed_parts(phi: cel.Formula) -> Iterator[Delay | HoldWithin]:
 
 
 class Labels(NamedTuple):
-    """A machine that labels answers, and the places that it reads as those of `CorrelatedPlan`."""
+    """A machine that labels answers, and its timed parts, as in `CorrelatedPlan`."""
 
     machine: Vcea | LabelledSrt
     timed: tuple[Delay | HoldWithin, ...] = ()
 
 
 def labels_of_body(query: CeqlQuery) -> Labels:
-    """The labels of the answers of a query with one branch, up to where they wait."""
+    """Return the labels of the answers of a query with one branch, up to where they wait."""
     formula, clauses = _formula_and_clauses(query)
     body = formula
     if not _selects(clauses):
@@ -167,7 +166,7 @@ def labels_of_body(query: CeqlQuery) -> Labels:
 
 
 def labels_of_whole(query: CeqlQuery) -> Labels:
-    """The labels of the answers of a query as they are; raises `Unsupported`."""
+    """Return the labels of the whole answers of a query; raise `Unsupported`."""
     return _labels(strategy_and_body(query)[1])
 
 
@@ -176,7 +175,7 @@ def _labels(phi: cel.Formula) -> Labels:
 
 
 def _branches(phi: cel.Formula) -> Iterator[_Branch]:
-    """Yield the branches of a formula; what waits elsewhere is left to the transducer of a body."""
+    """Yield the branches of a formula; other waits are left to the transducer of a body."""
     if not cel.is_timed(phi):
         yield _Branch(phi)
         return
@@ -222,24 +221,24 @@ def _then(phi: cel.Formula, step: _Step) -> Iterator[_Branch]:
 
 
 def _may_be_last(branch: _Branch) -> bool:
-    """Whether the steps of the right side of a sequence are steps of the sequence.
+    """Return whether the steps of the right side of a sequence are steps of the sequence.
 
-    A bound on the start of the right side has to be one on the last event.
+    A bound on the start of the right side has to be a bound on the last event.
     """
     steps = [step for step in branch.steps if not isinstance(step, Delay)]
     if any(isinstance(step, LookBack) for step in steps):
-        return False  # the sequence has to end before the look-back begins
+        return False  # # the sequence has to end before the look-back begins
     bounds = (step for step in steps if not isinstance(step, LookBack) and not step.of_last)
     return _is_one_event(branch.body) or not any(bounds)
 
 
 def _may_be_first(branch: _Branch) -> bool:
-    """Whether the steps of the left side of a sequence are steps of the sequence."""
+    """Return whether the steps of the left side of a sequence are steps of the sequence."""
     return all(isinstance(step, LookBack) for step in branch.steps)
 
 
 def _of_last(step: _Step) -> _Step:
-    """The step of the right side of a sequence, as one of the sequence."""
+    """Return the step of the right side of a sequence as a step of the sequence."""
     match step:
         case HoldWithin():
             return replace(step, of_last=True)
@@ -252,7 +251,7 @@ def _of_last(step: _Step) -> _Step:
 
 
 def _is_one_event(phi: cel.Formula) -> bool:
-    """Whether a formula takes one event, whatever comes."""
+    """Return whether every answer of a formula is exactly one event."""
     match phi:
         case cel.Atom() | cel.Not():
             return True

@@ -1,4 +1,4 @@
-"""Answers and valuations by one evaluator; `choose` chooses the way."""
+"""Answers and valuations by one evaluator; `choose` selects it."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ T = TypeVar("T")
 def answers_of(
     pattern: AnyPattern, stream: Stream, way: str | Evaluator = AUTO, *, any_order: bool = False
 ) -> Iterator[ComplexEvent]:
-    """Yield the answers by one evaluator, by end, as they are found; in `any_order` the quickest.
+    """Yield the answers by one evaluator, by end, as they are found; in any order, by the fastest.
 
-    The `way` is the name of the evaluator, or what `choose` chose before. Raises `Unsupported`,
-    with the names of those that take the pattern, for one that does not.
+    `way` is the name of the evaluator, or a result of `choose`. If the evaluator does not support
+    the pattern, raise `Unsupported` with the names of those that do.
     """
 
     def takers() -> Sequence[str]:
@@ -79,7 +79,7 @@ def answers_of(
 def valuations_of(pattern: AnyPattern, stream: Stream, name: str = AUTO) -> Iterator[Valuation]:
     """Yield the valuations by one evaluator, by end, as they are found.
 
-    Raises `Unsupported`, with the names of those that give the labels, for one that does not.
+    If the evaluator has no labels, raise `Unsupported` with the names of those that do.
     """
 
     def givers() -> Sequence[str]:
@@ -101,7 +101,7 @@ _LABELLING = ("reference", "automaton", "compiled", "registers")
 """Names of the evaluators that give labels."""
 
 _FAST = ("tecs", "compiled")
-"""The evaluators whose limits name no other one."""
+"""The evaluators whose errors of limits name no other evaluator."""
 
 
 def _each(
@@ -117,10 +117,10 @@ def _each(
 def _name_takers(
     pattern: AnyPattern, error: ResourceLimit, takers: Sequence[str], name: str
 ) -> None:
-    """Let the hint of a limit name only evaluators that take the pattern, and another one."""
+    """Change the hint of a limit so that it names only evaluators that support the pattern."""
     named = set(re.findall(r'evaluator="(\w+)"', error.hint))
     if named - {*takers, "auto"} or name in named:
         others = [each for each in takers if each not in ("reference", name)]
         error.hint = f'use evaluator="{others[0]}"' if others else "use a shorter stream"
         if not others and error.code == "CER0603" and (why := why_in_python(pattern)):
-            error.hint = f"no other evaluator takes the query: {why}; use a shorter stream"
+            error.hint = f"no other evaluator supports the query: {why}; use a shorter stream"

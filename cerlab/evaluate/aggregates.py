@@ -1,4 +1,4 @@
-"""Aggregates over all answers without listing them: a request, checked, and its table."""
+"""Aggregates over all answers without listing them: a checked request, and its table."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 
 
 KEY = "key"
-"""All attributes of PARTITION BY, in `group_by`."""
+"""The name in `group_by` of all attributes of PARTITION BY."""
 
 
 PLACES = ("end", "start")
-"""`group_by` keys that every answer has."""
+"""The names in `group_by` that every query supports."""
 
 
 class Aggregates(TypedDict, total=False):
-    """Parameters of `Matches.aggregate`, documented there."""
+    """The parameters of `Matches.aggregate`, documented there."""
 
     count: bool
     sum: str | Iterable[str]
@@ -64,7 +64,7 @@ class Aggregates(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """``sum(x.attr)``, or the same with avg, min or max."""
+    """A measure ``sum(x.attr)``, or avg, min or max."""
 
     function: str
     column: NamedColumn
@@ -82,14 +82,14 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Measures of each group of the answers of a query. All of it plain values."""
+    """The measures for each group of the answers of a query, as plain values."""
 
     count: bool
     measures: tuple[Measure, ...]
     groups: tuple[str, ...]
-    """Keys of the groups: ends, starts, attributes of `key`, names of `labelled`."""
+    """The keys of the groups: ends, starts, attributes of `key`, names of `labelled`."""
     key: tuple[str, ...]
-    """The attributes of PARTITION BY among them."""
+    """The attributes of PARTITION BY among the groups."""
     labelled: tuple[NamedColumn, ...]
     window: Window | None
     """The window that slides over the ends, or None."""
@@ -122,10 +122,10 @@ def request_of(
     sliding: str | None = None,
     **others: object,
 ) -> Request:
-    """A request in words; where they say nothing, that of the query's SELECT and GROUP BY.
+    """Return the request of some arguments; without any, that of the query's SELECT and GROUP BY.
 
-    Raises `Unsupported` under LIMIT and THROTTLE, `UsageError` for a text that is no ``x.attr``,
-    for labels that no answer has, for groups that there are not, and for any of `others`.
+    Raise `Unsupported` under LIMIT and THROTTLE, `UsageError` for a text other than ``x.attr``, for
+    labels that no answer has, for unknown groups, and for any of `others`.
     """
     refuse_misspelt(others, Aggregates.__optional_keys__)
     columns = {"sum": sum, "avg": avg, "min": min, "max": max}
@@ -136,7 +136,7 @@ def request_of(
 
 
 def selected_request(pattern: Pattern, sliding: str | None = None) -> Request:
-    """Return the request of ``SELECT COUNT(*), SUM(x.attr) ..``; raises as `request_of`."""
+    """Return the request of ``SELECT COUNT(*), SUM(x.attr) ..``; raise as `request_of`."""
     query = pattern.ast
     measures = [
         Measure(each.function, read_column(group_text((each.label, each.attribute))))
@@ -151,7 +151,10 @@ def selected_request(pattern: Pattern, sliding: str | None = None) -> Request:
 def check_attributes(
     request: Request, pattern: Pattern, attributes: Collection[str] | None
 ) -> Request:
-    """The request; raises `UsageError` for an attribute that no event has. None: not known yet."""
+    """Return the request; raise `UsageError` for an attribute that is not in `attributes`.
+
+    `attributes` is None if the attributes of the events are not known yet.
+    """
     check_columns(request.columns, selected_labels(pattern), attributes)
     return request
 
@@ -167,15 +170,15 @@ def _request(
     for clause in (name for name, value in clauses.items() if value is not None):
         raise Unsupported(
             "CER0420",
-            f"aggregates are of all answers, without a list of which {clause} takes some",
-            hint=f"leave {clause} out, or list them: matches.table(..)",
+            f"aggregates are over all answers and list none, but {clause} selects some",
+            hint=f"omit {clause}, or list the answers: matches.table(..)",
         )
     key = partition_attributes(pattern.ast)
     names = tuple(dict.fromkeys(n for g in group_by for n in (key if g == KEY and key else (g,))))
     window = _window(sliding, names)
     label_columns = _label_columns(pattern, [name for name in names if name not in (*PLACES, *key)])
     of_key = tuple(name for name in names if name in key)
-    distinct = tuple(dict.fromkeys(measures))  # a table has each column once
+    distinct = tuple(dict.fromkeys(measures))  # # a table has each column once
     others = (*PLACES, *(["count"] if count else []), *(measure.name for measure in distinct))
     refuse_twice(of_key, others)
     labels = selected_labels(pattern)
@@ -192,30 +195,30 @@ def _measures(function: str, columns: Iterable[str]) -> Iterator[Measure]:
     for text in columns:
         column = read_column(text)
         if column.attribute is None or column.function is not None:
-            message = f"{function} takes an attribute of a label, not '{text}'"
+            message = f"{function} needs an attribute of a label, got '{text}'"
             raise UsageError("CER0862", message, hint='for example "b.price"')
         yield Measure(function, column)
 
 
 def check_running(pattern: Pattern) -> None:
-    """Raise `Unsupported` for a query whose totals do not grow from event to event."""
+    """Raise `Unsupported` for a query whose totals cannot be updated from event to event."""
     if pattern.machine_kind not in ("automaton", "registers"):
         raise Unsupported(
             "CER0418",
-            "running aggregates are those of an automaton or a transducer, and this query has none",
+            "running aggregates need an automaton or a transducer, and this query has none",
             hint="aggregate a whole stream: query.run(..).aggregate(..)",
         )
 
 
 def _window(text: str | None, names: Collection[str]) -> Window | None:
-    """Return the window of ``sliding=``, as after WITHIN; raises `UsageError` for others."""
+    """Return the window of ``sliding=``, written as after WITHIN, or raise `UsageError`."""
     if text is None:
         return None
     try:
         query = parse_ceql(f"SELECT * WHERE A WITHIN {text}")[0]
     except CerlabError:
         query = None
-    # compared whole: the text may bring other clauses in behind the window
+    # # compared whole, since the text might add other clauses after the window
     if query is None or "end" not in names or query != CeqlQuery(Atom("A"), window=query.window):
         raise UsageError(
             "CER0868",
@@ -226,7 +229,7 @@ def _window(text: str | None, names: Collection[str]) -> Window | None:
 
 
 def _label_columns(pattern: Pattern, names: Iterable[str]) -> Iterator[NamedColumn]:
-    """The attributes of labels that rows are grouped by; raises `UsageError` for others."""
+    """Yield the attributes of labels that rows are grouped by; raise `UsageError` for others."""
     several = repeatable_labels(pattern)
     for name in names:
         column = read_column(name)
@@ -241,11 +244,11 @@ def _label_columns(pattern: Pattern, names: Iterable[str]) -> Iterator[NamedColu
 
 
 def numbers_in(stream: Stream, attribute: str) -> Numbers:
-    """Return the numbers of an attribute, all of them exact; raises as `measures.numbers`.
+    """Return the numbers of an attribute, all of them exact; raise as `measures.numbers`.
 
-    A column of integers with one beyond 64 bits has no type of Arrow that holds all of them.
+    A column of integers of which one exceeds 64 bits has no Arrow type that holds all of them.
     """
-    from cerlab.engine.measures import exact_numbers, numbers  # NumPy loads here
+    from cerlab.engine.measures import exact_numbers, numbers  # # NumPy loads here
 
     column = stream.columns.get(attribute)
     if column is None or is_arrow(column):
@@ -256,23 +259,23 @@ def numbers_in(stream: Stream, attribute: str) -> Numbers:
 
 
 EXPONENT = 1074
-"""All doubles are multiples of ``2**-EXPONENT``."""
+"""The exponent such that all doubles are multiples of ``2**-EXPONENT``."""
 
 
 def group_totals(pattern: Pattern, stream: Stream, request: Request) -> GroupTotals:
-    """The totals of each group of the rows that ``Matches.table`` would have.
+    """Return the totals of each group of the rows that ``Matches.table`` would have.
 
-    Of queries without an automaton the answers are listed, a batch at a time. Raises `UsageError`
-    for attributes that no event has, `TypeMismatch` for sums of what is no number, `ResourceLimit`
-    for totals that no column holds.
+    For queries without an automaton the answers are listed, a batch at a time. Raise `UsageError`
+    for attributes that no event has, `TypeMismatch` for sums of values that are not numbers,
+    `ResourceLimit` for totals that no column can hold.
     """
-    from cerlab.evaluate import answers_of  # which imports the tables of answers
+    from cerlab.evaluate import answers_of  # # imports the tables of answers
 
     check_attributes(request, pattern, names_in(stream))
     if pattern.machine_kind == "automaton":
         return GroupTotals(request, pattern.plan, pattern.machine, stream)
     if pattern.has_kernels_in_context:
-        from cerlab.engine.contexts import with_contexts  # Numba loads here
+        from cerlab.engine.contexts import with_contexts  # # Numba loads here
 
         plan, contexts = pattern.in_context
         machine = pattern.learned_in_context.machine
@@ -285,10 +288,10 @@ def group_totals(pattern: Pattern, stream: Stream, request: Request) -> GroupTot
 
 
 class GroupTotals:
-    """The totals of the groups of a request on a stream, and the values that they stand for.
+    """The totals of the groups of a request on a stream, and the values of the groups.
 
-    Answers that end before the event number `own` do not count. `positions` are those of
-    the events, where they are not their numbers. Without a `machine` the rows are `listed`.
+    Answers that end before event number `own` do not count. `positions` are those of the events, if
+    they differ from their numbers. Without a `machine` the rows are `listed`.
     """
 
     def __init__(
@@ -304,7 +307,7 @@ class GroupTotals:
     ) -> None:
         from cerlab.engine.measures import (
             group_rows,
-            slide,  # NumPy loads here
+            slide,  # # NumPy loads here
         )
         from cerlab.engine.totals import totals_of_ends
         from cerlab.engine.windows import SlidingEnds
@@ -337,7 +340,7 @@ class GroupTotals:
             totals = slide(totals, groups, lowest, inputs)
         self.totals = totals
         self.some = len(totals.end) > 0
-        """Whether there are answers."""
+        """True if there are answers."""
 
     def _numbers_of(self, attribute: str) -> Numbers:
         return numbers_in(self._stream, attribute)
@@ -353,7 +356,7 @@ class GroupTotals:
         return group_ranks(self._source(attribute), attribute)
 
     def _inputs(self) -> AggregateInputs:
-        """The integers that runs carry."""
+        """Return the integers that runs carry."""
         from cerlab.engine.measures import AggregateInputs
 
         request = self._request
@@ -370,7 +373,10 @@ class GroupTotals:
         )
 
     def table(self) -> Any:
-        """The columns of the groups, the count and the measures; a row of nothing for no groups."""
+        """Return the columns of the groups, the count and the measures.
+
+        Without groups the table has one row.
+        """
         import pyarrow as pa
 
         from cerlab.engine.measures import nothing
@@ -386,7 +392,7 @@ class GroupTotals:
         return pa.table(columns)
 
     def group(self, name: str) -> Any:
-        """The values of something that rows are grouped by."""
+        """Return the values of one of the groups."""
         import pyarrow as pa
 
         if name in PLACES:
@@ -405,18 +411,18 @@ class GroupTotals:
         raise AssertionError(name)
 
     def _values(self, attribute: str, positions: Any) -> Any:
-        """Return values of an attribute, moments with the zone that they were read with."""
+        """Return values of an attribute; moments keep the zone with which they were read."""
         values = only_used(self._source(attribute).take(positions))
         return self._stream.columns.as_read(attribute, values, decode=False)
 
     def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:
-        """Sums and how many values are in them, by group, and what the integers stand for."""
+        """Return sums and numbers of summands, by group, and the meaning of the integers."""
         at = 2 * self._request.summands.index(place)
         totals, counts = (self.totals.sums[n].tolist() for n in (at, at + 1))
         return list(zip(totals, counts, strict=True)), self._numbers[place]
 
     def extreme(self, measure: Measure) -> Any:
-        """The column of a least or a greatest value."""
+        """Return the column of a least or a greatest value."""
         at, ranks = self._request.extremes.index(measure), self._rank(measure.place[1])
         numbers = ranks.back(measure.function, self.totals.least[at])
         return self._values(measure.place[1], ranks.examples(numbers))
@@ -433,9 +439,9 @@ class GroupTotals:
 def sum_column(
     measure: Measure, pairs: Iterable[tuple[int, int]], exponent: int, *, whole: bool
 ) -> Any:
-    """The column of a sum or an average; `pairs` are sums and how many values are in them.
+    """Return the column of a sum or an average; `pairs` are sums and numbers of summands.
 
-    The sums are times ``2**exponent``; `whole` ones are of integers, and have exponent 0.
+    The sums are multiplied by ``2**exponent``; `whole` sums are of integers, and have exponent 0.
     """
     if measure.function == "sum" and whole:
         return integer_column([total if n else None for total, n in pairs], measure.name)
@@ -445,9 +451,9 @@ def sum_column(
 
 
 def duration_column(measure: Measure, pairs: Iterable[tuple[int, int]]) -> Any:
-    """The column of a sum or an average of durations; `pairs` are nanoseconds and their number.
+    """Return the column of a sum or an average of durations; `pairs` are nanoseconds and counts.
 
-    An average is rounded half to even at a nanosecond. Raises `ResourceLimit` for a sum beyond 64
+    An average is rounded half to even at a nanosecond. Raise `ResourceLimit` for a sum beyond 64
     bits.
     """
     import pyarrow as pa
@@ -460,7 +466,7 @@ def duration_column(measure: Measure, pairs: Iterable[tuple[int, int]]) -> Any:
 
 
 def _double_column(values: Sequence[float | None], name: str) -> Any:
-    """Doubles as a column; raises `ResourceLimit` for one beyond them."""
+    """Return doubles as a column; raise `ResourceLimit` for an infinite one."""
     import pyarrow as pa
 
     if math.inf in values:
@@ -469,19 +475,19 @@ def _double_column(values: Sequence[float | None], name: str) -> Any:
 
 
 def nearest(total: int, divisor: int, exponent: int) -> float:
-    """The double nearest to ``total / divisor * 2**exponent``; an infinity beyond all doubles."""
+    """Return the double nearest to ``total / divisor * 2**exponent``, possibly infinite."""
     try:
-        # Python divides integers of any size and rounds once, to the nearest double
+        # # Python divides integers of any size and rounds once, to the nearest double
         return (total << max(exponent, 0)) / (divisor << max(-exponent, 0))
     except OverflowError:
         return math.inf
 
 
 def integer_column(values: Sequence[int | None], name: str) -> Any:
-    """Return integers as int64, or decimals; raises `ResourceLimit` beyond 76 digits.
+    """Return integers as int64, or as decimals; raise `ResourceLimit` beyond 76 digits.
 
-    More digits are never text: a column has one type for computing, whatever its values are, and
-    what comes after it would meet the text later, far from the query.
+    They never become text: a column has a numeric type whatever its values are, since otherwise
+    later steps would meet the text far from the query.
     """
     if (array := integers_of(values)) is None:
         raise too_large(name)
@@ -489,9 +495,9 @@ def integer_column(values: Sequence[int | None], name: str) -> Any:
 
 
 def too_large(name: str) -> ResourceLimit:
-    """The error that a total fits no column."""
+    """Return the error for a total that fits no column."""
     return ResourceLimit(
         "CER0619",
         f"'{name}' is too large for a column of numbers",
-        hint='matches.count() has every size; group_by="end" and WITHIN make smaller sums',
+        hint=('matches.count() supports every size; group_by="end" and WITHIN make sums smaller'),
     )

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class Reference(Evaluator):
-    """The semantics, evaluated literally: of everything, on small streams."""
+    """The evaluator that applies the semantics literally: to every pattern, on small streams."""
 
     name = "reference"
 
@@ -54,7 +54,7 @@ class Reference(Evaluator):
         self.pattern = pattern
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """The complex events of a query, or what a stream shows of a SREMO (SRT Def. 32)."""
+        """Return the complex events of a query, or the detections of a SREMO (SRT Def. 32)."""
         match self.pattern:
             case Pattern():
                 return iter(query_answers(self.pattern.ast, stream, _meaning(self.pattern)))
@@ -64,7 +64,7 @@ class Reference(Evaluator):
                 assert_never(self.pattern)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """Return the valuations; under ``"fo"`` a variable has the positions of its atoms only."""
+        """Return the valuations; under ``"fo"`` a variable has only the positions of its atoms."""
         if isinstance(self.pattern, SremoPattern):
             raise Unsupported(
                 "CER0482",
@@ -82,22 +82,22 @@ def _meaning(pattern: Pattern) -> Meaning:
 
 
 class Automaton(StepByStep):
-    """The runs of the CEA for answers, of the VCEA for valuations."""
+    """The evaluator by the runs of the CEA for answers, of the VCEA for valuations."""
 
     name = "automaton"
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raises `Unsupported` without an automaton."""
+        """Raise `Unsupported` without an automaton."""
         self.pattern = query(pattern, self.name)
         plan, contexts = self.pattern.in_context
         self.recognition = plan, in_contexts(lambda: CeaRuns(plan.cea, plan.strategy), contexts)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """The valuations by the runs of the VCEA."""
+        """Return the valuations by the runs of the VCEA."""
         return driver.run(*self._labelled(), stream, stream.time)
 
     def labelled_run(self, time: TimeAxis | None) -> Run[Valuation]:
-        """The same of events that arrive, each when its last event is read."""
+        """Return the run of valuations on events that arrive, each given at its last event."""
         return Steps(*self._labelled(), time)
 
     def _labelled(self) -> tuple[Plan, Callable[[], Recogniser[Valuation]]]:
@@ -107,15 +107,15 @@ class Automaton(StepByStep):
 
 
 class Tecs(StepByStep):
-    """One tECS for each partition: Algorithm 1 on the determinised automaton.
+    """The evaluator with one tECS for each partition: Algorithm 1 on the determinised automaton.
 
-    Under a strategy on that of the strategy.
+    Under a strategy, the automaton is that of the strategy.
     """
 
     name = "tecs"
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raises `Unsupported` without an automaton."""
+        """Raise `Unsupported` without an automaton."""
         self.pattern = query(pattern, self.name)
         plan, contexts = self.pattern.in_context
         machine = machine_of(plan) if contexts else self.pattern.machine
@@ -136,7 +136,7 @@ class Lists(StepByStep):
     name = "lists"
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raises `Unsupported` for a formula that is not one of Foundations', or has clauses."""
+        """Raise `Unsupported` for a formula outside Foundations, or with clauses."""
         self.pattern = query(pattern, self.name)
         cea, strategy = self.pattern.anchored
         self.recognition = self.pattern.plan, lambda: lists_recogniser(cea, strategy)
@@ -149,10 +149,10 @@ def _stages(pattern: AnyPattern, *, on_registers: bool) -> WaitStages:
 
 
 class WaitsByStep(LabelsOfAnswers):
-    """Stages that wait, event by event; as ``"registers"`` all of them on transducers."""
+    """The stages of a query that waits, event by event; as ``"registers"`` all on transducers."""
 
     def __init__(self, pattern: AnyPattern, name: str) -> None:
-        """Raises `Unsupported` as ``"tecs"`` where the stages compare labels."""
+        """Raise `Unsupported` as ``"tecs"`` if the stages compare labels."""
         self.pattern, self.name = pattern, name
         self._stages = _stages(pattern, on_registers=name == "registers")
         if name == "tecs" and self._stages.plan.compares:
@@ -160,17 +160,17 @@ class WaitsByStep(LabelsOfAnswers):
                 "CER0403",
                 "there is no automaton for a comparison of labels, nor for waits and windows in "
                 "time before other steps or under a clause that selects, limits or consumes",
-                hint='evaluator="registers" takes them',
+                hint='evaluator="registers" supports them',
             )
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """The answers on a stream, event by event."""
+        """Return the answers on a stream, event by event."""
         plan = self._stages.plan
         time = axis_of_windows(plan.windows, stream)
         return iter(waited_answers(plan, self._stages.machines, stream, time))
 
     def run(self, time: TimeAxis | None) -> OpenWaits:
-        """The same on events that arrive, each when it is known."""
+        """Return the run on events that arrive; it gives each answer when it is known."""
         return OpenWaits(self.pattern, self._stages, time, None)
 
     def count(self, stream: Stream) -> int:
@@ -180,36 +180,36 @@ class WaitsByStep(LabelsOfAnswers):
         return waited_count(plan, self._stages.machines, stream, time)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """The answers with their labels; raises `Unsupported` as ``"tecs"``."""
+        """Return the answers with their labels; raise `Unsupported` as ``"tecs"``."""
         if self.name == "tecs":
             return Evaluator.valuations(self, stream)
         return super().valuations(stream)
 
 
 class RegisterRuns(LabelsOfAnswers):
-    """The runs of a transducer as written, one by one."""
+    """The evaluator by the runs of a transducer, one by one."""
 
     name = "registers"
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raises `Unsupported` without a transducer, `ResourceLimit` for one too large."""
+        """Raise `Unsupported` without a transducer, `ResourceLimit` for one too large."""
         self.pattern, self.plan = pattern, pattern.registers
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """The answers on a stream."""
+        """Return the answers on a stream."""
         plan = self.plan
         if isinstance(plan, RegisterPlan):
             return registers.answers(plan, stream)
         return driver.run(plan, lambda: IntervalRuns(plan), stream, stream.time)
 
     def written_out(self, stream: Stream, refusal: NotTaken) -> Iterator[ComplexEvent]:
-        """Return the answers where kernels do not take the transducer, with a warning."""
-        if self.pattern.separated is None:  # of the others a warning names the fast form
+        """Return the answers if kernels do not support the transducer, with a warning."""
+        if self.pattern.separated is None:  # # for the others a warning names the fast form
             warn_of_python(refusal, len(stream))
         return self.answers(stream)
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """The answers on events that arrive, one by one."""
+        """Return the run on events that arrive, one by one."""
         plan = self.plan
         if isinstance(plan, RegisterPlan):
             return StepsOfSremo(plan)
@@ -218,27 +218,27 @@ class RegisterRuns(LabelsOfAnswers):
 
 @runtime_checkable
 class Compiled(LabelsOfAnswers, Protocol):
-    """The compiled engine: on streams as a whole, in batches of files, and in sessions."""
+    """The compiled engine: on whole streams, in batches of files, and in sessions."""
 
     name: str = "compiled"
     plan: Plan | CorrelatedPlan | RegisterPlan | WaitPlan
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """The evaluation of events that arrive; with a `state` it goes on from there.
+        """Return the run on events that arrive; with a `state` it continues from there.
 
-        Raises `Unsupported` for what the engine does not take, `UsageError` for a window in time
-        without `time`, `BadData` for other bytes.
+        Raise `Unsupported` for patterns that the engine does not support, `UsageError` for a window
+        in time without `time`, `BadData` for other bytes.
         """
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
-        """The fastest evaluation of a stream that is read to its end, batch by batch.
+        """Return the fastest run on a stream that is read to its end, batch by batch.
 
-        None for what has to be read as a whole. Raises as `run`.
+        Return None if the stream has to be read as a whole. Raise as `run`.
         """
 
     @property
     def takes_batches(self) -> bool:
-        """Whether `run` reads events batch by batch."""
+        """True if `run` reads events batch by batch."""
         return True
 
     def explain(self, stream: Stream | None = None) -> Explanation:
@@ -246,24 +246,24 @@ class Compiled(LabelsOfAnswers, Protocol):
 
 
 class CompiledTecs(Compiled):
-    """The tECS of an automaton in kernels."""
+    """The compiled engine with the tECS of an automaton in kernels."""
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raises `Unsupported` without an automaton."""
+        """Raise `Unsupported` without an automaton."""
         self.pattern = query(pattern, self.name)
         self.plan: Plan = self.pattern.plan
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """The answers on a stream."""
+        """Return the answers on a stream."""
         from cerlab.engine.answers import BatchedAnswers
-        from cerlab.engine.whole_stream import compiled_answers  # Numba loads here
+        from cerlab.engine.whole_stream import compiled_answers  # # Numba loads here
 
         return BatchedAnswers(compiled_answers(*self._on(stream)))
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers without ends that `lists` leaves out, if a window tells the ends."""
+        """Return the answers; within a window, without the ends that `lists` skips."""
         from cerlab.engine.answers import BatchedAnswers
-        from cerlab.engine.whole_stream import compiled_answers  # Numba loads here
+        from cerlab.engine.whole_stream import compiled_answers  # # Numba loads here
 
         return BatchedAnswers(compiled_answers(*self._on(stream), lists=lists))
 
@@ -272,18 +272,18 @@ class CompiledTecs(Compiled):
         return self.plan, self.pattern.learned, stream, time
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> BatchAccess:
-        """By whole batches of the engine."""
+        """Return access by whole batches of the engine."""
         return BatchAccess(self.plan, self.pattern.learned, stream, threads=threads)
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """The evaluation of events that arrive, by the general tECS."""
-        from cerlab.engine.tecs_run import GeneralEvaluation  # Numba loads here
+        """Return the run on events that arrive, by the general tECS."""
+        from cerlab.engine.tecs_run import GeneralEvaluation  # # Numba loads here
 
         return GeneralEvaluation(self.plan, self.pattern.learned, time, state=state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """The evaluation of a file: in two phases, where the plan allows it."""
-        from cerlab.engine.whole_stream import stream_evaluation  # Numba loads here
+        """Return the run on a file: in two phases, if the plan allows it."""
+        from cerlab.engine.whole_stream import stream_evaluation  # # Numba loads here
 
         return stream_evaluation(self.plan, self.pattern.learned, time)
 
@@ -300,7 +300,7 @@ class CompiledInContext(CompiledTecs):
     """The compiled engine on events with the contexts of strategies inside the formula."""
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raises `Unsupported` under CONSUME BY, which begins contexts again at answers."""
+        """Raise `Unsupported` under CONSUME BY, which restarts contexts at answers."""
         self.pattern = query(pattern, self.name)
         self.plan, self._contexts = self.pattern.in_context
         if self.plan.consume is not Consume.NONE:
@@ -308,18 +308,18 @@ class CompiledInContext(CompiledTecs):
                 "CER0403",
                 "kernels read a strategy inside a formula before the machine, and CONSUME BY "
                 "begins it again at each answer",
-                hint="evaluators that take it: reference, automaton, tecs",
+                hint="evaluators that support it: reference, automaton, tecs",
             )
 
     def _on(self, stream: Stream) -> tuple[Plan, LearnedTables, Stream, TimeAxis | None]:
-        from cerlab.engine.contexts import with_contexts  # Numba loads here
+        from cerlab.engine.contexts import with_contexts  # # Numba loads here
 
         time = axis_for(self.plan.window, stream, stream.time)
         carried = with_contexts(stream, self.plan, self._contexts)
         return self.plan, self.pattern.learned_in_context, carried, time
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> BatchAccess:
-        """By whole batches of the engine."""
+        """Return access by whole batches of the engine."""
         plan, learned, carried, _ = self._on(stream)
         return BatchAccess(plan, learned, carried, threads=threads)
 
@@ -331,7 +331,7 @@ class CompiledInContext(CompiledTecs):
         return EvaluationInContext(self.plan, learned, self._contexts, time, state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """Return the evaluation of events that arrive."""
+        """Return the run on events that arrive."""
         return self.run(time)
 
     def explain(self, stream: Stream | None = None) -> Explanation:
@@ -346,45 +346,45 @@ class CompiledInContext(CompiledTecs):
 
 
 class CompiledRuns(Compiled):
-    """The runs of a transducer in kernels; what these do not take runs as written."""
+    """The compiled engine with the runs of a transducer in kernels, or else in Python."""
 
     def __init__(self, pattern: AnyPattern) -> None:
-        """Raises `Unsupported` without a transducer, `ResourceLimit` for one too large."""
+        """Raise `Unsupported` without a transducer, `ResourceLimit` for one too large."""
         self.pattern, self.plan = pattern, pattern.registers
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """The answers on a stream."""
-        from cerlab.engine.registers.evaluation import register_answers  # Numba loads here
+        """Return the answers on a stream."""
+        from cerlab.engine.registers.evaluation import register_answers  # # Numba loads here
 
         by = RegisterRuns(fast_form(self.pattern, stream))
         return register_answers(by.plan, stream, partial(by.written_out, stream), _time(by, stream))
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers without ends that `lists` leaves out."""
-        from cerlab.engine.registers.evaluation import register_answers  # Numba loads here
+        """Return the answers without the ends that `lists` skips."""
+        from cerlab.engine.registers.evaluation import register_answers  # # Numba loads here
 
         by = RegisterRuns(fast_form(self.pattern, stream))
         written_out = partial(by.written_out, stream)
         return register_answers(by.plan, stream, written_out, _time(by, stream), lists)
 
     def count(self, stream: Stream) -> int:
-        """Return the number of answers; raises `ResourceLimit` for 2^53 and more."""
-        from cerlab.engine.registers.evaluation import register_count  # Numba loads here
+        """Return the number of answers; raise `ResourceLimit` for 2^53 and more."""
+        from cerlab.engine.registers.evaluation import register_count  # # Numba loads here
 
         by = RegisterRuns(fast_form(self.pattern, stream))
         return register_count(by.plan, stream, partial(by.written_out, stream), _time(by, stream))
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """The evaluation of events that arrive."""
+        """Return the run on events that arrive."""
         return OpenRegisters(self.pattern, time, state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
-        """The same; None where the kernels do not take the transducer."""
+        """Return the run on a file; None if the kernels do not support the transducer."""
         return OpenRegisters(self.pattern, time, None) if self.takes_batches else None
 
     @property
     def takes_batches(self) -> bool:
-        """Whether kernels take the transducer; Numba loads here."""
+        """True if kernels support the transducer; Numba loads here."""
         from cerlab.engine.registers.evaluation import why_not
 
         return why_not(self.plan) is None
@@ -402,29 +402,29 @@ def _time(by: RegisterRuns, stream: Stream) -> TimeAxis | None:
 
 
 class CompiledWaits(Compiled):
-    """Stages that wait, over arrays of the events that end an answer."""
+    """The compiled engine with the stages of a query that waits, over arrays."""
 
     def __init__(self, pattern: AnyPattern, *, on_registers: bool = False) -> None:
-        """Raises `Unsupported` for what does not wait by machines."""
+        """Raise `Unsupported` for a query whose waits no machine supports."""
         self.pattern, self._on_registers = pattern, on_registers
         self._stages = _stages(pattern, on_registers=on_registers)
         self.plan = self._stages.plan
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """The answers on a stream."""
-        from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
+        """Return the answers on a stream."""
+        from cerlab.engine.answers import BatchedAnswers  # # NumPy loads here
 
         return BatchedAnswers(self._access(fast_form(self.pattern, stream), stream).batches())
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers without ends that `lists` leaves out, if a strategy selects."""
-        from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
+        """Return the answers; if a strategy selects, without the ends that `lists` skips."""
+        from cerlab.engine.answers import BatchedAnswers  # # NumPy loads here
 
         access = self._access(fast_form(self.pattern, stream), stream)
         return BatchedAnswers(access.batches(lists))
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
-        """By whole batches of the engine."""
+        """Return access by whole batches of the engine."""
         return self._access(fast_form(self.pattern, stream, quietly=True), stream)
 
     def _access(self, pattern: AnyPattern, stream: Stream) -> WaitAccess:
@@ -432,15 +432,15 @@ class CompiledWaits(Compiled):
         return WaitAccess(stages.plan, stages.tables, stream)
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """Return the run of events that arrive, in batches of any size."""
+        """Return the run on events that arrive, in batches of any size."""
         return OpenWaits(self.pattern, self._stages, time, state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
-        """None: a stream is read as a whole."""
+        """Return None: a stream is read as a whole."""
         return None
 
     def explain(self, stream: Stream | None = None) -> Explanation:
-        """Describe what the answers of each machine go through."""
+        """Describe the steps that the answers of each machine go through."""
         from cerlab.engine.whole_stream import explain_waits
 
         return explain_waits(self.plan, self._stages.machines, window_text)

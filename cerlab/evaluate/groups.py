@@ -1,4 +1,4 @@
-"""The groups of running totals: integers for the values of attributes, of any number of these."""
+"""The groups of running totals: integers that stand for the values of any number of attributes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from cerlab.engine.state_checks import expect, is_value, is_whole
 from cerlab.model.event import Value
 
 _CODE = 64
-"""A group is an integer with this many bits for the number of each value."""
+"""The number of bits in a group for the number of each value."""
 
 
 class Groups:
-    """The values of some columns by number, 0 for NULL, and the groups that they make."""
+    """The values of some columns by number, 0 for NULL, and the groups that they form."""
 
     def __init__(self, columns: Iterable[Sequence[Value]]) -> None:
         """Begin with the values of each column by number."""
@@ -45,14 +45,14 @@ class Groups:
         return self._values
 
     def check(self, columns: int) -> None:
-        """Raise `BadData` for other values than those of so many columns, as a state has them."""
+        """Raise `BadData` unless the values are those of `columns` columns, as in a state."""
         expect(len(self._values) == columns, "the groups")
         for values, numbers in zip(self._values, self._numbers, strict=True):
             expect(len(values) == len(numbers), "equal values of a group")
             expect(numbers.get(None) == 0 and all(map(is_value, values)), "the groups")
 
     def check_group(self, group: Any) -> None:
-        """Raise `BadData` for no group of these values."""
+        """Raise `BadData` unless `group` is a group of these values."""
         expect(is_whole(group, 0, 1 << _CODE * len(self._values)), "a group")
         for n, values in enumerate(self._values):
             expect(_number(group, n) < len(values), "a group")

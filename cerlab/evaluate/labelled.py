@@ -1,7 +1,7 @@
 """Answers with their labels: rows for tables and for valuations, for every evaluator.
 
-An answer has a row for each way to give its positions their labels, ways that differ only in labels
-that are not asked for being one; so it has one row at least.
+An answer has a row for each way to label its positions, where ways that differ only in labels that
+were not requested are one; so it has at least one row.
 """
 
 from __future__ import annotations
@@ -59,21 +59,21 @@ if TYPE_CHECKING:
 
 
 _SOME = 1 << 12
-"""Answers labelled at once if an evaluator gives them one by one."""
+"""The number of answers that are labelled at once if an evaluator gives them one by one."""
 
 
 class LabelsOfAnswers(Evaluator, Protocol):
     """An evaluator whose valuations are its answers, each with its labels."""
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """The answers, and each with its labels."""
+        """Return the answers, each with its labels."""
         if not isinstance(self.pattern, Pattern) or not has_labels(self.pattern):
             return super().valuations(stream)
         return labelled_valuations(self.pattern, stream, self.answers(stream))
 
 
 def has_labels(pattern: Pattern, *, live: bool = False) -> bool:
-    """Whether a machine labels the answers; if `live`, without the events that come later."""
+    """Return whether a machine labels the answers; if `live`, before later events come."""
     if pattern.machine_kind != "waits":
         return pattern.machine_kind is not None
     waiting = pattern.waits
@@ -82,7 +82,7 @@ def has_labels(pattern: Pattern, *, live: bool = False) -> bool:
 
 
 def _labelled_waits(pattern: Pattern) -> tuple[WaitStages, Labels] | None:
-    """Return the stages of a query that waits, and the machine that labels its answers, if any."""
+    """Return the stages of a query that waits, and the machine that labels its answers, or None."""
     waiting = pattern.waits if pattern.machine_kind == "waits" else None
     labels = None if waiting is None else waiting.labels_of_body or waiting.labels
     return None if waiting is None or labels is None else (waiting, labels)
@@ -94,9 +94,9 @@ def labelled_answers(
     batches: Iterable[AnswerBatch],
     labels: Collection[str] | None = None,
 ) -> Iterator[LabelledAnswers]:
-    """The rows of some answers of a pattern, in their order; `labels` are asked for, None for all.
+    """Yield the rows of some answers of a pattern, in their order; `labels` None requests all.
 
-    By the machine that has the labels; by the valuations of the reference where there is none.
+    The rows come from the machine with the labels, or from the valuations of the reference.
     """
     if pattern.machine_kind in ("automaton", "registers"):
         yield from map(label_of(pattern, stream, labels), batches)
@@ -105,14 +105,14 @@ def labelled_answers(
     elif (labelled := _labelled_waits(pattern)) is not None:
         yield from _labels_of_waits(*labelled, stream, batches, labels)
     else:
-        from cerlab.engine.labels import rows_of_ways  # loads Numba
+        from cerlab.engine.labels import rows_of_ways  # # Numba loads here
 
         ways_of = _reference_ways(pattern, stream)
         yield from (rows_of_ways(batch, ways_of, labels) for batch in batches)
 
 
 def label_of(pattern: Pattern, stream: Stream, labels: Collection[str] | None) -> Label:
-    """Return what labels answers of a query with an automaton or a transducer, batch by batch."""
+    """Return the function that labels batches of answers by an automaton or a transducer."""
     if pattern.machine_kind == "automaton":
         return pattern.label_machine.label(pattern.plan, stream, labels)
     fast = fast_form(pattern, stream, quietly=True)
@@ -127,9 +127,9 @@ def _labels_of_waits(
     batches: Iterable[AnswerBatch],
     labels: Collection[str] | None,
 ) -> Iterator[LabelledAnswers]:
-    """The rows of answers that wait: by a machine that ends where their marks do, if there is one.
+    """Yield the rows of answers that wait, by a machine that ends at their last marks.
 
-    Else by one that waits as they do.
+    Without such a machine, use one that waits as the answers do.
     """
     from cerlab.engine.waits.whole import WholeStream
 
@@ -156,12 +156,12 @@ def _labels_of_tested(
     batches: Iterable[AnswerBatch],
     labels: Collection[str] | None,
 ) -> Iterator[LabelledAnswers]:
-    """Return the rows of answers that are tested when they are listed, of the ways that pass.
+    """Yield the rows of answers that are tested when they are listed, for the ways that pass.
 
-    Where SELECT leaves labels out an automaton lists them again, in Python. Raises `Unsupported`
-    where SELECT does and there is no automaton.
+    If SELECT omits labels, an automaton lists the answers again, in Python. Raise `Unsupported` if
+    there is no automaton for it.
     """
-    from cerlab.engine.labels import rows_of_ways, valuations_of_rows  # Numba loads here
+    from cerlab.engine.labels import rows_of_ways, valuations_of_rows  # # Numba loads here
     from cerlab.engine.tested_rows import RowTests
 
     assert pattern.tested is not None, "answers are listed"
@@ -169,7 +169,7 @@ def _labels_of_tested(
     if plan.labels is not None and listed.machine_kind != "automaton":
         raise Unsupported(
             "CER0408",
-            f"{predicate_text(plan.condition)} is tested before SELECT leaves labels out",
+            f"{predicate_text(plan.condition)} is tested before SELECT omits labels",
             hint="write SELECT *, and name the columns",
         )
     event, tests = stream.events.__getitem__, RowTests(plan.condition, stream)
@@ -208,9 +208,9 @@ def _labels_at(V: Valuation, position: int) -> frozenset[str]:
 def labelled_valuations(
     pattern: Pattern, stream: Stream, answers: Iterable[ComplexEvent]
 ) -> Iterator[Valuation]:
-    """The valuations of some answers by end, at most the LIMIT of each end; `answers` have it too.
+    """Return the valuations of answers by end, as evaluators give them.
 
-    They come by end, as evaluators give them.
+    LIMIT applies to the valuations of each end, as it already did to `answers`.
     """
     from cerlab.engine.labels import valuations_of_rows
 
@@ -242,7 +242,7 @@ def listed_totals(
     *,
     by_start: bool,
 ) -> EndTotals:
-    """The totals of the rows of answers, which are listed, a batch at a time."""
+    """Return the totals of the rows of answers, which are listed, a batch at a time."""
     from cerlab.engine.measures import totals_of_rows
 
     rows = labelled_answers(pattern, stream, in_batches(answers), inputs.labels)
@@ -257,7 +257,10 @@ def answer_tables(
     *,
     positions: Int64s | None = None,
 ) -> Iterator[Any]:
-    """The rows of some answers as pyarrow Tables, one without rows last; as `answer_columns`."""
+    """Return the rows of answers as pyarrow Tables, the last without rows.
+
+    Raise as `answer_columns`.
+    """
     from cerlab.engine.answers import join_answers
 
     layout, labels = answer_columns(pattern, stream, columns, positions=positions)
@@ -272,9 +275,9 @@ def rows_of_part(
     answers: Sequence[ComplexEvent] | AnswerBatch,
     columns: Sequence[str] | None,
 ) -> Any:
-    """The rows of answers on a stream of which a part is at hand, from position `offset` on.
+    """Return the rows of answers if only the part of a stream from position `offset` on is known.
 
-    A table as of `answer_tables`; an attribute that no event of the part has is NULL.
+    It is a table as of `answer_tables`; an attribute that no event of the part has is NULL.
     """
     import numpy as np
 
@@ -296,11 +299,12 @@ def answer_columns(
     *,
     positions: Int64s | None = None,
 ) -> tuple[AnswerColumns, frozenset[str]]:
-    """Return the maker of a table of rows, and the labels it needs; `columns` None is `default`.
+    """Return the maker of tables of rows, and the labels it needs; `columns` None is the default.
 
-    ``start``, ``end`` and the partition's key are there anyhow; `positions` are those of the events
-    where `stream` is a part of a longer one, which may lack attributes. Raises `UsageError` for a
-    text that is no column, a label that no answer has and an attribute that no event has.
+    Columns ``start``, ``end`` and the partition's key are always included; `positions` are those of
+    the events if `stream` is a part of a longer stream, which may lack attributes. Raise
+    `UsageError` for a text that is not a column, a label that no answer has and an attribute that
+    no event has.
     """
     has_names = positions is None and len(stream) > 0
     label_columns = named_columns(pattern, columns, stream.columns, empty=not has_names)
@@ -314,10 +318,10 @@ def answer_columns(
 def named_columns(
     pattern: Pattern, columns: Iterable[str] | None, names: Collection[str], *, empty: bool = False
 ) -> list[NamedColumn]:
-    """The columns of rows of answers by their texts, or without those of SELECT.
+    """Return the columns of rows of answers that some texts name, or those of SELECT.
 
-    `names` are those of the attributes of events; of an `empty` stream they are not known. Raises
-    as `answer_columns`.
+    `names` are the attributes of events; for an `empty` stream they are not known. Raise as
+    `answer_columns`.
     """
     key = partition_attributes(pattern.ast)
     refuse_twice(key, PLACES)
@@ -337,7 +341,7 @@ def named_columns(
 def default_columns(pattern: Pattern, names: Collection[str]) -> list[NamedColumn]:
     """Return the columns of SELECT: attributes in brackets, else all of a label; ``*``: all labels.
 
-    These are the variables; the event types where there are no variables.
+    The labels of ``*`` are the variables, or the event types if there are no variables.
     """
     labels = selected_labels(pattern)
     items = pattern.ast.items
@@ -353,7 +357,7 @@ def default_columns(pattern: Pattern, names: Collection[str]) -> list[NamedColum
 
 
 def _attributes(pattern: Pattern, names: Iterable[str], label: str) -> list[str]:
-    """The attributes that events of a label may have."""
+    """Return the attributes that events of a label may have."""
     if pattern.schema is None:
         return [name for name in names if name not in ("type", "stream")]
     types = label_types(pattern.formula).get(label, frozenset())
@@ -364,12 +368,12 @@ def _attributes(pattern: Pattern, names: Iterable[str], label: str) -> list[str]
 
 
 def selected_labels(pattern: Pattern) -> frozenset[str]:
-    """The labels that answers may have, after SELECT."""
+    """Return the labels that answers may have, after SELECT."""
     return defined_labels(selected_formula(pattern.ast))
 
 
 def repeatable_labels(pattern: Pattern) -> frozenset[str]:
-    """The labels that may hold several events."""
+    """Return the labels that may hold several events."""
     if pattern.machine_kind == "automaton":
         return repeated_labels(pattern.labelled)
     if pattern.machine_kind == "registers":
@@ -379,7 +383,8 @@ def repeatable_labels(pattern: Pattern) -> frozenset[str]:
     if (labelled := _labelled_waits(pattern)) is not None:
         _, labels = labelled
         return repeated_labels(labels.machine)
-    # No machine: a window or a wait chooses answers and moves their ends, and sets no label.
+    # # without a machine: a window or a wait selects answers and moves their ends, and sets no
+    # label
     body = _without_times(pattern.formula)
     if body != pattern.formula:
         return repeatable_labels(pattern.replaced(formula=body))
@@ -402,10 +407,11 @@ def event_texts(
     answers: AnswerBatch,
     attributes: Sequence[str] | None,
 ) -> Any:
-    """The events of each answer as JSON objects, with what ``SELECT x[attr, ..]`` shows of them.
+    """Return the events of each answer as JSON objects, as ``SELECT x[attr, ..]`` shows them.
 
-    `stream` holds the events from position `offset` on; they have those `attributes`, be they NULL,
-    or with None their own. Lists of large_binary, which is JSON already (`cerlab.io.text_writer`).
+    `stream` holds the events from position `offset` on; they have those `attributes`, possibly
+    NULL, or with None their own. The result holds lists of large_binary, which is JSON already
+    (`cerlab.io.text_writer`).
     """
     import numpy as np
     import pyarrow as pa
@@ -418,7 +424,7 @@ def event_texts(
     items = pattern.ast.items or () if isinstance(pattern, Pattern) else ()
     if isinstance(pattern, Pattern) and any(item.attributes for item in items):
         sets, numbers = _label_sets(pattern, stream, answers.shift_positions(-offset))
-        # one text for each event and set of labels: answers share most of their events
+        # # one text for each event and set of labels, since answers share most of their events
         pairs, place = np.unique(rows * len(sets) + numbers, return_inverse=True)
         rows, set_of = np.divmod(pairs, len(sets))
         has_streams = any(item.stream for item in items)
@@ -442,7 +448,8 @@ def _shown(
 ) -> frozenset[str] | None:
     """Return the attributes that SELECT shows of an event with these labels; None for all.
 
-    An event of several labels shows what any of them chooses, one of a label without brackets all.
+    An event with several labels shows the attributes of all of them; a label without brackets shows
+    all.
     """
     groups = [
         item.attributes
@@ -455,9 +462,9 @@ def _shown(
 def _label_sets(
     pattern: Pattern, stream: Stream, answers: AnswerBatch
 ) -> tuple[list[frozenset[str]], Int64s]:
-    """The sets of labels that positions have in any way to label their answers.
+    """Return the sets of labels of positions in all ways to label the answers.
 
-    And for each position of the answers, one after the other, the number of its set.
+    For each position of the answers, one after the other, also return the number of its set.
     """
     import numpy as np
 

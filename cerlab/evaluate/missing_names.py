@@ -1,7 +1,7 @@
 """Names and values that a pattern needs of events, and warnings of the missing ones.
 
-Names of types, streams and attributes, values of a kind that a comparison can hold for, texts that
-are compared with. Each is looked for until it is there, so that most streams cost a look at their
+These are names of types, streams and attributes, values of a kind for which a comparison can hold,
+and compared texts. Each is searched only until it is found, so most streams cost a look at their
 first events; of columns the dictionaries are enough.
 """
 
@@ -91,23 +91,23 @@ class Requirements:
     numbers: dict[str, Value] = field(default_factory=dict)
     """For an attribute that is compared with numbers, a text or NaN that it holds, or None."""
     axis: TimeAxis | None = None
-    """The time axis if it has a unit, until a value of it was seen."""
+    """The time axis if it has a unit, until one of its values was seen."""
     idle: Absent | None = None
-    """That the unit has no effect."""
+    """The remark that the unit has no effect, or None."""
 
     @classmethod
     def of_unit(cls, time: TimeAxis | None) -> Requirements:
-        """Return that a time holds numbers where it has a unit; nothing for no unit."""
+        """Return the need that a time with a unit holds numbers; none if it has no unit."""
         return cls(axis=time if time is not None and time.unit is not None else None)
 
     @property
     def open(self) -> bool:
-        """Whether anything is still to be looked for."""
+        """True if some need is not met yet."""
         names = self.types or self.streams or self.attributes
         return bool(names or self.kinds or self.texts or self.computed or self.axis)
 
     def read(self, stream: Stream) -> Requirements:
-        """Look for the open needs in a stream or a part of one; return self."""
+        """Search the needs that are not met in a stream or a part of one; return self."""
         if not stream.is_columnar:
             if self.numbers:
                 self._look_for_mixed(lambda name: (t.attributes.get(name) for t in stream.events))
@@ -116,7 +116,7 @@ class Requirements:
                     break
                 self._observe(event)
             return self
-        # a column of a table has one type
+        # # a column of a table has one type
         source = stream.columns.source
         mixed = source is None and None in self.numbers.values()
         for columns, _ in stream.parts() if mixed or self.open else ():
@@ -129,7 +129,7 @@ class Requirements:
         return self
 
     def _look_for_mixed(self, values: Callable[[str], Iterable[Any]]) -> None:
-        """Look for texts and NaN among the numbers of an attribute."""
+        """Search texts and NaN among the numbers of an attribute."""
         for name in [each for each, value in self.numbers.items() if value is None]:
             odd = (each for each in values(name) if isinstance(each, str) or each != each)
             self.numbers[name] = next(odd, None)
@@ -138,7 +138,7 @@ class Requirements:
         values = self._values(event)
         self.names["type"][event.type] = None
         self.types.pop(event.type, None)
-        if event.stream is None:  # an event of every stream
+        if event.stream is None:  # # an event of every stream
             self.streams.clear()
         elif self.streams:
             self.names["stream"][event.stream] = None
@@ -147,7 +147,7 @@ class Requirements:
             if value is not None:
                 self.names["attribute"][name] = None
                 self.attributes.pop(name, None)
-        # over a copy: needs that are met are struck out
+        # # over a copy, since needs that are met are removed
         for name, kind in [*self.kinds]:
             if (kind_here := kind_of(values.get(name))) is not None:
                 self.value_kinds.setdefault(name, set()).add(kind_here)
@@ -163,7 +163,7 @@ class Requirements:
             self._look_at_time(set() if of_time is None else {of_time})
 
     def _values(self, event: Event) -> Mapping[str, Value]:
-        """Return the attributes of an event that hold values, and those of paths that it needs."""
+        """Return the attributes of an event that hold values, and those of the required paths."""
         values = readable(event)
         if values is event.attributes:
             return values
@@ -181,19 +181,19 @@ class Requirements:
             self.near[name, text] = value
 
     def _look_at_time(self, kinds: set[str]) -> None:
-        """Note whether the unit of the time has no effect: numbers alone have one."""
+        """Note whether the unit of the time has no effect; only numbers have one."""
         if self.axis is not None and kinds:
             if "number" not in kinds:
                 self.idle = idle_unit(self.axis, _IN_WORDS[min(kinds)])
             self.axis = None
 
     def _compute(self, kinds: Mapping[str, set[str]]) -> None:
-        """Strike the comparisons that have comparable values where attributes have these kinds."""
+        """Remove the comparisons that have comparable values if attributes have these kinds."""
         for atom in [*self.computed]:
             names = _names_in(atom)
             for name in names:
                 self.value_kinds.setdefault(name, set()).update(kinds.get(name, ()))
-            # labels are of different events, so one may have been here before the other
+            # # labels are of different events, so one may have occurred before the other
             of_one_event = {*names} <= {*attributes_of([atom])}
             if _comparable(atom, kinds if of_one_event else self.value_kinds):
                 del self.computed[atom]
@@ -233,11 +233,11 @@ class Requirements:
             self._look_at_time(_kinds(columns.uncoded(self.axis.attribute)))
 
     def note(self, names: Iterable[str]) -> None:
-        """Names of attributes that are there, for hints."""
+        """Note names of existing attributes, for hints."""
         self.names["attribute"] |= dict.fromkeys(name for name in names if name not in _OWN)
 
     def absent(self) -> Iterator[Absent]:
-        """Yield the needs that no event met so far, in the order of the query."""
+        """Yield the needs that no event has met so far, in the order of the query."""
         columns = [name for name in self.names["type"] if name in self.names["attribute"]]
         for name in self.types:
             hint = nearest(name, self.names["type"])
@@ -276,7 +276,7 @@ class Requirements:
                 yield Absent("text", f"{name} = '{text}'", f"did you mean '{value}'?")
 
     def _why_never(self, atom: pred.Atom) -> str:
-        """Return the kinds that a comparison of computed values had, and what to write instead."""
+        """Return the kinds of values in a comparison, and what to write instead."""
         sides = [_kinds_of(side, self.value_kinds) for side in operands(atom)]
         kinds = set().union(*sides)
         if all(sides):
@@ -293,14 +293,14 @@ class Requirements:
     def warn(self, some: bool, answers: int | None, ask: str) -> None:
         """Warn of each absent name, and of a query without answers.
 
-        `some` says whether there are events at all; `answers` is how many answers there are, None
-        where that is not known; `ask` is how to ask why.
+        `some` is True if there are events at all; `answers` is the number of answers, None if it is
+        not known; `ask` is the advice on how to ask for the reason.
         """
         warn_of(self.absent(), some, answers, ask)
 
 
 def idle_unit(axis: TimeAxis, kind: str) -> Absent:
-    """Return that the unit of a time has no effect on `kind` it holds."""
+    """Return the remark that the unit of a time has no effect, since it holds `kind`."""
     assert axis.unit is not None
     name, unit = axis.attribute, axis.unit.name.lower()
     hint = f"units are for numbers, and '{name}' holds {kind}"
@@ -320,11 +320,11 @@ def warn_of(
 
 ABSENT: WeakKeyDictionary[AnyPattern, WeakKeyDictionary[Stream, tuple[Absent, ...]]]
 ABSENT = WeakKeyDictionary()
-"""Names that patterns lack in streams; both are immutable, so repeated runs look once."""
+"""The names that patterns lack in streams; both are immutable, so repeated runs search once."""
 
 
 def requirements_of(pattern: AnyPattern, time: TimeAxis | None = None) -> Requirements:
-    """Return all that a pattern needs, before any event was read; `time` is the time axis."""
+    """Return all needs of a pattern before any event is read; `time` is the time axis."""
     needs = Requirements.of_unit(time)
     if time is not None:
         needs.attributes[time.attribute] = None
@@ -353,7 +353,7 @@ def requirements_of(pattern: AnyPattern, time: TimeAxis | None = None) -> Requir
                     case Correlation(op, left, right):
                         _of_labels(needs, op, left, right)
                     case _:
-                        pass  # what a predicate from Python reads is its own
+                        pass  # # the attributes that a predicate from Python reads are not known
     needs.attributes |= dict.fromkeys(partition_attributes(ast))
     for length in lengths:
         if isinstance(length, AttributeWindow):
@@ -385,14 +385,14 @@ def _of_atoms(needs: Requirements, atoms: Iterable[Any]) -> None:
 def _of_labels(
     needs: Requirements, op: pred.Operator, left: pred.Expression, right: pred.Expression
 ) -> None:
-    """The attributes of a comparison of labels or registers, and values that compare."""
+    """Add the attributes of a comparison of labels or registers; they need comparable values."""
     atom = pred.Comparison(op, left, right)
     needs.attributes |= dict.fromkeys(_names_in(atom))
     needs.computed[atom] = None
 
 
 def _of_comparison(needs: Requirements, atom: pred.Atom) -> None:
-    """The attributes, the kinds that they are compared with, and the texts that they may equal."""
+    """Add the attributes of a comparison, the kinds that they need, and the texts to equal."""
     needs.attributes |= dict.fromkeys(attributes_of([atom]))
     sides = operands(atom)
     names = [side.name for side in sides if isinstance(side, pred.Attribute)]
@@ -418,7 +418,7 @@ def _of_comparison(needs: Requirements, atom: pred.Atom) -> None:
 
 
 def _names_in(atom: pred.Atom) -> tuple[str, ...]:
-    """The attributes in an atom, also of labels and registers; `type` and `stream` are not."""
+    """Return the attributes in an atom, also of labels and registers; not `type` and `stream`."""
     leaves = (leaf for side in operands(atom) for leaf in pred.leaves_of(side))
     names = (
         leaf.name if isinstance(leaf, pred.Attribute) else leaf.attribute
@@ -429,7 +429,7 @@ def _names_in(atom: pred.Atom) -> tuple[str, ...]:
 
 
 def _comparable(atom: pred.Atom, kinds: Mapping[str, set[str]]) -> bool:
-    """Whether an atom may compare two values, where attributes have values of these kinds."""
+    """Return whether an atom may compare two values if attributes have values of these kinds."""
     first, *others = (_kinds_of(side, kinds) for side in operands(atom))
     if isinstance(atom, pred.Like):
         return "text" in first
@@ -461,12 +461,12 @@ def _kinds_of(side: pred.Expression, kinds: Mapping[str, set[str]]) -> set[str]:
 
 
 def _odd(value: Value) -> str:
-    """A value among numbers, in words."""
+    """Return a description of a text or NaN among numbers."""
     return f"text beside numbers, as '{value[:30]}'" if isinstance(value, str) else "NaN"
 
 
 def _parts(column: Any) -> Iterator[Any]:
-    """A column as Arrow arrays and lists of values."""
+    """Yield the parts of a column: Arrow arrays and lists of values."""
     for chunk in column.chunks if hasattr(column, "chunks") else [column]:
         if isinstance(chunk, Chunks):
             yield from _parts(chunk)
@@ -475,7 +475,7 @@ def _parts(column: Any) -> Iterator[Any]:
 
 
 def _distinct(column: Any) -> Iterator[Any]:
-    """The values of a column, each once or a few times; of a dictionary all that it has."""
+    """Yield the values of a column, each once or a few times; all entries of a dictionary."""
     for part in _parts(column):
         if not is_arrow(part):
             yield from set(part)
@@ -487,7 +487,7 @@ def _distinct(column: Any) -> Iterator[Any]:
 
 
 def _of_several_types(columns: Columns, name: str) -> Iterator[Any]:
-    """Yield the values of an attribute, but those of parts of one type."""
+    """Yield the values of an attribute, except those in parts with one type."""
     for part in _parts(columns.get(name, ())):
         if not is_arrow(part):
             yield from part
@@ -524,7 +524,7 @@ def _kind_of_type(values: Iterable[Any], of_type: type[Any]) -> str | None:
 
 
 def _alike(column: Any, text: str) -> Iterator[str]:
-    """The texts of a column that are a text but for their case."""
+    """Yield the texts of a column that equal a text except for letter case."""
     lower_text = text.lower()
     for value in _distinct(column):
         if isinstance(value, str) and value.lower() == lower_text:

@@ -30,14 +30,14 @@ from cerlab.predicates.columns.ranks import NoCodesLeft, Ranks
 
 
 class Unfit(Exception):
-    """A batch has values that the arrays of before do not represent."""
+    """A batch with values that the existing arrays cannot represent."""
 
 
 class Numbering:
     """The values of events and of totals as integers of the kernel.
 
     Sums of doubles are multiples of a power of two; least values are compared by keys that leave
-    room between them; groups have mixed digits with room for more values.
+    room between them; groups have digits in mixed radix with room for more values.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Numbering:
                 rests = (total.sums[3 * n + 2] for total in totals)
                 units = [_zeros(rest) - EXPONENT for rest in rests if rest]
                 unit = min(0, values.numbers(attribute).exponent, *units)
-                # a limb at once, so that few values need another unit; no double needs a lower one
+                # # a whole limb, so that few values need another unit; no double needs a lower one
                 self._units[n] = max(unit // BITS * BITS, -EXPONENT)
         self._ranks = [Ranks() for _ in request.extremes]
         for n, (measure, ranks) in enumerate(zip(request.extremes, self._ranks, strict=True)):
@@ -78,11 +78,11 @@ class Numbering:
 
     @property
     def groups(self) -> int:
-        """The number of groups that there is room for."""
+        """The number of groups for which there is room."""
         return prod(self._room)
 
     def inputs(self, stream: Stream, doubles: Collection[str]) -> AggregateInputs:
-        """The integers that runs carry, by event of a batch; raises `Unfit`."""
+        """Return the integers that runs carry, by event of a batch; raise `Unfit`."""
         request, values = self._request, _Values(stream)
         sums: list[tuple[str, Integers]] = []
         for (label, attribute), unit in zip(request.summands, self._units, strict=True):
@@ -118,7 +118,7 @@ class Numbering:
         groups: Sequence[int],
         totals: Sequence[Total],
     ) -> EndTotals:
-        """Totals as columns, by partition in place of the end."""
+        """Return totals as columns, with the partition in place of the end."""
         sums: list[Integers] = []
         for n, unit in enumerate(self._units):
             parts = [total.sums[3 * n : 3 * n + 3] for total in totals]
@@ -148,7 +148,7 @@ class Numbering:
         return number
 
     def totals(self, ends: EndTotals) -> list[Total]:
-        """The totals that the integers of some rows stand for."""
+        """Return the totals that the integers of some rows represent."""
         runs = ends.runs.tolist()
         sums: list[list[int]] = []
         for n, unit in enumerate(self._units):
@@ -174,7 +174,7 @@ class Numbering:
         return [Total(*each) for each in zip(runs, of_row, least_of_row, strict=True)]
 
     def groups_of(self, groups: Int64s) -> list[int]:
-        """The groups of runs that numbers of the kernel stand for."""
+        """Return the groups of runs that numbers of the kernel represent."""
         known, of = [list(number) for number in self._numbers], dict[int, int]()
         for group in np.unique(groups).tolist():
             rest, values = group, list[Value]()
@@ -193,15 +193,15 @@ class _Values:
         self._values: dict[str, list[Value]] = {}
 
     def numbers(self, attribute: str) -> Numbers:
-        """The numbers of an attribute."""
+        """Return the numbers of an attribute."""
         return numbers_in(self._stream, attribute)
 
     def column(self, attribute: str) -> Column:
-        """Return the values of an attribute, NULL where no event has it."""
+        """Return the values of an attribute, NULL if no event has it."""
         return self._stream.columns.get(attribute, [None] * len(self._stream))
 
     def of(self, attribute: str) -> list[Value]:
-        """Return the values, NaN as one object, which alone equals itself as a key of a dict."""
+        """Return the values; NaN is one object, so that it equals itself as a key of a dict."""
         if attribute not in self._values:
             read = values_of(self.column(attribute), attribute)
             self._values[attribute] = [*map(one_nan, read)]
@@ -209,10 +209,10 @@ class _Values:
 
 
 LAST = NOTHING - 1
-"""Codes of values are above 0 and below this."""
+"""Codes of values are above 0 and below this one."""
 
 MOST_VALUES = 1 << 16
-"""Values that no total has are forgotten at this number, and at four times the first ones."""
+"""At this number, and at four times the initial number, values that no total has are forgotten."""
 
 
 def _plain(extremes: Sequence[Any]) -> list[Value]:

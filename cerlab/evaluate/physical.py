@@ -1,4 +1,4 @@
-"""The one choice of a way to evaluate: of a pattern by its machine, of a stream by its length."""
+"""The only choice of a way to evaluate: of a pattern by its machine, of a stream by its length."""
 
 from __future__ import annotations
 
@@ -51,13 +51,12 @@ T = TypeVar("T")
 
 
 def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
-    """Return the way to evaluate a pattern by an evaluator; nothing is compiled that it needs not.
+    """Return the way to evaluate a pattern by an evaluator; compile only what the choice needs.
 
-    ``"auto"`` is the best one: where there is an automaton the tECS on short streams, and the
-    compiled engine on long ones and where it counts few answers on others; where there is none, as
-    where filters compare labels, the transducer's runs; else the reference. Raises `Unsupported`
-    where the evaluator does not take the pattern, `ResourceLimit` where its machine is too large,
-    `UsageError` for another name.
+    ``"auto"`` is the best one: with an automaton the tECS on short streams, and the compiled engine
+    on long ones, and on others if it counts few answers; without one, as if filters compare labels,
+    the transducer's runs; else the reference. Raise `Unsupported` if the evaluator does not support
+    the pattern, `ResourceLimit` if its machine is too large, `UsageError` for another name.
 
     >>> from cerlab.compile.pattern import any_pattern
     >>> streams = [Stream.from_events([{"type": "A"}] * n) for n in (10, 5_000)]
@@ -79,19 +78,20 @@ def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
     else:
         way = WAYS[evaluator](pattern)
     throttle = pattern.ast.throttle if isinstance(pattern, Pattern) else None
-    # the reference has the clause in its meaning
+    # # the reference implements the clause itself
     return way if throttle is None or isinstance(way, Reference) else throttled(way, throttle)
 
 
 def _tested(pattern: Pattern, evaluator: str) -> Evaluator:
-    """Return tests of what an evaluator lists; raises `Unsupported` where it gives no labels."""
+    """Return tests of the valuations that an evaluator lists; raise `Unsupported` if it cannot."""
     assert pattern.tested is not None, "a machine lists valuations"
     listed = pattern.tested.query
     if evaluator in ("tecs", "lists"):
         condition = predicate_text(pattern.tested.plan.condition)
         raise Unsupported(
             "CER0403",
-            f'{condition} is tested on listed answers with labels, which "{evaluator}" has not',
+            f'{condition} is tested on listed answers with labels, which "{evaluator}" does '
+            "not have",
             hint='use "auto", "compiled", or "automaton"',
         )
     listing = choose(listed, evaluator)
@@ -101,7 +101,7 @@ def _tested(pattern: Pattern, evaluator: str) -> Evaluator:
 
 
 def compiled(pattern: AnyPattern) -> Compiled:
-    """Return the compiled engine for a pattern; raises as `choose`."""
+    """Return the compiled engine for a pattern; raise as `choose`."""
     by = choose(pattern, "compiled")
     assert isinstance(by, Compiled)
     return by
@@ -113,7 +113,8 @@ def _compiled(pattern: AnyPattern) -> Compiled:
     if pattern.machine_kind is None and pattern.is_in_context:
         return CompiledInContext(pattern)
     if pattern.machine_kind is None and _compares_labels(pattern):
-        CompiledRuns(pattern)  # registers refuse it, by the reason that an automaton lacks
+        # # raises with the reason of the registers, which is better than that of the automaton
+        CompiledRuns(pattern)
     return CompiledRuns(pattern) if pattern.machine_kind == "registers" else CompiledTecs(pattern)
 
 
@@ -137,35 +138,35 @@ class BySize(Evaluator):
         self.short, self.long = short, long
 
     def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
-        """The way for streams of a length."""
+        """Return the way for streams of a length."""
         return self.long if len(stream) > thresholds.SHORT else self.short
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """The answers, in an order that query and stream fix."""
+        """Return the answers, in an order that depends only on query and stream."""
         return self.on(stream).answers(stream)
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """The answers on events that arrive, by the way for a short stream."""
+        """Return the run on events that arrive, by the way for a short stream."""
         return self.short.run(time)
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
-        """The access by number, in the order of `answers`."""
+        """Return access by number, in the order of `answers`."""
         return self.on(stream).by_number(stream, threads=threads)
 
     def count(self, stream: Stream) -> int:
-        """The count of the quickest way."""
+        """Return the number of answers, by the fastest way."""
         return self.on(stream, any_order=True).count(stream)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """The valuations of the way for a stream."""
+        """Return the valuations, by the way for a stream."""
         return self.on(stream).valuations(stream)
 
 
 class _Registers(BySize):
-    """``"registers"``: kernels count on streams of any length."""
+    """The evaluator ``"registers"``: kernels count on streams of any length."""
 
     def count(self, stream: Stream) -> int:
-        """The count of the kernels."""
+        """Return the number of answers, by the kernels."""
         return self.long.count(stream)
 
 
@@ -177,22 +178,22 @@ def _registers(pattern: AnyPattern) -> Evaluator:
 
 
 class _Auto(BySize):
-    """The best way; labels are those of a machine where one gives them."""
+    """The best way; labels are those of a machine if one gives them."""
 
     def __init__(self, short: Evaluator, long: Evaluator, engine: Compiled | None = None) -> None:
-        """`engine` reads events that arrive, after the first ones."""
+        """Create the choice; `engine` reads events that arrive, after the first ones."""
         super().__init__(AUTO, short, long)
         self._engine = engine
         self._runs = Automaton(self.pattern) if _is_in_context(self.pattern) else None
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """The answers with their labels, by the reference where no machine has them."""
+        """Return the answers with their labels, by the reference if no machine has them."""
         if isinstance(self.pattern, Pattern) and has_labels(self.pattern):
             return labelled_valuations(self.pattern, stream, self.answers(stream))
         return (self._runs or OnlyReference(self.pattern)).valuations(stream)
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """The answers on events that arrive: in Python at first, where the engine goes on."""
+        """Return the run on events that arrive; if an engine continues it, in Python at first."""
         if self._engine is not None:
             return Growing(self.short.run(time), partial(self._grown, self._engine, time))
         if gives_when_known(self.pattern) or self._runs is not None:
@@ -200,7 +201,7 @@ class _Auto(BySize):
         return Replay(self.answers, self._count_of_waits(), time)
 
     def _grown(self, engine: Compiled, time: TimeAxis | None) -> Run[ComplexEvent] | None:
-        """The run of the engine; None, with a warning, where it takes no batches."""
+        """Return the run of the engine; None, with a warning, if it does not support batches."""
         if engine.takes_batches:
             return engine.run(time)
         warn_of_pairs(self.pattern)
@@ -210,19 +211,19 @@ class _Auto(BySize):
 
 
 def _is_in_context(pattern: AnyPattern) -> bool:
-    """Whether the automaton of a pattern reads contexts, which few evaluators do."""
+    """Return whether the automaton of a pattern reads contexts, which few evaluators support."""
     return pattern.machine_kind is None and pattern.is_in_context
 
 
 class OnlyReference(Reference):
-    """The reference of a pattern that no machine takes; it says so where a stream is too long."""
+    """The reference of a pattern that no machine supports, which is the reason in its error."""
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """The answers; raises `Unsupported` on long streams."""
+        """Return the answers; raise `Unsupported` on long streams."""
         return self._where_short(super().answers, stream)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """The valuations; raises `Unsupported` on long streams."""
+        """Return the valuations; raise `Unsupported` on long streams."""
         return self._where_short(super().valuations, stream)
 
     def _where_short(
@@ -241,42 +242,42 @@ class OnlyReference(Reference):
 
 
 class _AutoOfAutomaton(_Auto):
-    """The same of an automaton, where to count and to sort asks for no order."""
+    """The best way for an automaton, where counting and sorting need no order."""
 
     def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
-        """The way for a stream; in any order it depends on the kernels that are loaded, too."""
+        """Return the way for a stream; in any order it depends on the loaded kernels, too."""
         is_short = self._is_short(stream) if any_order else not self._is_in_order_of_engine(stream)
         return self.short if is_short else self.long
 
     def _is_in_order_of_engine(self, stream: Stream) -> bool:
-        """Whether answers are iterated, and numbered, as the compiled engine lists them."""
+        """Return whether answers are iterated and numbered in the order of the compiled engine."""
         if not thresholds.SHORT < len(stream) <= thresholds.TECS_ORDER:
             return len(stream) > thresholds.TECS_ORDER
         access = self.long.by_number(stream)
         assert isinstance(access, BatchAccess), "the compiled engine lists batches"
         try:
             count = access.count_by_kernel()
-        except BadData:  # at some event, up to which there may be answers
+        except BadData:  # # at some event, before which there may be answers
             return False
         return count is not None and count <= thresholds.FEW_ANSWERS
 
     def _is_short(self, stream: Stream) -> bool:
-        """Whether the tECS is done before the kernels, which may have to be loaded."""
+        """Return whether the tECS is faster than the kernels, which may have to be loaded."""
         if "cerlab.engine.whole_stream" in sys.modules:
             worth = thresholds.WORTH_COLUMNS if stream.is_columnar else thresholds.WORTH_A_KERNEL
             return len(stream) <= worth
         if not thresholds.SHORT < len(stream) <= thresholds.COLD:
             return len(stream) <= thresholds.SHORT
-        # kernels that are on disk only load; without any the first run would compile them
+        # # kernels on disk only have to be loaded; without any the first run would compile them
         from cerlab.kernel_cache.entries import some_are_kept
 
         return not some_are_kept()
 
 
 def why_in_python(pattern: AnyPattern) -> str | None:
-    """Return why ``"auto"`` evaluates a pattern in Python on long streams, too.
+    """Return why ``"auto"`` evaluates a pattern in Python also on long streams.
 
-    None where kernels take it; on a stream with very many kinds of events they may not.
+    Return None if kernels support it; with very many kinds of events they may still not.
 
     >>> from cerlab.compile.pattern import any_pattern
     >>> texts = "A ; B", "MAX(A WAIT 5 [t]) ; B", "A AS a ; A AS b FILTER a.v * b.v > 1"
@@ -300,13 +301,13 @@ def why_in_python(pattern: AnyPattern) -> str | None:
             return why_in_python(pattern.tested.query)
         case None:
             return None if pattern.has_kernels_in_context else _refusal(pattern)
-    from cerlab.engine.registers.evaluation import why_not  # Numba loads here
+    from cerlab.engine.registers.evaluation import why_not  # # Numba loads here
 
     return next(filter(None, map(why_not, plans)), None)
 
 
 def _refusal(pattern: AnyPattern) -> str:
-    """Return why no machine takes a pattern."""
+    """Return why no machine supports a pattern."""
     try:
         _compiled(pattern)
     except (Unsupported, IllFormed, ResourceLimit) as error:
@@ -345,14 +346,14 @@ EVALUATORS: dict[str, Callable[[AnyPattern], Evaluator]] = {
     "compiled": _compiled,
     "registers": _registers,
 }
-"""What makes the way of each evaluator but ``"auto"``, by name; raises as `choose`."""
+"""The constructor of each evaluator except ``"auto"``, by name; raises as `choose`."""
 
 WAYS = {**EVALUATORS, AUTO: _auto}
-"""The same with ``"auto"``."""
+"""The constructors of all evaluators, including ``"auto"``."""
 
 
 def names_that_take(pattern: AnyPattern) -> tuple[str, ...]:
-    """The names of the evaluators that take a pattern; the reference does, on small streams.
+    """Return the names of the evaluators that support a pattern; the reference always does.
 
     >>> from cerlab.compile.pattern import any_pattern
     >>> names_that_take(any_pattern("MAX(A+) ; B"))
@@ -377,14 +378,14 @@ def _takes(name: str, pattern: AnyPattern) -> bool:
 
 
 def gives_when_known(pattern: AnyPattern, evaluator: str = AUTO) -> bool:
-    """Whether an evaluator gives each answer that waits when the clock makes it known."""
+    """Return whether an evaluator gives each answer that waits once the clock makes it known."""
     if pattern.machine_kind != "waits" or pattern.waits is None or not pattern.waits.is_live:
         return False
     return evaluator == AUTO or (evaluator != "reference" and evaluator in names_that_take(pattern))
 
 
 def labels_by_machine(pattern: AnyPattern, evaluator: str) -> bool:
-    """Whether a machine finds the labels of the answers of an evaluator, from their events."""
+    """Return whether a machine finds the labels of an evaluator's answers from their events."""
     has_machine = pattern.machine_kind in ("automaton", "registers")
     return has_machine and evaluator in (AUTO, "compiled", "registers")
 
@@ -392,22 +393,22 @@ def labels_by_machine(pattern: AnyPattern, evaluator: str) -> bool:
 def remarks_on_waits(
     pattern: AnyPattern, stream: Stream, way: Evaluator | None = None
 ) -> Iterator[str]:
-    """Yield that answers wait, and that nothing does though the stream says until when it is.
+    """Yield a remark that answers wait, or that none can wait although the stream has `until`.
 
-    The `way` is that of ``"auto"``, if it is chosen already.
+    `way` is that of ``"auto"``, if it has already been chosen.
     """
     if isinstance(pattern, Pattern) and waits(pattern.ast.formula):
         if stream.until == "end":
             return
         by = (way or choose(pattern)).on(stream, any_order=True)
-        # an answer that is given stays one, so those that wait are as many as the end adds
+        # # answers are never withdrawn, so as many wait as the end of the stream adds
         yield from remark_on_waiting(by.count(stream.up_to("end")) - by.count(stream))
     elif stream.until is not None:
-        yield "CER0916: nothing in the pattern waits, so until= changes nothing"
+        yield "CER0916: no part of the pattern waits, so until= has no effect"
 
 
 def remark_on_waiting(many: int) -> Iterator[str]:
-    """Yield that so many answers wait, unless none does."""
+    """Yield a remark on the number of answers that wait, unless it is 0."""
     if many:
         answers = "1 answer waits" if many == 1 else f"{shown_number(many)} answers wait"
         yield f'CER0915: {answers} for the clock; until="end" (--until end) gives what waits'

@@ -1,4 +1,4 @@
-"""Protocol of an evaluator: the same for CEQL, FO-CEL and SREMO."""
+"""The protocol of an evaluator, shared by CEQL, FO-CEL and SREMO."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ if TYPE_CHECKING:
     from cerlab.engine.answers import ListsAt
 
 Recognition: TypeAlias = tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]
-"""The clauses of a query, and what makes the recogniser of a substream."""
+"""The clauses of a query, and the function that creates the recogniser of a substream."""
 
 
 class Evaluator(Protocol):
     """One way to evaluate a pattern.
 
-    It gives the answers of the reference, or raises `Unsupported` when it is made; never others.
+    It gives exactly the answers of the reference, or raises `Unsupported` when it is created.
     """
 
     name: str
     pattern: AnyPattern
 
     def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
-        """The way that a stream of its length is evaluated; in `any_order` the quickest one.
+        """Return the way for a stream of this length; with `any_order` the fastest one.
 
-        Without it the choice depends on query and stream alone, as the order of answers does.
+        Without it the choice depends only on query and stream, as does the order of answers.
         """
         return self
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """The answers on a stream, each once, by end, as they are found."""
+        """Return the answers on a stream, each once, by end, as they are found."""
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers, perhaps without those of ends that `lists` leaves out.
+        """Return the answers, possibly without those of ends that `lists` skips.
 
-        It is asked for some ends at a time, after the answers of the ends before them.
+        `lists` is called for some ends at a time, after the answers of the previous ends.
         """
         return self.answers(stream)
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """The answers on events that arrive, each when its last event is there, or its wait over.
+        """Return the run on events that arrive; it gives answers when they are known.
 
-        A window in hours, minutes or seconds needs `time`: it cannot be looked for in what has not
-        come yet; without it raises `UsageError`. Raises `Unsupported` for a query that has to see
-        a stream as a whole.
+        A window in hours, minutes or seconds needs `time`, since it cannot be found in events that
+        have not come yet; raise `UsageError` without it. Raise `Unsupported` for a query that has
+        to see a stream as a whole.
         """
         return Replay(self.answers, self._count_of_waits(), time)
 
     def labelled_run(self, time: TimeAxis | None) -> Run[Valuation]:
-        """The valuations in the same way; raises `Unsupported` where no labels are kept."""
+        """Return the run of valuations on events that arrive; raise `Unsupported` without any."""
         return Replay(self.valuations, self._count_of_waits(), time)
 
     def _count_of_waits(self) -> Callable[[Stream], int] | None:
@@ -67,7 +67,7 @@ class Evaluator(Protocol):
         return self.count if isinstance(pattern, Pattern) and waits(pattern.formula) else None
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
-        """The answers by number, in the order of `answers`."""
+        """Return access to the answers by number, in the order of `answers`."""
         return ListAccess(list(self.answers(stream)))
 
     def count(self, stream: Stream) -> int:
@@ -75,16 +75,16 @@ class Evaluator(Protocol):
         return self.by_number(stream).total
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """The valuations, each once, by end; raises `Unsupported` where no labels are kept."""
+        """Return the valuations, each once, by end; raise `Unsupported` without labels."""
         raise Unsupported(
             "CER0408",
             f'evaluator="{self.name}" gives no labels',
-            hint='evaluator="reference" does, and "compiled" where there is an automaton',
+            hint='evaluator="reference" does, and "compiled" if there is an automaton',
         )
 
 
 def number_of(answers: Iterator[ComplexEvent]) -> int:
-    """Return the number of answers, by batches where they come so."""
+    """Return the number of answers, by batches if they come so."""
     batches = getattr(answers, "batches", None)
     return sum(1 for _ in answers) if batches is None else sum(map(len, batches()))
 
@@ -95,20 +95,20 @@ class StepByStep(Evaluator, Protocol):
     recognition: Recognition
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
-        """The answers on a stream."""
+        """Return the answers on a stream."""
         return driver.run(*self.recognition, stream, stream.time)
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """The answers on events that arrive, one by one."""
+        """Return the run on events that arrive, one by one."""
         return Steps(*self.recognition, time)
 
 
 def query(pattern: AnyPattern, evaluator: str) -> Pattern:
-    """The pattern if it is a query; raises `Unsupported` for a SREMO, which has no automaton."""
+    """Return the pattern if it is a query; raise `Unsupported` for a SREMO."""
     if not isinstance(pattern, Pattern):
         raise Unsupported(
             "CER0481",
-            f'evaluator="{evaluator}" takes no SREMO',
+            f'evaluator="{evaluator}" does not support a SREMO',
             hint='use "reference", "registers" or "compiled"',
         )
     return pattern

@@ -1,4 +1,4 @@
-"""The events that answers to come may have: what is kept of the batches that were read."""
+"""The events that later answers may contain: the part that is kept of the batches read."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 class Recent:
-    """The events of a stream that answers to come may have, and where they begin."""
+    """The events of a stream that later answers may contain, and where they begin."""
 
     def __init__(self, events: Sequence[Event] = (), offset: int = 0) -> None:
-        """With the `events` from position `offset` on."""
+        """Begin with the `events` from position `offset` on."""
         self._parts = [Stream(events)] if events else []
         self.offset, self.length = offset, offset + len(events)
-        """The position of the first event that is kept, and how many events there were."""
+        """The position of the first event that is kept, and the number of events so far."""
         self.time: TimeAxis | None = None
-        """The axis by which the events are read, where windows inside and waits need one."""
+        """The axis by which the events are read, if inner windows and waits need one."""
 
     def append(self, part: Stream) -> None:
         """Add the next events."""
@@ -47,7 +47,7 @@ class Recent:
         return [event for part in self._parts for event in part.events]
 
     def part(self, first: int, until: int) -> tuple[Stream, int]:
-        """The events from position `first` to before `until`, perhaps more, and the first's."""
+        """Return the events from `first` to before `until`, or more, and the first position."""
         at, parts = self.offset, list[Stream]()
         begin = at
         for part in self._parts:
@@ -58,7 +58,7 @@ class Recent:
         return self.timed(joined(parts)), begin
 
     def timed(self, part: Stream) -> Stream:
-        """A part with the axis, if there is one."""
+        """Return a part with the time axis, if there is one."""
         if self.time is None:
             return part
         part = copy(part)
@@ -66,14 +66,14 @@ class Recent:
         return part
 
     def part_of(self, pattern: AnyPattern, answers: AnswerBatch) -> tuple[Stream, int]:
-        """The events of some answers; without a machine that labels them all before these too."""
+        """Return the events of answers, and all before them if no machine labels the answers."""
         has_machine = pattern.machine_kind in ("automaton", "registers")
         first = int(answers.start.min()) if has_machine else 0
         return self.part(first, int(answers.end.max()) + 1)
 
 
 def joined(parts: Sequence[Stream]) -> Stream:
-    """Streams one after the other: by columns where all of them have columns."""
+    """Return streams one after the other, by columns if all of them have columns."""
     if len(parts) == 1:
         return parts[0]
     if not all(part.is_columnar for part in parts):
@@ -95,7 +95,7 @@ def joined(parts: Sequence[Stream]) -> Stream:
 
 
 def _source(parts: Sequence[Stream]) -> Any:
-    """Return the schema of the table that all parts are of, None where they differ."""
+    """Return the schema of the table of all parts, None if they differ."""
     first = parts[0].columns.source
     return first if all(part.columns.source == first for part in parts) else None
 
@@ -104,10 +104,10 @@ ROWS = Layout("cerlab-rows", 4, {"first": int, "events": tuple}, {"run": "|u1 by
 
 
 class WithEvents(Around):
-    """A run of the compiled engine that keeps the events which answers to come may have.
+    """A run of the compiled engine that keeps the events which later answers may contain.
 
-    These are the events of the window; without WITHIN, of a query that waits, and with WITHIN n
-    EVENTS under PARTITION BY or FROM, all of them.
+    These are the events of the window. All events are kept without WITHIN, of a query that waits,
+    and with WITHIN n EVENTS under PARTITION BY or FROM.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class WithEvents(Around):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        """Open a run with `opened`; raises as `Compiled.run`."""
+        """Open a run with `opened`; raise as `Compiled.run`."""
         self._pattern = pattern
         self.recent = Recent()
         inner = None if state is None else self._resume(state)
@@ -127,8 +127,8 @@ class WithEvents(Around):
         expect(self.recent.length == self._run.position, "how many events were read")
 
     def push(self, events: Stream) -> Iterator[AnswerBatch]:
-        """Read more events, which are kept until `forget`: the answers that they complete."""
-        from cerlab.engine.answers import one_batch  # NumPy loads here
+        """Read more events, which are kept until `forget`; yield the answers that they complete."""
+        from cerlab.engine.answers import one_batch  # # NumPy loads here
 
         first = self._run.position
         try:
@@ -136,30 +136,30 @@ class WithEvents(Around):
         finally:
             count = self._run.position - first
             read = events if count == len(events) else events[:count]
-            # A short batch without the form it came in, which takes more memory than its events.
+            # # a short batch without its original form, which takes more memory than its events
             self.recent.append(read if count >= thresholds.FEWEST else Stream(read.events))
 
     def advance(self, until: Until) -> Iterator[AnswerBatch]:
-        """Promise that all events before a time have come; raises as the run."""
-        from cerlab.engine.answers import one_batch  # NumPy loads here
+        """Promise that all events before a time have come; raise as the run."""
+        from cerlab.engine.answers import one_batch  # # NumPy loads here
 
         return map(one_batch, self._run.advance(until))
 
     def finish(self) -> Iterator[AnswerBatch]:
-        """Give nothing: what waits does so for a promise."""
+        """Return no answers: those that wait need a promise."""
         return iter(())
 
     def waiting(self) -> int:
-        """The number of answers that wait for the clock."""
+        """Return the number of answers that wait for the clock."""
         return self._run.waiting()
 
     def forget(self) -> None:
-        """Drop the batches before the events of all answers to come."""
+        """Drop the batches before the events of all later answers."""
         self.recent.forget(self._run.lowest)
 
     def state(self) -> bytes:
         """Return the state of the run, and the events."""
-        from numpy import frombuffer, uint8  # NumPy loads here
+        from numpy import frombuffer, uint8  # # NumPy loads here
 
         offset = max(self.recent.offset, self._run.lowest)
         events = self.recent.events()[offset - self.recent.offset :]
@@ -169,7 +169,7 @@ class WithEvents(Around):
         return codec.write(ROWS, pattern_digest(self._pattern), values, arrays)
 
     def _resume(self, state: bytes) -> bytes:
-        """Take the events of a state, and return that of the run; raises `BadData` for others."""
+        """Restore the events of a state, and return that of the run; raise `BadData` for others."""
         values, arrays = codec.read(ROWS, pattern_digest(self._pattern), state)
         with reading_state():
             events = [codec.event_from_values(*row) for row in values["events"]]

@@ -2,8 +2,8 @@
 
 The totals of runs are carried from event to event (`engine.reference.totals`), so an event costs as
 many totals as there are transitions, starts in the window and groups, however many answers it
-completes. Nothing is known of the values to come, so all numbers are exact: integers, and doubles
-as multiples of the least one.
+completes. Since later values are not known, all numbers are exact: integers, and doubles as
+multiples of the least one.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ SUMMED = ("number", "duration")
 
 
 class Row(NamedTuple):
-    """A group of answers; what they are not grouped by is None."""
+    """A group of answers; fields by which they are not grouped are None."""
 
     end: int | None
     start: int | None
@@ -93,13 +93,13 @@ class RunningTotals(AtOnce[Any]):
         time: TimeAxis | None,
         state: bytes | None = None,
     ) -> None:
-        """With a `state` it goes on from there; raises `BadData` for other bytes.
+        """Open a run, from a `state` if there is one; raise `BadData` for other bytes.
 
-        Where filters compare labels, or answers wait, they are listed. Raises `Unsupported` for
-        queries that have neither an automaton nor a transducer, and as `Compiled.open`.
+        If filters compare labels, or answers wait, the answers are listed. Raise `Unsupported` for
+        queries that have neither an automaton nor a transducer, and as `Compiled.run`.
         """
         self._waits = pattern.waits is not None
-        """Whether an answer may come after one with a later end, so that no end is ever final."""
+        """True if an answer may come after one with a later end, so that no end is ever final."""
         if self._waits:
             _check_waits(pattern, request)
         else:
@@ -132,7 +132,7 @@ class RunningTotals(AtOnce[Any]):
         self._rows: dict[Row, Total] = {}
         self._queues: dict[Row, Sliding] = {}
         self.position = 0
-        """Number of events read."""
+        """The number of events read."""
         if state is not None:
             with reading_state():
                 self._resume(body)
@@ -151,7 +151,7 @@ class RunningTotals(AtOnce[Any]):
         self._driver = Driver[RunTotals[Total]](plan, reader, time)
 
     def _list(self, state: bytes | None) -> None:
-        from cerlab.evaluate.running_batches import Listed  # Numba loads here
+        from cerlab.evaluate.running_batches import Listed  # # Numba loads here
 
         pattern, request = self.asked
         run = WithEvents(pattern, compiled(pattern).run, self._time, state)
@@ -159,7 +159,7 @@ class RunningTotals(AtOnce[Any]):
         expect(run.position == self.position, "how many events were read")
 
     def state(self) -> bytes:
-        """All that has to be known to go on elsewhere (`cerlab.evaluate.running`)."""
+        """Return the state from which another session can continue, as bytes."""
         if self._listed is None:
             self._leave_arrays()
         body = (
@@ -200,13 +200,13 @@ class RunningTotals(AtOnce[Any]):
             self._ends.resume(ends, self.position)
 
     def _read_place(self, start: Any, group: Any) -> tuple[int, int]:
-        """The start and the group of runs in a state; raises `BadData` for others."""
+        """Return the start and the group of runs in a state; raise `BadData` for others."""
         expect(is_whole(start, 0, max(1, self.position)), "the start of runs")
         self._groups.check_group(group)
         return start, group
 
     def _read_total(self, runs: Any, sums: Any, least: Any) -> Total:
-        """The total of runs in a state; raises `BadData` for others."""
+        """Return the total of runs in a state; raise `BadData` for others."""
         extremes, summands = self._extremes, self._summands
         expect(type(runs) is int and runs > 0, "a number of runs")
         expect(len(sums) == 3 * len(summands) and len(least) == len(extremes), "a total")
@@ -222,7 +222,7 @@ class RunningTotals(AtOnce[Any]):
         return Total(runs, sums, least)
 
     def _read_row(self, end: Any, start: Any, key: Any, group: Any) -> Row:
-        """A group of answers in a state; raises `BadData` for others."""
+        """Return a group of answers in a state; raise `BadData` for others."""
         by_end = self._waits and "end" in self._request.groups
         expect(is_whole(end, 0, self.position) if by_end else end is None, "the end of a group")
         expect((start is None) == ("start" not in self._request.groups), "a group")
@@ -231,10 +231,11 @@ class RunningTotals(AtOnce[Any]):
         return Row(end, start, key, group)
 
     def push(self, events: Stream) -> Iterator[Any]:
-        """Read more events: a pyarrow Table of the groups that these changed, as they are then.
+        """Read more events; yield a pyarrow Table of the groups that they changed.
 
-        Raises `TypeMismatch` and `BadData` for values that have no total, before an event is read;
-        `BadData` for a time that is missing or goes back, after the table of the events before it.
+        Raise `TypeMismatch` and `BadData` for values that have no total, before any event is read;
+        raise `BadData` for a time that is missing or goes back, after the table of the earlier
+        events.
         """
         rows: dict[Row, Total] = {}
         try:
@@ -249,7 +250,7 @@ class RunningTotals(AtOnce[Any]):
         in_arrays = large if self._batches is None else self._batches.takes(large=large)
         has_totals = (large or in_arrays) and self._check_columns(stream)
         if not has_totals:
-            self._check(stream.events)  # event by event it is found which value has none
+            self._check(stream.events)  # # the check event by event finds the value without a total
         if self._listed is not None:
             self._read_listed(self._listed, stream, rows)
         elif not (in_arrays and has_totals and self._read_batch(stream, rows)):
@@ -258,27 +259,27 @@ class RunningTotals(AtOnce[Any]):
                 self._read_event(event, rows)
 
     def _leave_arrays(self) -> None:
-        """Have the totals in the substreams of the driver."""
+        """Move the totals to the substreams of the driver."""
         if self._batches is not None:
             self._batches.write_back()
             self._batches = None
 
     def _read_batch(self, stream: Stream, rows: dict[Row, Total]) -> bool:
-        """Read events by the kernel, or none; whether they are read."""
-        from cerlab.engine.flat_program import TooLarge  # NumPy loads here
+        """Read all events by the kernel, or none; return whether they were read."""
+        from cerlab.engine.flat_program import TooLarge  # # NumPy loads here
 
         try:
             ends, lowest = self._ends_after(stream)
             endings = self._read_arrays(stream)
         except (BadData, TypeMismatch, TooLarge):
-            return False  # event by event it is found which event it is, or that there is none
+            return False  # # reading event by event finds the bad event, if there is one
         self._ends = ends
         self._take(endings, lowest, rows)
         self.position += len(stream)
         return True
 
     def _read_arrays(self, stream: Stream) -> Iterator[Ending]:
-        """Read events into arrays, others where they do not represent the values."""
+        """Read events into arrays, or into new arrays if those cannot represent the values."""
         from cerlab.evaluate.numbering import Unfit
         from cerlab.evaluate.running_batches import Batches, Query
 
@@ -299,7 +300,7 @@ class RunningTotals(AtOnce[Any]):
         parts = [stream]
         try:
             self._ends_after(stream)
-        except BadData:  # event by event it is found which one it is
+        except BadData:  # # reading event by event finds the bad event
             parts = [Stream([event]) for event in stream.events]
         for part in parts:
             ends, lowest = self._ends_after(part)
@@ -315,7 +316,7 @@ class RunningTotals(AtOnce[Any]):
     def _ends_after(self, stream: Stream) -> tuple[SlidingEnds | None, list[int] | None]:
         """Return the sliding window after a batch, and its first end at each event.
 
-        Raises as `SlidingEnds.read`.
+        Raise as `SlidingEnds.read`.
         """
         if self._ends is None:
             return None, None
@@ -330,9 +331,9 @@ class RunningTotals(AtOnce[Any]):
             self._add(end, key, place, total, lowest[end - self.position] if lowest else None, rows)
 
     def advance(self, until: Until) -> Iterator[Any]:
-        """Promise that all events before a time were pushed: the groups that this changes.
+        """Promise that all events before a time were pushed; yield the groups that this changes.
 
-        Raises as `WaitRun.advance`; warns where nothing waits.
+        Raise as `WaitRun.advance`; warn if no answer can wait.
         """
         rows: dict[Row, Total] = {}
         if self._listed is None:
@@ -342,7 +343,7 @@ class RunningTotals(AtOnce[Any]):
         yield self._table(rows)
 
     def waiting(self) -> int:
-        """The number of answers that wait for the clock."""
+        """Return the number of answers that wait for the clock."""
         return 0 if self._listed is None else self._listed.run.waiting()
 
     def _check_columns(self, stream: Stream) -> bool:
@@ -358,7 +359,8 @@ class RunningTotals(AtOnce[Any]):
                 return False
             summed = name in self._summed
             if pa.types.is_floating(column.type) and len(column):
-                doubles.add(name)  # NaN is one, too: with it a column of integers is of doubles
+                # # NaN is a double too: with it, a column of integers becomes one of doubles
+                doubles.add(name)
                 column = column.filter(pc.invert(pc.is_nan(column)))
                 if summed and pc.any(pc.is_inf(column)).as_py():
                     return False
@@ -461,7 +463,7 @@ class RunningTotals(AtOnce[Any]):
         return value if measure.function == "min" else Greatest(value)
 
     def _table(self, rows: dict[Row, Total]) -> Any:
-        """The rows as a table, its columns as of `aggregated`."""
+        """Return the rows as a table with the columns of `aggregated`."""
         import pyarrow as pa
 
         totals = list(rows.values())
@@ -489,7 +491,7 @@ class RunningTotals(AtOnce[Any]):
             extreme_values = [total.least[at] for total in totals]
             values = [x.value if isinstance(x, Greatest) else x for x in extreme_values]
             if measure.place[1] in self._doubles:
-                # batches do not tell 3 from 3.0
+                # # batches do not distinguish 3 from 3.0
                 values = [float(v) if type(v) is int and is_double(v) else v for v in values]
             return arrow_column(as_arrow(values), measure.name)
         at = 3 * self._summands.index(measure.place)
@@ -503,10 +505,10 @@ class RunningTotals(AtOnce[Any]):
 
 
 class TotalsUpToBadValues(RunningTotals):
-    """The totals of a stream up to the first event that has none; no caller can send it again."""
+    """The totals of a stream up to its first bad value, for callers that cannot repeat events."""
 
     def push(self, events: Stream) -> Iterator[Any]:
-        """Read more events; raises as `RunningTotals`, after the tables of the events before."""
+        """Read more events; raise as `RunningTotals`, after the tables of the earlier events."""
         before = self.position
         try:
             yield from super().push(events)
@@ -518,25 +520,25 @@ class TotalsUpToBadValues(RunningTotals):
 
 
 def _check_waits(pattern: Pattern, request: Request) -> None:
-    """Raise `Unsupported` for answers that wait of which no totals are kept."""
+    """Raise `Unsupported` for answers that wait and of which no totals can be kept."""
     if not has_labels(pattern, live=True):
         raise Unsupported(
             "CER0418",
-            "answers that wait may come of two parts, or ends, of this formula",
+            "answers that wait may come from two parts, or ends, of this formula",
             hint="aggregate a whole stream: query.run(..).aggregate(..)",
         )
     if request.window is not None:
         raise Unsupported(
             "CER0418",
-            "sliding= needs answers by end, and those that wait come when their wait is over",
+            "sliding= needs answers by end, but answers that wait come when their wait is over",
             hint="aggregate a whole stream: query.run(..).aggregate(..)",
         )
 
 
 def _parts(value: Value) -> tuple[int, int, int]:
-    """1 for a number, it if it is an integer, and its multiple of the least double if not.
+    """Return a number as its count 1, its integer value, and its multiple of the least double.
 
-    A duration is the integer of its nanoseconds.
+    Return zeros for NULL and NaN. A duration is the integer of its nanoseconds.
     """
     if value is None or value != value:
         return 0, 0, 0
@@ -544,7 +546,7 @@ def _parts(value: Value) -> tuple[int, int, int]:
         return 1, value.nanoseconds, 0
     if isinstance(value, int):
         return 1, value, 0
-    assert isinstance(value, float), "the attribute has numbers only"
+    assert isinstance(value, float), "the attribute has only numbers"
     mantissa, divisor = value.as_integer_ratio()
-    # divisors of doubles are powers of two up to 2^1074, so this is exact
+    # # divisors of doubles are powers of two up to 2^1074, so this is exact
     return 1, 0, mantissa * ((1 << EXPONENT) // divisor)

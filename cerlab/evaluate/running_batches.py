@@ -1,8 +1,8 @@
-"""Running totals over large batches, as arrays that go on from batch to batch.
+"""Running totals over large batches, as arrays that are kept from batch to batch.
 
-Small batches are read event by event, where totals are those of `RunTotals`; a saved state is made
-of these, too. A change from one form to the other moves all totals. So it is made at the first
-large batch, for a state, and after as many small batches as pay for it.
+Small batches are read event by event, with the totals of `RunTotals`; a saved state consists of
+these, too. Changing the form moves all totals. So the form changes only at the first large batch,
+for a state, and after as many small batches as compensate the cost.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Ending(NamedTuple):
 
 
 class Query(NamedTuple):
-    """What is asked of a session, and how its values are numbered."""
+    """The query of a session, and how its values are numbered."""
 
     machine: LabelledMachine
     stage: SymbolStage
@@ -66,7 +66,7 @@ class Query(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """Runs of the driver, and their numbers for the kernel."""
+    """The runs of the driver, and their numbers for the kernel."""
 
     partition: int
     state: int
@@ -85,7 +85,7 @@ class Batches:
         stream: Stream,
         doubles: Collection[str],
     ) -> None:
-        """Take over the totals of a driver that is to read a batch; raises as `read`."""
+        """Take over the totals of a driver that is to read a batch; raise as `read`."""
         plan, request = driver.plan, query.request
         self._driver, self._query = driver, query
         self._owners: dict[int, tuple[Key, tuple[Value, ...]]] = {}
@@ -102,7 +102,7 @@ class Batches:
             _Open(n, program.number[state], *place, total)
             for n, part in enumerate(parts)
             for state, runs in part.recogniser.runs.items()
-            # a run in a state that the program leaves out is in no answer
+            # # a run in a state that the program omits is in no answer
             if state in program.number
             for place, total in runs.items()
             if part.pointer is None or place[0] >= part.pointer.lowest
@@ -124,11 +124,11 @@ class Batches:
             self._totals.begin(runs, of_parts, program.moves.states, self._numbering.groups)
 
     def read(self, stream: Stream, first: int, doubles: Collection[str]) -> Iterator[Ending]:
-        """Read events, the first one at position `first`: the rows that they complete.
+        """Read events, the first one at position `first`; return the rows that they complete.
 
-        In the order of their ends; where ends do not matter one row for each group. `doubles` are
-        the attributes that have had some. Raises `TooLarge`, `BadData`, and `Unfit` for values that
-        other arrays represent; then nothing is read.
+        The rows are in the order of their ends; if ends do not matter, there is one row for each
+        group. `doubles` are the attributes that have had some. Raise `TooLarge`, `BadData`, and
+        `Unfit` for values that need other arrays; then no event is read.
         """
         plan, machine, stage = self._driver.plan, self._query.machine, self._query.stage
         numbering, places, totals = copy(self._numbering), self._places.copy(), self._totals
@@ -147,20 +147,20 @@ class Batches:
         except TooLarge:
             undo()
             raise
-        # From here on nothing is refused. Other errors than the one above end the session.
+        # # From here on no batch is refused; errors other than the one above end the session.
         self._numbering, self._places, self._program = numbering, places, program
         return self._endings(ends._replace(end=read.positions[ends.end]), read.codes[ends.end])
 
     def takes(self, *, large: bool) -> bool:
-        """Return whether a batch is for this: a large one, or too few small ones came so far.
+        """Return whether arrays read this batch: it is large, or too few small ones came so far.
 
-        A small batch takes as long as some totals that are moved to another form.
+        A small batch costs as much as moving some totals to another form.
         """
         self._small = 0 if large else self._small + 1
         return self._small * PAID <= self._size
 
     def write_back(self) -> None:
-        """Give the totals to the substreams of the driver."""
+        """Return the totals to the substreams of the driver."""
         driver, program, places = self._driver, self._program, self._places
         runs, states = self._totals.runs(), [*program.number]
         of = runs.totals
@@ -187,15 +187,15 @@ class Batches:
         driver.substreams, driver.now = substreams, places.last
 
     def _program_over(self, states: Sequence[int], idles: Sequence[int]) -> Program:
-        """The program over all symbols so far, from all states that runs may be in."""
+        """Return the program over all symbols so far, from all states that runs may be in."""
         machine, vectors = self._query.machine, self._query.stage.vectors
-        # totals of two states cannot be told apart once they are one
+        # # totals of two states cannot be separated once the states are merged
         return Program(machine, vectors, states, idles, merges=False)
 
     def _endings(self, totals: EndTotals, partitions: Int64s) -> Iterator[Ending]:
-        """The rows of the kernel; one for each group where ends do not matter."""
+        """Yield the rows of the kernel; one for each group if ends do not matter."""
         request, numbering = self._query.request, self._numbering
-        # of the partitions that end answers here alone: there may be a million others
+        # # only the partitions that end answers here, since there may be a million others
         some, place = np.unique(partitions, return_inverse=True)
         ended = some.tolist()
         if fresh := [p for p in ended if p not in self._owners]:
@@ -234,9 +234,9 @@ class Listed:
         self._pattern, self._request, self._groups = pattern, request, groups
 
     def read(self, stream: Stream, doubles: Collection[str]) -> Iterator[Ending]:
-        """Read events: the rows that they complete, in the order of their ends.
+        """Read events; yield the rows that they complete, in the order of their ends.
 
-        `doubles` are the attributes that have had some. Raises `BadData` after the rows of the
+        `doubles` are the attributes that have had some. Raise `BadData` after the rows of the
         events before a bad one.
         """
         batches, error = list[AnswerBatch](), None
@@ -250,7 +250,7 @@ class Listed:
             raise error
 
     def advance(self, until: Until, doubles: Collection[str]) -> Iterator[Ending]:
-        """Yield the rows that a promise completes; raise as `WaitRun.advance`."""
+        """Return the rows that a promise completes; raise as `WaitRun.advance`."""
         return self._endings([*self.run.advance(until)], doubles)
 
     def _endings(
@@ -276,11 +276,11 @@ class Listed:
 
 
 PAID = 16
-"""So many totals are moved to another form in the time that a small batch costs more as arrays."""
+"""The number of totals that can be moved in the time that arrays lose on a small batch."""
 
 
 def _key(names: Sequence[str], values: Sequence[Value], of: tuple[str, ...]) -> Key:
-    """The key of some attributes of events with these values."""
+    """Return the key of some attributes of events with these values."""
     key = partition_key(Event("?", dict(zip(names, values, strict=True))), of)
     assert key is not None, "its events are in a partition"
     return key

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def pattern_digest(pattern: AnyPattern) -> str:
-    """Return the digest of all that decides what a state of a pattern means."""
+    """Return the digest of everything that decides the meaning of a state of a pattern."""
     if not isinstance(pattern, Pattern):
-        from cerlab.logic.sremo.parser import sremo_text  # Lark loads here
+        from cerlab.logic.sremo.parser import sremo_text  # # Lark loads here
 
         text = sremo_text(pattern.ast)
     elif pattern.machine_kind == "automaton":
@@ -49,14 +49,14 @@ class Steps(AtOnce[Iterator[Answer]], Generic[Answer]):
         recogniser: Callable[[], Recogniser[Answer]],
         time: TimeAxis | None,
     ) -> None:
-        """Raises `UsageError` for a window in time without a time axis."""
+        """Raise `UsageError` for a window in time without a time axis."""
         check_clock(clauses, time)
         self._driver: driver.Driver[Recogniser[Answer]]
         self._driver = driver.Driver(clauses, recogniser, time)
         self.position = 0
 
     def push(self, events: Stream) -> Iterator[Iterator[Answer]]:
-        """Read events one by one: the answers of each, to be exhausted before the next."""
+        """Read events one by one; yield the answers of each, to be exhausted before the next."""
         for event in events:
             yield driver.answers_at(self._driver, event, self.position)
             self.position += 1
@@ -70,7 +70,7 @@ class StepsOfSremo(AtOnce[list[ComplexEvent]]):
         self.position = 0
 
     def push(self, events: Stream) -> Iterator[list[ComplexEvent]]:
-        """Read events one by one: the answers of each, by positions."""
+        """Read events one by one; yield the answers of each, by positions."""
         for event in events:
             at = self.position
             yield [ComplexEvent(M[0], at, M) for M in sorted(self._runs.advance(event, at))]
@@ -78,9 +78,9 @@ class StepsOfSremo(AtOnce[list[ComplexEvent]]):
 
 
 class Replay(Generic[Answer]):
-    """An evaluation that wants the stream as a whole, done anew at each push.
+    """An evaluation that needs the stream as a whole, repeated at each push.
 
-    Exact, since an answer that is given stays one whatever comes. It is for short streams only.
+    It is exact, since no later event can withdraw an answer. It is only for short streams.
     """
 
     lowest = 0
@@ -91,7 +91,7 @@ class Replay(Generic[Answer]):
         count: Callable[[Stream], int] | None,
         time: TimeAxis | None,
     ) -> None:
-        """`count` is None where nothing waits; raises as `evaluate` for no events."""
+        """Open a run; `count` is None if no answer can wait. Raise as `evaluate` for no events."""
         self._evaluate: Callable[[Stream], Iterable[Answer]] = evaluate
         self._count, self._time = count, time
         self._read: list[Event] = []
@@ -104,7 +104,7 @@ class Replay(Generic[Answer]):
         return len(self._read)
 
     def push(self, events: Stream) -> Iterator[Iterator[Answer]]:
-        """Read more events: the answers that are not given yet."""
+        """Read more events; yield the answers that have not been given yet."""
         self._read += events.events
         yield self._fresh(Stream(self._read, time=self._time))
 
@@ -115,18 +115,18 @@ class Replay(Generic[Answer]):
                 yield answer
 
     def advance(self, until: Until) -> Iterator[Iterator[Answer]]:
-        """Give the answers of the stream up to a time."""
+        """Yield the answers of the stream up to a time."""
         if self._count is None:
             warn_of_no_wait()
             return
         yield self._fresh(Stream(self._read, time=self._time).up_to(until))
 
     def finish(self) -> Iterator[Iterator[Answer]]:
-        """Give nothing: no answer is held back."""
+        """Return no answers: none is held back."""
         return iter(())
 
     def waiting(self) -> int:
-        """The number of answers that the end of the stream would add."""
+        """Return the number of answers that the end of the stream would add."""
         if self._count is None:
             return 0
         stream = Stream(self._read, time=self._time)
@@ -136,22 +136,22 @@ class Replay(Generic[Answer]):
 class Growing(Around, AtOnce[Iterable[ComplexEvent]]):
     """A run in Python for the first `SHORT` events, then the compiled engine.
 
-    A short or slow stream never wants what takes a second to load. If more events come the engine
-    reads the first ones again, from memory, and goes on. That is exact: answers are given by whole
-    ends, and what is kept after an event depends on the events and the query alone.
+    A short or slow stream never needs the engine, which takes a second to load. If more events come
+    the engine reads the first ones again, from memory, and continues. This is exact: answers are
+    given by whole ends, and the state after an event depends only on the events and the query.
     """
 
     def __init__(
         self, short: Run[ComplexEvent], grow: Callable[[], Run[ComplexEvent] | None]
     ) -> None:
-        """`grow` gives the run that goes on, None where there is no other one."""
+        """Open a run; `grow` returns the run that continues it, None if there is no other one."""
         self._run: Run[ComplexEvent] = short
         self._long = grow
         self._first: list[Event] | None = []
-        """The events so far; None where the run stays as it is."""
+        """The events so far; None if the run does not change any more."""
 
     def push(self, events: Stream) -> Iterator[Iterable[ComplexEvent]]:
-        """Read more events: the answers that they complete."""
+        """Read more events; yield the answers that they complete."""
         if self._first is not None and self._run.position + len(events) > thresholds.SHORT:
             room = thresholds.SHORT - self._run.position
             yield from self._push(events[:room])
@@ -168,7 +168,7 @@ class Growing(Around, AtOnce[Iterable[ComplexEvent]]):
         first, self._first = self._first or [], None
         if (long := self._long()) is None:
             return
-        for answers in long.push(Stream(first)):  # which were given
+        for answers in long.push(Stream(first)):  # # already given
             for _ in answers:
                 pass
         self._run = long
@@ -178,7 +178,7 @@ class OpenRegisters(Around, AtOnce["AnswerBatch"]):
     """The runs of a transducer on a stream that arrives; their state as bytes."""
 
     def __init__(self, pattern: AnyPattern, time: TimeAxis | None, state: bytes | None) -> None:
-        from cerlab.engine.registers.evaluation import REGISTERS, RegisterRun  # Numba loads here
+        from cerlab.engine.registers.evaluation import REGISTERS, RegisterRun  # # Numba loads here
         from cerlab.engine.registers.program import NotTaken
 
         self._pattern, plan = pattern, pattern.registers
@@ -198,11 +198,11 @@ class OpenRegisters(Around, AtOnce["AnswerBatch"]):
                 self._run.resume(*before)
 
     def push(self, events: Stream) -> Iterator[AnswerBatch]:
-        """Read more events."""
+        """Read more events; return the batches of answers that they complete."""
         return _all_taken(self._run.push(events))
 
     def state(self) -> bytes:
-        """Return all that has to be known to go on, as bytes."""
+        """Return the state from which another session can continue, as bytes."""
         values, arrays = self._run.state()
         values["time"] = self._time
         return codec.write(self._layout, pattern_digest(self._pattern), values, arrays)
@@ -218,7 +218,7 @@ class OpenWaits(Around):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        from cerlab.engine.waits.session import WAITS, WaitRun  # Numba loads here
+        from cerlab.engine.waits.session import WAITS, WaitRun  # # Numba loads here
 
         stages.check_live()
         self._pattern, self._layout, before = pattern, WAITS, None
@@ -234,36 +234,36 @@ class OpenWaits(Around):
                 self._run.resume(*before)
 
     def push(self, events: Stream) -> Iterator[list[ComplexEvent]]:
-        """Read more events: what they make known, by end."""
+        """Read more events; yield the answers that they make known, by end."""
         known, error = self._run.push(events)
         yield known
         if error is not None:
             raise error
 
     def advance(self, until: Until) -> Iterator[list[ComplexEvent]]:
-        """The answers that a promise makes known, by end; raises as `WaitRun.advance`."""
+        """Yield the answers that a promise makes known, by end; raise as `WaitRun.advance`."""
         if not self.waits:
             warn_of_no_wait()
         else:
             yield self._run.advance(until)
 
     def finish(self) -> Iterator[list[ComplexEvent]]:
-        """Give nothing: what waits does so for a promise."""
+        """Return no answers: those that wait need a promise."""
         return iter(())
 
     def waiting(self) -> int:
-        """The number of answers that the end of the stream makes known."""
+        """Return the number of answers that the end of the stream makes known."""
         return len(self._run.advance("end")) if self.waits else 0
 
     def state(self) -> bytes:
-        """Return all that has to be known to go on, as bytes."""
+        """Return the state from which another session can continue, as bytes."""
         values, arrays = self._run.state()
         values["time"] = self.time
         return codec.write(self._layout, pattern_digest(self._pattern), values, arrays)
 
 
 def _all_taken(batches: Iterator[AnswerBatch]) -> Iterator[AnswerBatch]:
-    """The same batches; raises `Unsupported` for events of too many kinds."""
+    """Yield the batches; raise `Unsupported` for events of too many kinds."""
     from cerlab.engine.registers.program import NotTaken
 
     try:
@@ -273,10 +273,10 @@ def _all_taken(batches: Iterator[AnswerBatch]) -> Iterator[AnswerBatch]:
 
 
 def not_taken(refusal: Exception | str, pattern: AnyPattern | None = None) -> Unsupported:
-    """The error for the transducer of a pattern that the engine does not run."""
+    """Return the error for the transducer of a pattern that the engine cannot run."""
     fast = None if pattern is None else written_fast(pattern)
     return Unsupported(
         "CER0403",
         f"registers are not run batch by batch here: {refusal}",
-        hint=fast or "cerlab.evaluate takes the events as a whole",
+        hint=fast or "cerlab.evaluate supports it, on the events as a whole",
     )

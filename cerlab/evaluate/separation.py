@@ -1,4 +1,4 @@
-"""Comparisons of labels in the form that is fast, on streams where both forms have one meaning."""
+"""Comparisons of labels in their fast form, on streams where both forms have one meaning."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from cerlab.predicates.text import predicate_text
 
 
 def fast_form(pattern: AnyPattern, stream: Stream, *, quietly: bool = False) -> AnyPattern:
-    """Return the query that has the answers of a pattern on a stream, and is evaluated faster.
+    """Return the fastest query that has the answers of a pattern on a stream.
 
-    That is `Pattern.separated` where the values in the stream let it have the same answers. Else it
-    is the pattern itself, with a warning for a long stream, unless `quietly`.
+    It is `Pattern.separated` if the values in the stream ensure equal answers. Otherwise it is the
+    pattern itself, with a warning for a long stream, unless `quietly`.
     """
-    # what registers refuse is refused whatever the data, so support depends on the query alone
+    # # queries that registers refuse are refused whatever the data, so support depends only on the
+    # query
     if pattern.separated is None or pattern.machine_kind is None:
         return pattern
     names = {x.attribute for C in pattern.separated.changed for x in C.attributes}
@@ -43,14 +44,14 @@ def warn_of_pairs(pattern: AnyPattern) -> None:
 
 
 def written_fast(pattern: AnyPattern) -> str | None:
-    """Return the hint to write comparisons in the fast form; None where they have it."""
+    """Return the hint to write comparisons in the fast form; None if they already have it."""
     if pattern.separated is None:
         return None
     return "write " + ", ".join(map(predicate_text, pattern.separated.changed.values()))
 
 
 def _range_of(column: Any) -> Range | None:
-    """Return the range of the values of a column; None where they are of several kinds."""
+    """Return the range of the values of a column; None if they are of several kinds."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

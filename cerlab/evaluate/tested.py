@@ -40,8 +40,8 @@ class FilteredAnswers(Evaluator):
     """The valuations that another evaluator lists, tested end by end."""
 
     def __init__(self, pattern: Pattern, listing: Evaluator) -> None:
-        """`listing` evaluates the query of ``pattern.tested``."""
-        assert pattern.tested is not None, "no machine takes the outermost filters"
+        """Create the tests; `listing` evaluates the query of ``pattern.tested``."""
+        assert pattern.tested is not None, "no machine supports the outermost filters"
         self.pattern: Pattern = pattern
         self.name, self._listing = listing.name, listing
         self._tested: Filtered = pattern.tested
@@ -52,13 +52,13 @@ class FilteredAnswers(Evaluator):
         return self._answers(stream, None)
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
-        """Return the answers without ends that `lists` leaves out, which are not listed."""
+        """Return the answers without the ends that `lists` skips, which are not listed."""
         return self._answers(stream, lists)
 
     def _answers(self, stream: Stream, lists: ListsAt | None) -> Iterator[ComplexEvent]:
         limit, listing = self.pattern.ast.limit, self._listing.on(stream)
         if isinstance(listing, Compiled) and self._has_no_clause and limit is None:
-            from cerlab.engine.answers import BatchedAnswers  # Numba loads here
+            from cerlab.engine.answers import BatchedAnswers  # # Numba loads here
             from cerlab.engine.tested_rows import answers_of_rows
 
             return BatchedAnswers(map(answers_of_rows, self._rows(listing, stream, lists)))
@@ -71,7 +71,7 @@ class FilteredAnswers(Evaluator):
 
     @property
     def _has_no_clause(self) -> bool:
-        """Whether all that passes is an answer as it was listed."""
+        """True if every listed answer that passes is an answer unchanged."""
         plan = self._tested.plan
         selects = plan.rivals is not None or plan.strategy is not None
         consumes = plan.consume is not Consume.NONE
@@ -80,8 +80,8 @@ class FilteredAnswers(Evaluator):
     def _rows(
         self, listing: Compiled, stream: Stream, lists: ListsAt | None
     ) -> Iterator[LabelledAnswers]:
-        """Yield the rows that pass, of the answers that the compiled engine lists."""
-        from cerlab.engine.tested_rows import RowTests  # Numba loads here
+        """Return the rows that pass, of the answers that the compiled engine lists."""
+        from cerlab.engine.tested_rows import RowTests  # # Numba loads here
 
         query = self._tested.query
         tests = RowTests(self._tested.plan.condition, stream)
@@ -101,7 +101,7 @@ class FilteredAnswers(Evaluator):
         time, is_tested = axis_for(plan.window, stream, stream.time), False
         listed: Iterable[Valuation] = self._listing.valuations(stream)
         if isinstance(listing, Compiled) and plan.rivals is None:
-            from cerlab.engine.labels import valuations_of_rows  # Numba loads here
+            from cerlab.engine.labels import valuations_of_rows  # # Numba loads here
 
             rows, is_tested = self._rows(listing, stream, lists), True
             listed = chain.from_iterable(map(valuations_of_rows, rows))
@@ -117,15 +117,15 @@ def _answers_of_end(ending: Iterable[Valuation], limit: Limit | None) -> list[Co
 
 
 class CompiledFilters(FilteredAnswers, Compiled):
-    """The tests of what the compiled engine lists, also of events that arrive."""
+    """The tests of the answers that the compiled engine lists, also for events that arrive."""
 
     def __init__(self, pattern: Pattern, listing: Compiled) -> None:
-        """`listing` evaluates the query of ``pattern.tested``."""
+        """Create the tests; `listing` evaluates the query of ``pattern.tested``."""
         FilteredAnswers.__init__(self, pattern, listing)
         self._engine, self.plan = listing, listing.plan
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """Return the run of events that arrive; raises as that of the listing engine."""
+        """Return the run on events that arrive; raise as that of the listing engine."""
         return FilteredRun(self.pattern, self._tested, self._engine.run, time, state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
@@ -134,11 +134,11 @@ class CompiledFilters(FilteredAnswers, Compiled):
 
     @property
     def takes_batches(self) -> bool:
-        """Return whether the listing engine reads events batch by batch."""
+        """True if the listing engine reads events batch by batch."""
         return self._engine.takes_batches
 
     def explain(self, stream: Stream | None = None) -> Explanation:
-        """Describe the listing engine, and what its answers are tested for."""
+        """Describe the listing engine, and the test of its answers."""
         inner = self._engine.explain(stream)
         last = f"tested on listed answers, with their labels: {self._condition}"
         return Explanation((*inner.lines, last))
@@ -148,7 +148,7 @@ LISTED = Layout("cerlab-tested", 1, {"consumed": tuple}, {"run": "|u1 bytes"})
 
 
 class FilteredRun(Around):
-    """Tests of what a run of the compiled engine lists of events that arrive."""
+    """The tests of the answers that a run of the compiled engine lists."""
 
     def __init__(
         self,
@@ -158,18 +158,18 @@ class FilteredRun(Around):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        """Open a run with `opened`; raises `Unsupported` where labels come later, and as it."""
+        """Open a run with `opened`; raise `Unsupported` if labels come later, and as `opened`."""
         if not has_labels(tested.query, live=True):
             raise Unsupported(
                 "CER0403",
-                "no session tests answers whose labels later events decide",
-                hint="cerlab.evaluate takes the query, on streams that are read as a whole",
+                "no session tests answers whose labels depend on later events",
+                hint="cerlab.evaluate supports the query, on streams that are read as a whole",
             )
         if tested.plan.counts or not isinstance(tested.plan.window, EventWindow | None):
             raise Unsupported(
                 "CER0403",
                 "no session compares positions or times of a substream after testing answers",
-                hint="cerlab.evaluate takes the query, on streams that are read as a whole",
+                hint="cerlab.evaluate supports the query, on streams that are read as a whole",
             )
         self._pattern, self._tested = pattern, tested
         self._by_columns, inner = tested.plan.rivals is None, None
@@ -187,7 +187,7 @@ class FilteredRun(Around):
         expect(all(end < read for end in consumed), "the end of a consumed answer")
 
     def push(self, events: Stream) -> Iterator[list[ComplexEvent]]:
-        """Read more events: the answers that pass, of what these complete."""
+        """Read more events; yield the answers that they complete and that pass."""
         batches: list[AnswerBatch] = []
         error = None
         try:
@@ -200,12 +200,12 @@ class FilteredRun(Around):
             raise error
 
     def advance(self, until: Until) -> Iterator[list[ComplexEvent]]:
-        """Promise that all events before a time have come; raises as the run."""
+        """Promise that all events before a time have come; yield the answers that pass."""
         yield self._passing(list(self._run.advance(until)))
 
     def _passing(self, batches: list[AnswerBatch]) -> list[ComplexEvent]:
         from cerlab.engine.answers import join_answers
-        from cerlab.engine.labels import valuations_of_rows  # Numba loads here
+        from cerlab.engine.labels import valuations_of_rows  # # Numba loads here
         from cerlab.engine.tested_rows import RowTests
 
         answers, limit = list[ComplexEvent](), self._pattern.ast.limit
@@ -232,7 +232,7 @@ class FilteredRun(Around):
         return answers
 
     def finish(self) -> Iterator[list[ComplexEvent]]:
-        """Give nothing: what waits does so for a promise."""
+        """Return no answers: those that wait need a promise."""
         return iter(())
 
     def waiting(self) -> int:
@@ -241,8 +241,8 @@ class FilteredRun(Around):
         return waiting
 
     def state(self) -> bytes:
-        """Return all that has to be known to go on, as bytes."""
-        from numpy import frombuffer, uint8  # NumPy loads here
+        """Return the state from which another session can continue, as bytes."""
+        from numpy import frombuffer, uint8  # # NumPy loads here
 
         consumed = [(key, end) for key, end in self._tests.consumed.items()]
         arrays = {"run": frombuffer(self._run.state(), uint8)}
@@ -250,7 +250,7 @@ class FilteredRun(Around):
 
 
 def _key(key: Any) -> Key | None:
-    """Return the key of a substream as a state has it."""
+    """Return the key of a substream in a state."""
     if key is None:
         return None
     pairs = tuple((kind, value) for kind, value in key)

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class Throttled(Evaluator):
-    """The answers of an evaluator at the ends that THROTTLE gives.
+    """The answers of an evaluator at the ends that THROTTLE keeps.
 
-    Which ends these are depends on the ends with answers alone. So the evaluator works as without
-    THROTTLE, and the answers of the other ends are left out.
+    These depend only on the ends with answers. So the evaluator works as without THROTTLE, and the
+    answers of the other ends are removed.
     """
 
     def __init__(self, inner: Evaluator, throttle: Window) -> None:
@@ -43,12 +43,12 @@ class Throttled(Evaluator):
         self.name = inner.name
 
     def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
-        """Return the way for a stream of its length, as that of the inner evaluator."""
+        """Return the way for a stream of this length, as the inner evaluator does."""
         inner = self._inner.on(stream, any_order=any_order)
         return self if inner is self._inner else throttled(inner, self._throttle)
 
     def _opened(self, time: TimeAxis | None) -> Throttle:
-        from cerlab.engine.throttle import Throttle  # NumPy loads here
+        from cerlab.engine.throttle import Throttle  # # NumPy loads here
 
         ast = self.pattern.ast
         carried = bool(waits(ast.formula))
@@ -64,15 +64,16 @@ class Throttled(Evaluator):
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """Return the answers on a stream, by end."""
         inner = self._inner.on(stream)
-        if isinstance(inner, Automaton | Tecs | Lists):  # so other ends are not listed
+        if isinstance(inner, Automaton | Tecs | Lists):  # # so that other ends are not listed
             run = self._around(
                 inner.run(stream.time), axis_for(self._throttle, stream, stream.time)
             )
             return chain.from_iterable(run.push(stream))
-        from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
+        from cerlab.engine.answers import BatchedAnswers  # # NumPy loads here
 
         throttle, ast = self._read(stream), self.pattern.ast
-        # what is throttled consumes, and an answer that waits does not end at the event read
+        # # throttled answers still consume, and an answer that waits does not end at the current
+        # event
         if ast.consume is not Consume.NONE or waits(ast.formula):
             answers = inner.answers(stream)
         else:
@@ -82,7 +83,7 @@ class Throttled(Evaluator):
         return throttle.leave(answers)
 
     def valuations(self, stream: Stream) -> Iterator[Valuation]:
-        """Return the valuations at the ends that are given."""
+        """Return the valuations at the ends that THROTTLE keeps."""
         return self._read(stream).leave(self._inner.on(stream).valuations(stream))
 
     def count(self, stream: Stream) -> int:
@@ -94,7 +95,7 @@ class Throttled(Evaluator):
         return sum(count for end, count in _counts(inner, stream) if throttle.gives(end))
 
     def by_number(self, stream: Stream, *, threads: int = 1) -> Access:
-        """Return the access to the answers in the order of `answers`."""
+        """Return access to the answers in the order of `answers`."""
         inner = self._inner.on(stream)
         if isinstance(inner, Tecs):
             pattern = inner.pattern
@@ -111,7 +112,7 @@ class Throttled(Evaluator):
         return ListAccess([*self.answers(stream)])
 
     def run(self, time: TimeAxis | None) -> Run[ComplexEvent]:
-        """Return the run of events that arrive; raises as that of the inner evaluator."""
+        """Return the run on events that arrive; raise as that of the inner evaluator."""
         run = self._inner.run(time)
         if isinstance(run, Replay):
             return Replay(self.answers, self._count_of_waits(), time)
@@ -131,17 +132,17 @@ class Throttled(Evaluator):
 
 
 class ThrottledEngine(Throttled, Compiled):
-    """The same of the compiled engine."""
+    """The compiled engine under THROTTLE."""
 
     def __init__(self, inner: Compiled, throttle: Window) -> None:
         super().__init__(inner, throttle)
         self._engine, self.plan = inner, inner.plan
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """Return the run of events that arrive, from a `state` on; raises as the inner one."""
+        """Return the run on events that arrive, from a `state` on; raise as the inner one."""
         values, inner = None, None
         if state is not None:
-            from cerlab.engine.throttle import THROTTLE  # NumPy loads here
+            from cerlab.engine.throttle import THROTTLE  # # NumPy loads here
 
             values, arrays = codec.read(THROTTLE, pattern_digest(self.pattern), state)
             inner = arrays["run"].tobytes()
@@ -151,16 +152,16 @@ class ThrottledEngine(Throttled, Compiled):
         return self._around(run, time, values)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent] | None:
-        """Return the run of a file; None where the inner evaluator has none.
+        """Return the run on a file; None if the inner evaluator has none.
 
-        It is `run`: one that holds answers back gives them after the batch of their end, of which
-        the filter knows nothing any more.
+        It is `run`: a run that holds answers back would give them after the batch of their end,
+        which the filter has then forgotten.
         """
         return None if self._engine.run_of_file(time) is None else self.run(time)
 
     @property
     def takes_batches(self) -> bool:
-        """Whether the inner evaluator reads events batch by batch."""
+        """True if the inner evaluator reads events batch by batch."""
         return self._engine.takes_batches
 
     def explain(self, stream: Stream | None = None) -> Explanation:
@@ -181,7 +182,7 @@ def _counts(way: Tecs | CompiledTecs, stream: Stream) -> Iterable[tuple[int, int
     The ends of one substream are in order.
     """
     if isinstance(way, CompiledTecs):
-        from cerlab.engine.flat_program import TooLarge  # Numba loads here
+        from cerlab.engine.flat_program import TooLarge  # # Numba loads here
         from cerlab.engine.totals import counts_of_ends
 
         time = axis_for(way.plan.window, stream, stream.time)
@@ -196,7 +197,7 @@ def _counts(way: Tecs | CompiledTecs, stream: Stream) -> Iterable[tuple[int, int
 
 
 class ThrottledRun(Around, Generic[Answer]):
-    """The answers of another run at the ends that THROTTLE gives."""
+    """The answers of another run at the ends that THROTTLE keeps."""
 
     def __init__(
         self,
@@ -206,7 +207,7 @@ class ThrottledRun(Around, Generic[Answer]):
         time: TimeAxis | None,
         values: codec.Values | None,
     ) -> None:
-        """With the `values` of a state, go on from there; raises `BadData` for others."""
+        """Open a run, from the `values` of a state if there are any; raise `BadData` for others."""
         self._pattern, self._run, self._throttle = pattern, run, throttle
         self._time = time if isinstance(pattern.ast.throttle, TimeWindow) else None
         self._exhausts = pattern.ast.consume is not Consume.NONE
@@ -216,10 +217,10 @@ class ThrottledRun(Around, Generic[Answer]):
                 expect(throttle.position == run.position, "how many events were read")
 
     def push(self, events: Stream) -> Iterator[Iterable[Answer]]:
-        """Read more events: the answers that they complete."""
+        """Read more events; yield the answers that they complete."""
         try:
             self._throttle.read(events)
-        except BadData:  # at some event, which halving finds
+        except BadData:  # # at some event, which halving finds
             if len(events) <= 1:
                 raise
             half = len(events) // 2
@@ -236,11 +237,11 @@ class ThrottledRun(Around, Generic[Answer]):
             yield self._throttle.leave_of_part(part, exhausts=self._exhausts)
 
     def advance(self, until: Until) -> Iterator[Iterable[Answer]]:
-        """Promise that all events before a time have come; raises as the inner run."""
+        """Promise that all events before a time have come; raise as the inner run."""
         return self._left(self._run.advance(until))
 
     def finish(self) -> Iterator[Iterable[Answer]]:
-        """Give the answers that were held back."""
+        """Return the answers that were held back."""
         return self._left(self._run.finish())
 
     def waiting(self) -> int:
@@ -252,7 +253,7 @@ class ThrottledRun(Around, Generic[Answer]):
 
     def state(self) -> bytes:
         """Return the state of the inner run, and that of the filter."""
-        from numpy import frombuffer, uint8  # NumPy loads here
+        from numpy import frombuffer, uint8  # # NumPy loads here
 
         from cerlab.engine.throttle import THROTTLE
 

@@ -1,12 +1,11 @@
 """Compiled kernels: Numba compiles a function once per machine, and its machine code is kept.
 
-A kernel that is on disk is called without Numba, whose import costs more than most queries.
-Numba's own cache would save most of these lines. It would cost half a second at each start and
-twice the time of compiling, since it optimises every kernel before those that call it.
-
-Machine code takes where its result and its error are to go, and where its arguments are, in parts
-of eight bytes: seven or more of an array, of a tuple those of its fields. It returns 0, -2 for
-None, another number for an error.
+A kernel that is on disk is called without Numba, whose import costs more than most queries. Numba's
+own cache would save most of these lines. It would cost half a second at each start and twice the
+time of compiling, since it optimises every kernel before those that call it. Machine code receives
+the addresses of its result and its error, and of its arguments, in parts of eight bytes: seven or
+more for an array, those of its fields for a tuple. It returns 0, -2 for None, another number for an
+error.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 _BY_ROWS, _BY_COLUMNS = 0x1, 0x2
 _LAYOUT = _BY_ROWS | _BY_COLUMNS | 0x100 | 0x400
-"""The flags of an array that its type depends on: contiguous either way, aligned, writeable."""
+"""The flags of an array on which its type depends: contiguous either way, aligned, writeable."""
 
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
@@ -60,7 +59,7 @@ class MachineCode:
         """Return the result of the function, without the GIL."""
         result, error = ctypes.create_string_buffer(self._result.size), ctypes.c_void_p()
         status = self._call(ctypes.addressof(result), ctypes.addressof(error), buffer)
-        if status not in (0, -2):  # nothing else can fail over numbers and arrays
+        if status not in (0, -2):  # # kernels on numbers and arrays have no other error
             raise ZeroDivisionError("division by zero in a kernel")
         values = self._result.unpack(result)
         return values if not self._alone else values[0] if values else None
@@ -77,9 +76,10 @@ def _engine() -> Any:
 
 
 def jit(function: Kernel, **options: Any) -> Kernel:
-    """Return a function under Numba: compiled at the first call with arguments of a type, and kept.
+    """Return a function under Numba, compiled at the first call with arguments of a type, and kept.
 
-    `options` are those of ``numba.njit``. Under ``NUMBA_DISABLE_JIT=1`` it is the function itself.
+    `options` are those of ``numba.njit``. Under ``NUMBA_DISABLE_JIT=1`` the result is the function
+    itself.
     """
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return function
@@ -91,7 +91,7 @@ class CompiledKernel:
 
     _loading = Lock()
     entry_points = 0
-    """The number of kernels of the loaded modules that Python calls, each compiled alone."""
+    """The number of kernels in the loaded modules that Python calls, each compiled separately."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         update_wrapper(self, function)
@@ -102,23 +102,23 @@ class CompiledKernel:
         self.loads = 0
 
     def __call__(self, *arguments: Any) -> Any:
-        """Return the result of the function; takes positional arguments alone."""
+        """Return the result of the function, which accepts only positional arguments."""
         code, buffer = self.prepare(arguments, {}, {})
         return code(buffer)
 
     def prepare(
         self, arguments: tuple[Any, ...], before: Records, now: Records
     ) -> tuple[MachineCode, bytes]:
-        """Return the machine code for these arguments, and the bytes that it is called on.
+        """Return the machine code for these arguments, and the bytes on which it is called.
 
-        `before` and `now` as `unpack` takes them. Arguments are numbers of 64 bits, arrays of them,
-        and tuples of these; any other one raises an error.
+        `before` and `now` are as in `unpack`. Arguments are numbers of 64 bits, arrays of them, and
+        tuples of these; any other argument raises an error.
         """
         _, kind_list, parts = unpack(arguments, before, now)
         kinds, buffer = tuple(kind_list), struct.pack(f"={len(parts)}q", *parts)
         code = self._code.get(kinds)
         if code is None:
-            # Threads that come to wait here find the code, and do not compile it again.
+            # # Threads that waited for the lock find the code here and do not compile it again.
             with CompiledKernel._loading:
                 code = self._code.get(kinds) or self._load(kinds, arguments, len(parts))
                 self._code[kinds] = code
@@ -150,7 +150,7 @@ class CompiledKernel:
 
 
 def _unlock() -> None:
-    """Let a forked child load kernels: the thread that had the lock is not in the child."""
+    """Replace the lock in a forked child, where the thread that held it does not exist."""
     CompiledKernel._loading = Lock()
 
 
@@ -159,24 +159,24 @@ if hasattr(os, "register_at_fork"):
 
 
 Parts: TypeAlias = tuple[Iterable[Any], list[Any], list[int]]
-"""Some arguments, what their types depend on, and their parts, in order."""
+"""Some arguments, their properties that types depend on, and their parts, in order."""
 
 Records: TypeAlias = dict[int, Parts]
-"""Records of the last call, taken apart, by their identity; they are kept alive here."""
+"""The unpacked records of the last call, by their identity; they are kept alive here."""
 
 
 def unpack(arguments: Iterable[Any], before: Records, now: Records) -> Parts:
-    """Take arguments apart; records as `before` they are known, and are so `now`."""
+    """Split arguments into parts; reuse the records in `before`, and add all records to `now`."""
     kinds: list[object] = []
     parts: list[int] = []
     for each in arguments:
         kind = type(each)
         if kind is np.ndarray:
             shape, layout = each.shape, each.flags.num & _LAYOUT
-            if layout & _BY_ROWS:  # one row, one column or nothing is contiguous either way
+            if layout & _BY_ROWS:  # # one row, one column or nothing is contiguous either way
                 layout &= ~_BY_COLUMNS
             kinds += (each.dtype, len(shape), layout)
-            capsule = each.__array_struct__  # keeps what it says alive
+            capsule = each.__array_struct__  # # keeps the memory that it describes alive
             address = _address_at(_pointer(capsule, None) + _DATA).value
             parts += (0, 0, each.size, each.itemsize, address or 0, *shape, *each.strides)
             continue
@@ -191,7 +191,7 @@ def unpack(arguments: Iterable[Any], before: Records, now: Records) -> Parts:
                 if not -(1 << 63) <= each < 1 << 63:
                     raise OverflowError(f"{each} has more than 64 bits")
                 parts.append(each)
-            case np.generic() | float():  # the bits of the number, in the first of eight bytes
+            case np.generic() | float():  # # the bits of the number, in the first of eight bytes
                 bits = np.asarray(each).tobytes().ljust(8, b"\0")
                 parts.append(int.from_bytes(bits, sys.byteorder, signed=True))
             case None:
@@ -204,7 +204,7 @@ def unpack(arguments: Iterable[Any], before: Records, now: Records) -> Parts:
 class RepeatedCalls:
     """Calls of a kernel with mostly the same records of arrays, which are then not read again.
 
-    A record is the same where it is the same object, whatever is written into its arrays.
+    A record is the same if it is the same object, even if its arrays have been written to.
     """
 
     def __init__(self, kernel: Callable[..., Any]) -> None:

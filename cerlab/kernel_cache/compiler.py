@@ -1,7 +1,7 @@
-"""Numba, where a kernel has to be compiled: from a function to an object file.
+"""Numba, if a kernel has to be compiled: from a function to an object file.
 
-A kernel and those that it calls are optimised once, together, and machine code is made of the whole
-alone: Numba would optimise and translate each of them first, which costs twice as much.
+A kernel and the kernels it calls are optimised once, together, and only the whole is translated to
+machine code: Numba would optimise and translate each of them first, which costs twice as much.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _numbers = count(1)
 
 
 class _Library(JITCodeLibrary):
-    """The code of one kernel, which is optimised with that of the kernel that calls it."""
+    """The code of one kernel, which is optimised together with the kernel that calls it."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -37,7 +37,7 @@ class _Library(JITCodeLibrary):
         self._finalized = True
 
 
-class _Compiler(_FunctionCompiler):  # type: ignore[misc]
+class _Compiler(_FunctionCompiler):  # # type: ignore[misc] # the base class is untyped
     """A compiler to such a library, without wrappers for calls from Python or C."""
 
     def _compile_core(self, args: Any, return_type: Any) -> Any:
@@ -48,7 +48,7 @@ class _Compiler(_FunctionCompiler):  # type: ignore[misc]
         library = _Library(context.codegen(), self.py_func.__qualname__)
         given = (typing, context, self.py_func, args, return_type, flags, self.locals)
         result = compiler.compile_extra(*given, library=library)
-        result = result._replace(entry_point=object())  # the key of the function for its callers
+        result = result._replace(entry_point=object())  # # the key of the function for its callers
         context.insert_user_function(result.entry_point, result.fndesc, [library])
         return result
 
@@ -69,7 +69,7 @@ def dispatcher_of(kernel: Any) -> Any:
 
 
 def _widened(argument: Any) -> Any:
-    """Return a type without its constant and, of most integers, in 64 bits: one code for all."""
+    """Return a type without its constant and, for most integers, in 64 bits, to share one code."""
     argument = types.unliteral(argument)
     if isinstance(argument, types.Integer) and (argument.signed or argument.bitwidth < 32):
         return types.int64
@@ -79,12 +79,12 @@ def _widened(argument: Any) -> Any:
 def compile_and_keep(kernel: Any, arguments: tuple[Any, ...], parts: int, name: str) -> bytes:
     """Return the content of an entry: the letters of the result, ``*`` for a tuple, and the code.
 
-    `parts` of eight bytes are all arguments. Raises `TypeError` for a kernel whose code needs Numba
-    when it runs: one that allocates.
+    All arguments together are `parts` parts of eight bytes. Raise `TypeError` for a kernel whose
+    code needs Numba when it runs: one that allocates.
     """
     _announce(next(_numbers), type(kernel).entry_points)
-    # Numba makes millions of objects here, and most of them stay: looking for garbage among them
-    # takes a tenth of the time.
+    # # Numba creates millions of objects here, and most of them stay: searching for garbage among
+    # them # takes a tenth of the time.
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -126,7 +126,7 @@ def _content(kernel: Any, arguments: tuple[Any, ...], parts: int, entry: str) ->
 
 
 def _wrapper(entry: str, name: str, types: list[str]) -> str:
-    """Return a function that takes the arguments of another from memory, eight bytes for each."""
+    """Return a function that reads the arguments of another from memory, eight bytes for each."""
     given = ", ".join(["ptr %r", "ptr %e", *(f"{each} %a{n}" for n, each in enumerate(types))])
     loads = "".join(
         f"%p{n} = getelementptr i64, ptr %m, i64 {n}\n%a{n} = load {each}, ptr %p{n}\n"
@@ -139,10 +139,10 @@ def _wrapper(entry: str, name: str, types: list[str]) -> str:
 
 
 def _announce(number: int | None, most: int = 0) -> None:
-    """Say that a kernel is compiled: in place on a terminal, else in one line, once."""
+    """Print that a kernel is compiled: in place on a terminal, else in one line, once."""
     text = "compiling kernels for this machine, once"
     if sys.stderr is not None and sys.stderr.isatty():
-        # a kernel that comes with other types than before is compiled once more
+        # # a kernel whose arguments have new types is compiled once more
         text = f"{text}: {number} of at most {max(number, most)}" if number else ""
         print(f"\r\x1b[K{text}", end="", file=terminal(sys.stderr), flush=True)
     elif number == 1 and _someone_waits():
@@ -150,8 +150,8 @@ def _announce(number: int | None, most: int = 0) -> None:
 
 
 def _someone_waits() -> bool:
-    """Return whether a person runs this program or cell; a build of pages wants no such line."""
-    ipython = sys.modules.get("IPython")  # None, too, where its import is forbidden
+    """Return whether a person runs this program or cell; a build of pages needs no such line."""
+    ipython = sys.modules.get("IPython")  # # None also if its import is forbidden
     shell: Any = ipython.get_ipython() if ipython else None
     kernel = getattr(shell, "kernel", None)
     if kernel is None:
