@@ -158,13 +158,13 @@ def gauge(clock: Dial, monkeypatch: pytest.MonkeyPatch) -> Dial:
 
 @pytest.fixture
 def suite(request: pytest.FixtureRequest) -> Suite:
-    """Runs random cases; see `proofs_tests.suite`."""
+    """Return the suite that runs random cases; see `proofs_tests.suite`."""
     return Suite(request.config.getoption("--profile"), request)
 
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """A headless Chromium."""
+    """Yield a headless Chromium."""
     from proofs_tests.browser import chromium as opened_chromium
     from proofs_tests.browser import lacking  # most of cerlab: here, for tests that open pages
 
@@ -176,7 +176,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def stock_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real stock stream, unpacked from the folder that ``CERLAB_DATA`` names."""
+    """Return the real stock stream, unpacked from the folder that ``CERLAB_DATA`` names."""
     folder = os.environ.get("CERLAB_DATA")
     archive = Path(folder or ".") / "stocks.7z"
     if not folder or not archive.is_file():

@@ -97,7 +97,7 @@ def compose(
             return replace(A, Delta=tuple(_demanded(t, P)._replace(labels=L) for t, P, L in cases))
         case cel.Rename(old, new, body):
             return relabel(machine(body), lambda L: L - {old} | {new} if old in L else L)
-        # # a window of n events after the first one has n + 1 events
+        # a window of n events after the first one has n + 1 events
         case cel.Within(body, EventWindow(width)):
             return at_most(machine(body), width + 1)
         case cel.Within():
@@ -158,7 +158,7 @@ def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicat
             for P, L in kinds
             for kind in (
                 (pred.conjunction(P, of_them), L | {X}),
-                # # an event of no known stream satisfies StreamIs, so the case above covers it
+                # an event of no known stream satisfies StreamIs, so the case above covers it
                 (pred.conjunction(P, pred.negation(of_them)), L),
             )
         ]
@@ -214,7 +214,7 @@ def construct(phi: cel.Formula, contexts: list[Context] | None = None) -> Vcea:
         case cel.Atom() | cel.Not():
             labels = frozenset({phi.type}) if isinstance(phi, cel.Atom) else NO_LABELS
             step = LabelTransition(0, _one_event(phi), labels, 1)
-            # # NOT(R) reads an event and gives it no label, so every answer skips it
+            # NOT(R) reads an event and gives it no label, so every answer skips it
             return Vcea(2, (step,), frozenset({0}), frozenset({1}))
         case cel.And(left, right):
             return both(part(left), part(right))
@@ -226,7 +226,7 @@ def construct(phi: cel.Formula, contexts: list[Context] | None = None) -> Vcea:
             return strict(part(body))
         case cel.Select(strategy, body) if contexts is not None:
             A = trim(part(body))
-            name = f"\0{len(contexts)}"  # # a name that no query can contain
+            name = f"\0{len(contexts)}"  # a name that no query can contain
             A, context = selected(A, vcea_to_cea(A), strategy, name)
             contexts.append(context)
             return A

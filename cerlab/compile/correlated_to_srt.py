@@ -176,7 +176,7 @@ def _sides(condition: Correlation, name: Callable[[str], str]) -> tuple[Side, Si
     }
 
     def side_of(X: str) -> Side:
-        # # If one side has both labels, no greatest value of either label would be enough.
+        # If one side has both labels, no greatest value of either label would be enough.
         value, op = pure[X] if len(pure) == 2 else (None, condition.operator)
         return Side(X, value, op, cache(lambda _: name(X)), condition)
 
@@ -231,7 +231,7 @@ def _guard_against(side: Side, other: Side, summary: Summary) -> pred.Guard:
         left, right = (
             pred.with_leaves(x, lambda v: side.read(other.stored(n, v))) for x in (C.left, C.right)
         )
-        if _labels(C.left) == {other.label}:  # # the current event comes first
+        if _labels(C.left) == {other.label}:  # the current event comes first
             return pred.RegisterComparison(pred.CONVERSE[C.operator], right, left)
         return pred.RegisterComparison(C.operator, left, right)
 
@@ -269,7 +269,7 @@ def _memories(side: Side, summary: Summary, *, alone: bool) -> Iterator[Way]:
         yield Way(further, frozenset({side.register(0)}), summary)
     yield Way(within, NONE, summary)
     if alone:
-        # # if an event of the other side is already there, its guard has excluded this case
+        # if an event of the other side is already there, its guard has excluded this case
         yield Way(pred.negation(pred.disjunction(further, within)), NONE, INCOMPARABLE)
 
 
@@ -376,7 +376,7 @@ def _transducer(A: LabelledSrt) -> Srt:
 def correlated_to_labelled_srt(phi: cel.Formula, *, timed: bool = False) -> LabelledSrt:
     """Return the transducer with labels, whose runs on [i, j] give a formula's valuations."""
     if not timed and cel.is_timed(phi):
-        cel_to_vcea(phi)  # # raises `Unsupported` with the name of the construct
+        cel_to_vcea(phi)  # raises `Unsupported` with the name of the construct
     return _construct(phi, Names(()).fresh)
 
 

@@ -122,7 +122,7 @@ class WaitStages:
     @cached_property
     def tables(self) -> dict[int, LearnedTables]:
         """The tables of the compiled engine for the automata among `machines`, by their numbers."""
-        from cerlab.engine.symbol_tables import LearnedTables  # # NumPy loads here
+        from cerlab.engine.symbol_tables import LearnedTables  # NumPy loads here
 
         return {
             n: LearnedTables(each)
@@ -150,7 +150,7 @@ class WaitStages:
     @cached_property
     def label_machine(self) -> LabelMachine:
         """The machine that labels the answers: that of `labels_of_body`, or else of `labels`."""
-        from cerlab.engine.labels import LabelMachine  # # Numba loads here
+        from cerlab.engine.labels import LabelMachine  # Numba loads here
 
         labels = self.labels_of_body or self.labels
         assert labels is not None, "a machine labels the answers"
@@ -268,7 +268,7 @@ class Pattern(Drawable, Immutable):
         """The compiled plan that engines run; raises `Unsupported` without an automaton."""
         plan, contexts = self.in_context
         if contexts:
-            # # raises `Unsupported` with the name of the strategy
+            # raises `Unsupported` with the name of the strategy
             cel_to_vcea(strategy_and_body(self.ast)[1])
         return plan
 
@@ -279,7 +279,7 @@ class Pattern(Drawable, Immutable):
         Without such a strategy the plan is `plan`. Raises `Unsupported` without an automaton.
         """
         ast = self.ast
-        # # complex events have no variables, so any formula with the same complex events will do
+        # complex events have no variables, so any formula with the same complex events will do
         if self.logic == "fo":
             ast = replace(ast, formula=unary_fo_to_so(selected_formula(ast)), items=None)
         phi = strategy_and_body(ast)[1]
@@ -287,7 +287,7 @@ class Pattern(Drawable, Immutable):
             try:
                 vcea, contexts = in_context(phi)
             except Unsupported as error:
-                # # other machines that support the part do not support the strategy
+                # other machines that support the part do not support the strategy
                 if competes(phi):
                     error.hint = REFERENCE
                 raise
@@ -406,14 +406,14 @@ class Pattern(Drawable, Immutable):
     @cached_property
     def learned(self) -> LearnedTables:
         """The tables of the compiled engine for the query, which grow with the streams it reads."""
-        from cerlab.engine.symbol_tables import LearnedTables  # # NumPy loads here
+        from cerlab.engine.symbol_tables import LearnedTables  # NumPy loads here
 
         return LearnedTables(self.machine)
 
     @cached_property
     def learned_in_context(self) -> LearnedTables:
         """The tables of the compiled engine for the plan of `in_context`."""
-        from cerlab.engine.symbol_tables import LearnedTables  # # NumPy loads here
+        from cerlab.engine.symbol_tables import LearnedTables  # NumPy loads here
 
         return LearnedTables(machine_of(self.in_context[0]))
 
@@ -447,7 +447,7 @@ class Pattern(Drawable, Immutable):
     @cached_property
     def label_machine(self) -> LabelMachine:
         """The machine that labels answers: the automaton, or the transducer without one."""
-        from cerlab.engine.labels import LabelMachine  # # Numba loads here
+        from cerlab.engine.labels import LabelMachine  # Numba loads here
 
         is_automaton = self.machine_kind == "automaton"
         return LabelMachine(self.labelled if is_automaton else self.labelled_registers)
@@ -589,7 +589,7 @@ def any_pattern(
         if logic == "fo":
             check_first_order(selected_formula(pattern.ast))
             return pattern.first_order
-        # # a pattern that was parsed before has already given its warnings
+        # a pattern that was parsed before has already given its warnings
         for remark in pattern.remarks if isinstance(query, str) else ():
             warn(CerlabWarning(str(remark)), stacklevel=stacklevel_of_caller())
     elif logic == "fo":
@@ -607,12 +607,12 @@ def _pattern(query: AnyQueryInput, language: Language | None, schema: Schema | N
         refuse_deep(query)
         return Pattern(CeqlQuery(query), schema=schema)
     if not isinstance(query, str):
-        # # by its name, since the class is of a layer above
+        # by its name, since the class is of a layer above
         if type(query).__name__ == "RowPattern":
             raise _row_pattern_error()
         hint = "a text, a Query, a Formula or a Sremo; the query comes first, then the events"
         raise UsageError("CER0838", f"expected a query, got {type(query).__name__}", hint=hint)
-    # # the quick test first, since few texts are row patterns
+    # the quick test first, since few texts are row patterns
     if "match_recognize" in query.lower() and is_row_pattern(query):
         raise _row_pattern_error()
     if language == "sremo" or (language is None and _SREMO.match(query)):

@@ -209,7 +209,7 @@ def _negation(body: sre.Sremo, around: _Surroundings) -> Srt:
     unrolled, up to the length of its strings or of the slice; then it has registers of its own, and
     reads in others what they held when the negation began.
     """
-    # # marks inside a negation do not belong to the match, so no window on marks bounds it
+    # marks inside a negation do not belong to the match, so no window on marks bounds it
     alone = replace(around, slice=Slice(around.slice.longest))
     T = quotient(without_dead_writes(smaller(_compile(body, alone))))
     if not written_registers(T):
@@ -250,7 +250,7 @@ def register_plan(e: Sremo) -> RegisterPlan:
     while isinstance(body, SpanWindow | LengthWindow | Within):
         match body:
             case SpanWindow(_, w):
-                # # the paper counts the events of a window, an EventWindow those after its first
+                # the paper counts the events of a window, an EventWindow those after its first
                 windows.append(EventWindow(w - 1))
                 around = around.in_span(w)
             case LengthWindow(_, w):
@@ -261,7 +261,7 @@ def register_plan(e: Sremo) -> RegisterPlan:
     T = without_epsilon(sremo_to_srt(body, around))
     if around.length is not None and mark_bounded(T):
         windows.append(EventWindow(around.length - 1))
-    # # without marks at both ends a match may be longer than its marks: the window costs states
+    # without marks at both ends a match may be longer than its marks: the window costs states
     elif around.length is not None:
         T = length_window(T, around.length)
     return RegisterPlan(smaller(streaming(T)), tuple(windows))

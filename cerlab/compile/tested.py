@@ -34,16 +34,16 @@ def listed_queries(query: CeqlQuery) -> Iterator[tuple[CeqlQuery, FilterPlan]]:
     acts = query.strategy is not None or consumes or query.limit is not None
     if waits(body) and (acts or isinstance(body, Select)):
         return
-    # # CONSUME BY cuts off the events to which an answer looks back
+    # CONSUME BY cuts off the events to which an answer looks back
     if look_backs(body) and consumes:
         return
     if not every or any(isinstance(x, Application) for each in every for x in atomics(each)):
         return
     rivals = None
     kept = [[x for x in every if all(map(takes, atomics(x)))] for takes in (_is_pair, _is_on)]
-    if isinstance(body, Select):  # # filters above a strategy test the answers that it selects
+    if isinstance(body, Select):  # filters above a strategy test the answers that it selects
         kept = [[]]
-        if consumes:  # # CONSUME BY changes the answers that compete
+        if consumes:  # CONSUME BY changes the answers that compete
             rivals, body = body.strategy, body.body
     for some in kept:
         rest = [condition for condition in every if condition not in some]
@@ -69,7 +69,7 @@ def _plan(query: CeqlQuery, condition: Condition, rivals: Strategy | None) -> Fi
         labels=labels,
         of_streams=of_streams,
         strategy=query.strategy,
-        # # a window removes answers only after they have competed
+        # a window removes answers only after they have competed
         window=None if query.strategy is None and rivals is None else query.window,
         consume=query.consume,
         partition=partition_attributes(query),

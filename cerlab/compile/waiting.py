@@ -227,7 +227,7 @@ def _may_be_last(branch: _Branch) -> bool:
     """
     steps = [step for step in branch.steps if not isinstance(step, Delay)]
     if any(isinstance(step, LookBack) for step in steps):
-        return False  # # the sequence has to end before the look-back begins
+        return False  # the sequence has to end before the look-back begins
     bounds = (step for step in steps if not isinstance(step, LookBack) and not step.of_last)
     return _is_one_event(branch.body) or not any(bounds)
 

@@ -178,7 +178,7 @@ def _request(
     window = _window(sliding, names)
     label_columns = _label_columns(pattern, [name for name in names if name not in (*PLACES, *key)])
     of_key = tuple(name for name in names if name in key)
-    distinct = tuple(dict.fromkeys(measures))  # # a table has each column once
+    distinct = tuple(dict.fromkeys(measures))  # a table has each column once
     others = (*PLACES, *(["count"] if count else []), *(measure.name for measure in distinct))
     refuse_twice(of_key, others)
     labels = selected_labels(pattern)
@@ -218,7 +218,7 @@ def _window(text: str | None, names: Collection[str]) -> Window | None:
         query = parse_ceql(f"SELECT * WHERE A WITHIN {text}")[0]
     except CerlabError:
         query = None
-    # # compared whole, since the text might add other clauses after the window
+    # compared whole, since the text might add other clauses after the window
     if query is None or "end" not in names or query != CeqlQuery(Atom("A"), window=query.window):
         raise UsageError(
             "CER0868",
@@ -248,7 +248,7 @@ def numbers_in(stream: Stream, attribute: str) -> Numbers:
 
     A column of integers of which one exceeds 64 bits has no Arrow type that holds all of them.
     """
-    from cerlab.engine.measures import exact_numbers, numbers  # # NumPy loads here
+    from cerlab.engine.measures import exact_numbers, numbers  # NumPy loads here
 
     column = stream.columns.get(attribute)
     if column is None or is_arrow(column):
@@ -269,13 +269,13 @@ def group_totals(pattern: Pattern, stream: Stream, request: Request) -> GroupTot
     for attributes that no event has, `TypeMismatch` for sums of values that are not numbers,
     `ResourceLimit` for totals that no column can hold.
     """
-    from cerlab.evaluate import answers_of  # # imports the tables of answers
+    from cerlab.evaluate import answers_of  # imports the tables of answers
 
     check_attributes(request, pattern, names_in(stream))
     if pattern.machine_kind == "automaton":
         return GroupTotals(request, pattern.plan, pattern.machine, stream)
     if pattern.has_kernels_in_context:
-        from cerlab.engine.contexts import with_contexts  # # Numba loads here
+        from cerlab.engine.contexts import with_contexts  # Numba loads here
 
         plan, contexts = pattern.in_context
         machine = pattern.learned_in_context.machine
@@ -307,7 +307,7 @@ class GroupTotals:
     ) -> None:
         from cerlab.engine.measures import (
             group_rows,
-            slide,  # # NumPy loads here
+            slide,  # NumPy loads here
         )
         from cerlab.engine.totals import totals_of_ends
         from cerlab.engine.windows import SlidingEnds
@@ -477,7 +477,7 @@ def _double_column(values: Sequence[float | None], name: str) -> Any:
 def nearest(total: int, divisor: int, exponent: int) -> float:
     """Return the double nearest to ``total / divisor * 2**exponent``, possibly infinite."""
     try:
-        # # Python divides integers of any size and rounds once, to the nearest double
+        # Python divides integers of any size and rounds once, to the nearest double
         return (total << max(exponent, 0)) / (divisor << max(-exponent, 0))
     except OverflowError:
         return math.inf

@@ -204,7 +204,7 @@ class RegisterRuns(LabelsOfAnswers):
 
     def written_out(self, stream: Stream, refusal: NotTaken) -> Iterator[ComplexEvent]:
         """Return the answers if kernels do not support the transducer, with a warning."""
-        if self.pattern.separated is None:  # # for the others a warning names the fast form
+        if self.pattern.separated is None:  # for the others a warning names the fast form
             warn_of_python(refusal, len(stream))
         return self.answers(stream)
 
@@ -256,14 +256,14 @@ class CompiledTecs(Compiled):
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """Return the answers on a stream."""
         from cerlab.engine.answers import BatchedAnswers
-        from cerlab.engine.whole_stream import compiled_answers  # # Numba loads here
+        from cerlab.engine.whole_stream import compiled_answers  # Numba loads here
 
         return BatchedAnswers(compiled_answers(*self._on(stream)))
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
         """Return the answers; within a window, without the ends that `lists` skips."""
         from cerlab.engine.answers import BatchedAnswers
-        from cerlab.engine.whole_stream import compiled_answers  # # Numba loads here
+        from cerlab.engine.whole_stream import compiled_answers  # Numba loads here
 
         return BatchedAnswers(compiled_answers(*self._on(stream), lists=lists))
 
@@ -277,13 +277,13 @@ class CompiledTecs(Compiled):
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
         """Return the run on events that arrive, by the general tECS."""
-        from cerlab.engine.tecs_run import GeneralEvaluation  # # Numba loads here
+        from cerlab.engine.tecs_run import GeneralEvaluation  # Numba loads here
 
         return GeneralEvaluation(self.plan, self.pattern.learned, time, state=state)
 
     def run_of_file(self, time: TimeAxis | None) -> Run[ComplexEvent]:
         """Return the run on a file: in two phases, if the plan allows it."""
-        from cerlab.engine.whole_stream import stream_evaluation  # # Numba loads here
+        from cerlab.engine.whole_stream import stream_evaluation  # Numba loads here
 
         return stream_evaluation(self.plan, self.pattern.learned, time)
 
@@ -312,7 +312,7 @@ class CompiledInContext(CompiledTecs):
             )
 
     def _on(self, stream: Stream) -> tuple[Plan, LearnedTables, Stream, TimeAxis | None]:
-        from cerlab.engine.contexts import with_contexts  # # Numba loads here
+        from cerlab.engine.contexts import with_contexts  # Numba loads here
 
         time = axis_for(self.plan.window, stream, stream.time)
         carried = with_contexts(stream, self.plan, self._contexts)
@@ -354,14 +354,14 @@ class CompiledRuns(Compiled):
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """Return the answers on a stream."""
-        from cerlab.engine.registers.evaluation import register_answers  # # Numba loads here
+        from cerlab.engine.registers.evaluation import register_answers  # Numba loads here
 
         by = RegisterRuns(fast_form(self.pattern, stream))
         return register_answers(by.plan, stream, partial(by.written_out, stream), _time(by, stream))
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
         """Return the answers without the ends that `lists` skips."""
-        from cerlab.engine.registers.evaluation import register_answers  # # Numba loads here
+        from cerlab.engine.registers.evaluation import register_answers  # Numba loads here
 
         by = RegisterRuns(fast_form(self.pattern, stream))
         written_out = partial(by.written_out, stream)
@@ -369,7 +369,7 @@ class CompiledRuns(Compiled):
 
     def count(self, stream: Stream) -> int:
         """Return the number of answers; raise `ResourceLimit` for 2^53 and more."""
-        from cerlab.engine.registers.evaluation import register_count  # # Numba loads here
+        from cerlab.engine.registers.evaluation import register_count  # Numba loads here
 
         by = RegisterRuns(fast_form(self.pattern, stream))
         return register_count(by.plan, stream, partial(by.written_out, stream), _time(by, stream))
@@ -412,13 +412,13 @@ class CompiledWaits(Compiled):
 
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """Return the answers on a stream."""
-        from cerlab.engine.answers import BatchedAnswers  # # NumPy loads here
+        from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
 
         return BatchedAnswers(self._access(fast_form(self.pattern, stream), stream).batches())
 
     def answers_at(self, stream: Stream, lists: ListsAt) -> Iterator[ComplexEvent]:
         """Return the answers; if a strategy selects, without the ends that `lists` skips."""
-        from cerlab.engine.answers import BatchedAnswers  # # NumPy loads here
+        from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
 
         access = self._access(fast_form(self.pattern, stream), stream)
         return BatchedAnswers(access.batches(lists))

@@ -105,7 +105,7 @@ def labelled_answers(
     elif (labelled := _labelled_waits(pattern)) is not None:
         yield from _labels_of_waits(*labelled, stream, batches, labels)
     else:
-        from cerlab.engine.labels import rows_of_ways  # # Numba loads here
+        from cerlab.engine.labels import rows_of_ways  # Numba loads here
 
         ways_of = _reference_ways(pattern, stream)
         yield from (rows_of_ways(batch, ways_of, labels) for batch in batches)
@@ -161,7 +161,7 @@ def _labels_of_tested(
     If SELECT omits labels, an automaton lists the answers again, in Python. Raise `Unsupported` if
     there is no automaton for it.
     """
-    from cerlab.engine.labels import rows_of_ways, valuations_of_rows  # # Numba loads here
+    from cerlab.engine.labels import rows_of_ways, valuations_of_rows  # Numba loads here
     from cerlab.engine.tested_rows import RowTests
 
     assert pattern.tested is not None, "answers are listed"
@@ -383,7 +383,7 @@ def repeatable_labels(pattern: Pattern) -> frozenset[str]:
     if (labelled := _labelled_waits(pattern)) is not None:
         _, labels = labelled
         return repeated_labels(labels.machine)
-    # # without a machine: a window or a wait selects answers and moves their ends, and sets no
+    # without a machine: a window or a wait selects answers and moves their ends, and sets no
     # label
     body = _without_times(pattern.formula)
     if body != pattern.formula:
@@ -424,7 +424,7 @@ def event_texts(
     items = pattern.ast.items or () if isinstance(pattern, Pattern) else ()
     if isinstance(pattern, Pattern) and any(item.attributes for item in items):
         sets, numbers = _label_sets(pattern, stream, answers.shift_positions(-offset))
-        # # one text for each event and set of labels, since answers share most of their events
+        # one text for each event and set of labels, since answers share most of their events
         pairs, place = np.unique(rows * len(sets) + numbers, return_inverse=True)
         rows, set_of = np.divmod(pairs, len(sets))
         has_streams = any(item.stream for item in items)

@@ -116,7 +116,7 @@ class Requirements:
                     break
                 self._observe(event)
             return self
-        # # a column of a table has one type
+        # a column of a table has one type
         source = stream.columns.source
         mixed = source is None and None in self.numbers.values()
         for columns, _ in stream.parts() if mixed or self.open else ():
@@ -138,7 +138,7 @@ class Requirements:
         values = self._values(event)
         self.names["type"][event.type] = None
         self.types.pop(event.type, None)
-        if event.stream is None:  # # an event of every stream
+        if event.stream is None:  # an event of every stream
             self.streams.clear()
         elif self.streams:
             self.names["stream"][event.stream] = None
@@ -147,7 +147,7 @@ class Requirements:
             if value is not None:
                 self.names["attribute"][name] = None
                 self.attributes.pop(name, None)
-        # # over a copy, since needs that are met are removed
+        # over a copy, since needs that are met are removed
         for name, kind in [*self.kinds]:
             if (kind_here := kind_of(values.get(name))) is not None:
                 self.value_kinds.setdefault(name, set()).add(kind_here)
@@ -193,7 +193,7 @@ class Requirements:
             names = _names_in(atom)
             for name in names:
                 self.value_kinds.setdefault(name, set()).update(kinds.get(name, ()))
-            # # labels are of different events, so one may have occurred before the other
+            # labels are of different events, so one may have occurred before the other
             of_one_event = {*names} <= {*attributes_of([atom])}
             if _comparable(atom, kinds if of_one_event else self.value_kinds):
                 del self.computed[atom]
@@ -353,7 +353,7 @@ def requirements_of(pattern: AnyPattern, time: TimeAxis | None = None) -> Requir
                     case Correlation(op, left, right):
                         _of_labels(needs, op, left, right)
                     case _:
-                        pass  # # the attributes that a predicate from Python reads are not known
+                        pass  # the attributes that a predicate from Python reads are not known
     needs.attributes |= dict.fromkeys(partition_attributes(ast))
     for length in lengths:
         if isinstance(length, AttributeWindow):

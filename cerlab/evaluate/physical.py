@@ -78,7 +78,7 @@ def choose(pattern: AnyPattern, evaluator: str = AUTO) -> Evaluator:
     else:
         way = WAYS[evaluator](pattern)
     throttle = pattern.ast.throttle if isinstance(pattern, Pattern) else None
-    # # the reference implements the clause itself
+    # the reference implements the clause itself
     return way if throttle is None or isinstance(way, Reference) else throttled(way, throttle)
 
 
@@ -113,7 +113,7 @@ def _compiled(pattern: AnyPattern) -> Compiled:
     if pattern.machine_kind is None and pattern.is_in_context:
         return CompiledInContext(pattern)
     if pattern.machine_kind is None and _compares_labels(pattern):
-        # # raises with the reason of the registers, which is better than that of the automaton
+        # raises with the reason of the registers, which is better than that of the automaton
         CompiledRuns(pattern)
     return CompiledRuns(pattern) if pattern.machine_kind == "registers" else CompiledTecs(pattern)
 
@@ -257,7 +257,7 @@ class _AutoOfAutomaton(_Auto):
         assert isinstance(access, BatchAccess), "the compiled engine lists batches"
         try:
             count = access.count_by_kernel()
-        except BadData:  # # at some event, before which there may be answers
+        except BadData:  # at some event, before which there may be answers
             return False
         return count is not None and count <= thresholds.FEW_ANSWERS
 
@@ -268,7 +268,7 @@ class _AutoOfAutomaton(_Auto):
             return len(stream) <= worth
         if not thresholds.SHORT < len(stream) <= thresholds.COLD:
             return len(stream) <= thresholds.SHORT
-        # # kernels on disk only have to be loaded; without any the first run would compile them
+        # kernels on disk only have to be loaded; without any the first run would compile them
         from cerlab.kernel_cache.entries import some_are_kept
 
         return not some_are_kept()
@@ -301,7 +301,7 @@ def why_in_python(pattern: AnyPattern) -> str | None:
             return why_in_python(pattern.tested.query)
         case None:
             return None if pattern.has_kernels_in_context else _refusal(pattern)
-    from cerlab.engine.registers.evaluation import why_not  # # Numba loads here
+    from cerlab.engine.registers.evaluation import why_not  # Numba loads here
 
     return next(filter(None, map(why_not, plans)), None)
 
@@ -401,7 +401,7 @@ def remarks_on_waits(
         if stream.until == "end":
             return
         by = (way or choose(pattern)).on(stream, any_order=True)
-        # # answers are never withdrawn, so as many wait as the end of the stream adds
+        # answers are never withdrawn, so as many wait as the end of the stream adds
         yield from remark_on_waiting(by.count(stream.up_to("end")) - by.count(stream))
     elif stream.until is not None:
         yield "CER0916: no part of the pattern waits, so until= has no effect"

@@ -128,7 +128,7 @@ class WithEvents(Around):
 
     def push(self, events: Stream) -> Iterator[AnswerBatch]:
         """Read more events, which are kept until `forget`; yield the answers that they complete."""
-        from cerlab.engine.answers import one_batch  # # NumPy loads here
+        from cerlab.engine.answers import one_batch  # NumPy loads here
 
         first = self._run.position
         try:
@@ -136,12 +136,12 @@ class WithEvents(Around):
         finally:
             count = self._run.position - first
             read = events if count == len(events) else events[:count]
-            # # a short batch without its original form, which takes more memory than its events
+            # a short batch without its original form, which takes more memory than its events
             self.recent.append(read if count >= thresholds.FEWEST else Stream(read.events))
 
     def advance(self, until: Until) -> Iterator[AnswerBatch]:
         """Promise that all events before a time have come; raise as the run."""
-        from cerlab.engine.answers import one_batch  # # NumPy loads here
+        from cerlab.engine.answers import one_batch  # NumPy loads here
 
         return map(one_batch, self._run.advance(until))
 
@@ -159,7 +159,7 @@ class WithEvents(Around):
 
     def state(self) -> bytes:
         """Return the state of the run, and the events."""
-        from numpy import frombuffer, uint8  # # NumPy loads here
+        from numpy import frombuffer, uint8  # NumPy loads here
 
         offset = max(self.recent.offset, self._run.lowest)
         events = self.recent.events()[offset - self.recent.offset :]

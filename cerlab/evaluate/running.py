@@ -151,7 +151,7 @@ class RunningTotals(AtOnce[Any]):
         self._driver = Driver[RunTotals[Total]](plan, reader, time)
 
     def _list(self, state: bytes | None) -> None:
-        from cerlab.evaluate.running_batches import Listed  # # Numba loads here
+        from cerlab.evaluate.running_batches import Listed  # Numba loads here
 
         pattern, request = self.asked
         run = WithEvents(pattern, compiled(pattern).run, self._time, state)
@@ -250,7 +250,7 @@ class RunningTotals(AtOnce[Any]):
         in_arrays = large if self._batches is None else self._batches.takes(large=large)
         has_totals = (large or in_arrays) and self._check_columns(stream)
         if not has_totals:
-            self._check(stream.events)  # # the check event by event finds the value without a total
+            self._check(stream.events)  # the check event by event finds the value without a total
         if self._listed is not None:
             self._read_listed(self._listed, stream, rows)
         elif not (in_arrays and has_totals and self._read_batch(stream, rows)):
@@ -266,13 +266,13 @@ class RunningTotals(AtOnce[Any]):
 
     def _read_batch(self, stream: Stream, rows: dict[Row, Total]) -> bool:
         """Read all events by the kernel, or none; return whether they were read."""
-        from cerlab.engine.flat_program import TooLarge  # # NumPy loads here
+        from cerlab.engine.flat_program import TooLarge  # NumPy loads here
 
         try:
             ends, lowest = self._ends_after(stream)
             endings = self._read_arrays(stream)
         except (BadData, TypeMismatch, TooLarge):
-            return False  # # reading event by event finds the bad event, if there is one
+            return False  # reading event by event finds the bad event, if there is one
         self._ends = ends
         self._take(endings, lowest, rows)
         self.position += len(stream)
@@ -300,7 +300,7 @@ class RunningTotals(AtOnce[Any]):
         parts = [stream]
         try:
             self._ends_after(stream)
-        except BadData:  # # reading event by event finds the bad event
+        except BadData:  # reading event by event finds the bad event
             parts = [Stream([event]) for event in stream.events]
         for part in parts:
             ends, lowest = self._ends_after(part)
@@ -359,7 +359,7 @@ class RunningTotals(AtOnce[Any]):
                 return False
             summed = name in self._summed
             if pa.types.is_floating(column.type) and len(column):
-                # # NaN is a double too: with it, a column of integers becomes one of doubles
+                # NaN is a double too: with it, a column of integers becomes one of doubles
                 doubles.add(name)
                 column = column.filter(pc.invert(pc.is_nan(column)))
                 if summed and pc.any(pc.is_inf(column)).as_py():
@@ -491,7 +491,7 @@ class RunningTotals(AtOnce[Any]):
             extreme_values = [total.least[at] for total in totals]
             values = [x.value if isinstance(x, Greatest) else x for x in extreme_values]
             if measure.place[1] in self._doubles:
-                # # batches do not distinguish 3 from 3.0
+                # batches do not distinguish 3 from 3.0
                 values = [float(v) if type(v) is int and is_double(v) else v for v in values]
             return arrow_column(as_arrow(values), measure.name)
         at = 3 * self._summands.index(measure.place)
@@ -548,5 +548,5 @@ def _parts(value: Value) -> tuple[int, int, int]:
         return 1, value, 0
     assert isinstance(value, float), "the attribute has only numbers"
     mantissa, divisor = value.as_integer_ratio()
-    # # divisors of doubles are powers of two up to 2^1074, so this is exact
+    # divisors of doubles are powers of two up to 2^1074, so this is exact
     return 1, 0, mantissa * ((1 << EXPONENT) // divisor)

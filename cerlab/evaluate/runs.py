@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def pattern_digest(pattern: AnyPattern) -> str:
     """Return the digest of everything that decides the meaning of a state of a pattern."""
     if not isinstance(pattern, Pattern):
-        from cerlab.logic.sremo.parser import sremo_text  # # Lark loads here
+        from cerlab.logic.sremo.parser import sremo_text  # Lark loads here
 
         text = sremo_text(pattern.ast)
     elif pattern.machine_kind == "automaton":
@@ -168,7 +168,7 @@ class Growing(Around, AtOnce[Iterable[ComplexEvent]]):
         first, self._first = self._first or [], None
         if (long := self._long()) is None:
             return
-        for answers in long.push(Stream(first)):  # # already given
+        for answers in long.push(Stream(first)):  # already given
             for _ in answers:
                 pass
         self._run = long
@@ -178,7 +178,7 @@ class OpenRegisters(Around, AtOnce["AnswerBatch"]):
     """The runs of a transducer on a stream that arrives; their state as bytes."""
 
     def __init__(self, pattern: AnyPattern, time: TimeAxis | None, state: bytes | None) -> None:
-        from cerlab.engine.registers.evaluation import REGISTERS, RegisterRun  # # Numba loads here
+        from cerlab.engine.registers.evaluation import REGISTERS, RegisterRun  # Numba loads here
         from cerlab.engine.registers.program import NotTaken
 
         self._pattern, plan = pattern, pattern.registers
@@ -218,7 +218,7 @@ class OpenWaits(Around):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        from cerlab.engine.waits.session import WAITS, WaitRun  # # Numba loads here
+        from cerlab.engine.waits.session import WAITS, WaitRun  # Numba loads here
 
         stages.check_live()
         self._pattern, self._layout, before = pattern, WAITS, None

@@ -58,7 +58,7 @@ class FilteredAnswers(Evaluator):
     def _answers(self, stream: Stream, lists: ListsAt | None) -> Iterator[ComplexEvent]:
         limit, listing = self.pattern.ast.limit, self._listing.on(stream)
         if isinstance(listing, Compiled) and self._has_no_clause and limit is None:
-            from cerlab.engine.answers import BatchedAnswers  # # Numba loads here
+            from cerlab.engine.answers import BatchedAnswers  # Numba loads here
             from cerlab.engine.tested_rows import answers_of_rows
 
             return BatchedAnswers(map(answers_of_rows, self._rows(listing, stream, lists)))
@@ -81,7 +81,7 @@ class FilteredAnswers(Evaluator):
         self, listing: Compiled, stream: Stream, lists: ListsAt | None
     ) -> Iterator[LabelledAnswers]:
         """Return the rows that pass, of the answers that the compiled engine lists."""
-        from cerlab.engine.tested_rows import RowTests  # # Numba loads here
+        from cerlab.engine.tested_rows import RowTests  # Numba loads here
 
         query = self._tested.query
         tests = RowTests(self._tested.plan.condition, stream)
@@ -101,7 +101,7 @@ class FilteredAnswers(Evaluator):
         time, is_tested = axis_for(plan.window, stream, stream.time), False
         listed: Iterable[Valuation] = self._listing.valuations(stream)
         if isinstance(listing, Compiled) and plan.rivals is None:
-            from cerlab.engine.labels import valuations_of_rows  # # Numba loads here
+            from cerlab.engine.labels import valuations_of_rows  # Numba loads here
 
             rows, is_tested = self._rows(listing, stream, lists), True
             listed = chain.from_iterable(map(valuations_of_rows, rows))
@@ -205,7 +205,7 @@ class FilteredRun(Around):
 
     def _passing(self, batches: list[AnswerBatch]) -> list[ComplexEvent]:
         from cerlab.engine.answers import join_answers
-        from cerlab.engine.labels import valuations_of_rows  # # Numba loads here
+        from cerlab.engine.labels import valuations_of_rows  # Numba loads here
         from cerlab.engine.tested_rows import RowTests
 
         answers, limit = list[ComplexEvent](), self._pattern.ast.limit
@@ -242,7 +242,7 @@ class FilteredRun(Around):
 
     def state(self) -> bytes:
         """Return the state from which another session can continue, as bytes."""
-        from numpy import frombuffer, uint8  # # NumPy loads here
+        from numpy import frombuffer, uint8  # NumPy loads here
 
         consumed = [(key, end) for key, end in self._tests.consumed.items()]
         arrays = {"run": frombuffer(self._run.state(), uint8)}

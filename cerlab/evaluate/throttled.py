@@ -48,7 +48,7 @@ class Throttled(Evaluator):
         return self if inner is self._inner else throttled(inner, self._throttle)
 
     def _opened(self, time: TimeAxis | None) -> Throttle:
-        from cerlab.engine.throttle import Throttle  # # NumPy loads here
+        from cerlab.engine.throttle import Throttle  # NumPy loads here
 
         ast = self.pattern.ast
         carried = bool(waits(ast.formula))
@@ -64,15 +64,15 @@ class Throttled(Evaluator):
     def answers(self, stream: Stream) -> Iterator[ComplexEvent]:
         """Return the answers on a stream, by end."""
         inner = self._inner.on(stream)
-        if isinstance(inner, Automaton | Tecs | Lists):  # # so that other ends are not listed
+        if isinstance(inner, Automaton | Tecs | Lists):  # so that other ends are not listed
             run = self._around(
                 inner.run(stream.time), axis_for(self._throttle, stream, stream.time)
             )
             return chain.from_iterable(run.push(stream))
-        from cerlab.engine.answers import BatchedAnswers  # # NumPy loads here
+        from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
 
         throttle, ast = self._read(stream), self.pattern.ast
-        # # throttled answers still consume, and an answer that waits does not end at the current
+        # throttled answers still consume, and an answer that waits does not end at the current
         # event
         if ast.consume is not Consume.NONE or waits(ast.formula):
             answers = inner.answers(stream)
@@ -142,7 +142,7 @@ class ThrottledEngine(Throttled, Compiled):
         """Return the run on events that arrive, from a `state` on; raise as the inner one."""
         values, inner = None, None
         if state is not None:
-            from cerlab.engine.throttle import THROTTLE  # # NumPy loads here
+            from cerlab.engine.throttle import THROTTLE  # NumPy loads here
 
             values, arrays = codec.read(THROTTLE, pattern_digest(self.pattern), state)
             inner = arrays["run"].tobytes()
@@ -182,7 +182,7 @@ def _counts(way: Tecs | CompiledTecs, stream: Stream) -> Iterable[tuple[int, int
     The ends of one substream are in order.
     """
     if isinstance(way, CompiledTecs):
-        from cerlab.engine.flat_program import TooLarge  # # Numba loads here
+        from cerlab.engine.flat_program import TooLarge  # Numba loads here
         from cerlab.engine.totals import counts_of_ends
 
         time = axis_for(way.plan.window, stream, stream.time)
@@ -220,7 +220,7 @@ class ThrottledRun(Around, Generic[Answer]):
         """Read more events; yield the answers that they complete."""
         try:
             self._throttle.read(events)
-        except BadData:  # # at some event, which halving finds
+        except BadData:  # at some event, which halving finds
             if len(events) <= 1:
                 raise
             half = len(events) // 2
@@ -253,7 +253,7 @@ class ThrottledRun(Around, Generic[Answer]):
 
     def state(self) -> bytes:
         """Return the state of the inner run, and that of the filter."""
-        from numpy import frombuffer, uint8  # # NumPy loads here
+        from numpy import frombuffer, uint8  # NumPy loads here
 
         from cerlab.engine.throttle import THROTTLE
 

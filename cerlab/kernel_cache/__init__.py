@@ -59,7 +59,7 @@ class MachineCode:
         """Return the result of the function, without the GIL."""
         result, error = ctypes.create_string_buffer(self._result.size), ctypes.c_void_p()
         status = self._call(ctypes.addressof(result), ctypes.addressof(error), buffer)
-        if status not in (0, -2):  # # kernels on numbers and arrays have no other error
+        if status not in (0, -2):  # kernels on numbers and arrays have no other error
             raise ZeroDivisionError("division by zero in a kernel")
         values = self._result.unpack(result)
         return values if not self._alone else values[0] if values else None
@@ -118,7 +118,7 @@ class CompiledKernel:
         kinds, buffer = tuple(kind_list), struct.pack(f"={len(parts)}q", *parts)
         code = self._code.get(kinds)
         if code is None:
-            # # Threads that waited for the lock find the code here and do not compile it again.
+            # Threads that waited for the lock find the code here and do not compile it again.
             with CompiledKernel._loading:
                 code = self._code.get(kinds) or self._load(kinds, arguments, len(parts))
                 self._code[kinds] = code
@@ -159,7 +159,7 @@ if hasattr(os, "register_at_fork"):
 
 
 Parts: TypeAlias = tuple[Iterable[Any], list[Any], list[int]]
-"""Some arguments, their properties that types depend on, and their parts, in order."""
+"""Arguments, their properties on which types depend, and their parts, in order."""
 
 Records: TypeAlias = dict[int, Parts]
 """The unpacked records of the last call, by their identity; they are kept alive here."""
@@ -173,10 +173,10 @@ def unpack(arguments: Iterable[Any], before: Records, now: Records) -> Parts:
         kind = type(each)
         if kind is np.ndarray:
             shape, layout = each.shape, each.flags.num & _LAYOUT
-            if layout & _BY_ROWS:  # # one row, one column or nothing is contiguous either way
+            if layout & _BY_ROWS:  # one row, one column or nothing is contiguous either way
                 layout &= ~_BY_COLUMNS
             kinds += (each.dtype, len(shape), layout)
-            capsule = each.__array_struct__  # # keeps the memory that it describes alive
+            capsule = each.__array_struct__  # keeps the memory that it describes alive
             address = _address_at(_pointer(capsule, None) + _DATA).value
             parts += (0, 0, each.size, each.itemsize, address or 0, *shape, *each.strides)
             continue
@@ -191,7 +191,7 @@ def unpack(arguments: Iterable[Any], before: Records, now: Records) -> Parts:
                 if not -(1 << 63) <= each < 1 << 63:
                     raise OverflowError(f"{each} has more than 64 bits")
                 parts.append(each)
-            case np.generic() | float():  # # the bits of the number, in the first of eight bytes
+            case np.generic() | float():  # the bits of the number, in the first of eight bytes
                 bits = np.asarray(each).tobytes().ljust(8, b"\0")
                 parts.append(int.from_bytes(bits, sys.byteorder, signed=True))
             case None:

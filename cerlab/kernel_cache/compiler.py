@@ -37,7 +37,7 @@ class _Library(JITCodeLibrary):
         self._finalized = True
 
 
-class _Compiler(_FunctionCompiler):  # # type: ignore[misc] # the base class is untyped
+class _Compiler(_FunctionCompiler):  # type: ignore[misc] # the base class is untyped
     """A compiler to such a library, without wrappers for calls from Python or C."""
 
     def _compile_core(self, args: Any, return_type: Any) -> Any:
@@ -48,7 +48,7 @@ class _Compiler(_FunctionCompiler):  # # type: ignore[misc] # the base class is 
         library = _Library(context.codegen(), self.py_func.__qualname__)
         given = (typing, context, self.py_func, args, return_type, flags, self.locals)
         result = compiler.compile_extra(*given, library=library)
-        result = result._replace(entry_point=object())  # # the key of the function for its callers
+        result = result._replace(entry_point=object())  # the key of the function for its callers
         context.insert_user_function(result.entry_point, result.fndesc, [library])
         return result
 
@@ -83,7 +83,7 @@ def compile_and_keep(kernel: Any, arguments: tuple[Any, ...], parts: int, name: 
     code needs Numba when it runs: one that allocates.
     """
     _announce(next(_numbers), type(kernel).entry_points)
-    # # Numba creates millions of objects here, and most of them stay: searching for garbage among
+    # Numba creates millions of objects here, and most of them stay: searching for garbage among
     # them # takes a tenth of the time.
     collects = gc.isenabled()
     gc.disable()
@@ -142,7 +142,7 @@ def _announce(number: int | None, most: int = 0) -> None:
     """Print that a kernel is compiled: in place on a terminal, else in one line, once."""
     text = "compiling kernels for this machine, once"
     if sys.stderr is not None and sys.stderr.isatty():
-        # # a kernel whose arguments have new types is compiled once more
+        # a kernel whose arguments have new types is compiled once more
         text = f"{text}: {number} of at most {max(number, most)}" if number else ""
         print(f"\r\x1b[K{text}", end="", file=terminal(sys.stderr), flush=True)
     elif number == 1 and _someone_waits():
@@ -151,7 +151,7 @@ def _announce(number: int | None, most: int = 0) -> None:
 
 def _someone_waits() -> bool:
     """Return whether a person runs this program or cell; a build of pages needs no such line."""
-    ipython = sys.modules.get("IPython")  # # None also if its import is forbidden
+    ipython = sys.modules.get("IPython")  # None also if its import is forbidden
     shell: Any = ipython.get_ipython() if ipython else None
     kernel = getattr(shell, "kernel", None)
     if kernel is None:

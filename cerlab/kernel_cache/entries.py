@@ -35,7 +35,7 @@ MAX_BYTES = 64 << 20
 
 def entry_name(kernel: Any, kinds: object) -> str:
     """Return the name of the entry of a kernel for arguments of some kinds."""
-    # # the calling convention: code of another one would misread its arguments
+    # the calling convention: code of another one would misread its arguments
     digest = sha256(b"packed 3")
     for part in (_platform(), _identity(kinds), *_parts_of(kernel)):
         digest.update(repr(part).encode() + b"\0")
@@ -64,7 +64,7 @@ def _platform() -> tuple[object, ...]:
 def _parts_of(kernel: Any) -> Iterator[object]:
     """Yield code, options and globals of a kernel and of all kernels that it reaches."""
     pending = [kernel]
-    # # The list grows while it is read, since a kernel that is reached reaches others.
+    # The list grows while it is read, since a kernel that is reached reaches others.
     for each in pending:
         function, code = each.py_func, each.py_func.__code__
         if function.__closure__:
@@ -97,12 +97,12 @@ def _identity(value: object) -> object:
             return tuple(map(_identity, value))
         case ModuleType():
             return value.__name__
-        case type() if hasattr(value, "_fields"):  # # named tuples, also of this package
+        case type() if hasattr(value, "_fields"):  # named tuples, also of this package
             return value.__module__, value.__qualname__, value._fields
     home, name = getattr(value, "__module__", ""), getattr(value, "__name__", None)
     if name is None or home.split(".")[0] == "cerlab":
         raise TypeError(f"a kernel depends on {value!r}, whose changes the cache cannot see")
-    return home, name  # # of Python, NumPy or Numba, whose versions are parts of the name
+    return home, name  # of Python, NumPy or Numba, whose versions are parts of the name
 
 
 def directory() -> Path:
@@ -127,7 +127,7 @@ def some_are_kept() -> bool:
 def read(name: str) -> bytes | None:
     """Return the content of an entry; None for a missing, damaged or foreign one."""
     entry = directory() / name
-    # # no link, no wait for a pipe; the file that is checked is the open file that is read
+    # no link, no wait for a pipe; the file that is checked is the open file that is read
     flags = [getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")]
     try:
         if not _is_safe(entry.parent):
@@ -141,8 +141,8 @@ def read(name: str) -> bytes | None:
         return None
     payload = content[32:]
     if _digest(name, payload) != content[:32]:
-        return None  # # damaged, cut off, or the content of another entry
-    with suppress(OSError):  # # the time of its last use; the disk may be read-only
+        return None  # damaged, cut off, or the content of another entry
+    with suppress(OSError):  # the time of its last use; the disk may be read-only
         os.utime(entry)
     return payload
 
@@ -155,24 +155,24 @@ def write(name: str, payload: bytes) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
         if not _is_safe(folder):
             return
-        # # In the same folder, where renaming is one step: no reader sees half an entry.
+        # In the same folder, where renaming is one step: no reader sees half an entry.
         handle, part = mkstemp(dir=folder, prefix=".")
         try:
             with open(handle, "wb") as file:
                 file.write(_digest(name, payload) + payload)
             Path(part).replace(folder / name)
-        except BaseException:  # # a full disk, an interrupt
+        except BaseException:  # a full disk, an interrupt
             Path(part).unlink(missing_ok=True)
             raise
     except OSError as error:
         _warn(f"compiled kernels cannot be kept ({error}); NUMBA_CACHE_DIR names another place")
         return
-    with suppress(OSError):  # # another process removes the same entries
+    with suppress(OSError):  # another process removes the same entries
         _remove_oldest(folder)
 
 
 def _digest(name: str, payload: bytes) -> bytes:
-    # # With the name, so that one entry under the name of another is refused.
+    # With the name, so that one entry under the name of another is refused.
     return sha256(name.encode() + b"\0" + payload).digest()
 
 
@@ -186,7 +186,7 @@ def _is_safe(folder: Path) -> bool:
 
 def _is_foreign(path: Path, status: os.stat_result) -> bool:
     """Return whether another user may have written there, with a warning."""
-    if not hasattr(os, "getuid"):  # # Windows: the profile of a user is closed to others
+    if not hasattr(os, "getuid"):  # Windows: the profile of a user is closed to others
         return False
     another, writable = status.st_uid != os.getuid(), status.st_mode & (S_IWGRP | S_IWOTH)
     why = "it belongs to another user" if another else "other users may write to it"
@@ -198,7 +198,7 @@ def _is_foreign(path: Path, status: os.stat_result) -> bool:
 
 
 def _remove_oldest(folder: Path) -> None:
-    # # The oldest by last use, since `read` updates the time of an entry.
+    # The oldest by last use, since `read` updates the time of an entry.
     entries = sorted((each.stat().st_mtime_ns, each) for each in folder.iterdir())
     excess = sum(each.stat().st_size for _, each in entries) - MAX_BYTES
     for _, entry in entries:

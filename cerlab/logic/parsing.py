@@ -72,7 +72,7 @@ def build(
     """Return what a builder makes of a tree; `too_deep` is the hint of its `ResourceLimit`."""
     try:
         return builder.transform(tree)
-    except VisitError as error:  # # lark wraps the exceptions of the builder
+    except VisitError as error:  # lark wraps the exceptions of the builder
         cause = error.orig_exc
         if isinstance(cause, ResourceLimit) and too_deep is not None:
             cause.hint = too_deep
@@ -107,7 +107,7 @@ def lark_of(language: Language) -> Lark:
         start=list(language.starts),
         propagate_positions=True,
         maybe_placeholders=True,
-        # # without this flag, ſ would match S, and digits of any script would match \d
+        # without this flag, ſ would match S, and digits of any script would match \d
         g_regex_flags=re.ASCII,
         cache=table_file(language.package, grammar),
     )
@@ -172,7 +172,7 @@ def _expected_after(language: Language, prefix: str, start: str) -> tuple[str, .
     try:
         parser.exhaust_lexer()
         terminal_names = parser.accepts()  # type: ignore[no-untyped-call]  # lark leaves it untyped
-    except LarkError:  # # the cut changed how the prefix is read; expect nothing rather than guess
+    except LarkError:  # the cut changed how the prefix is read; expect nothing rather than guess
         return ()
     signs = {terminal.name: terminal.pattern.value for terminal in lark.terminals}
     word_of = {name: sign if sign.isalpha() else f"'{sign}'" for name, sign in signs.items()}

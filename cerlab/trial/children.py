@@ -78,8 +78,8 @@ PANDAS_REFUSALS = ("not supported", "Failed to parse query")
 
 def pandas_reply(question: Reply) -> Reply:
     """Return the rows of a result; numbers may come back as floats, NULL as NaN."""
-    import pandas as pd  # type: ignore[import-untyped,unused-ignore]
-    from match_recognize import match_recognize  # type: ignore[import-not-found]
+    import pandas as pd  # type: ignore[import-untyped,unused-ignore] # has no types here
+    from match_recognize import match_recognize  # type: ignore[import-not-found] # optional
 
     rows = question["rows"]
     frame = pd.DataFrame(rows, columns=[c for c in COLUMNS if not rows or c in rows[0]])
@@ -110,7 +110,7 @@ DECLARATION = f"CREATE STREAM S {{ {EVENTS} }}"
 
 def pycer_reply(question: Reply) -> Reply:
     """Return answers by their positions: the first attribute of an event is its number."""
-    import pycer  # type: ignore[import-not-found]
+    import pycer  # type: ignore[import-not-found] # optional
 
     server = pycer.PyOfflineServer()
     kinds = {event.name: event.id for event in server.declare_stream(DECLARATION).events_info}
@@ -144,7 +144,7 @@ def pycer() -> None:
     """Serve ``pycer`` in a temporary folder, since it writes log files where it runs."""
 
     def version() -> str:
-        import pycer  # noqa: F401 a package that cannot be imported is absent
+        import pycer  # noqa: F401 # a package that cannot be imported is absent
 
         return installed("pycer")
 
@@ -178,7 +178,7 @@ class Flink:
     """A table environment, and the folder of its files."""
 
     def __init__(self, folder: str) -> None:
-        from pyflink.table import (  # type: ignore[import-not-found]
+        from pyflink.table import (  # type: ignore[import-not-found] # optional
             EnvironmentSettings,
             TableEnvironment,
         )

@@ -48,7 +48,7 @@ class Step:
         snapshot = self.snapshot
         if not snapshot.is_read:
             return ("The event is in no substream and has no effect.",)
-        passes = ", ".join(self.passes) or "none of the tests"
+        passes = ", ".join(self.passes) or "none"
         count = len(snapshot.new)
         unions = sum(n.kind == "union" for n in snapshot.nodes if n.number in snapshot.new)
         growth = (
@@ -57,7 +57,7 @@ class Step:
             else "unchanged"
         )
         return (
-            f"It passes: {passes}.",
+            f"Tests passed: {passes}.",
             *_first_few([_move_text(*move) for move in self._moves()], "moves"),
             f"tECS: {growth}; active macro-states: {len(snapshot.active):,}.",
             *_first_few(self._answers(), "answers"),

@@ -252,7 +252,7 @@ def number_of(kind: str) -> int:
 
 @contextmanager
 def own_numbers() -> Iterator[None]:
-    """Number kinds from 0 inside this block, so that a file does not depend on earlier drawings."""
+    """Assign numbers from 0 to kinds in this block, so that files do not depend on earlier ones."""
     previous = dict(_numbers)
     _numbers.clear()
     try:

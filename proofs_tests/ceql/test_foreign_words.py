@@ -17,7 +17,7 @@ PAGES = {
 }
 
 TEXTS = {
-    "The same key, within ten minutes": (
+    "One key, within ten minutes": (
         "sequence by user [login where true] [process where true]",
         "sequence by user with maxspan=5m [login] [process]",
         "SELECT * WHERE sequence by user [login] [process]",
@@ -63,7 +63,7 @@ TEXTS = {
         "NOT A FOR 10 MINUTES",
         "SELECT * WHERE A -> NOT B FOR 10 MINUTES",
     ),
-    "Nothing in the two minutes before": (
+    "No such event in the two minutes before": (
         "SELECT * WHERE NOT B FOR 2 MINUTES -> A",
         "every not B for 2 min -> A",
     ),

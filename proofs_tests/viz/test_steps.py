@@ -33,7 +33,7 @@ def steps() -> Steps:
 def test_words_of_the_example(steps: Steps) -> None:
     assert [s.heading for s in steps][:2] == ["event 0: A(v=0)", "event 1: B(v=1)"]
     assert steps[4].words == (
-        "It passes: type = 'B'.",
+        "Tests passed: type = 'B'.",
         "Runs in {1} go by • to {2, 3}.",
         "Runs in {1} go by ∘ to {1}.",
         "Runs in {2, 3} go by • to {2, 3}.",
@@ -191,7 +191,7 @@ def test_types_that_are_too_long_for_their_box_end_in_dots() -> None:
 
 def test_one_step_shows_its_words_and_its_graph(steps: Steps) -> None:
     bundle = steps[3]._repr_mimebundle_()  # type: ignore[attr-defined]
-    assert bundle["text/plain"].startswith("event 3: C(v=3)\n  It passes: type = 'C'.")
+    assert bundle["text/plain"].startswith("event 3: C(v=3)\n  Tests passed: type = 'C'.")
     assert f"\n\n{bundle['text/plain']}\n" in str(steps)
     assert "<li>Answer [0, 3] {0, 1, 3}.</li>" in bundle["text/html"]
     assert "<title>tECS after event 3" in bundle["image/svg+xml"]

@@ -337,7 +337,7 @@ def _repeat(once: Valuations, least: int, most: int | None, precedes: Precedes) 
     result: Valuations = frozenset()
     k, times = 1, once
     with step_budget("a count in the reference", TECS_HINT, own=1):
-        while times and (most is None or k <= most):  # # ends, since each repetition uses an event
+        while times and (most is None or k <= most):  # ends, since each repetition uses an event
             if k >= least:
                 result = _affordable(result | times)
             k, times = k + 1, _concatenations(times, once, precedes)

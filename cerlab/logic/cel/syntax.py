@@ -387,7 +387,7 @@ def refuse_deep(phi: Formula) -> None:
 
 
 def _refuse_deep_condition(condition: object) -> None:
-    # # 0: the node that holds a predicate is not counted
+    # 0: the node that holds a predicate is not counted
     pending: list[tuple[Any, int]] = [(condition, 0)]
     while pending:
         part, depth = pending.pop()

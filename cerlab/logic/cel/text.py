@@ -11,7 +11,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.predicates.text import name_text, predicate_text, value_text
 
-# # Binding strength of operators. FILTER is a suffix of everything to its left inside the #
+# Binding strength of operators. FILTER is a suffix of everything to its left inside the #
 # parentheses, so a filtered formula at the left edge of an operator needs no parentheses.
 _UNLESS, _CHOICE, _CONCAT, _SEQ, _POSTFIX = range(5)
 _LEVELS: dict[type[cel.Binary], int] = {

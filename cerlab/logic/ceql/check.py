@@ -46,7 +46,7 @@ def check_predicate(P: pred.Predicate, events: Sequence[EventDeclaration], sourc
         case pred.Comparison(_, left, right):
             _compare(P, [left, right], events, source)
         case pred.Member(operand, values):
-            # # the parser has checked that the constants are of one kind
+            # the parser has checked that the constants are of one kind
             _compare(P, [operand, values[0]], events, source)
         case pred.Between(operand, low, high):
             for bound in (low, high):
@@ -94,7 +94,7 @@ def check_correlation(
     ways = [dict(zip(events, way, strict=True)) for way in product(*events.values())]
     sides = (comparison.left, comparison.right)
     ours, theirs = ({kind for way in ways if (kind := _kind(x, None, way))} for x in sides)
-    # # a side without a kind is unknown, so nothing can be refused
+    # a side without a kind is unknown, so nothing can be refused
     if ours and theirs and ours.isdisjoint(theirs):
         values = pred.constants([pred.Comparison(comparison.operator, *sides)])
         raise TypeMismatch(

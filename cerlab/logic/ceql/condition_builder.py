@@ -171,7 +171,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         return self._record(meta, pred.Constant(-self._int(meta, children[0])))
 
     def _int(self, meta: Meta, digits: str) -> int:
-        # # 2^63 itself is allowed here, for -9223372036854775808. # 20 digits are enough to refuse
+        # 2^63 itself is allowed here, for -9223372036854775808. # 20 digits are enough to refuse
         # it; `int` raises its own error for more than 4,300.
         value = int(digits.lstrip("0")[:20] or "0")
         if value > 2**63:
@@ -211,9 +211,9 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
 
     def _nanoseconds(self, meta: Meta, number: Token, unit: int) -> Fraction:
         near = self.decimal(meta, [number])
-        if near == 0 and number.strip("0.eE+-"):  # # below all doubles, and too costly to expand
+        if near == 0 and number.strip("0.eE+-"):  # below all doubles, and too costly to expand
             raise self._too_fine(meta)
-        return Fraction(Decimal(number)) * unit  # # exactly as written, not rounded to a double
+        return Fraction(Decimal(number)) * unit  # exactly as written, not rounded to a double
 
     def duration(self, meta: Meta, children: list[Fraction | None]) -> int:
         total = sum((child for child in children if child is not None), Fraction(0))
@@ -226,7 +226,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         return IllFormed("CER0207", message, place=self.place(meta), hint=hint)
 
     def duration_constant(self, meta: Meta, children: list[int]) -> pred.Constant:
-        # # -2^63 nanoseconds fit into 64 bits, so 2^63 is allowed after a minus
+        # -2^63 nanoseconds fit into 64 bits, so 2^63 is allowed after a minus
         negative = self.text[: meta.start_pos].rstrip().endswith("-")
         if children[0] >= 2**63 + negative:
             raise self._no_time(

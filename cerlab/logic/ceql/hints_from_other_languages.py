@@ -68,13 +68,13 @@ FOREIGN_WORDS = (
     ForeignWord(
         r"\bsequence\s+(?:by\s+\S+\s*(?:with\b|\[)|with\b|\[)|(?:\bwith\s+)?\bmaxspan\b",
         _KEYED,
-        "The same key, within ten minutes",
+        "One key, within ten minutes",
         "coming_from",
     ),
     ForeignWord(
         r"\bnot\s+\w+\s+for\s+\d[\w\s]*->",
         "SELECT * WHERE (A LOOKBACK 2 MINUTES) UNLESS B",
-        "Nothing in the two minutes before",
+        "No such event in the two minutes before",
     ),
     ForeignWord(
         r"(?:->\s*)?\bnot\s+\w+\s+for\s+\d",

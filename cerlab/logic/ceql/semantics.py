@@ -180,7 +180,7 @@ def _without_limit(
     whole = _from(query, stream)
     axis = stream.time or only_timestamp(stream)
     for window in windows(query.formula):
-        # # raises if an event has no time, even one that is in no answer
+        # raises if an event has no time, even one that is in no answer
         _times(window, whole, axis)
     times = _times(query.window, whole, axis)
 

@@ -117,7 +117,7 @@ class Names:
         return name
 
 
-# # -- 1. Disjuncts, with a variable of its own for each atom below a + --------------------------
+# -- 1. Disjuncts, with a variable of its own for each atom below a + --------------------------
 
 
 def _disjuncts(phi: cel.Formula, variables: Names) -> list[Disjunct]:
@@ -184,7 +184,7 @@ def _condition(condition: object, names: Mapping[str, str]) -> On | Correlation:
             )
 
 
-# # -- 2. Filters below a + that do not depend on the iteration, moved out of it -----------------
+# -- 2. Filters below a + that do not depend on the iteration, moved out of it -----------------
 
 
 def _hoist(D: Disjunct) -> list[Disjunct]:
@@ -206,7 +206,7 @@ def _ways(item: Iteration) -> list[tuple[Item, frozenset[Atomic]]]:
     inside = [E for D in item.disjuncts for E in _hoist(D)]
     needs = [frozenset(f for f in E.filters if not labels_of(f) & E.own) for E in inside]
     distinct = list(dict.fromkeys(needs))
-    # # Paid before they are created: all subsets of the needs.
+    # Paid before they are created: all subsets of the needs.
     spend(len(distinct) << len(distinct))
     demands = dict.fromkeys(
         frozenset[Atomic]().union(*subset)
@@ -242,7 +242,7 @@ def _size(D: Disjunct) -> int:
     return len(D.items) + len(D.filters) + sum(map(_size, inner))
 
 
-# # -- 3. A label for each atom of each disjunct, and filters where both labels are known ---------
+# -- 3. A label for each atom of each disjunct, and filters where both labels are known ---------
 
 
 def _label_atoms(
@@ -256,7 +256,7 @@ def _label_atoms(
     own = {x: labels.fresh(x) for x in sorted(D.own)}
     label_of = {**outer, **own}
     parts: list[cel.Formula] = []
-    # # sorted by text, since the order of a set differs between processes
+    # sorted by text, since the order of a set differs between processes
     filters = [_condition(f, label_of) for f in sorted(D.filters, key=repr)]
     for item in D.items:
         if isinstance(item, Binding):

@@ -131,7 +131,7 @@ def _rule(e: sre.Sremo, S: BoundedEvents, i: int, v: Registers) -> Derivations:
                 d for d in _rule(body, S, i, v) if duration(d.marks, S.events, time) <= n
             )
         case sre.Intersection(left, right):
-            # # both sides must agree on end and marks, so the right side is looked up by them
+            # both sides must agree on end and marks, so the right side is looked up by them
             after_right = defaultdict(list)
             for d2 in _rule(right, S, i, v):
                 after_right[d2.end, d2.marks].append(d2.registers)
@@ -141,7 +141,7 @@ def _rule(e: sre.Sremo, S: BoundedEvents, i: int, v: Registers) -> Derivations:
                 for v2 in after_right[j, M]
             )
         case sre.Negation(body):
-            # # body fails to match S[i..j] iff none of its derivations ends at j, whatever its
+            # body fails to match S[i..j] iff none of its derivations ends at j, whatever its
             # marks
             ends = {d.end for d in _rule(body, S, i, v)}
             everywhere = range(i, len(S.events) + 1)

@@ -190,7 +190,7 @@ def number_words(
     begin: int,
     out: NDArray[np.uint32],
 ) -> int:
-    """Number each pair of a kind and a word, in order of first occurrence; kind 0 gets number 0.
+    """Assign a number to each pair of a kind and a word, by first occurrence; kind 0 is 0.
 
     `cells`, (room, 2), is a hash table with linear probing: a word, and its number and kind as a
     tag. ``count[0]`` values are numbered from 1. Starts at index `begin`, and stops before a value
@@ -241,7 +241,7 @@ def number_texts(
     begin: int,
     out: NDArray[np.uint32],
 ) -> int:
-    """Number each text as `number_words` does; `words` are its hashes by `hash_texts`.
+    """Assign numbers to texts as `number_words` does; `words` are hashes by `hash_texts`.
 
     The text of number n is ``arena[ends[n - 1]:ends[n]]``; `arena` has room for all of `data`.
     """

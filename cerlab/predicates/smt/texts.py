@@ -28,8 +28,7 @@ def _forgive_the_unmade() -> None:
 
 def _delete_if_made(delete: Callable[[Any], None]) -> Callable[[Any], None]:
     def quietly(value: Any) -> None:
-        # `suppress` is slower, and these calls are many
-        try:  # noqa: SIM105
+        try:  # noqa: SIM105 # `suppress` is slower, and these calls are many
             delete(value)
         # RecursionError: from `__getattr__` of an uninitialised value
         except (AttributeError, RecursionError):
