@@ -221,7 +221,7 @@ def _then(phi: cel.Formula, step: _Step) -> Iterator[_Branch]:
 
 
 def _may_be_last(branch: _Branch) -> bool:
-    """Return whether the steps of the right side of a sequence are steps of the sequence.
+    """Return whether the right side's steps may be applied to the answers of a sequence.
 
     A bound on the start of the right side has to be a bound on the last event.
     """
@@ -233,12 +233,12 @@ def _may_be_last(branch: _Branch) -> bool:
 
 
 def _may_be_first(branch: _Branch) -> bool:
-    """Return whether the steps of the left side of a sequence are steps of the sequence."""
+    """Return whether the left side's steps may be applied to the answers of a sequence."""
     return all(isinstance(step, LookBack) for step in branch.steps)
 
 
 def _of_last(step: _Step) -> _Step:
-    """Return the step of the right side of a sequence as a step of the sequence."""
+    """Return a step of the right side of a sequence as a step on the answers of the sequence."""
     match step:
         case HoldWithin():
             return replace(step, of_last=True)

@@ -392,7 +392,7 @@ def _of_labels(
 
 
 def _of_comparison(needs: Requirements, atom: pred.Atom) -> None:
-    """Add the attributes of a comparison, the kinds that they need, and the texts to equal."""
+    """Add the attributes of a comparison, with the kinds and texts it compares them with."""
     needs.attributes |= dict.fromkeys(attributes_of([atom]))
     sides = operands(atom)
     names = [side.name for side in sides if isinstance(side, pred.Attribute)]

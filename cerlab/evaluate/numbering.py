@@ -209,10 +209,10 @@ class _Values:
 
 
 LAST = NOTHING - 1
-"""Codes of values are above 0 and below this one."""
+"""The upper bound of the codes of values, which are above 0 and below it."""
 
 MOST_VALUES = 1 << 16
-"""At this number, and at four times the initial number, values that no total has are forgotten."""
+"""After this many values, besides four times the initial ones, all are numbered again."""
 
 
 def _plain(extremes: Sequence[Any]) -> list[Value]:

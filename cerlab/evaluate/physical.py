@@ -131,7 +131,7 @@ def _tecs(pattern: AnyPattern) -> Evaluator:
 
 
 class BySize(Evaluator):
-    """A way for streams of up to `SHORT` events, and one for longer ones."""
+    """Two evaluators: one for streams of up to `SHORT` events, and one for longer streams."""
 
     def __init__(self, name: str, short: Evaluator, long: Evaluator) -> None:
         self.name, self.pattern = name, short.pattern

@@ -91,7 +91,7 @@ class Replay(Generic[Answer]):
         count: Callable[[Stream], int] | None,
         time: TimeAxis | None,
     ) -> None:
-        """Open a run; `count` is None if no answer can wait. Raise as `evaluate` for no events."""
+        """Open a run, which evaluates no events first; `count` is None if no answer can wait."""
         self._evaluate: Callable[[Stream], Iterable[Answer]] = evaluate
         self._count, self._time = count, time
         self._read: list[Event] = []

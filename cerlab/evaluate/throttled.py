@@ -139,7 +139,7 @@ class ThrottledEngine(Throttled, Compiled):
         self._engine, self.plan = inner, inner.plan
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """Return the run on events that arrive, from a `state` on; raise as the inner one."""
+        """Return the run on events that arrive; a `state` is one of an earlier run."""
         values, inner = None, None
         if state is not None:
             from cerlab.engine.throttle import THROTTLE  # NumPy loads here

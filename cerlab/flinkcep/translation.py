@@ -228,7 +228,7 @@ def _disjoint(one: AnyPart, other: AnyPart) -> None:
 
 
 def _take(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix:
-    """Return the prefix after a part that takes events."""
+    """Return the prefix of a translation, extended by part k, which matches events."""
     following = pattern.parts[k + 1] if k + 1 < len(pattern.parts) else None
     inner: tuple[EventTest, ...] = ()
     if isinstance(following, NotPart) and following.anywhere:
@@ -283,7 +283,7 @@ def _with_windows(taken: Sequence[_Taken], windowed: set[int]) -> cel.Formula:
 
 
 def _in_window(following: _Taken, once: cel.Formula) -> cel.Formula:
-    """Return an event and the next one, in the window of the latter."""
+    """Return the formula of an event and its next one, within the gap that this one allows."""
     assert following.part.gap is not None
     both = _then(once, following, _body(following.part, 1, 1, following.inner))
     return cel.Within(both, _inclusive(following.part.gap))

@@ -76,7 +76,7 @@ class OtherProcess(Engine, Protocol):
     """An engine in another process."""
 
     is_told_all: bool
-    """True if it gets all keys of a request, not only query and events."""
+    """True if the engine gets all keys of a request, not only query and events."""
 
     def request(self, request: Request) -> Reply:
         """Return the engine's reply to a request."""

@@ -143,7 +143,7 @@ class CompiledKernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """The type that Numba gives it in a kernel that calls it."""
+        """The type of the kernel in other kernels that call it, for Numba."""
         from cerlab.kernel_cache.compiler import dispatcher_of
 
         return dispatcher_of(self)._numba_type_

@@ -203,7 +203,7 @@ class Correlation:
         return next((x for x in self.operands if not isinstance(x, LabelAttribute)), None)
 
     def holds(self, events: Callable[[str], Sequence[Event]]) -> bool:
-        """Return whether it holds for all combinations of the events of its variables."""
+        """Return whether the comparison holds for all combinations of its variables' events."""
         if self.of_group is None:
             choices = product(*map(events, self.labels))
             return all(self.holds_of(dict(zip(self.labels, each, strict=True))) for each in choices)
@@ -214,7 +214,7 @@ class Correlation:
         )
 
     def holds_of(self, event: Mapping[str, Event]) -> bool:
-        """Return whether it holds for one event of each label, without algebraic rewriting."""
+        """Return whether the comparison holds for one event of each label, as it is written."""
         left, right = (evaluate(None, side, event) for side in (self.left, self.right))
         return compare(self.operator, left, right)
 

@@ -243,7 +243,7 @@ def _formula(
 def _operations(
     either: Callable[[E, E], E], then: Callable[[E, E], E], again: Callable[[E], E]
 ) -> Operations[E]:
-    """Return operations by alternation, concatenation and iteration; a loop is optional."""
+    """Return the operations of state elimination, built from the three regular operators."""
 
     def through(first: E, loop: E | None, last: E) -> E:
         direct = then(first, last)

@@ -50,11 +50,11 @@ class Adapter(Protocol):
 
     @property
     def language(self) -> str:
-        """The language that it reads, ``"rows"`` or ``"ceql"``."""
+        """The language that the engine reads, ``"rows"`` or ``"ceql"``."""
 
     @property
     def takes(self) -> frozenset[str]:
-        """The features of the cases that it is asked."""
+        """The features of the cases that the engine gets."""
 
     @property
     def batch(self) -> int:

@@ -213,7 +213,7 @@ class Case:
 
     @property
     def rows(self) -> list[Row]:
-        """The rows, or the events with their types."""
+        """The data of the case as rows; events become rows with their type."""
         return [as_dict(each) if isinstance(each, Event) else each for each in self.data]
 
 

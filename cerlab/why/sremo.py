@@ -303,7 +303,7 @@ def _agreeing(
 
 
 def _same_missing(failures: tuple[Failure, ...], others: tuple[Failure, ...]) -> Iterator[Failure]:
-    """Yield the other failures, sharing events that both sides lack in the same place."""
+    """Yield `others`, in which an event to insert is the one of `failures` at the same place."""
     places: dict[tuple[int | None, int | None], list[Repair]] = {}
     for failure in failures:
         match failure:
