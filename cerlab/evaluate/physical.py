@@ -245,7 +245,7 @@ class _AutoOfAutomaton(_Auto):
     """The best way for an automaton, where counting and sorting need no order."""
 
     def on(self, stream: Stream, *, any_order: bool = False) -> Evaluator:
-        """Return the way for a stream; in any order it depends on the loaded kernels, too."""
+        """Return the evaluator for a stream; with `any_order` it depends on the loaded kernels."""
         is_short = self._is_short(stream) if any_order else not self._is_in_order_of_engine(stream)
         return self.short if is_short else self.long
 

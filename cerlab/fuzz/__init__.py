@@ -263,7 +263,10 @@ def difference(
     expected: Sequence[ComplexEvent],
     rows: Sequence[dict[str, Any]],
 ) -> Difference | None:
-    """Return the difference, or None; rows without an interval are compared by positions."""
+    """Return how the rows of an engine differ from the expected answers, None if they are equal.
+
+    If a row has no interval, all rows are compared by positions.
+    """
     by_interval = all("start" in row and "end" in row for row in rows)
     answers = {_key(m.start, m.end, m.positions, by_interval): m for m in expected}
     counts = Counter(

@@ -3,7 +3,7 @@
 In SO-CEL, a complex event has no interval; it is a set of (label, position) pairs, found when the
 evaluation starts at i and ends at j. The gap before an atom is skipped on its left. The result
 between i and j consists of the valuations with intervals (CORE Table 2) that end at j and start at
-i or later: this is a theorem, not the definition, so there are two programs. They differ for AND
+i or later: this is a theorem, not the definition, so both are implemented. They differ for AND
 under projection, since AND requires equal starts of both sides. Runs under the *-semantics may
 always skip events, so every transition of the UCEA of a formula has labels.
 """

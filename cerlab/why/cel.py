@@ -383,7 +383,7 @@ def _looked_back(part: Part, phi: cel.Lookback, d: CelDerivation) -> Iterator[Ce
 
 
 def _looking_back(goal: Goal, d: CelDerivation, W: Valuation) -> str:
-    """Return the words for a W inside the look-back: ``; LOOKBACK 2 MINUTES of 9 begins at ..``."""
+    """Return the text on where a look-back begins: ``; LOOKBACK 2 MINUTES of 9 begins at ..``."""
     for node in d:
         V = node.children[0].valuation if isinstance(node.part, cel.Lookback) else None
         if isinstance(node.part, cel.Lookback) and V is not None and W.start < V.start:

@@ -287,7 +287,7 @@ class _HashTable:
         self._cells = larger
 
     def words(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return the word and the kind of each number, with a placeholder for 0: views."""
+        """Return the word and the kind of each number, as views; number 0 has a placeholder."""
         if self._inverted < self.count or not len(self._words):
             cells = self._cells[self._cells[:, 1] != 0]
             self._note(cells[:, 0], cells[:, 1] & 255, cells[:, 1] >> 8)

@@ -245,7 +245,7 @@ class _Ordered:
         return True
 
     def spread(self, fresh: NDArray[Any], kind: int) -> None:
-        """Assign new codes to the values, and to some more."""
+        """Assign new codes to all values and to `fresh` ones, with room between them."""
         self.values = np.unique(np.concatenate(_of_one_dtype(self.arrays()[0], fresh)))
         count = len(self.values)
         # odd like `SPACING`: hash buckets use the lowest bits, and even steps would use half of
