@@ -25,7 +25,10 @@ from cerlab.predicates.truth import compare
 M = TypeVar("M", Vcea, LabelledSrt)
 
 MOST_COUNTED = 100
-"""The largest constant for which states count; above it, answers are listed and tested."""
+"""The largest constant for which states count, which multiplies the states of the automaton.
+
+Above it, answers are listed and tested.
+"""
 
 
 class CountTest(NamedTuple):

@@ -25,7 +25,7 @@ from cerlab.predicates.syntax import Predicate, TypeIs
 from cerlab.predicates.truth import kind_of
 
 MAX_TRIED = 2_000
-"""Most streams that are searched for an undecidable question."""
+"""Most streams searched for an undecidable question: 0.8 s for two labels (2026-11-29)."""
 
 
 MAX_LENGTH = 7

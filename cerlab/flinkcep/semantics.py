@@ -36,7 +36,7 @@ from cerlab.model.stream import check_order, clock_for
 from cerlab.predicates.truth import Key, partition_key
 
 MAX_PARTIAL = 20_000
-"""Most partial matches that the reference follows at the same time."""
+"""Most simultaneous partial matches in the reference: 0.6 s to reach them (2026-11-29)."""
 
 
 class Partial(NamedTuple):

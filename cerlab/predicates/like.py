@@ -26,8 +26,13 @@ EVERY: Ranges = ((0, 0xD7FF), (0xE000, 0x2FFFF))
 """Ranges of all characters; surrogates are not characters."""
 
 LAST_MENTIONED = 0x1FFFF
+"""The last character that a pattern may name, so that characters that no pattern names exist."""
+
 MAX_LENGTH = 200
+"""The length of the longest pattern that is translated; longer ones are left undecided."""
+
 MAX_DEPTH = 30
+"""The depth of the deepest groups that are translated, by functions that call themselves."""
 
 
 @dataclass(frozen=True, slots=True)

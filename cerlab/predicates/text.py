@@ -249,6 +249,7 @@ for _kind in (
 
 
 _EXACT = 10**15
+"""Integers from this one on are shown with an exponent."""
 
 SOME = 20
 """Most positions of an answer in a line."""

@@ -193,9 +193,10 @@ COLUMNS = {"g": pa.int64(), "t": pa.int64(), "x": pa.int64(), "s": pa.string()}
 
 
 _TABLES = 4
-
+"""Number of tables drawn for each query."""
 
 _DRAWS = 50_000
+"""Most queries drawn to find one that an engine supports."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ MOST = 50
 """Most answers that a notebook shows; a terminal shows fewer."""
 
 IN_TEXT = 10
+"""Most answers that a terminal shows, so that they fit a screen with the input."""
 
 MOST_EVENTS = 20_000
 """Longest stream, in events, whose answers a display counts; counting more would delay it."""

@@ -209,6 +209,7 @@ def tecs_snapshot(plan: Plan, machine: Machine, stream: Stream) -> TecsSnapshot:
 _ROW, _ENTRY, _GAP, _PAD = 20.0, 62.0, 36.0, 8.0
 
 _CHARACTER = 6.8
+"""Assumed width of a character, in pixels."""
 
 _PART = re.compile(r'<g class="(node|edge)">\s*<title>([^<]*)</title>.*?</g>', re.S)
 

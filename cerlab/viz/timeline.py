@@ -264,6 +264,7 @@ _LONG = 4
 """Longest name of a kind in a column; longer names become letters."""
 
 _NAME = 20
+"""Longest name of a row or kind, in characters; longer names are cut."""
 
 
 def timeline_text(T: Drawing) -> str:

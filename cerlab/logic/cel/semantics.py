@@ -89,7 +89,7 @@ SHORT_HINT = f'use evaluator="auto", or at most {MAX_EVENTS} events of each key'
 TECS_HINT = 'use evaluator="tecs", which does not store the answers'
 
 MAX_VALUATIONS = 100_000
-"""The size of the largest set of valuations that the reference computes for a subformula."""
+"""The limit on the valuations of a subformula in the reference, which take about a second."""
 
 Valuations: TypeAlias = frozenset[Valuation]
 

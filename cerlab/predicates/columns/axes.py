@@ -131,6 +131,7 @@ MAX_VALUES = 2**20
 _DTYPES = {int: "int64", float: "float64", Timestamp: "int64", Duration: "int64"}
 _OF_TIME: dict[type, OfTime] = {Timestamp: Timestamp, Duration: Duration}
 _BEYOND = 2**63
+"""The least positive number beyond int64."""
 
 
 class Axis:

@@ -39,6 +39,7 @@ INTEGER, UNSIGNED, FLOAT, TIMESTAMP, DURATION, TEXT, BOOLEAN, OTHER = range(1, 9
 _WORD = struct.Struct("<q")
 _DOUBLE = struct.Struct("<d")
 _LEAST_CELLS = 16
+"""Cells of a new hash table, a power of two; it grows as it fills."""
 
 LONG_TEXT = 64
 """Length in bytes above which kernels number a text: Python needs 0.1 us a byte (2026-11-28)."""

@@ -28,6 +28,7 @@ from cerlab.model.event import Duration, Timestamp, Value
 from cerlab.predicates.columns.lookup_tables import Codes, T
 
 MAX_KEY = 2**62
+"""The limit on combined codes, within int64 with a bit to spare."""
 
 
 def operations() -> Any:
