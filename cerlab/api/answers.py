@@ -177,6 +177,9 @@ class Matches(Drawable, Immutable):
     def head(self, n: int = 5) -> pa.Table:
         """Return the rows of `table` for the first n answers; later answers are not evaluated.
 
+        Args:
+            n: The number of answers.
+
         >>> from cerlab import parse_query
         >>> query = parse_query("SELECT a[v] WHERE A AS a ; B")
         >>> events = [{"type": "A", "v": 1}, {"type": "B"}, {"type": "B"}]
@@ -192,6 +195,10 @@ class Matches(Drawable, Immutable):
         """Return the exact number of answers, of any size, without listing them.
 
         Queries whose filters compare labels are counted up to 2^53; more raise `ResourceLimit`.
+
+        >>> from cerlab import parse_query
+        >>> parse_query("SELECT * WHERE A+").run([{"type": "A"}] * 100).count() == 2**100 - 1
+        True
         """
         self._warn(self._count, as_list=False)
         return self._count
@@ -225,6 +232,9 @@ class Matches(Drawable, Immutable):
         """Return the derivation of an answer, given as a value or by number; otherwise why it is
         not one.
 
+        Args:
+            answer: A complex event, or the number of an answer.
+
         >>> from cerlab import parse_query
         >>> matches = parse_query("SELECT * WHERE A ; B").run([{"type": "A"}, {"type": "B"}])
         >>> print(matches.why(0))
@@ -239,7 +249,13 @@ class Matches(Drawable, Immutable):
         return why(self.query, self.stream, match.positions, match.start, match.end)
 
     def to_arrow(self) -> pa.Table:
-        """Return a pyarrow Table with columns ``start``, ``end`` (int64), ``positions`` (lists)."""
+        """Return a pyarrow Table with columns ``start``, ``end`` (int64), ``positions`` (lists).
+
+        >>> from cerlab import parse_query
+        >>> matches = parse_query("SELECT * WHERE A ; B").run([{"type": "A"}, {"type": "B"}])
+        >>> matches.to_arrow().to_pylist()
+        [{'start': 0, 'end': 1, 'positions': [0, 1]}]
+        """
         if isinstance(self._access, BatchAccess):
             table = table_of_batches(self._access.batches())
             self._warn(table.num_rows)
@@ -247,7 +263,14 @@ class Matches(Drawable, Immutable):
         return io.arrow_table(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the answers as a pandas DataFrame with the columns of `to_arrow`."""
+        """Return the answers as a pandas DataFrame with the columns of `to_arrow`.
+
+        >>> from cerlab import parse_query
+        >>> matches = parse_query("SELECT * WHERE A ; B").run([{"type": "A"}, {"type": "B"}])
+        >>> matches.to_pandas()
+           start  end positions
+        0      0    1    [0, 1]
+        """
         with needed("pandas"):
             import pandas as pandas
         table = self.to_arrow()
@@ -257,7 +280,13 @@ class Matches(Drawable, Immutable):
         return frame
 
     def to_polars(self) -> pl.DataFrame:
-        """Return the answers as a polars DataFrame with the columns of `to_arrow`."""
+        """Return the answers as a polars DataFrame with the columns of `to_arrow`.
+
+        >>> from cerlab import parse_query
+        >>> matches = parse_query("SELECT * WHERE A ; B").run([{"type": "A"}, {"type": "B"}])
+        >>> matches.to_polars().rows()
+        [(0, 1, [0, 1])]
+        """
         with needed("polars"):
             import polars
         frame = polars.from_arrow(self.to_arrow())

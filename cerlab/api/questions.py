@@ -140,6 +140,12 @@ def contained(
     The witness is a shortest stream with an answer of `a` only. The arguments and errors are those
     of `equivalent`.
 
+    Args:
+        a: The query or formula on the left.
+        b: The query or formula on the right.
+        same: As in `equivalent`, for row patterns.
+        rows: As in `equivalent`, for row patterns.
+
     >>> contained("A : B", "A ; B").holds, contained("A ; B", "A : B").holds
     (True, False)
     """

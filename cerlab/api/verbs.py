@@ -251,6 +251,9 @@ def matches(sremo: str | Sremo, events: Any, **how: Unpack[io.HowToRead]) -> fro
 def parse_formula(text: str) -> Formula:
     """Parse a formula of the CEL family; raises as `parse_query`.
 
+    Args:
+        text: The formula, such as ``A ; B+``.
+
     >>> print(parse_formula("(A or B)+ as x filter x[v > 1]"))
     (A OR B)+ AS x FILTER x[v > 1]
     """

@@ -189,6 +189,14 @@ def cel_to_vcea(phi: cel.Formula) -> Vcea:
 
     It has linearly many states; the transitions of ``;`` and ``+`` are products, so at most
     quadratic. Raise `Unsupported` for operators and filters without a construction here.
+
+    Args:
+        phi: A formula.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> A = cel_to_vcea(parse_cel("A ; B")[0])
+    >>> A.states, len(A.Delta)
+    (3, 3)
     """
     return trim(construct(phi))
 
@@ -315,6 +323,14 @@ def vcea_to_cea(A: Vcea) -> IntervalCea:
 
     A fresh ``q0``, which is 0, replaces all initial states and has no incoming transition. The
     other states are those that a transition enters, in their order; Delta is sorted by source.
+
+    Args:
+        A: An automaton with labels.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> A = vcea_to_cea(cel_to_vcea(parse_cel("A ; B")[0]))
+    >>> A.states, len(A.Delta), sorted(A.F)
+    (3, 3, [2])
     """
     number = {q: n for n, q in enumerate(sorted({t.target for t in A.Delta}), 1)}
     Delta = dict.fromkeys(

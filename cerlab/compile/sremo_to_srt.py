@@ -148,6 +148,10 @@ def sremo_to_srt(e: sre.Sremo, around: Slice = WHOLE) -> EpsilonSrt:
     `register_plan` allows around the whole, and for a negation that writes registers and has no
     window, and `ResourceLimit` if determinisation grows too large.
 
+    Args:
+        e: An expression.
+        around: Bounds on the strings (default: none).
+
     >>> from cerlab.logic.sremo.parser import parse_sremo
     >>> T = sremo_to_srt(parse_sremo("(<v < 1>^ -> r | <v > 5>^ -> r) . <v = r.v>^"))
     >>> T.states, len(T.Delta), len(T.moves), sorted(T.R)
@@ -238,6 +242,9 @@ def register_plan(e: Sremo) -> RegisterPlan:
     Windows around the whole expression are left to the engine, where they cost no states: windows
     on marks directly, a window on the length if all matches mark the first and the last event, so
     that it is a window on marks. Raise as `sremo_to_srt`.
+
+    Args:
+        e: An expression.
 
     >>> from cerlab.logic.sremo.parser import parse_sremo
     >>> plan = register_plan(parse_sremo("(<v = 1>^ . <TRUE>* . <v = 2>^)[len<=30000]"))

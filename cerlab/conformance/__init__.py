@@ -106,14 +106,28 @@ def groups() -> tuple[Group, ...]:
 
 
 def cases(*names: str) -> Iterator[Case]:
-    """Yield the cases of the named groups, or all cases if no group is named."""
+    """Yield the cases of the named groups, or all cases if no group is named.
+
+    Args:
+        names: Names of `groups`.
+
+    >>> next(cases("and")).query.count("AND") > 0
+    True
+    """
     for group in groups():
         if not names or group.name in names:
             yield from group.cases
 
 
 def case_of(id: str) -> Case:
-    """Return the case with an id."""
+    """Return the case with an id.
+
+    Args:
+        id: The id of a case: its group, a slash and its name.
+
+    Raises:
+        ValueError: No case has this id.
+    """
     (found,) = (case for case in cases(id.partition("/")[0]) if case.id == id)
     return found
 

@@ -93,6 +93,10 @@ def equivalent(a: QueryInput, b: QueryInput) -> Verdict:
 
     The witness is a shortest stream on which they differ, with an answer of one side only.
 
+    Args:
+        a: The query or formula on the left.
+        b: The query or formula on the right.
+
     >>> equivalent("A ; (B OR C)", "A ; B OR (A ; C)").holds
     True
     >>> equivalent("A+", "A:+").witness
@@ -104,6 +108,10 @@ def equivalent(a: QueryInput, b: QueryInput) -> Verdict:
 
 def contained(a: QueryInput, b: QueryInput) -> Verdict:
     """Decide whether every complex event of `a` is one of `b`, on every stream.
+
+    Args:
+        a: The query or formula on the left.
+        b: The query or formula on the right.
 
     >>> contained("A : B", "A ; B").holds, contained("A ; B", "A : B").holds
     (True, False)
@@ -196,7 +204,16 @@ def _decide(
 
 
 def confirm(witness: Witness, left: Pattern, right: Pattern | None) -> Verdict:
-    """Return the verdict after another evaluator has confirmed the witness."""
+    """Return the verdict after another evaluator has confirmed the witness.
+
+    Args:
+        witness: The stream and the complex event.
+        left: The query on the left.
+        right: The query on the right; None for a question on one query.
+
+    Raises:
+        AssertionError: The witness is wrong.
+    """
     # the reference refuses long streams, so others follow
     for by, checker in CHECKERS.items():  # noqa: B007 # the name of the last checker is part of the reason
         try:

@@ -414,6 +414,9 @@ def parse_pattern(text: str) -> FlinkPattern:
     Arguments are texts and integers. Raises `IllFormed` for other texts, and the errors of the
     methods.
 
+    Args:
+        text: The calls, such as ``begin("A").followedBy("B")``.
+
     >>> str(parse_pattern('begin("A").followedBy("B").times(1, 2)'))
     'begin("A").followedBy("B").times(1, 2)'
     """

@@ -89,12 +89,20 @@ def flink_matches(
 ) -> list[Valuation]:
     """Return the matches in the order in which FlinkCEP returns them.
 
-    A match has the events that each part took, by name, from its first event to the event at which
-    it was found, which need not be part of it. A sequence that ends with ``notFollowedBy`` is found
+    A match has the events of each part, by name, from its first event to the event at which it was
+    found, which need not be part of it. A sequence that ends with ``notFollowedBy`` is found
     when time has passed: its match ends at the last event before. Keys have separate partial
-    matches and a common clock. All events before `until` have come; "end" means that no more will.
-    Raises `BadData` for an event without the attribute of `within`, or with an earlier time than
-    the previous one, and `ResourceLimit`.
+    matches and a common clock.
+
+    Args:
+        pattern: A pattern sequence.
+        events: The stream.
+        key_by: Attributes of the key.
+        until: All events before this time have come; ``"end"`` means that no more will.
+
+    Raises:
+        BadData: An event lacks the attribute of `within`, or its time is before the previous one.
+        ResourceLimit: There are too many partial matches.
     """
     check_ending(pattern)
     times, result = _times(pattern, events), list[Valuation]()
@@ -161,6 +169,9 @@ def check_ending(pattern: FlinkPattern) -> None:
 
     FlinkCEP needs a window for it. After a loop or an optional part, its partial matches may be in
     another state than the one that waits, so that time passes without a match.
+
+    Args:
+        pattern: A pattern sequence.
     """
     if not _ends_by_time(pattern):
         return

@@ -253,7 +253,16 @@ class Difference:
 
 
 def reference(query: CeqlQuery, events: Sequence[Event]) -> list[ComplexEvent]:
-    """Return the answers by the reference semantics."""
+    """Return the answers by the reference semantics.
+
+    Args:
+        query: The query.
+        events: The stream.
+
+    >>> from cerlab.logic.ceql.parser import parse_ceql
+    >>> reference(parse_ceql("SELECT * WHERE A ; B")[0], [Event("A"), Event("B")])
+    [ComplexEvent(start=0, end=1, positions=(0, 1))]
+    """
     return list(query_answers(query, Stream(events, time=TIME)))
 
 
@@ -266,6 +275,12 @@ def difference(
     """Return how the rows of an engine differ from the expected answers, None if they are equal.
 
     If a row has no interval, all rows are compared by positions.
+
+    Args:
+        query: The query.
+        events: The stream.
+        expected: The answers of the reference.
+        rows: The answers of the engine, as JSON objects.
     """
     by_interval = all("start" in row and "end" in row for row in rows)
     answers = {_key(m.start, m.end, m.positions, by_interval): m for m in expected}

@@ -90,7 +90,15 @@ _COMMAND = "write a shell command in quotes: cerlab fuzz 'python3 engine.py'"
 
 @contextmanager
 def engine(command: str, seconds: float) -> Iterator[OtherProcess]:
-    """Start the engine of a command, with `seconds` for each case, and stop it after the block."""
+    """Start the engine of a command, with `seconds` for each case, and stop it after the block.
+
+    Args:
+        command: A shell command; with ``{query}`` and ``{events}`` it is started for each case.
+        seconds: The time limit for each case.
+
+    Raises:
+        UsageError: The command cannot be started.
+    """
     words = words_of(command)
     if "{query}" in command:
         with TemporaryDirectory(prefix="cerlab-fuzz-") as folder:

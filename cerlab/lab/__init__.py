@@ -120,7 +120,12 @@ def _error(error: CerlabError, request: Request) -> Reply:
 def stream_of(text: str, time: str = "") -> cerlab.Stream:
     """Return the events of a text: NDJSON, CSV, CORE's form, or only types as in ``A B A C``.
 
-    `time` names their time and its unit, as in ``ts:ms``.
+    Args:
+        text: The events.
+        time: The attribute of their time and its unit, as in ``ts:ms`` (default: none).
+
+    >>> [event.type for event in stream_of("A B A")]
+    ['A', 'B', 'A']
     """
     name, unit = name_and_unit(time)
     text = text.strip()

@@ -308,7 +308,14 @@ class TypeColumn(str):
     __slots__ = ()
 
     def renamed(self, names: Iterable[str]) -> list[str]:
-        """Return the names of columns, with this one renamed ``type``."""
+        """Return the names of columns, with this one renamed ``type``.
+
+        Args:
+            names: The names of columns.
+
+        >>> TypeColumn("kind").renamed(["kind", "price"])
+        ['type', 'price']
+        """
         return ["type" if name == self else name for name in names]
 
 
@@ -571,6 +578,11 @@ class Schema:
         Args:
             name: The event type.
             stream: The stream (default: any).
+
+        >>> from cerlab import parse_schema
+        >>> schema = parse_schema("CREATE STREAM S { EVENT A { v:double }, EVENT B { id:int } }")
+        >>> schema.event("B").attributes[0].name
+        'id'
         """
         for declaration in self.streams:
             if stream in (None, declaration.name):
@@ -580,13 +592,31 @@ class Schema:
         return None
 
     def event_names(self) -> tuple[str, ...]:
-        """Return the names of all declared event types."""
+        """Return the names of all declared event types.
+
+        >>> from cerlab import parse_schema
+        >>> schema = parse_schema("CREATE STREAM S { EVENT A { v:double }, EVENT B { id:int } }")
+        >>> schema.event_names()
+        ('A', 'B')
+        """
         return tuple(event.name for stream in self.streams for event in stream.events)
 
     def attributes(self) -> Iterator[AttributeDeclaration]:
-        """Yield all declared attributes of all event types."""
+        """Yield all declared attributes of all event types.
+
+        >>> from cerlab import parse_schema
+        >>> schema = parse_schema("CREATE STREAM S { EVENT A { v:double }, EVENT B { id:int } }")
+        >>> [str(each.type.value) for each in schema.attributes()]
+        ['double', 'int']
+        """
         return (a for stream in self.streams for event in stream.events for a in event.attributes)
 
     def attribute_names(self) -> tuple[str, ...]:
-        """Return the names of all declared attributes of all event types."""
+        """Return the names of all declared attributes of all event types.
+
+        >>> from cerlab import parse_schema
+        >>> schema = parse_schema("CREATE STREAM S { EVENT A { v:double }, EVENT B { id:int } }")
+        >>> schema.attribute_names()
+        ('v', 'id')
+        """
         return tuple(attribute.name for attribute in self.attributes())

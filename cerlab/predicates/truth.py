@@ -39,6 +39,11 @@ def satisfies(event: Event, guard: pred.Guard, registers: Mapping[str, Event] = 
 
     An atom that reads an empty register or a missing value is false, so its negation is true.
 
+    Args:
+        event: The current event.
+        guard: A predicate, or a guard that may read registers.
+        registers: The events in registers (default: none).
+
     >>> stored = pred.RegisterAttribute("r", "id")
     >>> other = pred.RegisterComparison(pred.Operator.NE, pred.Attribute("id"), stored)
     >>> same = pred.RegisterComparison(pred.Operator.EQ, pred.Attribute("id"), stored)

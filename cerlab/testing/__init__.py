@@ -292,9 +292,14 @@ def _stream(
 def formulas(language: Language = "cel", shape: Shape = ATTRIBUTES) -> SearchStrategy[Formula]:
     """Return a strategy of the formulas of a language.
 
-    ``"cel"`` compiles to automata; ``"family"`` adds AND, ALL, UNLESS, strategies and comparisons
-    between labels; ``"so"`` is SO-CEL (SOCEL Sec. 3); ``"fo"`` is scoped well-formed unary FO-CEL;
-    ``"fo-binary"`` also compares two variables. Raises `UsageError` for another name.
+    Args:
+        language: ``"cel"`` compiles to automata; ``"family"`` adds AND, ALL, UNLESS, strategies and
+            comparisons between labels; ``"so"`` is SO-CEL (SOCEL Sec. 3); ``"fo"`` is scoped
+            well-formed unary FO-CEL; ``"fo-binary"`` also compares two variables.
+        shape: The size and the variety of the formulas.
+
+    Raises:
+        UsageError: The language is unknown.
     """
     if language not in LANGUAGES:
         raise UsageError(
@@ -308,13 +313,22 @@ def formulas(language: Language = "cel", shape: Shape = ATTRIBUTES) -> SearchStr
 
 @keywords_by_name
 def predicates(shape: Shape = ATTRIBUTES) -> SearchStrategy[Predicate]:
-    """Return a strategy of predicates over the attributes v and w."""
+    """Return a strategy of predicates over the attributes v and w.
+
+    Args:
+        shape: The size and the variety of the predicates.
+    """
     return _strategy(random_predicate, shape)
 
 
 @keywords_by_name
 def queries(shape: Shape = ATTRIBUTES, *, times: bool = False) -> SearchStrategy[CeqlQuery]:
-    """Return a strategy of CEQL queries; with `times` windows may be in seconds."""
+    """Return a strategy of CEQL queries.
+
+    Args:
+        shape: The size and the variety of the queries.
+        times: Windows may be in seconds.
+    """
     return _strategy(random_query, shape, times=times)
 
 
@@ -324,7 +338,10 @@ def streams(
 ) -> SearchStrategy[list[Event]]:
     """Return a strategy of streams, most with an answer of the formula.
 
-    Events have attributes v, w and k, and with `times` also t, a whole number.
+    Args:
+        phi: The formula.
+        shape: The size and the variety of the streams.
+        times: Events have a time t, a whole number, besides the attributes v, w and k.
     """
     read = columns_of(CeqlQuery(phi)) | ({"t"} if times else frozenset())
     columns = COLUMNS if times else COLUMNS - {"t"}
@@ -333,18 +350,35 @@ def streams(
 
 @keywords_by_name
 def sremos(kind: SremoKind = "all", shape: Shape = ATTRIBUTES) -> SearchStrategy[Sremo]:
-    """Return a strategy of SREMO."""
+    """Return a strategy of SREMO.
+
+    Args:
+        kind: The part of SREMO: all of it, or a fragment.
+        shape: The size and the variety of the expressions.
+    """
     return _strategy(random_sremo, shape, kind)
 
 
 @keywords_by_name
 def sremo_streams(e: Sremo, shape: Shape = ATTRIBUTES) -> SearchStrategy[list[Event]]:
-    """Return a strategy of streams, most of which show a match of the expression."""
+    """Return a strategy of streams, most of which show a match of the expression.
+
+    Args:
+        e: The expression.
+        shape: The size and the variety of the streams.
+    """
     return _strategy(random_sremo_events, e, replace(shape, sparse=True))
 
 
 def as_dict(event: Event) -> dict[str, Any]:
-    """Return an event as a dictionary that `cerlab.evaluate` accepts."""
+    """Return an event as a dictionary that `cerlab.evaluate` accepts.
+
+    Args:
+        event: The event.
+
+    >>> as_dict(Event("A", {"v": 1}))
+    {'type': 'A', 'v': 1}
+    """
     stream = {"stream": event.stream} if event.stream else {}
     return {"type": event.type, **stream, **event.attributes}
 

@@ -480,5 +480,10 @@ def _with_conditions_left_out(rng: Choices, condition: cond.Condition) -> cond.C
 
 
 def with_limit(query: CeqlQuery, per_end: int) -> CeqlQuery:
-    """Return the query with LIMIT."""
+    """Return the query with LIMIT.
+
+    Args:
+        query: The query.
+        per_end: The greatest number of answers for each end.
+    """
     return replace(query, limit=Limit(per_end))

@@ -225,8 +225,12 @@ Fails: TypeAlias = Callable[[CeqlQuery, tuple[Event, ...]], bool]
 def smallest(query: CeqlQuery, events: Sequence[Event], fails: Fails) -> Case:
     """Return a minimal failing case, reduced step by step.
 
-    `fails` is called on smaller and smaller cases; one that raises a `CerlabError` does not fail.
     The result is a local minimum: no single step of `smaller` fails.
+
+    Args:
+        query: The query of the case.
+        events: The stream of the case.
+        fails: A function called on smaller cases; one that raises a `CerlabError` passes.
 
     >>> from cerlab.logic.ceql.parser import parse_ceql
     >>> query, _, _ = parse_ceql("SELECT * WHERE (A ; B+ AS x) OR C FILTER A[v > 1]")

@@ -89,6 +89,10 @@ ALONE: dict[str, str] = {
 def wanted(features: str | Iterable[str], known: Sequence[str] = FEATURES) -> frozenset[str]:
     """Return features from names, or a text with commas; raises `UsageError` for unknown ones.
 
+    Args:
+        features: Names of features.
+        known: The features that are allowed.
+
     >>> sorted(wanted("or, Partition By")), sorted(wanted([";", "+"]))
     (['OR', 'PARTITION BY'], ['+', ';'])
     """
@@ -105,6 +109,9 @@ def wanted(features: str | Iterable[str], known: Sequence[str] = FEATURES) -> fr
 
 def features(query: CeqlQuery) -> frozenset[str]:
     """Return the features of a query.
+
+    Args:
+        query: A query.
 
     >>> from cerlab.logic.ceql.parser import parse_ceql
     >>> sorted(features(parse_ceql("SELECT LAST * WHERE A AS x ; B WITHIN 3 EVENTS")[0]))

@@ -85,8 +85,18 @@ def trial(
     Starting the engines counts. At most a third of the remaining time is spent on cases, the rest
     on sorting faults: the smallest after each round, the others at the end. Each round has cases of
     every feature and, for each engine with fewer features, cases within those. Cases with
-    unsupported features are not asked, and count as refused. The same `seed` gives the same cases.
-    Raises `UsageError` if no engine is available.
+    unsupported features are not asked, and count as refused.
+
+    Args:
+        adapters: The engines.
+        cases: The number of cases.
+        seconds: The time limit of the trial.
+        case_seconds: The time limit for each case.
+        seed: Equal seeds give equal cases.
+        watch: A function called with the number of cases and the seconds so far.
+
+    Raises:
+        UsageError: No engine is available.
     """
     start = time.monotonic()
     until = start + seconds
@@ -132,8 +142,15 @@ def conformance(
 ) -> list[Judged]:
     """Judge an engine by cases of the conformance suite.
 
-    Cases without a form in a trial, and unsupported features, are not asked. Raises `Absent` if the
-    engine is missing.
+    Cases without a form in a trial, and unsupported features, are not asked.
+
+    Args:
+        each: The adapter of the engine.
+        cases: Cases of the suite.
+        case_seconds: The time limit for each case.
+
+    Raises:
+        Absent: The engine is missing.
     """
     judged: list[Judged] = []
     with running(each, case_seconds) as engine:

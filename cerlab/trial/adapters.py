@@ -327,7 +327,11 @@ PACKAGES = {
 
 
 def adapter(text: str) -> Adapter:
-    """Return the adapter of ``NAME`` or ``NAME=PLACE``; raises `UsageError` for unknown names."""
+    """Return the adapter of ``NAME`` or ``NAME=PLACE``; raises `UsageError` for unknown names.
+
+    Args:
+        text: The name of an adapter, or its name, ``=`` and the place of the engine.
+    """
     name, _, place = text.partition("=")
     if name not in ADAPTERS:
         hint = nearest(name, ADAPTERS) or f"engines: {', '.join(ADAPTERS)}"

@@ -367,7 +367,14 @@ def _refuse_labels_in_brackets(builder: Builder, formula: Formula) -> None:
 
 
 def parse_schema(text: str) -> Schema:
-    """Return the schema in ``CREATE STREAM`` declarations; raise as `parse_ceql`."""
+    """Return the schema in ``CREATE STREAM`` declarations; raise as `parse_ceql`.
+
+    Args:
+        text: One declaration or more.
+
+    >>> parse_schema("CREATE STREAM S { EVENT BUY { price:double } }").event_names()
+    ('BUY',)
+    """
     tree = _parse(text, "declarations")
     return schema_of([_as_tree(each) for each in tree.children], text)
 

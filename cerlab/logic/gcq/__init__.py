@@ -166,16 +166,18 @@ display.register(Gcq, "text/plain", gcq_text)
 def parse_gcq(text: str) -> Gcq:
     """Return the conjunctive query ``head <- atoms | predicates`` in a text (DQE Def. 1).
 
-    Raise `QuerySyntaxError`, `IllFormed` (see `check_gcq`), and `ResourceLimit` for a text that is
-    too long or too deep.
+    Args:
+        text: The query; the head and the predicates may be absent.
+
+    Raises:
+        QuerySyntaxError: The text is not a query.
+        IllFormed: The query is invalid, such as by an unbound variable (see `check_gcq`).
+        ResourceLimit: The text is too long or too deep.
 
     >>> print(parse_gcq("y, ts3 <- r(x, ts1), s(x, y, ts2), t(y, ts3) | ts1 < ts2 < ts3"))
     y, ts3 <- r(x, ts1), s(x, y, ts2), t(y, ts3) | ts1 < ts2, ts2 < ts3
     >>> print(parse_gcq("<- r(x)"))
     <- r(x)
-
-    Raises `QuerySyntaxError`, `IllFormed` (see `check_gcq`), and `ResourceLimit` for a text that is
-    too long or too deep.
     """
     builder = _GcqBuilder(text)
     too_deep = "write several predicates, with commas between them"

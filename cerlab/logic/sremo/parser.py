@@ -69,8 +69,13 @@ class SremoBuilder(Builder):
 def parse_sremo(text: str) -> Sremo:
     """Return the expression in a text (SRT Def. 15).
 
-    Raise `QuerySyntaxError`, `IllFormed` (see `check_sremo`), and `ResourceLimit` for a text that
-    is too long or too deep.
+    Args:
+        text: The expression, such as ``<type = 'A'>^ . <TRUE>*``.
+
+    Raises:
+        QuerySyntaxError: The text is not an expression.
+        IllFormed: A window, strategy or intersection is invalid (see `check_sremo`).
+        ResourceLimit: The text is too long or too deep.
 
     >>> print(parse_sremo("<type='B'>^->r1 . <true>* . <type='S' and id=r1.id>^"))
     <type = 'B'>^ -> r1 . <TRUE>* . <type = 'S' AND id = r1.id>^
