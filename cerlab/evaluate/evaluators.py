@@ -324,7 +324,7 @@ class CompiledInContext(CompiledTecs):
         return BatchAccess(plan, learned, carried, threads=threads)
 
     def run(self, time: TimeAxis | None, state: bytes | None = None) -> OpenRun:
-        """The evaluation of events that arrive."""
+        """Return the evaluation of events that arrive."""
         from cerlab.engine.contexts import EvaluationInContext  # Numba loads here
 
         learned = self.pattern.learned_in_context
