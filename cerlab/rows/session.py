@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any
 
+from cerlab.computed import cached_property
 from cerlab.display import rich_display
 from cerlab.engine import codec
 from cerlab.engine.codec import Layout
@@ -153,7 +154,7 @@ class RowPatternSession:
         parts = [part for body in bodies for part in ex.subexpressions(body)]
         self._reach = max((part.offset for part in parts if isinstance(part, ex.Prev)), default=0)
         if state is not None:
-            self._resume(state)
+            self.resume(state)
 
     # -- rows in ------------------------------------------------------------------------------
 
@@ -295,8 +296,7 @@ class RowPatternSession:
         self._binding: Binding = bind(self._query, self._kinds)
         self._machine = machine(self._query, self._binding)
         self._fields, self._schema = fields, pa.schema([*fields.items()])
-        outputs = [each.column for each in self._binding.output if isinstance(each, InputColumn)]
-        self._kept = [*dict.fromkeys([*self._binding.names.values(), *outputs])]
+        self._kept = self._binding.read
         for part in self._partitions.values():
             for name in self._kept:
                 part.columns.setdefault(name, [None] * len(part.positions))
@@ -309,7 +309,7 @@ class RowPatternSession:
         """Return the rows of the result that are certain in some partitions."""
         measures: list[tuple[Any, ...]] = []
         inputs: list[list[Value]] = []
-        names = self._inputs if parts else []
+        names = self._binding.inputs if parts else []
         try:
             for part in parts:
                 for j, values in part.certain(self._machine):
@@ -319,10 +319,6 @@ class RowPatternSession:
             error.matches = self._table(inputs, measures)
             raise
         return self._table(inputs, measures)
-
-    @property
-    def _inputs(self) -> list[str]:
-        return [each.column for each in self._binding.output if isinstance(each, InputColumn)]
 
     def _table(self, inputs: list[list[Value]], measures: Sequence[tuple[Any, ...]]) -> Any:
         import pyarrow as pa
@@ -350,15 +346,23 @@ class RowPatternSession:
         """
         if self._stopped:
             self._check()
+        return self._state_with([*self._partitions.values()])
+
+    def states(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the number of the last row of each partition, and a state of that partition."""
+        for part in self._partitions.values():
+            yield part.positions[-1], self._state_with([part])
+
+    def _state_with(self, parts: Sequence[_Partition]) -> bytes:
         values = {
             "over": self._over,
             "taken": self.pushed,
             "columns": [(name, str(kind)) for name, kind in self._fields.items()],
-            "partitions": [self._state_of(part) for part in self._partitions.values()],
+            "partitions": [self._state_of(part) for part in parts],
         }
         return codec.write(ROW_SESSION, self._of, values, {})
 
-    @property
+    @cached_property
     def _of(self) -> str:
         return hashlib.sha256(row_pattern_text(self._query).encode()).hexdigest()
 
@@ -371,13 +375,14 @@ class RowPatternSession:
         numbers = [search.dropped + first, search.s - first, part.matched_end, search.number]
         return [*numbers, part.positions[first:], columns]
 
-    def _resume(self, state: bytes) -> None:
+    def resume(self, state: bytes) -> None:
+        """Add the partitions of a state; raises `BadData` for bytes that are no state of them."""
         values, _ = codec.read(ROW_SESSION, self._of, state)
         with reading_state():
-            self._over, self.pushed = values["over"], values["taken"]
+            self._over, self.pushed = values["over"], max(self.pushed, values["taken"])
             fields = {name: _type_of(kind) for name, kind in values["columns"]}
             try:
-                if fields:
+                if fields and fields != self._fields:
                     self._set_columns(fields)
             except (IllFormed, TypeMismatch) as error:
                 raise bad_state(str(error)) from None

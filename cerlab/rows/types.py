@@ -69,6 +69,16 @@ class Binding:
     kinds: Columns = field(default_factory=dict)
     """The kind of each column of the table."""
 
+    @property
+    def inputs(self) -> list[str]:
+        """The columns of the table that the result has, in its order."""
+        return [each.column for each in self.output if isinstance(each, InputColumn)]
+
+    @property
+    def read(self) -> list[str]:
+        """The columns of the table that conditions, measures or the result read."""
+        return [*dict.fromkeys([*self.names.values(), *self.inputs])]
+
 
 def bind(query: RowPattern, columns: Columns) -> Binding:
     """Return the query on a table of these columns.

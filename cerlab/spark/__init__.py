@@ -76,7 +76,7 @@ installed where they run. Only the DataFrame API is used, so a session of Spark 
 `task_outputs`, `files` and `writer`, and `batch`, which puts them together. For other inputs:
 `inputs`, `texts` (CSV, NDJSON and CORE's text); for rows that Spark reads: `frame`, `predicates`
 and `relevant_events`. For streams `stream`: `state`, `reorder`, `engine` and `step`, a bucket of
-keys in a micro-batch, then `request` and `match`.
+keys in a micro-batch, then `request`, `match` and `rows` (row patterns).
 `launch` starts Spark, `daemon` its workers; `failures` makes errors of its exceptions.
 """
 
@@ -92,6 +92,7 @@ from cerlab.spark.stream.match import (
     write_stream,
 )
 from cerlab.spark.stream.request import explain_stream
+from cerlab.spark.stream.rows import match_recognize_stream
 
 __all__ = [
     "doctor",
@@ -100,6 +101,7 @@ __all__ = [
     "explain_stream",
     "match",
     "match_recognize",
+    "match_recognize_stream",
     "match_stream",
     "matching",
     "matching_stream",

@@ -14,7 +14,7 @@ from cerlab.evaluate.missing_names import Requirements, requirements_of, warn_of
 from cerlab.model.stream import Stream
 from cerlab.rows.recognise import column_kinds, recognise
 from cerlab.rows.syntax import RowPattern
-from cerlab.rows.types import InputColumn, bind
+from cerlab.rows.types import bind
 from cerlab.spark.failures import failures
 from cerlab.spark.files import answers_in_files, answers_in_packets, why_not_files
 from cerlab.spark.first_pass import FirstPass, RowRanges, first_pass
@@ -406,14 +406,13 @@ def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
     df = spark_frame(df)
     refuse_stream(df, "match_recognize")
     refuse_same_names(df.columns)
-    pattern = _row_pattern(query)
+    pattern = local_row_pattern(query)
     empty = to_arrow_schema(df.schema, timezone="UTC").empty_table()
     binding = bind(pattern, column_kinds(empty))
     schema = from_arrow_schema(recognise(pattern, empty).schema)
     keys = [binding.names[column.name] for column in pattern.partition_by]
     order = [binding.names[item.column.name] for item in pattern.order_by]
-    read = {*binding.names.values()}
-    read |= {column.column for column in binding.output if isinstance(column, InputColumn)}
+    read = binding.read
     source = Source(df.toDF(*(f"c{n}" for n in range(len(df.columns)))), tuple(df.columns), None)
     columns = [fn.col(f"c{n}").alias(name) for n, name in enumerate(source.names) if name in read]
     group, _ = group_of(source, keys)
@@ -449,7 +448,8 @@ class PartitionTask:
         yield from recognise(self.pattern, rows).cast(self.schema).to_batches()
 
 
-def _row_pattern(query: str | RowPattern) -> RowPattern:
+def local_row_pattern(query: str | RowPattern) -> RowPattern:
+    """Return the clause; raises `Unsupported` for one without PARTITION BY or ORDER BY."""
     from cerlab.rows.parser import parse_rows  # loads sqlglot
 
     pattern = parse_rows(query) if isinstance(query, str) else query

@@ -244,7 +244,7 @@ def refuse_same_names(names: Sequence[str]) -> None:
 def refuse_stream(frame: DataFrame, verb: str) -> None:
     """Raise `UsageError` for a DataFrame that still arrives."""
     if frame.isStreaming:
-        hint = f"{verb} takes a batch; match_stream takes streams, of queries"
+        hint = f"{verb} takes a batch, {verb}_stream takes streams"
         raise UsageError("CER0873", "this DataFrame is a stream", hint=hint)
 
 

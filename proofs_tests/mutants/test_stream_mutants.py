@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from cerlab.engine import reorder
+from cerlab.rows.session import RowPatternSession
 from cerlab.spark.stream import engine as keys
-from cerlab.spark.stream.engine import SequencesEngine
+from cerlab.spark.stream import step
+from cerlab.spark.stream.engine import RowSequences, SequencesEngine
+from cerlab.spark.stream.step import StreamJob
 from proofs_tests.mutants.driver import kills, mutant, on_seeds
+from proofs_tests.spark.test_row_stream_step import in_any_order as rows_in_any_order
 from proofs_tests.spark.test_stream_step import in_any_order
 
 _WINDOW_STARTS = SequencesEngine._window_starts
 _IS_MORE = reorder._is_more
+_REACH_OF = step._reach_of
+_STATES = RowPatternSession.states
 
 
 def one_window_for_all(self: SequencesEngine, events: Any) -> Any:
@@ -27,15 +36,34 @@ def not_more_but_as_much(after: Any, before: Any, length: Any) -> Any:
     return _IS_MORE(after, before, length) | (after - before == length)
 
 
-def two_zeros(column: Any) -> Any:
+def two_zeros(column: Any, *, null_is_key: bool = False) -> Any:
     """The two zeros are two keys."""
     indices = column.combine_chunks().dictionary_encode().indices
     return indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
+def no_states(self: RowSequences, arrays: Any) -> None:
+    """Matches of a row pattern end with their micro-batch."""
+
+
+def the_first_state_alone(self: RowPatternSession) -> Iterator[tuple[int, bytes]]:
+    """Of the partitions of a micro-batch one has a state."""
+    return islice(_STATES(self), 1)
+
+
+def partitions_that_end(job: StreamJob) -> Fraction | None:
+    """The state of a partition goes when all partitions are past it."""
+    return Fraction(0) if job.result is not None else _REACH_OF(job)
+
+
 SEEDS = on_seeds(in_any_order, 600)
 
+ROW_SEEDS = on_seeds(rows_in_any_order, 600)
+
 MUTANTS = [
+    mutant(ROW_SEEDS, RowSequences, "resume", no_states),
+    mutant(ROW_SEEDS, RowPatternSession, "states", the_first_state_alone),
+    mutant(ROW_SEEDS, step, "_reach_of", partitions_that_end),
     mutant(SEEDS, SequencesEngine, "_window_starts", one_window_for_all),
     mutant(SEEDS, reorder, "_is_more", not_more_but_as_much),
     mutant(SEEDS, keys, "_codes", two_zeros),

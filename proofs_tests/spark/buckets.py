@@ -32,7 +32,7 @@ def positions_of(rows: Any) -> list[int]:
 
 @dataclass(frozen=True)
 class BucketResults:
-    """The results of all buckets: answers, or rows with names."""
+    """The results of all buckets: answers, or rows with names or of a row pattern."""
 
     answers: list[ComplexEvent]
     rows: list[dict[str, Any]]
@@ -138,18 +138,23 @@ def feed(
             rows = groups[key].take(pa.array(mine, pa.int64()))
             step = BucketStep(job, states.pop(key, None), rows, watermark)
             bad += zip(positions_of(step.bad), step.bad.column("why").to_pylist(), strict=True)
-            take(step, key, named_rows if job.names else answers, late, states)
+            take(step, key, named_rows if has_rows(job) else answers, late, states)
         if lag is not None and job.tick is not None:
             newest = max(newest, *(times[key][row] for key, row in batch))
             watermark = max(0, int(newest // job.tick) - -(-lag // job.tick)) or None
     if job.tick is not None:
         for key in list(states):
             step = BucketStep(job, states.pop(key), groups[key].slice(0, 0), 10**12)
-            take(step, key, named_rows if job.names else answers, late, states)
+            take(step, key, named_rows if has_rows(job) else answers, late, states)
     waiting = set()
     for state in states.values():
         waiting |= set(positions_of(read_state(job, state).sequences.pending_rows))
     return BucketResults(answers, named_rows, late, waiting, states, bad)
+
+
+def has_rows(job: StreamJob) -> bool:
+    """Return whether a job gives rows with names, or those of a row pattern."""
+    return job.names is not None or job.result is not None
 
 
 def take(
@@ -159,7 +164,7 @@ def take(
     late: list[int],
     states: dict[int, bytes],
 ) -> None:
-    if step.job.names is not None:
+    if has_rows(step.job):
         rows_or_answers += [row for rows in step.rows() for row in rows.to_pylist()]
     else:
         for batch, ends in step.answers():

@@ -15,6 +15,8 @@ from typing import Any
 
 import cerlab
 from cerlab.cli import main
+from cerlab.spark import write_stream
+from proofs_tests.spark import over_row_stream
 from proofs_tests.spark.streams import (
     ANOTHER,
     LATENESS,
@@ -40,6 +42,8 @@ def results(place: Path) -> dict[str, Any]:
     options["checkpoint"] = str(place / "checkpoint")
     stream = cerlab.spark.match_stream(arriving(spark, place / "in"), QUERY, **options)
     sink = stream_result(spark, stream, place)
+    bursts = over_row_stream.result_stream(spark, place)
+    write_stream(bursts, str(place / "bursts"), str(place / "bursts-checkpoint"))
     refusal = ""
     try:
         cerlab.spark.match_stream(arriving(spark, place / "in"), ANOTHER, **options)
@@ -54,6 +58,11 @@ def results(place: Path) -> dict[str, Any]:
             sink.done.answers,
             sink.done.events,
         ],
+        "bursts": sorted(
+            [row["k"], row["n"], row["rows"]]
+            for row in spark.read.parquet(str(place / "bursts")).collect()
+            if row["k"] is not None
+        ),
         "refused": refusal,
         "command": command(spark, place),
         "error": command_on_no_event(place),

@@ -14,7 +14,9 @@ import pytest
 import cerlab
 from cerlab.spark import session
 from proofs_tests.spark.over_connect import BATCH
+from proofs_tests.spark.over_row_stream import GAP
 from proofs_tests.spark.streams import QUERY, events, local, markers
+from proofs_tests.spark.test_row_streams import certain, in_order
 from proofs_tests.suite import Suite
 
 
@@ -59,6 +61,10 @@ def test_the_answers_over_connect_are_those_of_the_local_engine(
         ]
     expected = plain(local(QUERY, rows))
     assert result["stream"] == [expected, [], len(expected), len(rows)]
+    read = [row for row in in_order(events()) if row["k"] is not None]
+    assert result["bursts"] == sorted(
+        [row["k"], row["n"], row["rows"]] for row in certain(GAP, read).to_pylist()
+    )
     assert result["refused"] == "CER0776"
     assert result["command"] == [0, expected]
     assert result["error"] == [2, "CER0701"]

@@ -2,6 +2,7 @@
 
 `SequencesEngine` has one automaton for all keys. `RegisterSequences` has a run for each, of a query
 whose filters compare labels: a window of registers has one clock, and each key has its own.
+`RowSequences` has the state of a session for each partition of a row pattern.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from cerlab.io import as_stream
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.columns import order_of
 from cerlab.model.stream import Stream, TimeAxis, check_order
+from cerlab.rows.session import RowPatternSession
 
 _NODES, _ANSWERS = 1 << 12, 1 << 13
 """Room that an engine begins with; it grows as needed."""
@@ -280,6 +282,49 @@ class RegisterSequences:
         return sequences, _only(events, is_needed, sequences)
 
 
+class RowSequences:
+    """The sessions of a row pattern on some partitions of rows, batch by batch.
+
+    The rows of all partitions go through one session, which resumes the state of each.
+    """
+
+    def __init__(self, query: str, *, read: int) -> None:
+        self._session = RowPatternSession(query)
+        self._session.pushed = self.read = read
+        self._states: dict[int, bytes] = {}
+
+    def push(self, rows: Any, sequence: Any) -> Any:
+        """Return the rows of the result that are certain after further rows, as a table.
+
+        `rows` are by sequence and in order. Raises `BadData` for a match that AFTER MATCH cannot
+        leave, and for a damaged state.
+        """
+        for number in np.unique(sequence).tolist():
+            if (state := self._states.get(number)) is not None:
+                self._session.resume(state)
+        result = self._session.push(rows)
+        for last, state in self._session.states():
+            # each of these partitions has a row of this batch
+            self._states[int(sequence[last - self.read])] = state
+        self.read += rows.num_rows
+        return result
+
+    def arrays(self, partitions: int) -> Mapping[str, Any]:
+        """The states of the partitions that `keep` has left, by sequence, for `resume`."""
+        return {"run": [self._states.get(n, b"") for n in range(self._count)]}
+
+    def resume(self, arrays: Mapping[str, Any]) -> None:
+        """Go on from what `arrays` gave."""
+        self._states = {n: state for n, state in enumerate(arrays["run"]) if state}
+
+    def keep(self, partitions: int, sequences: Any) -> tuple[Any, EventTable]:
+        """Drop all but some of the sequences, which are numbered from 0 on; no event is kept."""
+        kept = enumerate(sequences.tolist())
+        self._states = {n: self._states[s] for n, s in kept if s in self._states}
+        self._count = len(sequences)
+        return sequences, no_events()
+
+
 def _joined(before: EventTable, fresh: EventTable) -> tuple[EventTable, Any]:
     """Events and further ones, by sequence, and the index of each before they were sorted."""
     whole = EventTable(
@@ -309,8 +354,12 @@ def _only(events: EventTable, is_needed: Any, sequences: Any) -> EventTable:
     return replace(left, sequence=np.searchsorted(sequences, left.sequence))
 
 
-def number_keys(keys: Any, columns: Sequence[Any], length: int) -> tuple[Any, Any]:
+def number_keys(
+    keys: Any, columns: Sequence[Any], length: int, *, null_is_key: bool = False
+) -> tuple[Any, Any]:
     """The number of each row's key, -1 for none, and the table of all keys so far.
+
+    NULL and NaN are no keys, or with `null_is_key` two keys, as those of PARTITION BY in SQL.
 
     `keys` is the table of those before, which are numbered by row and keep their numbers. New ones
     are numbered in the order in which they come. `columns` are those of the key, of `length` rows.
@@ -323,7 +372,8 @@ def number_keys(keys: Any, columns: Sequence[Any], length: int) -> tuple[Any, An
     before = keys.num_rows
     codes = None
     for name, column in zip(keys.column_names, columns, strict=True):
-        part = _codes(pa.chunked_array([*keys.column(name).chunks, *_chunks(column)]))
+        whole = pa.chunked_array([*keys.column(name).chunks, *_chunks(column)])
+        part = _codes(whole, null_is_key=null_is_key)
         if codes is not None:
             absent = (codes < 0) | (part < 0)
             both = codes * (part.max(initial=0) + 1) + part
@@ -339,18 +389,18 @@ def number_keys(keys: Any, columns: Sequence[Any], length: int) -> tuple[Any, An
     return fresh, pa.concat_tables([keys, rows]).combine_chunks()
 
 
-def _codes(column: Any) -> Any:
-    """A number for each value, in the order in which they come; -1 for NULL and NaN."""
+def _codes(column: Any, *, null_is_key: bool = False) -> Any:
+    """A number for each value, in the order in which they come; -1 for NULL and NaN as no keys."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_floating(column.type):
         plain = pc.add(column, 0.0)  # the two zeros are one
-        column = pc.if_else(pc.is_nan(plain), None, plain)
+        column = plain if null_is_key else pc.if_else(pc.is_nan(plain), None, plain)
     whole = pa.chunked_array(_chunks(column), column.type).combine_chunks()
     if pa.types.is_null(whole.type):
-        return np.full(len(whole), -1, np.int64)
-    indices = whole.dictionary_encode().indices
+        return np.full(len(whole), 0 if null_is_key else -1, np.int64)
+    indices = whole.dictionary_encode("encode" if null_is_key else "mask").indices
     return indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 

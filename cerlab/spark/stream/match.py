@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -21,7 +21,7 @@ from cerlab.model.event import Schema
 from cerlab.spark import inputs
 from cerlab.spark.batch import warn_about_attributes
 from cerlab.spark.failures import failures, two_watermarks
-from cerlab.spark.frame import Source, group_of, with_types
+from cerlab.spark.frame import group_of, with_types
 from cerlab.spark.launch import BATCHES, BATCHES_OF_STREAMS, set_batches
 from cerlab.spark.plan import Mode, warn_of_one_task
 from cerlab.spark.request import answer_types
@@ -35,7 +35,7 @@ from cerlab.spark.texts import EVENTS, text_stream
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import StructField, StructType
 
 T = TypeVar("T")
 
@@ -105,11 +105,18 @@ def match_stream(
     warn_about_attributes(pattern, sdf.columns)
     with failures():
         request = stream_request_of(sdf, pattern, position=position, lateness=lateness, **options)
-        use_rocksdb(sdf.sparkSession)
-        if (checkpoint := options.get("checkpoint")) is not None:
-            claim(sdf.sparkSession, checkpoint, digest(request.job))
-            check_logs(sdf.sparkSession, checkpoint, options.get("output"))
-        return stream_answers(request)
+        return started(sdf.sparkSession, request, options.get("checkpoint"), options.get("output"))
+
+
+def started(
+    spark: SparkSession, request: StreamRequest, checkpoint: str | None, output: str | None
+) -> DataFrame:
+    """Return the answers of a request under the state store and the checkpoint that they need."""
+    use_rocksdb(spark)
+    if checkpoint is not None:
+        claim(spark, checkpoint, digest(request.job))
+        check_logs(spark, checkpoint, output)
+    return stream_answers(request)
 
 
 @lists_options(StreamOptions, buckets=BUCKETS)
@@ -155,11 +162,14 @@ def stream_answers(request: StreamRequest) -> DataFrame:
             timeMode="None" if request.job.tick is None else "EventTime",
         )
     )
-    columns: list[Column] = [fn.col(name) for name in ("start", "end")]
-    if request.job.names is not None:
+    columns: list[Column] = []
+    if request.job.result is not None:
+        columns += _columns_of_result(request.job.result)
+    elif request.job.names is not None:
+        columns += fn.col("start"), fn.col("end")
         columns += _columns_with_names(request, request.job.names)
     else:
-        columns.append(fn.col("positions"))
+        columns += fn.col("start"), fn.col("end"), fn.col("positions")
     if request.job.with_partition:
         columns.append(fn.struct(*_partition(request)).alias("partition"))
     columns.append(fn.col("late"))
@@ -223,11 +233,15 @@ def _rows(request: StreamRequest) -> DataFrame:
     job, source = request.job, request.source
     columns: list[Column] = [*column_and_mask(request.position, "int64", "position", "no_position")]
     columns += column_and_mask(request.clock, job.time_kind, "time", "no_time")
-    columns += attribute_columns(source, job.attributes, exact=job.names is not None)
+    exact = job.names is not None or job.result is not None
+    columns += attribute_columns(source, job.attributes, exact=exact)
     if request.choice.mode is Mode.KEYS:
-        group, present = group_of(source, request.plan.partition)
+        group, present = group_of(source, request.keys)
         bucket = fn.pmod(group, fn.lit(job.buckets))
-        condition = present if request.from_filter is None else present & request.from_filter
+        if job.result is not None:
+            condition = None  # NULL is a key of a row pattern
+        else:
+            condition = present if request.from_filter is None else present & request.from_filter
     else:
         bucket, condition = fn.lit(0).cast("bigint"), request.from_filter
     if job.tick is not None and job.lag is not None:
@@ -265,14 +279,24 @@ def _partition(request: StreamRequest) -> list[Column]:
     from pyspark.sql import functions as fn
 
     return [
-        restore(fn.col(f"p{n}"), request.source, name).alias(name)
-        for n, name in enumerate(dict.fromkeys(request.plan.partition))
+        restore(fn.col(f"p{n}"), request.source.type_of(name)).alias(name)
+        for n, name in enumerate(request.keys)
     ]
+
+
+def _columns_of_result(schema: Any) -> Iterator[Column]:
+    """The columns of the result of a row pattern, as they are called."""
+    from pyspark.sql import functions as fn
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    for n, field in enumerate(from_arrow_schema(schema).fields):
+        yield restore(fn.col(f"n{n}"), field.dataType).alias(field.name)
 
 
 def _columns_with_names(request: StreamRequest, names: RowNames) -> Iterator[Column]:
     """The columns of rows with names, as they are called."""
     from pyspark.sql import functions as fn
+    from pyspark.sql.types import ArrayType
 
     fields: list[tuple[str, str | None, bool]] = [(name, name, False) for name in names.key]
     for column in names.columns:
@@ -280,25 +304,23 @@ def _columns_with_names(request: StreamRequest, names: RowNames) -> Iterator[Col
         fields.append((column.name, attribute, column in names.lists))
     for n, (name, attribute, is_list) in enumerate(fields):
         place = fn.col(f"n{n}")
-        if attribute is not None and is_list:
-            place = fn.transform(place, _restoring(request.source, attribute))
-        elif attribute is not None:
-            place = restore(place, request.source, attribute)
+        if attribute is not None:
+            kind = request.source.type_of(attribute)
+            place = restore(place, ArrayType(kind) if is_list else kind)
         yield place.alias(name)
-
-
-def _restoring(source: Source, name: str) -> Callable[[Column], Column]:
-    return lambda value: restore(value, source, name)
 
 
 def _schema(request: StreamRequest) -> StructType:
     """The columns of the frames of `BucketProcessor`."""
+    from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
     schema = StructType([StructField("start", LongType()), StructField("end", LongType())])
-    if request.job.names is not None:
-        for n, field in enumerate(answer_types(request.source, request.job.names).fields[2:]):
-            schema.add(f"n{n}", pandas_type(field.dataType))
+    if request.job.result is not None:
+        fields = from_arrow_schema(request.job.result).fields
+        schema = _with_cells(StructType(), fields)
+    elif request.job.names is not None:
+        schema = _with_cells(schema, answer_types(request.source, request.job.names).fields[2:])
     else:
         schema.add("positions", ArrayType(LongType()))
     if request.job.with_partition and request.job.names is None:
@@ -308,6 +330,13 @@ def _schema(request: StreamRequest) -> StructType:
     schema.add("late", LongType())
     for name, kind in request.job.marks.items():
         schema.add(name, kind)
+    return schema
+
+
+def _with_cells(schema: StructType, fields: Iterable[StructField]) -> StructType:
+    """Return a schema with columns ``n0``, ``n1``, .. for fields."""
+    for n, field in enumerate(fields):
+        schema.add(f"n{n}", pandas_type(field.dataType))
     return schema
 
 

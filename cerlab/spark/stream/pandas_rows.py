@@ -136,18 +136,19 @@ def pandas_type(kind: DataType) -> DataType:
             return kind
 
 
-def restore(column: Column, source: Source, name: str) -> Column:
-    """A value of `attribute_columns`, in the type that it had."""
+def restore(column: Column, kind: DataType) -> Column:
+    """Return a column of type `pandas_type(kind)` in the type `kind`."""
     from pyspark.sql import functions as fn
+    from pyspark.sql import types as ty
 
-    match source.kind(name):
-        case "timestamp":
+    match kind:
+        case ty.TimestampType():
             return fn.timestamp_micros(column)
-        case "timestamp_ntz":
+        case ty.TimestampNTZType():
             return fn.timestamp_micros(column).cast("timestamp_ntz")
-        case "date":
+        case ty.DateType():
             return fn.date_from_unix_date((column / fn.lit(86_400_000_000)).cast("int"))
-        case None:
-            return column
+        case ty.ArrayType(elementType=inside):
+            return fn.transform(column, lambda value: restore(value, inside))
         case _:
-            return column.cast(source.frame.schema[source.names.index(name)].dataType)
+            return column.cast(kind)

@@ -27,7 +27,8 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     Frames of answers have the columns ``start``, ``end``, ``positions``, ``late`` (NULL), and with
     a job that asks for it the key of each as ``p0``, ``p1``, ..; frames of late rows have the
     position in ``late``, NULL in the others. Rows with names have ``n0``, ``n1``, .. instead of
-    ``positions``: the key, then their columns.
+    ``positions``: the key, then their columns. So has the result of a row pattern, which lacks
+    ``start`` and ``end``.
     """
 
     def __init__(self, job: StreamJob) -> None:
@@ -85,7 +86,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
 
     def _frames(self, step: BucketStep) -> Iterator[Any]:
         """The answers and late rows of a step."""
-        if self._job.names is not None:
+        if self._job.names is not None or self._job.result is not None:
             yield from map(self._frame_with_names, step.rows())
         else:
             for answers, ends in step.answers():
@@ -103,13 +104,8 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         """A frame that has NULL in all but some of the `marks` of the job."""
         import pandas as pd
 
-        job = self._job
-        keys = len(job.keys) if job.with_partition or job.names is not None else 0
-        if job.names is None:
-            names = ["positions", *(f"p{n}" for n in range(keys))]
-        else:
-            names = [f"n{n}" for n in range(keys + len(job.names.columns))]
-        whole = dict.fromkeys(["start", "end", *names, "late", *job.marks], [None] * rows)
+        names = [*self._places, *self._job.cells, "late", *self._job.marks]
+        whole = dict.fromkeys(names, [None] * rows)
         return pd.DataFrame(whole | marks, dtype=object)
 
     def _frame(self, answers: AnswerBatch, rows: Any, ends: Any) -> Any:
@@ -126,8 +122,10 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         """Rows with names: ``start``, ``end``, then ``n0``, ``n1``, .., and ``late``."""
         import pandas as pd
 
-        places = {name: rows.column(name) for name in rows.column_names[:2]}
-        others = {f"n{n}": pandas_column(rows.column(2 + n)) for n in range(rows.num_columns - 2)}
+        places, begin = {name: rows.column(name) for name in self._places}, len(self._places)
+        others = {
+            name: pandas_column(rows.column(begin + n)) for n, name in enumerate(self._job.cells)
+        }
         return pd.DataFrame(
             {**{name: place.to_numpy() for name, place in places.items()}, **others}
             | {"late": [None] * rows.num_rows}
@@ -136,19 +134,18 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     def _late(self, rows: Any) -> Any:
         import pandas as pd
 
-        none = [None] * rows.num_rows
-        if (names := self._job.names) is not None:
-            keys = {
-                f"n{n}": pandas_column(rows.column(f"a{a}")) for n, a in enumerate(self._job.keys)
-            }
-            others = {f"n{len(keys) + n}": none for n in range(len(names.columns))}
-            late = rows.column("position").to_numpy()
-            return pd.DataFrame({"start": none, "end": none, **keys, **others, "late": late})
-        columns = {"start": none, "end": none, "positions": none}
-        late = rows.column("position").to_numpy()
-        return pd.DataFrame(
-            {**columns, **self._partition(rows, np.arange(rows.num_rows)), "late": late}
-        )
+        whole: dict[str, Any] = dict.fromkeys([*self._places, *self._job.cells])
+        keys = [rows.column(f"a{a}") for a in self._job.keys]
+        if self._job.names is not None or self._job.result is not None:
+            whole |= {f"n{n}": pandas_column(key) for n, key in enumerate(keys)}
+        else:
+            whole |= self._partition(rows, np.arange(rows.num_rows))
+        return pd.DataFrame(whole | {"late": rows.column("position").to_numpy()})
+
+    @property
+    def _places(self) -> tuple[str, ...]:
+        """The columns of the place of an answer; the result of a row pattern has none."""
+        return ("start", "end") if self._job.result is None else ()
 
     def _partition(self, rows: Any, which: Any) -> dict[str, Any]:
         """The keys of some rows as they were sent: integers with NULL, moments as integers."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
@@ -16,7 +16,7 @@ from cerlab.engine.row_order import MICROSECOND, ColumnNames
 from cerlab.errors import Unsupported, UsageError, lists_options, nearest, refuse_misspelt
 from cerlab.evaluate.runs import not_taken
 from cerlab.logic.ceql.syntax import query_text
-from cerlab.model.clauses import AttributeWindow, TimeWindow
+from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.stream import TimeAxis, clock_for, time_axis
 from cerlab.spark import frame
 from cerlab.spark.batch import in_columns, of_plan
@@ -44,21 +44,26 @@ _GRAIN = 1_000
 _NO_RANGES = "the range in which an answer ends is not over while rows still arrive"
 
 
-class StreamOptions(TypedDict, total=False):
+class OrderOptions(TypedDict, total=False):
+    """Options of the order and the state of a stream."""
+
+    lag: Length | None
+    checkpoint: str | None
+    output: str | None
+    quarantine: bool
+    buckets: int
+
+
+class StreamOptions(OrderOptions, total=False):
     """Further options of `match_stream`, which documents them."""
 
     time: str | None
     unit: str | None
-    lag: Length | None
     type: str | None
     type_column: str | None
     mode: str | None
     partition: bool
     columns: str | Iterable[str] | None
-    checkpoint: str | None
-    output: str | None
-    quarantine: bool
-    buckets: int
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,8 @@ class StreamRequest:
     """A plan on a stream that is still arriving; the expressions are over columns of `source`."""
 
     source: Source
-    plan: PlanClauses
+    plan: PlanClauses | None
+    """None for a row pattern."""
     choice: Choice
     position: Column
     clock: Column
@@ -74,6 +80,11 @@ class StreamRequest:
     from_filter: Column | None
     """Whether an event is of a stream in FROM; None if all are."""
     job: StreamJob
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns of PARTITION BY."""
+        return [self.job.attributes[n] for n in self.job.keys]
 
     @property
     def is_ordered_by_time(self) -> bool:
@@ -104,51 +115,72 @@ def stream_request_of(
     axis = _axis(source, plan, options.get("time"), options.get("unit"))
     attributes = attributes_of_stream(pattern, plan, axis, names)
     frame.check_values(source, attributes)
-    clock, kind, unit_of_time = place, "int64", None
+    clock, kind = place, "int64"
     if axis is not None:
-        clock, kind = _clock(source, plan, axis)
-        unit_of_time = MICROSECOND if source.kind(axis.attribute) in MOMENTS else None
-        if axis.unit is not None and unit_of_time is None:
-            unit_of_time = axis.unit.value
-    lag = options.get("lag")
-    if axis is not None and source.kind(axis.attribute) in MOMENTS:
-        _refuse_numbers(lateness=lateness, lag=0 if lag is None else lag)
-    tolerance = length_in(unit_of_time, lateness, "lateness")
-    tick, behind = _ticks(None if lag is None else length_in(unit_of_time, lag, "lag"), tolerance)
-    check_count("buckets", buckets := options.get("buckets", BUCKETS))
-    if options.get("output") is not None and options.get("checkpoint") is None:
-        hint = "give checkpoint= too, the place that the streaming query gets"
-        raise UsageError("CER0820", "output= is checked beside a checkpoint", hint=hint)
+        clock, kind = clock_of(source, plan.window, axis)
+    order = order_of_job(source, position, axis, kind, lateness, options)
     choice = _choice(plan, options.get("mode"))
     if not isinstance(plan, Plan):
         refuse_runs(pattern, by_key=choice.mode is Mode.KEYS)
     job = StreamJob(
         plan=plan_to_bytes(replace(plan, streams=())) if isinstance(plan, Plan) else b"",
         query="" if isinstance(plan, Plan) else query_text(replace(pattern.ast, streams=())),
-        time=axis,
         attributes=attributes,
         kinds=tuple(kind_of(source, name) for name in attributes),
-        time_kind=kind,
-        labels=_labels(source, axis, position),
-        lateness=_in_kind(tolerance, kind),
         keys=tuple(attributes.index(name) for name in dict.fromkeys(plan.partition)),
         by_key=choice.mode is Mode.KEYS,
         with_partition=with_partition,
         names=names,
-        tick=tick,
-        lag=None if behind is None else _in_kind(behind, kind),
-        buckets=buckets,
-        quarantine=options.get("quarantine", False),
+        **order,
     )
-    own = ("late", *job.marks)
     named = () if names is None else (*names.key, *(column.name for column in names.columns))
-    if taken := [name for name in named if name in own]:
-        message = f"rows of a stream have a column '{taken[0]}' of their own"
-        raise UsageError(
-            "CER0862", message, hint="rename the attribute, or the label, of that name"
-        )
+    refuse_own_names(job, named, "rename the attribute, or the label, of that name")
     from_filter = frame.from_filter(source, plan.streams)
     return StreamRequest(source, plan, choice, place, clock, from_filter, job)
+
+
+def order_of_job(
+    source: Source,
+    position: str,
+    axis: TimeAxis | None,
+    kind: str,
+    lateness: Length,
+    options: OrderOptions,
+) -> dict[str, Any]:
+    """Return the parts of a `StreamJob` on order and state; `kind` is the Arrow type of times.
+
+    Raises `UsageError` for lengths that are none, and for options without sense.
+    """
+    lag, unit = options.get("lag"), None
+    if axis is not None and source.kind(axis.attribute) in MOMENTS:
+        unit = MICROSECOND
+        _refuse_numbers(lateness=lateness, lag=0 if lag is None else lag)
+    elif axis is not None and axis.unit is not None:
+        unit = axis.unit.value
+    tolerance = length_in(unit, lateness, "lateness")
+    tick, behind = _ticks(None if lag is None else length_in(unit, lag, "lag"), tolerance)
+    check_count("buckets", buckets := options.get("buckets", BUCKETS))
+    if options.get("output") is not None and options.get("checkpoint") is None:
+        hint = "give checkpoint= too, the place that the streaming query gets"
+        raise UsageError("CER0820", "output= is checked beside a checkpoint", hint=hint)
+    return {
+        "time": axis,
+        "time_kind": kind,
+        "labels": _labels(source, axis, position),
+        "lateness": _in_kind(tolerance, kind),
+        "tick": tick,
+        "lag": None if behind is None else _in_kind(behind, kind),
+        "buckets": buckets,
+        "quarantine": options.get("quarantine", False),
+    }
+
+
+def refuse_own_names(job: StreamJob, names: Iterable[str], hint: str) -> None:
+    """Raise `UsageError` for answers with a column that a stream adds itself."""
+    own = ("late", *job.marks)
+    if taken := [name for name in names if name in own]:
+        message = f"rows of a stream have a column '{taken[0]}' of their own"
+        raise UsageError("CER0862", message, hint=hint)
 
 
 def _refuse_numbers(**lengths: Length) -> None:
@@ -160,12 +192,16 @@ def _refuse_numbers(**lengths: Length) -> None:
             raise UsageError("CER0882", message, hint="give the unit: '10 seconds', or a timedelta")
 
 
+def refuse_batch(df: DataFrame, verb: str) -> None:
+    """Raise `UsageError` for a DataFrame that does not arrive."""
+    if not df.isStreaming:
+        hint = f"cerlab.spark.{verb} takes a batch"
+        raise UsageError("CER0881", "this DataFrame is not a stream", hint=hint)
+
+
 def _source(df: DataFrame, type_name: str | None) -> Source:
     """The stream that a streaming DataFrame holds, under the checks of one that is not."""
-    if not df.isStreaming:
-        raise UsageError(
-            "CER0881", "this DataFrame is not a stream", hint="cerlab.spark.match takes a batch"
-        )
+    refuse_batch(df, "match")
     empty = frame.source_of(df.sparkSession.createDataFrame([], df.schema), type_name)
     return replace(empty, frame=df.toDF(*(f"c{n}" for n in range(len(empty.names)))))
 
@@ -224,10 +260,10 @@ def _axis(source: Source, plan: PlanClauses, time: str | None, unit: str | None)
     return axis
 
 
-def _clock(source: Source, plan: PlanClauses, axis: TimeAxis) -> tuple[Column, str]:
+def clock_of(source: Source, window: Window | None, axis: TimeAxis) -> tuple[Column, str]:
     """The column of times, moments in microseconds, and its Arrow type."""
-    if isinstance(plan.window, AttributeWindow | TimeWindow):
-        column, whole = frame.time_column(source, plan.window, axis)
+    if isinstance(window, AttributeWindow | TimeWindow):
+        column, whole = frame.time_column(source, window, axis)
         return column, "int64" if whole else "double"
     column, kind = frame.order_key(source, axis.attribute), source.kind(axis.attribute)
     if kind in (*FLOATS, "decimal"):
@@ -280,19 +316,20 @@ def explain_stream(
 
 def stream_explanation(request: StreamRequest, query: str) -> str:
     """The same of a request."""
-    choice = request.choice
-    lines = [*of_plan(request.plan, query), ("mode", choice.mode.value)]
+    choice, plan = request.choice, request.plan
+    assert plan is not None
+    lines = [*of_plan(plan, query), ("mode", choice.mode.value)]
     lines += [("not by", f"{mode.value}: {why}") for mode, why in choice.reasons.items()]
     time, position = request.job.labels.keys
     lines.append(("order", position if not request.is_ordered_by_time else f"{time}, {position}"))
     lines += [
         ("waits", _waits(request)),
         ("late", _late(request)),
-        ("kept", _state_lifetime(request)),
+        ("kept", _state_lifetime(request, plan)),
     ]
     lines.append(("stage", f"read {', '.join(request.job.attributes)}"))
     if request.from_filter is not None:
-        lines.append(("stage", f"events of {', '.join(request.plan.streams)}"))
+        lines.append(("stage", f"events of {', '.join(plan.streams)}"))
     where, message = "in one task", "all rows"
     if request.choice.mode is Mode.KEYS:
         where, message = f"in {request.job.buckets} buckets by a hash of the key", "each key"
@@ -323,10 +360,10 @@ def _late(request: StreamRequest) -> str:
     return f"{own}, or is more than {request.job.lag} older than the newest of all keys"
 
 
-def _state_lifetime(request: StreamRequest) -> str:
+def _state_lifetime(request: StreamRequest, plan: PlanClauses) -> str:
     if request.job.lag is None:
         return "the state of each key, for ever (lag= lets those go whose window has passed)"
-    if (width := reach(request.plan, request.job.time)) is None:
+    if (width := reach(plan, request.job.time)) is None:
         return "the state of each key, for ever: no window in time bounds what it needs"
     over = f"{float(request.job.lag + width):g}{_unit(request)}"
     return f"the state of a key, until one of any key is {over} after its last row"

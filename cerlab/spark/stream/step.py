@@ -27,6 +27,7 @@ from cerlab.spark.plan import engine_column, window_width
 from cerlab.spark.stream.engine import (
     EventTable,
     RegisterSequences,
+    RowSequences,
     SequencesEngine,
     no_events,
     number_keys,
@@ -73,7 +74,19 @@ class StreamJob:
     quarantine: bool = False
     """Whether a row that no stream can have is put out as a row; else it is an error."""
     query: str = ""
-    """The text where filters compare labels, without FROM."""
+    """The text where filters compare labels, without FROM; or that of a row pattern."""
+    result: Any = None
+    """The Arrow types that Spark expects of the result of a row pattern; None for a query."""
+
+    @property
+    def cells(self) -> list[str]:
+        """The columns of an answer that follow ``start`` and ``end``, in the frames of a task."""
+        if self.result is not None:
+            return [f"n{n}" for n in range(len(self.result))]
+        if self.names is not None:
+            return [f"n{n}" for n in range(len(self.keys) + len(self.names.columns))]
+        keys = len(self.keys) if self.with_partition else 0
+        return ["positions", *(f"p{n}" for n in range(keys))]
 
     @property
     def columns(self) -> dict[str, tuple[str, str]]:
@@ -142,6 +155,14 @@ def reach(plan: PlanClauses, time: TimeAxis | None) -> Fraction | None:
     return window_width(plan, time, MICROSECOND)
 
 
+def _reach_of(job: StreamJob) -> Fraction | None:
+    """Return the `reach` of a job; a row pattern counts its matches, so its state stays."""
+    if job.result is not None:
+        return None
+    plan = plan_and_tables(job.plan)[0] if job.plan else pattern_of(job.query).registers
+    return reach(plan, job.time)
+
+
 class BucketStep:
     """Effect of a micro-batch on a bucket of keys. Take all `answers` first, then the `state`."""
 
@@ -155,9 +176,7 @@ class BucketStep:
         """
         self.job = job
         self._machine = machine_of(job)
-        self._plan: PlanClauses = (
-            plan_and_tables(job.plan)[0] if job.plan else pattern_of(job.query).registers
-        )
+        self._reach = _reach_of(job)
         self._before = empty_state(job)
         if state is not None:
             self._before = state_from_bytes(
@@ -190,8 +209,10 @@ class BucketStep:
         if self._before.arrays is not None:
             self._engine.resume(self._before.arrays)
 
-    def _new_engine(self) -> SequencesEngine | RegisterSequences:
+    def _new_engine(self) -> SequencesEngine | RegisterSequences | RowSequences:
         job, before = self.job, self._before
+        if job.result is not None:
+            return RowSequences(job.query, read=before.read)
         if not job.plan:
             query = by_sequence(pattern_of(job.query), by_key=job.by_key)
             return RegisterSequences(query, job.time, read=before.read, events=before.events)
@@ -233,7 +254,9 @@ class BucketStep:
     def _number_keys(self, rows: Any) -> Any:
         """The number of each row's key, -1 for none."""
         columns = [rows.column(f"a{n}") for n in self.job.keys]
-        numbers, self._keys = number_keys(self._keys, columns, rows.num_rows)
+        numbers, self._keys = number_keys(
+            self._keys, columns, rows.num_rows, null_is_key=self.job.result is not None
+        )
         return numbers
 
     @property
@@ -245,13 +268,21 @@ class BucketStep:
 
         Their positions are those of the stream. Raises `BadData` where the engine does.
         """
+        engine = self._engine
+        assert not isinstance(engine, RowSequences)
         for batch in self._numbered_answers():
             numbers = batch.positions[: batch.offsets[-1]]
-            start, end, numbers = map(self._engine.positions, (batch.start, batch.end, numbers))
+            start, end, numbers = map(engine.positions, (batch.start, batch.end, numbers))
             yield AnswerBatch(start, end, batch.offsets, numbers), batch.end - self._before.read
 
     def rows(self) -> Iterator[Any]:
-        """The same answers as rows with names: pyarrow Tables, under a job that asks for them."""
+        """The same answers as rows with names: pyarrow Tables, under a job that asks for them.
+
+        Under a job of a row pattern, its result.
+        """
+        if isinstance(self._engine, RowSequences):
+            yield from self._result(self._engine)
+            return
         names = self.job.names
         assert names is not None
         number = self._recent.column("number").to_numpy()
@@ -274,9 +305,19 @@ class BucketStep:
         query = plan_and_tables(self.job.plan)[0] if self.job.plan else pattern_of(self.job.query)
         yield from map(RowTables(query, names, events, position).of, batches)
 
+    def _result(self, engine: RowSequences) -> Iterator[Any]:
+        """The result of a row pattern that is certain by now."""
+        rows, names = self.released_rows, self.job.attributes[1:]
+        if rows.num_rows:
+            columns = [f"a{n}" for n, _ in enumerate(names, 1)]
+            table = rows.select(columns).rename_columns(list(names))
+            found = engine.push(table, rows.column("sequence").to_numpy())
+            yield found.cast(self.job.result)
+
     def _numbered_answers(self) -> Iterator[AnswerBatch]:
         """The answers, with the numbers of events."""
-        rows = self.released_rows
+        rows, engine = self.released_rows, self._engine
+        assert not isinstance(engine, RowSequences)
         if not rows.num_rows:
             return
         sequence = rows.column("sequence").to_numpy()
@@ -288,7 +329,7 @@ class BucketStep:
             for n, name in enumerate(self.job.attributes)
         }
         position = rows.column("position").to_numpy()
-        yield from self._engine.push(columns, sequence, codes, position, self._partitions)
+        yield from engine.push(columns, sequence, codes, position, self._partitions)
 
     def state(self) -> tuple[bytes | None, int | None]:
         """The state of the bucket from now on, None for none, and when to come back to it."""
@@ -323,10 +364,9 @@ class BucketStep:
 
     def _is_over(self, newest: Any) -> Any:
         """Whether no row to come can be in an answer with one of each sequence that has been."""
-        width = reach(self._plan, self.job.time)
-        if self._floor is None or width is None:
+        if self._floor is None or self._reach is None:
             return np.zeros(len(newest), bool)
-        bound = self._floor - width
+        bound = self._floor - self._reach
         if newest.dtype == np.int64:
             return newest < math.ceil(bound)
         nearest = float(bound)
@@ -337,9 +377,8 @@ class BucketStep:
         if self.job.tick is None:
             return None
         due = [Fraction(each.min().item()) for each in (newest[waiting],) if len(each)]
-        width = reach(self._plan, self.job.time)
-        if width is not None and not waiting.all():
-            due.append(Fraction(newest[~waiting].min().item()) + width)
+        if self._reach is not None and not waiting.all():
+            due.append(Fraction(newest[~waiting].min().item()) + self._reach)
         return max(1, min(due) // self.job.tick + 1) if due else None
 
 
