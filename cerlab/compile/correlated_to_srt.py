@@ -141,7 +141,7 @@ def restrict(
     name: Callable[[str], str],
     written: Correlation | None = None,
 ) -> LabelledSrt:
-    """Return the runs of A whose labels satisfy a comparison: a state is one of A, and the knowledge.
+    """Return the runs of A whose labels satisfy a comparison: states are those of A, and knowledge.
 
     The summary of a label is forgotten where no event of the other may come any more. `name`
     gives a fresh register for a label, `written` the condition in the text, for the hint. Raises
