@@ -222,7 +222,7 @@ class TypeMismatch(CerlabError):
 
 
 class Unsupported(CerlabError):
-    """This evaluator cannot take this construct; the hint names one that can, if there is one.
+    """An evaluator does not support a construct; the hint names one that does, if there is one.
 
     `by_none` says that no evaluator takes it on this stream, so that the hint is another one.
     """

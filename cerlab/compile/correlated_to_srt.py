@@ -462,7 +462,7 @@ def needs_registers(phi: cel.Formula) -> bool:
 
 
 def correlates(phi: cel.Formula) -> bool:
-    """Whether some filter of a formula compares labels, which no automaton does.
+    """Return whether some filter of a formula compares labels, which no automaton does.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> correlates(parse_cel("(A AS a ; B AS b FILTER b[v = 1] OR a.v = b.v)+")[0])

@@ -75,7 +75,7 @@ def counted(A: M, test: CountTest) -> M:
 
 
 class Role(NamedTuple):
-    """Some events of a label: the first, the last, or all but the last."""
+    """The events of a label that an operand reads: the first, the last, or all but the last."""
 
     function: str
     label: str

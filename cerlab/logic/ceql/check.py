@@ -412,7 +412,7 @@ def _grouped(phi: cel.Formula) -> str:
 
 
 def _are_apart(body: cel.Formula, other: cel.Formula) -> bool:
-    """Whether a formula takes one event, and another one an event of another type, or several."""
+    """Return whether a formula takes one event, and another one takes another type or several."""
     left = None if any(cel.waits(body)) else _only_event(body)
     right = _only_event(other)
     if left is None:
