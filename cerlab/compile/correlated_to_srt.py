@@ -425,10 +425,10 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
             return demand_of_label(A, condition)
         case Correlation() if (test := count_test(condition)) is not None:
             return counted(A, test)
-        case Correlation() if (label := step_label(condition)) is not None:
-            return stepped(A, condition, label, fresh(label))
         case Correlation() if roles_of(condition):
             return in_roles(A, condition, partial(_on_names, fresh, condition))
+        case Correlation() if (label := step_label(condition)) is not None:
+            return stepped(A, condition, label, fresh(label))
         case Correlation() if (operand := condition.of_group) is not None:
             raise Unsupported(
                 "CER0492",

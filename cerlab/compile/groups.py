@@ -132,8 +132,8 @@ def in_roles(A: M, condition: Correlation, demand: Callable[[M, On | Correlation
     """Return the runs of A that pass a condition with operands that have roles.
 
     The events of each role get a fresh label, and `demand` puts the condition on these labels: as
-    ``X[P]`` where it is on one label. FIRST and LAST of no event are nothing, with which nothing
-    compares, unless one of the labels is unset whose events are compared one by one.
+    ``X[P]`` if it is on one label. FIRST and LAST of no event have no value, so the condition fails
+    then, unless a label whose events are compared one by one is unset.
     """
     roles = roles_of(condition)
     others = frozenset[str]().union(*(t.labels for t in A.Delta))
