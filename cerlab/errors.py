@@ -224,7 +224,7 @@ class TypeMismatch(CerlabError):
 class Unsupported(CerlabError):
     """An evaluator does not support a construct; the hint names one that does, if there is one.
 
-    `by_none` says that no evaluator takes it on this stream, so that the hint is another one.
+    `by_none` is True if no evaluator supports it on this stream; then the hint says what to change.
     """
 
     by_none: bool = False

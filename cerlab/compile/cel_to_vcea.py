@@ -302,7 +302,7 @@ def _refuse(construct: cel.Formula | Correlation | Application) -> NoReturn:
         name = "comparisons between labels"
         name = name if group is None else f"{expression_text(group)} in a filter"
         if is_of_two(construct):
-            hint = f'evaluator="registers" may take it; {REFERENCE}'
+            hint = f'evaluator="registers" may support it; {REFERENCE}'
     elif isinstance(construct, Application):
         name = f"'{construct.predicate.name}', a predicate over sets of events"
     elif isinstance(construct, cel.Select):

@@ -143,13 +143,13 @@ def restrict(
 ) -> LabelledSrt:
     """Return the runs of A whose labels satisfy a comparison: states are those of A, and knowledge.
 
-    The summary of a label is forgotten where no event of the other may come any more. `name`
-    gives a fresh register for a label, `written` the condition in the text, for the hint. Raises
-    `Unsupported` (see `why_unbounded`).
+    A state is a state of A and the summaries of both labels. The summary of a label is forgotten if
+    no event of the other may come any more. `name` gives a fresh register for a label; `written`
+    is the condition in the text, for the hint. Raise `Unsupported` (see `why_unbounded`).
     """
     A = trim(A)
     if (reason := why_unbounded(A, condition)) is not None:
-        hint = 'evaluator="reference" takes it, on small streams'
+        hint = 'evaluator="reference" supports it, on small streams'
         if (other := separated(written or condition)) is not None:
             hint = f"write {predicate_text(other)}, which needs one register"
         raise Unsupported("CER0491", reason, hint=hint)
@@ -450,7 +450,7 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
 def _on_names(
     fresh: Fresh, written: Correlation, A: LabelledSrt, condition: On | Correlation
 ) -> LabelledSrt:
-    """Put a condition to A in which the events of roles have names, by its written form."""
+    """Apply a condition to A, in which the events of roles have names; `written` is for hints."""
     if isinstance(condition, On):
         return demand_of_label(A, condition)
     return restrict(A, condition, fresh, written)

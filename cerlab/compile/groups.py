@@ -1,9 +1,9 @@
 """COUNT, FIRST, LAST and PREV of a label in FILTER as finite constructions.
 
-A counter takes COUNT, one register a comparison of each event with the one before. FIRST, LAST,
-and PREV of a label without a plain attribute beside it, name some of the label's events: the first,
-the last, all but the last. A state finds these events, and a fresh label names them, so that the
-condition is one on labels (`in_roles`).
+COUNT is a counter, and a comparison of each event with the previous one needs one register. FIRST,
+LAST, and PREV of a label without a plain attribute beside it, refer to some of the label's events:
+the first, the last, all but the last. A state finds these events, and a fresh label names them, so
+that the condition becomes a condition on labels (`in_roles`).
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def roles_of(condition: Correlation) -> dict[pred.Leaf, Role]:
 
 
 def is_of_one_event(condition: Correlation) -> bool:
-    """Return whether an automaton takes a condition: a count, or on one role of one label."""
+    """Return whether an automaton supports a condition: a count, or on one role of one label."""
     if count_test(condition) is not None:
         return True
     roles = roles_of(condition)
@@ -120,7 +120,7 @@ def is_of_one_event(condition: Correlation) -> bool:
 
 
 def is_of_two(condition: Correlation) -> bool:
-    """Return whether registers may take a condition: on two labels or roles, or on neighbours."""
+    """Return whether registers may support a condition on two labels or roles, or on neighbours."""
     if step_label(condition) is not None:
         return True
     roles = roles_of(condition)
@@ -197,7 +197,7 @@ def _set_together(A: M, compared: frozenset[str], needed: frozenset[str]) -> M:
 
 
 def _also(t: Any, names: Set[str | None]) -> tuple[Any, ...]:
-    """Return the label of a transition, whose events have some more labels."""
+    """Return the label of a transition, with some labels added."""
     parts: tuple[Any, ...] = t._replace(labels=t.labels | (names - {None}))[1:-1]
     return parts
 

@@ -84,12 +84,12 @@ def _conjuncts(condition: Condition) -> list[Condition]:
 
 
 def _is_on(condition: Atomic) -> bool:
-    """Return whether an automaton takes a condition."""
+    """Return whether an automaton supports a condition."""
     if isinstance(condition, Correlation):
         return is_of_one_event(condition)
     return isinstance(condition, On)
 
 
 def _is_pair(condition: Atomic) -> bool:
-    """Return whether registers may take a condition."""
+    """Return whether registers may support a condition."""
     return _is_on(condition) or (isinstance(condition, Correlation) and is_of_two(condition))

@@ -62,15 +62,15 @@ def answers_of(
         answers = by.answers(stream)
     except Unsupported as error:
         if not error.by_none:
-            error.hint = f"evaluators that take it: {', '.join(takers())}"
+            error.hint = f"evaluators that support it: {', '.join(takers())}"
         raise
     except ResourceLimit as error:
         _name_takers(pattern, error, takers(), name)
         raise
-    if name in _FAST:  # a generator around the answers costs a step for each of them
+    if name in _FAST:  # wrapping the answers in a generator would cost a step for each
         return answers
     if hasattr(answers, "batches"):
-        from cerlab.engine.answers import BatchedAnswers  # NumPy is loaded
+        from cerlab.engine.answers import BatchedAnswers  # NumPy loads here
 
         return BatchedAnswers(_each(pattern, answers.batches(), takers, name))
     return _each(pattern, answers, takers, name)

@@ -235,7 +235,7 @@ class OnlyReference(Reference):
             if error.code != "CER0603":
                 raise
             message = f"{_refusal(self.pattern)}, and {error.message}"
-            hint = f"take up to {MAX_EVENTS} events of each key of PARTITION BY at a time"
+            hint = f"use at most {MAX_EVENTS} events of each key of PARTITION BY at a time"
             refusal = Unsupported("CER0403", message, hint=hint)
             refusal.by_none = True
             raise refusal from None

@@ -77,7 +77,7 @@ def _reads(expression: Expression) -> set[tuple[object, str]]:
 
 
 def _read_by(x: LabelLeaf) -> tuple[object, str]:
-    """Return what an operand reads events by: a label alone, or by a function of it."""
+    """Return the label of an operand, with the function that it applies to its events, if any."""
     return x.function if isinstance(x, OfGroup) else type(x), x.label
 
 
@@ -101,7 +101,7 @@ def _terms(expression: Expression, plus: bool) -> Iterator[Term]:
 
 
 def _sum(terms: Iterable[Term]) -> Expression:
-    """Return the sum of some terms, those that are added first: a moment has no opposite."""
+    """Return the sum of some terms, added ones first: a timestamp cannot be negated."""
     (plus, total), *others = sorted(terms, key=lambda term: (not term[0], not _reads(term[1])))
     if not plus:
         total = Negated(total)

@@ -206,9 +206,9 @@ def _with_small_words(node: Node, theme: Theme | None) -> str:
 
 
 def _html_lines(lines: list[str], theme: Theme | None) -> str:
-    """Return lines for an HTML-like label, in a picture with room between them.
+    """Return lines for an HTML-like label; in a picture they are spaced.
 
-    Graphviz puts lines of such a label as far apart as the font is high, so letters touch.
+    Graphviz puts lines of such a label only the height of the font apart, so letters would touch.
     """
     if theme is None or len(lines) == 1:
         return "<BR/>".join(lines)
@@ -321,7 +321,7 @@ def _cell(cell: Cell, theme: Theme | None) -> str:
 
 
 def label_text(label: str, theme: Theme | None) -> str:
-    """Return the text of a node or an edge, for a picture (with a theme) wrapped and cut."""
+    """Return the text at a node or an edge, wrapped and cut if there is a theme."""
     if theme is None or len(label) <= WIDEST:
         return label
     return "\n".join("\n".join(_lines(line)) for line in _short(label).split("\n"))

@@ -145,7 +145,7 @@ WIDEST = 2_000
 """Width in pixels of the widest machine that is drawn."""
 
 TOGETHER = MOST_FRAMES
-"""Steps that share a layout: all that a display shows."""
+"""Number of steps that share a layout: all steps of a display."""
 
 NEIGHBOURS = 9
 """Events shown before and after the current one."""

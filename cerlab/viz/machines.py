@@ -1,4 +1,4 @@
-"""Machines as graphs, in the order of Delta; the minterms of their tests."""
+"""Machines as graphs, in the order of Delta; minterms of their tests."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ Text is then 10 pixels high.
 """
 
 COLUMN = 552
-"""Points of a column of text, 736 pixels: a wider picture scrolls."""
+"""Width of a column of text in points, which are 736 pixels: a wider picture scrolls."""
 
 _FIT = (
     f"<style>{shaded('.cerlab-picture')}"
@@ -89,9 +89,8 @@ def svg(value: object, theme: Look = "auto") -> str:
 def drawing(value: object, form: Form, theme: ThemeName = "light") -> bytes:
     """Return the picture of a value as the bytes of a file.
 
-    Warns of characters that no installed font has, which a PNG or PDF shows as boxes.
-
-    Raises as `svg`, and `UsageError` for other forms than `FORMS` and for unknown themes.
+    Warns of characters that no installed font has, which a PNG or PDF shows as boxes. Raises as
+    `svg`, and `UsageError` for a `form` outside `FORMS` and for unknown themes.
     """
     if form not in FORMS:
         raise UsageError(
@@ -196,7 +195,7 @@ def _warn_of_boxes(missing: list[str], form: str) -> None:
 
 
 class _FontSet(ctypes.Structure):
-    """FcFontSet: the number of fonts, the capacity, and the fonts."""
+    """The structure FcFontSet of Fontconfig: the number of fonts, the capacity, and the fonts."""
 
     _fields_ = [
         ("count", ctypes.c_int),
@@ -209,8 +208,8 @@ class _FontSet(ctypes.Structure):
 def _character_sets() -> tuple[Any, list[ctypes.c_void_p]] | None:
     """Return Fontconfig, and the set of characters of each installed font.
 
-    None where Fontconfig is not found. The file is the one that Graphviz has loaded, since fonts
-    that another one finds are not drawn.
+    Return None if Fontconfig is not found. Its library is the one that Graphviz has loaded, since
+    fonts that only another library finds are not drawn.
     """
     import pygraphviz
 
@@ -233,7 +232,7 @@ def _character_sets() -> tuple[Any, list[ctypes.c_void_p]] | None:
 
 @cache
 def drawn(character: str) -> bool:
-    """Return whether an installed font has a character; True where that is not known."""
+    """Return whether an installed font has a character; True if this is not known."""
     if (known := _character_sets()) is None:
         return True
     library, sets = known

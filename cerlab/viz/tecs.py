@@ -326,11 +326,11 @@ class Replay:
 
 
 def _together(snapshots: Sequence[TecsSnapshot]) -> Graph:
-    """Return the nodes of all snapshots as they first were, under the heads of all columns.
+    """Return the graph of all nodes of all snapshots, under the heads of all columns.
 
-    Nodes of events before `_first` stand in one column without their edges, if a node or an entry
-    links to them: otherwise a frame would grow with the stream. Dashes tell left edges from right
-    ones; letters would take as much room as the nodes.
+    Nodes of events before `_first` are in one column without their edges, and only if a node or an
+    entry links to them, since otherwise a frame would grow with the stream. Dashes distinguish left
+    edges from right ones; letters would need as much room as the nodes.
     """
     first = _first(snapshots)
     nodes: dict[str, Node] = {}
@@ -355,7 +355,7 @@ def _together(snapshots: Sequence[TecsSnapshot]) -> Graph:
 
 
 def _first(snapshots: Sequence[TecsSnapshot]) -> int:
-    """Return the first event whose nodes have a column of their own."""
+    """Return the first event whose nodes have a separate column."""
     return max(0, snapshots[0].position - 1)
 
 

@@ -1,4 +1,4 @@
-"""Machines as TikZ: states in columns, with labels that lie on no state and no other label.
+"""Machines as TikZ: states in columns, with labels that overlap no state and no other label.
 
 Lengths are millimetres in a document of 10 points; points of the plane are complex numbers.
 """
@@ -19,7 +19,7 @@ from cerlab.viz.dot import label_text
 from cerlab.viz.graph import THEMES, Graph, NodeKind, graph_of
 
 RADIUS = 4.9
-"""The radius of an accepting state; others have 4.4."""
+"""Radius of an accepting state; other states have 4.4."""
 
 CHARACTER, LINE, PADDING = 1.4, 2.9, 0.9
 r"""Width of a character, height of a line and margin of a label in ``\ttfamily\scriptsize``.
@@ -27,10 +27,10 @@ r"""Width of a character, height of a line and margin of a label in ``\ttfamily\
 A character has 1.3; the rest is room for documents of 11 and 12 points."""
 
 BEND = 0.3915
-"""TikZ puts the control points of a curve at this part of the distance of its ends."""
+"""Distance of TikZ's control points from the ends of a curve, as a part of its length."""
 
 MOST_PLACED = 60
-"""Labels are placed once where there are more edges: each try compares all labels."""
+"""Most edges whose labels are tried in several places: each try compares all labels."""
 
 _HEAD = r"""%% \usepackage{tikz}
 %% \usetikzlibrary{automata, positioning}
@@ -62,7 +62,7 @@ _LATEX = str.maketrans(
 
 
 class Box(NamedTuple):
-    """A rectangle."""
+    """A rectangle, by its sides."""
 
     left: float
     bottom: float
@@ -88,7 +88,7 @@ class Arrow(NamedTuple):
 
 
 Route: TypeAlias = tuple[str, tuple[complex, ...]]
-"""Options of an edge, and its curve."""
+"""The options of an edge, and its curve."""
 
 
 def machine_tikz(A: Machine | Transducer | DeterministicCea | StrategyCea) -> str:
@@ -143,7 +143,7 @@ def machine_tikz(A: Machine | Transducer | DeterministicCea | StrategyCea) -> st
 
 
 def _arrows(graph: Graph) -> list[Arrow]:
-    """Return the edges of a machine, those between the same states together."""
+    """Return the edges of a machine, with edges between the same states combined."""
     number = {node.id: q for q, node in enumerate(graph.nodes)}
     labels: dict[tuple[int, int], list[str]] = {}
     for edge in graph.edges:
@@ -206,7 +206,7 @@ def _spread(
 def _ways(
     arrows: Sequence[Arrow], places: dict[int, complex], initial: Sequence[int]
 ) -> tuple[int, list[Way]]:
-    """Return the number of labels that lie on something, and a way for each arrow.
+    """Return the number of labels that overlap something, and a way for each arrow.
 
     Edges between states are drawn first, then loops where they cross no edge, then labels, those
     of loops first: they have the fewest places.
@@ -246,7 +246,7 @@ def _ways(
 
 
 def _cost(way: Way, boxes: Sequence[Box], curves: Iterable[Sequence[complex]]) -> tuple[int, int]:
-    """Return how many boxes the label lies on, and how many points of curves lie below it."""
+    """Return the number of boxes, and of points of curves, that a label overlaps."""
     crossed = sum(_touched(curve, [way.box]) for curve in curves)
     own = (
         [box for box in boxes if _touched(way.curve, [box])] if way.edge.startswith("loop") else []
@@ -274,7 +274,7 @@ def _curve(p: complex, q: complex, angle: float) -> tuple[complex, ...]:
 
 
 def _loop(way: str, p: complex) -> Route:
-    """Return the curve of ``loop above`` and so on."""
+    """Return the curve of a loop, such as ``loop above``."""
     middle = {"above": 90, "below": 270, "left": 180, "right": 0}[way]
     out, into = (rect(1, radians(middle + turn)) for turn in (15, -15))
     start, end = p + RADIUS * out, p + RADIUS * into

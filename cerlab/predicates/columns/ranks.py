@@ -138,7 +138,7 @@ class Ranks:
         self._is_fixed = True
 
     def keep(self, codes: NDArray[np.int64]) -> None:
-        """Forget all values but those with some codes, in any shape, and the constants."""
+        """Forget all values except those with some codes, in any shape, and the constants."""
         # sorting takes a third of the time of np.unique and np.isin (2026-11-29)
         kept = np.sort(np.append(codes, self.constants))
         for ordered in self._kinds:
@@ -261,7 +261,7 @@ class _Ordered:
         return found
 
     def keep(self, codes: NDArray[np.int64]) -> None:
-        """Forget the values with other codes than these, which are in order."""
+        """Forget all values except those with some codes, which are sorted."""
         values, own = self.arrays()
         at = np.searchsorted(codes, own)
         is_kept = np.append(codes, NOTHING)[at] == own
@@ -357,7 +357,7 @@ def _unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the distinct values in order, and the place of each value among them."""
     if values.dtype == object or not (values[1:] >= values[:-1]).all():
         return np.unique(values, return_inverse=True)
-    # times are in order: np.unique takes ten times as long
+    # times are in order, for which np.unique takes ten times as long
     is_first = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=is_first[1:])
     return values[is_first], np.cumsum(is_first) - 1
