@@ -40,9 +40,7 @@ class cached_property(Generic[T_co]):  # noqa: N801 (lower case, like the built-
     @overload
     def __get__(self, instance: object, owner: type | None = None) -> T_co: ...
     def __get__(self, instance: object | None, owner: type | None = None) -> Self | T_co:
-        """Compute and keep the value; Python calls this only while the object has no such
-        attribute.
-        """
+        """Compute and keep the value; Python calls this only if the value is not kept yet."""
         if instance is None:
             return self
         value: T_co = self.func(instance)

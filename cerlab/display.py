@@ -40,9 +40,7 @@ def terminal(file: Any) -> Any:
 
 
 def load_with(load: Callable[[], object]) -> None:
-    """Register `load`, a function that registers pictures; it runs when a renderer is first
-    missing.
-    """
+    """Register `load`, which registers renderers and runs when one is first missing."""
     _load_pictures.append(load)
 
 

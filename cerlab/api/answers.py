@@ -229,8 +229,7 @@ class Matches(Drawable, Immutable):
         return sample(self._access, n, seed)
 
     def why(self, answer: ComplexEvent | int) -> Why:
-        """Return the derivation of an answer, given as a value or by number; otherwise why it is
-        not one.
+        """Return the derivation of an answer, or why positions are not an answer.
 
         Args:
             answer: A complex event, or the number of an answer.

@@ -74,9 +74,7 @@ class Query(Pattern):
 
     @property
     def table(self) -> MintermTable:
-        """The transition table of `machine` for each kind of event; raises `ResourceLimit` if too
-        large.
-        """
+        """The transition table of `machine` by kind of event; raises `ResourceLimit`."""
         from cerlab.viz.deterministic import minterm_table
 
         return minterm_table(self.machine)
@@ -165,8 +163,7 @@ class Query(Pattern):
 
     @lists_options(io.HowToRead)
     def why_none(self, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
-        """Explain why a stream has no answer, with the changes that would give one
-        (`cerlab.why_none`).
+        """Explain why a stream has no answer, with repairs (`cerlab.why_none`).
 
         >>> print(parse_query("SELECT * WHERE A : B").why_none([{"type": kind} for kind in "ACB"]))
         no answer on 3 events; each of these changes alone gives one:

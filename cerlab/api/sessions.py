@@ -111,9 +111,7 @@ class _Session(ABC, Generic[Result]):
         """Return the combined result of the parts that the run returned."""
 
     def _read(self, stream: Stream) -> Result:
-        """Return the result of some events; `BadData` carries the result of the events before a bad
-        one.
-        """
+        """Return the result of some events; `BadData` carries that of the events before."""
         if self._order is None:
             return self._gathered(self._run.push(stream))
         return self._gathered(self._in_order(self._order.push(stream)))
@@ -344,8 +342,7 @@ class Session(_Session[list[ComplexEvent]]):
         return self._push(batch, how)
 
     def advance(self, until: Until) -> list[ComplexEvent]:
-        """Promise that all events before a time were pushed, and return the answers that become
-        certain.
+        """Promise that all events before a time were pushed, and return the certain answers.
 
         A query with WAIT releases an answer once the clock has passed its wait; the clock is the
         time of the last event or promise. Answers come by end; with several keys, an answer may end
@@ -422,8 +419,7 @@ class RowSession(_Session[Any]):
 
     @lists_options(io.HowToRead)
     def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
-        """Read more events and return the rows of the answers that they complete, as a pyarrow
-        Table.
+        """Read more events and return the rows of their answers, as a pyarrow Table.
 
         The columns are those of ``Matches.table``. Positions count all events pushed so far. An
         attribute that no event has had yet is NULL; an empty table has the columns of the previous
@@ -453,8 +449,7 @@ class RowSession(_Session[Any]):
         return table
 
     def advance(self, until: Until) -> Any:
-        """Promise that all events before a time were pushed, and return the rows that become
-        certain.
+        """Promise that all events before a time were pushed, and return the certain rows.
 
         The argument and errors are those of ``Session.advance``.
         """
@@ -514,8 +509,7 @@ class AggregateSession(_Session[Any]):
         return one_table(parts) if parts else ()
 
     def advance(self, until: Until) -> Any:
-        """Promise that all events before a time were pushed, and return the groups that this
-        changes.
+        """Promise that all events before a time were pushed, and return the changed groups.
 
         The argument and errors are those of ``Session.advance``.
         """

@@ -96,7 +96,7 @@ def step(
     >>> steps = step("A ; B", [{"type": kind} for kind in "AB"])
     >>> print(steps[1].heading, *steps[1].words, sep="\\n")
     event 1: B()
-    It passes: type = 'B'.
+    Tests passed: type = 'B'.
     Runs in {1} go by • to {2}.
     Runs in {1} go by ∘ to {1}.
     tECS: 1 new node, unions among them: 0; active macro-states: 2.

@@ -104,9 +104,7 @@ def _of_variables(case: Case, evaluator: Any) -> Reply:
 
 
 def _of_sremo(case: Case, evaluator: Any) -> Reply:
-    """Return the reply about a symbolic regular expression: its matches, or its answers on a
-    stream.
-    """
+    """Return the reply about a SREMO: its matches, or its answers on a stream."""
     if "why" in case.question:
         positions, interval = case.question["why"], {**case.question}
         del interval["why"]

@@ -81,9 +81,7 @@ class _Question(NamedTuple):
 
     @step_budget("the search among small streams", own=1)
     def witness(self, events: list[Row]) -> Witness | None:
-        """Return an answer on these events of one side only, by the reference; None if there is
-        none.
-        """
+        """Return an answer of one side only on these events, by the reference, or None."""
         stream = io.as_stream(events)
         ours = set(answers_of(self.left, stream, "reference"))
         theirs = set(answers_of(self.right, stream, "reference")) if self.right else set()
@@ -194,8 +192,7 @@ class Pool(NamedTuple):
     schema: Schema | None
 
     def values(self, row: Row, name: str) -> list[Value]:
-        """Return values for an attribute of an event: its own value first, then neighbouring
-        values.
+        """Return values for an attribute of an event: its own first, then neighbours.
 
         Then follow values of compared attributes of other events, and a few more. With a schema,
         all have the declared type; an undeclared attribute has none.

@@ -174,8 +174,7 @@ EVERY_MATCH = Skip()
 @rich_display
 @dataclass(frozen=True, slots=True)
 class FlinkPattern:
-    """A pattern sequence; each method returns a new one with its last part changed, or a part
-    added.
+    """A pattern sequence; each method returns one with a part changed or added.
 
     The methods have FlinkCEP's names, and raise `IllFormed` for combinations that FlinkCEP refuses.
     A part matches events of the given type, or else of the type that is its name.
@@ -277,11 +276,10 @@ class FlinkPattern:
     def within(
         self, width: int, attribute: str, withinType: WithinType | str = WithinType.FIRST_AND_LAST
     ) -> FlinkPattern:
-        """Limit the time from the first event to the last to less than `width`; the least limit
-        applies.
+        """Limit the time from the first event to the last to less than `width`.
 
-        ``within(5, "t", "PREVIOUS_AND_CURRENT")`` limits the time from the event before the last
-        part to its event.
+        Of several limits the least applies. ``within(5, "t", "PREVIOUS_AND_CURRENT")`` limits the
+        time from the event before the last part to its event.
         """
         if WithinType(withinType) is WithinType.FIRST_AND_LAST:
             least = width if self.window is None else min(width, self.window.width)
@@ -377,9 +375,7 @@ class FlinkPattern:
         return self._last(may, "a quantifier is consecutive or has combinations", inner=inner)
 
     def _last(self, may: bool, words: str, **changes: Any) -> FlinkPattern:
-        """Return the sequence with changes to the last part; raises `IllFormed` if they are not
-        allowed.
-        """
+        """Return the sequence with changes to the last part, or raise `IllFormed`."""
         if not may:
             raise _refusal(words)
         return replace(self, parts=(*self.parts[:-1], replace(self._positive, **changes)))

@@ -134,9 +134,7 @@ class _OfKey:
     last: int = -1
 
     def expire(self, pattern: FlinkPattern, times: Sequence[int], now: Any) -> list[Valuation]:
-        """Drop partial matches that are too late; return the matches that needed no event until
-        now.
-        """
+        """Drop partial matches that are too late; return the matches found by time alone."""
         late = [p for p in self.partials if p.events and _is_timed_out(pattern, p, times, now)]
         self.partials = [partial for partial in self.partials if partial not in late]
         return [_valuation(p.events, self.last) for p in late if _is_pending(pattern, p)]

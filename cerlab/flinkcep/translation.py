@@ -174,9 +174,7 @@ _HINT = "cerlab.flink.matches returns the matches, cerlab.flink.difference a sho
 
 
 def _check_labels(pattern: FlinkPattern) -> None:
-    """Raise `Unsupported` for a name that is the type of another part, whose events it
-    would label.
-    """
+    """Raise `Unsupported` for a name that is the type of another part."""
     for part in pattern.parts:
         others = {each.test.type for each in pattern.parts} - {part.test.type}
         if part.name in others or (

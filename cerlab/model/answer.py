@@ -105,8 +105,7 @@ class Labels(Mapping[str, Positions]):
 @rich_display
 @dataclass(frozen=True, slots=True)
 class Valuation:
-    """A valuation ``([start, end], mu)``: an interval and the positions of each label (CORE Sec.
-    2.2).
+    """A valuation ``([start, end], mu)``: an interval and labels' positions (CORE Sec. 2.2).
 
     Every event type is a label. Labels without positions are omitted, so that equal valuations are
     equal values.

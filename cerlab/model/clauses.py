@@ -8,9 +8,7 @@ from typing import TypeAlias
 
 
 class Strategy(Enum):
-    """A strategy: the complex events of one end that it keeps (FOUND Sec. 4); the value is its
-    keyword.
-    """
+    """A strategy, which keeps some complex events of one end (FOUND Sec. 4), by its keyword."""
 
     STRICT = "STRICT"
     NXT = "NEXT"

@@ -59,9 +59,7 @@ def is_text(kind: Any) -> bool:
 
 
 def without_views(column: Any) -> Any:
-    """Return an Arrow column without string views, which polars produces and Arrow cannot take
-    from.
-    """
+    """Return an Arrow column without string views, from which Arrow cannot take rows."""
     import pyarrow as pa
 
     return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
@@ -87,8 +85,7 @@ _UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 
 
 def engine_moments(column: Any, name: str) -> Any:
-    """Return timestamps without a zone: in nanoseconds, or in their own unit if 64 bits are too
-    few.
+    """Return timestamps without a zone, in nanoseconds if 64 bits allow it.
 
     Raises `BadData` for timestamps outside the years 1 to 9999.
     """

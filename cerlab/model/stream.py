@@ -557,8 +557,7 @@ class Stream:
         time: str | None = None,
         unit: str | TimeUnit | None = None,
     ) -> Self:
-        """Return a stream of dictionaries with a ``type`` key (and, optionally, ``stream``), or of
-        events.
+        """Return a stream of events, or of dictionaries with a ``type`` key.
 
         Args:
             events: The dictionaries or events.
@@ -581,9 +580,7 @@ class Stream:
         return stream
 
     def up_to(self, until: Until | None) -> Self:
-        """Return the stream with the promise that it has all events before a time; None for no
-        promise.
-        """
+        """Return the stream with the promise, if there is one, of all events before a time."""
         if until is None:
             return self
         stream = copy(self)

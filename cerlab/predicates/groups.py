@@ -16,8 +16,7 @@ from cerlab.predicates.truth import INT64, kind_of
 
 
 def group_value(operand: OfGroup, events: Sequence[Event]) -> Value:
-    """Return the value of an operand for the events of its label, in stream order; None if
-    undefined.
+    """Return the value of an operand for its events, in stream order, or None.
 
     Missing values, NULL and NaN are ignored, except by FIRST and LAST.
 

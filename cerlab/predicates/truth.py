@@ -225,9 +225,7 @@ def kind_of_result(op: pred.Arithmetic, left: str | None, right: str | None) -> 
 
 
 def _compute_time(op: pred.Arithmetic, left: Value, right: Value) -> Value:
-    """Return ``left op right``, exact, rounded half to even at a nanosecond or to the nearest
-    double.
-    """
+    """Return ``left op right``, rounded half to even at a nanosecond or a double."""
     try:
         exact = _ARITHMETIC[op](_rational(left), _rational(right))
     except (ZeroDivisionError, OverflowError):  # OverflowError: an infinity

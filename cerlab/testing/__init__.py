@@ -409,9 +409,7 @@ def _quietly(rng: Choices, generate: Callable[..., T], args: Any, kwargs: Any) -
 
 @cache
 def _load() -> None:
-    """Load printers and libraries before the first example, which could miss its deadline
-    otherwise.
-    """
+    """Load printers and libraries now, so that the first example meets its deadline."""
     from hypothesis.vendor.pretty import for_type_by_name
 
     from cerlab import evaluate

@@ -190,9 +190,7 @@ def _kinds_of(takes: frozenset[str]) -> tuple[str, ...]:
 @keywords_by_name
 @part
 def random_formula(rng: Choices, shape: Shape = ATTRIBUTES) -> Formula:
-    """Return a formula of CORE Table 2's operators, NOT, ``:``, ``:+``, RENAME; with `family` of
-    all.
-    """
+    """Return a formula of CORE Table 2's operators, NOT, ``:``, ``:+``, RENAME, or of all."""
     kinds = _kinds(shape)
     if not nests(rng, shape.depth if kinds else 0, 0.85):
         return _leaf(rng, shape)

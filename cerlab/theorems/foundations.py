@@ -302,8 +302,7 @@ def labels_at(positions: Positions, machine: LabelByLabel) -> Labels:
 
 
 class UceaEvaluation:
-    """The list algorithm on the automaton that reads labels one by one (FOUND Alg. 4; FOUND Alg.
-    3).
+    """The list algorithm on an automaton reading labels one by one (FOUND Alg. 3; FOUND Alg. 4).
 
     The cost of an event is bounded by the automaton alone; the delay between two answers is
     constant, and an answer takes time proportional to its labels. `advance` raises `ResourceLimit`

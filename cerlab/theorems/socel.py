@@ -329,8 +329,7 @@ def socel_to_ucea(phi: cel.Formula) -> Ucea:
 
 
 def under_star_to_runs(A: Ucea) -> Ucea:
-    """Return an automaton whose ordinary runs have A's answers under the *-semantics (SOCEL Prop.
-    2).
+    """Return an automaton whose runs have A's answers under the *-semantics (SOCEL Prop. 2).
 
     In every state of A, any event may pass without a label. Only the last transition of a run,
     which has labels, enters the fresh final state, and no transition leaves it.

@@ -193,9 +193,7 @@ class Flink(_Common):
         return [_python(self.place), CHILDREN, "flink"]
 
     def refuses(self, case: Case) -> str | None:
-        """Return the reason why its planner refuses a case: one refused pattern fails the whole
-        job.
-        """
+        """Return why the planner refuses a case, since one refusal fails the whole job."""
         flat = [p for p in rp.subpatterns(case.query.pattern) if not rp.children(p)]
         if len({p.name for p in flat if isinstance(p, rp.Variable)}) < len(flat):
             return "a variable may occur in a pattern only once"

@@ -216,9 +216,7 @@ class Flink:
         return answers
 
     def table(self, questions: list[Reply]) -> tuple[str, Path]:
-        """Return a new table with the rows of all questions, and its path; its time is t in
-        milliseconds.
-        """
+        """Return a new table of all questions' rows, and its path; its time is t in ms."""
         number = next(self.numbers)
         path = self.folder / f"rows{number}.csv"
         with open(path, "w") as file:

@@ -341,9 +341,7 @@ def arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 def _with_measures(rng: Random, query: RowPattern) -> RowPattern:
-    """Return the query, mostly with measures for the first, the last and the count of each
-    variable.
-    """
+    """Return the query, mostly with measures for each variable: first, last, count."""
     query = replace(query, order_by=(rp.OrderItem(ex.Column("t")),))
     if likely(rng, 0.3):
         return query
@@ -378,9 +376,7 @@ K = TypeVar("K")
 
 
 def _key(row: Row, names: Sequence[str]) -> _Key:
-    """Return the values of a row for comparison, numbers to nine digits; missing columns are
-    marked.
-    """
+    """Return the values of a row to compare: numbers to nine digits, missing columns marked."""
     return tuple(_plain(row.get(name, "(no such column)")) for name in names)
 
 

@@ -363,8 +363,7 @@ def table_graph(table: MintermTable, limit: int | None = None) -> Graph:
 
 
 def table_grid(table: MintermTable, limit: int | None = None) -> Grid:
-    """Return the table as a grid; a cell such as ``•3 ∘1`` has targets, ``-`` means no run
-    continues.
+    """Return the table as a grid with targets, such as ``•3 ∘1``; ``-`` ends all runs.
 
     A state is shown as ``>0 {0}``: an arrow if runs start there, its number and its name; ``*``
     marks accepting states. The legend names the tests of the bits.

@@ -50,8 +50,7 @@ class Steps(StepList):
         return widget(self)
 
     def save(self, path: str | Path, theme: Look = "auto") -> None:
-        """Write all steps: a filmstrip to ``.svg``, a page with a slider to ``.html``, text to
-        ``.txt``.
+        """Write all steps: as a filmstrip, a page with a slider, or text, by the suffix.
 
         Raises `UsageError` for other suffixes.
         """

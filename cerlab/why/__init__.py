@@ -248,9 +248,7 @@ def _part(node: CelDerivation | SremoDerivation) -> str:
 
 
 def _value_text(node: CelDerivation | SremoDerivation, events: Mapping[int, Event]) -> str:
-    """Return the value of a node as text, such as ``[0, 2]  A {0}  B {2}``, or the event of an
-    atom.
-    """
+    """Return a node's value as text, such as ``[0, 2]  A {0}  B {2}``, or an atom's event."""
     value = node.valuation
     if value is None or (isinstance(value, Reading) and value.end == value.start):
         return "no event"

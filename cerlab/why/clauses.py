@@ -293,8 +293,7 @@ class PartialAnswer(NamedTuple):
 def larger_answer(
     cea: IntervalCea, events: Sequence[Event], marks: Positions
 ) -> ComplexEvent | None:
-    """Return an answer that ends with the last event and strictly contains the marked ones, or
-    None.
+    """Return an answer at the last event that strictly contains the marked ones, or None.
 
     For each state, two runs are kept, one that has taken more and one that has not: other runs in
     that state can continue only as these do. The cost is linear in the events.

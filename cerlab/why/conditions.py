@@ -308,9 +308,7 @@ def _values(guard: pred.Guard, t: Event, v: Contents, events: Sequence[Event]) -
 
 
 def _reads(atom: GuardAtom) -> Iterator[tuple[str | None, str]]:
-    """Yield the attributes that an atom reads, each with its register, or None for the current
-    event.
-    """
+    """Yield the attributes that an atom reads, with their register or None for no register."""
     match atom:
         case pred.Everything():
             return

@@ -321,9 +321,7 @@ def _here(phi: Formula) -> Iterator[tuple[str, Formula]]:
 
 
 def _without_an_operand(phi: Formula) -> Iterator[tuple[str, Formula]]:
-    """Yield each operand that can be dropped, with the rest; nested sequences are visited
-    separately.
-    """
+    """Yield each operand that can be dropped, with the rest, without nested sequences."""
     if not isinstance(phi, cel.Seq | cel.Concat | cel.All):
         return
     for operand, rest in ((phi.left, phi.right), (phi.right, phi.left)):

@@ -485,16 +485,12 @@ class Meter:
         return bisect_left(range(i), self.since(i), key=self.instant)
 
     def since(self, i: int) -> Instant:
-        """Return the time at which a look-back of this length begins, from an event of the
-        substream.
-        """
+        """Return the time at which a look-back of this length begins, from an event."""
         assert self.window is not None
         return self.instant(i) - _width(self.window)
 
     def text(self, instant: Instant, like: int) -> str:
-        """Return a time in the form of the events: a timestamp, or a number in the unit of the
-        axis.
-        """
+        """Return a time as the events write it: a timestamp, or a number in the axis's unit."""
         event, axis = self._substream.events[like], self._axis
         if isinstance(self.window, TimeWindow) and axis is not None:
             if isinstance(value_of(event, axis.attribute), Timestamp | str):

@@ -221,9 +221,7 @@ class Axis:
         return self._by_combinations(present, length)
 
     def _by_values(self, column: Column) -> Codes:
-        """Return classes for one attribute: by cut points if its atoms have them, otherwise by
-        value.
-        """
+        """Return classes for one attribute, by cut points or else by value."""
         parts: list[Codes] = []
         for piece in pieces(column, self.names[0], numeric=self._constants is not None):
             match piece:
@@ -254,8 +252,7 @@ class Axis:
         return out
 
     def _by_truth(self, present: Mapping[str, Column], length: int) -> Codes | None:
-        """Return classes by comparing arrays of numbers, timestamps or durations; None if
-        impossible.
+        """Return classes by comparing arrays of numbers or times; None if impossible.
 
         The few rows outside the domain of arrays are evaluated by combinations. It is impossible
         for other columns, and if most rows are outside.
@@ -276,9 +273,7 @@ class Axis:
         return classes
 
     def _truth(self, present: Mapping[str, Column], length: int) -> NDArray[np.uint32] | None:
-        """Return the atoms that hold in each event, as bits in their order; None outside the
-        domain.
-        """
+        """Return the atoms that hold in each event, as bits; None outside the domain."""
         bits = np.zeros(length, np.uint32)
         for bit, atom in enumerate(self._comparisons):
             truth = compared(atom, present, length)
@@ -297,9 +292,7 @@ class Axis:
         return look_up(truth, table)
 
     def _by_combinations(self, present: Mapping[str, Column], length: int) -> Codes:
-        """Return classes for several attributes: each distinct combination of values is evaluated
-        once.
-        """
+        """Return classes for several attributes, evaluating each combination of values once."""
         rows, code = distinct_rows(present, self.names, length)
         classes = [self.class_of(row) for row in rows]
         return look_up(code, narrow(classes))
@@ -354,8 +347,7 @@ class _Distinct:
 def compared(
     atom: pred.Comparison, columns: Mapping[str, Column], length: int
 ) -> NDArray[np.bool_] | None:
-    """Return whether a comparison holds in each event, shape (length,); None outside arrays'
-    domain.
+    """Return whether a comparison holds in each event, shape (length,), or None.
 
     Integers and doubles compare by value: rounding an integer to a double keeps its order relative
     to all doubles except the one that it becomes.

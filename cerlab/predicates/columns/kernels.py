@@ -126,8 +126,7 @@ def _look_up(cells: NDArray[np.uint32], lut: NDArray[np.int32], out: Codes) -> n
 
 @kernel
 def compact(symbols: Codes, keep: NDArray[np.bool_], out: NDArray[np.int64]) -> int:
-    """Write the indices i with ``keep[symbols[i]]`` into `out` (as long as `symbols`); return the
-    number.
+    """Write the indices i with ``keep[symbols[i]]`` to `out`; return their number.
 
     The loop is branch-free: each index is written, and the next one overwrites it if it is not
     kept.

@@ -77,9 +77,7 @@ class KeyCodes:
         return [*zip(*columns, strict=True)] if self.attributes else [()] * self.count
 
     def _numbers(self, ids: Sequence[int] | None = None) -> list[NDArray[np.int64]]:
-        """Return, for each attribute, the number of its value in each substream, or in those of
-        `ids`.
-        """
+        """Return the number of each attribute's value in each substream, or in `ids`."""
         of_ids = self._order[: self.count] if ids is None else self._order[ids]
         rest = of_ids.astype(np.int64)
         columns = []
@@ -353,9 +351,7 @@ class _Values:
         return numbers.astype(np.uint32, copy=False)
 
     def _of_dictionary(self, dictionary: Any, name: str) -> NDArray[np.uint32]:
-        """Return the numbers of a dictionary's values and of NULL; batches often share a
-        dictionary.
-        """
+        """Return the numbers of a dictionary's values and of NULL, kept for the next batch."""
         # equality, not identity: slices and batches of a file create new objects of one dictionary
         if self._last is not None and self._last[0].equals(dictionary):
             return self._last[1]

@@ -86,8 +86,7 @@ def relevant_indices(symbols: Codes, keep: NDArray[np.bool_]) -> NDArray[np.int6
 def combinations(
     parts: Sequence[Codes], counts: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Return the first event of each distinct row of some columns of codes, and the row of each
-    event.
+    """Return the first event of each distinct row of codes, and the row of each event.
 
     ``parts[k]`` has shape (n,) and values below ``counts[k]``. Rows are numbered in order of their
     first event; exact for any number of columns.
@@ -304,9 +303,7 @@ class Lookup:
         return look_up(piece.codes, self._table(piece.dictionary, name, numbers_of))
 
     def _table(self, dictionary: Any, name: str, numbers_of: NumbersOf) -> Codes:
-        """Return the numbers of a dictionary's values and of NULL; batches often share a
-        dictionary.
-        """
+        """Return the numbers of a dictionary's values and of NULL, kept for the next batch."""
         # equality, not identity: slices and batches of a file create new objects of one dictionary
         if self._last is not None and self._last[0].equals(dictionary):
             return self._last[1]

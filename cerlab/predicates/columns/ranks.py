@@ -221,9 +221,7 @@ class _Ordered:
         return codes[at]
 
     def add(self, fresh: NDArray[Any], kind: int) -> bool:
-        """Assign codes to sorted distinct values without one; return False, unchanged, without
-        gaps.
-        """
+        """Assign codes to sorted distinct values in gaps; return False if there are none."""
         values, fresh = _of_one_dtype(self.arrays()[0], fresh)
         codes = self.codes
         at = np.searchsorted(values, fresh)

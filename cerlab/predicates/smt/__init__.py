@@ -318,9 +318,7 @@ class VectorSearch:
         return values is not None and self.vectors.verify(values) == vector
 
     def verify_with_other_models(self, vector: Vector) -> bool:
-        """Return whether another model has an event with the vector: small integers, then
-        fractions.
-        """
+        """Return whether another model has an event with the vector, with simple numbers."""
         numbers = [(x.kind == KINDS["number"], x.number) for x in self.E.variables.values()]
         if self.unknown_answers > MAX_UNKNOWN:
             return False

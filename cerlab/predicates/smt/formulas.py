@@ -176,9 +176,7 @@ def operand_of(expression: pred.Expression, E: Encoding) -> Cases:
 
 
 def arithmetic(op: pred.Arithmetic, left: Cases, right: Cases, E: Encoding) -> Cases:
-    """Return ``left op right``: over the rationals for numbers, exactly for timestamps and
-    durations.
-    """
+    """Return ``left op right``: over the rationals for numbers, exact for times."""
     results: Cases = {}
     for (kind, (here, one)), (other_kind, (there, other)) in product(left.items(), right.items()):
         result = kind_of_result(op, kind, other_kind)

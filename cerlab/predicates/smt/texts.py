@@ -175,9 +175,7 @@ def between(low: str, high: str | None, context: Any) -> Any:
 
 
 def _departing(text: str, context: Any, rest: Any, *, above: bool) -> list[Any]:
-    """Return languages of texts that share a prefix with `text` before a larger or smaller
-    character.
-    """
+    """Return languages of texts that share a prefix with `text` and then differ from it."""
     ways = []
     for n, character in enumerate(text):
         code = ord(character)
