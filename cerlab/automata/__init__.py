@@ -1,4 +1,4 @@
-"""Machines as immutable values, and what can be done with them. No languages."""
+"""Immutable machines and the operations on them; no module here knows a query language."""
 
 __all__ = [
     "automaton",

@@ -65,11 +65,11 @@ Step = TypeVar("Step", bound=Arrow)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Automaton(Drawable, Generic[Step]):
-    """``(Q, Delta, I, F)``, with states ``0 .. states-1``, checked when made.
+    """``(Q, Delta, I, F)``, with states ``0 .. states-1``; the constructor checks it.
 
     `Delta` is in the order of construction. `moves` are empty moves, `R` is the set of registers
     that transitions read and write; only the kinds that list them in `parts` may have any. Raises
-    `IllFormed` for a state that is not in Q, and for what the kind does not allow.
+    `IllFormed` for a state that is not in Q, and for a part that the kind forbids.
     """
 
     states: int
@@ -86,9 +86,9 @@ class Automaton(Drawable, Generic[Step]):
     parts: ClassVar[tuple[str, ...]] = ()
     """The fields among `moves` and `R` that may be non-empty in this kind."""
     single: ClassVar[bool] = False
-    """Whether there is exactly one initial state."""
+    """True if there is exactly one initial state."""
     fresh: ClassVar[bool] = False
-    """Whether no transition enters an initial state."""
+    """True if no transition enters an initial state."""
 
     def __post_init__(self) -> None:
         spend(self.states + len(self.Delta))
@@ -113,16 +113,16 @@ class Automaton(Drawable, Generic[Step]):
             raise IllFormed(
                 "CER0223",
                 f"a machine of the kind {type(self).__name__} has no {noun}",
-                hint="take the kind that may have them, or a construction that removes them",
+                hint="use a kind that allows them, or a construction that removes them",
             )
 
     def __repr__(self) -> str:
-        """Return the size: `str` has the transitions."""
+        """Return the kind and the size; `str` also lists the transitions."""
         return f"<{type(self).__name__}, {self.states} states, {len(self.Delta)} transitions>"
 
     @property
     def q0(self) -> int:
-        """The initial state of a machine that has just one."""
+        """The initial state of a machine with exactly one."""
         (q0,) = self.I
         return q0
 
@@ -131,8 +131,8 @@ class Automaton(Drawable, Generic[Step]):
 class Vcea(Automaton[LabelTransition]):
     """``(Q, Delta, I, F)`` with ``Delta`` a subset of ``Q x P x 2^X x Q`` (CORE App. A.1).
 
-    A run over ``[i, j]`` starts in I at any position i and takes one transition per event; it gives
-    positions to labels.
+    A run over ``[i, j]`` starts in I at any position i and takes one transition per event; it
+    assigns positions to labels.
     """
 
     step = LabelTransition
@@ -145,7 +145,7 @@ class Ucea(Automaton[LabelTransition]):
 
     It has two semantics. A run reads positions 0..n, one transition each, and gives each position
     the labels of its transition. Under the *-semantics a run picks positions ``i1 < .. < ik = n``,
-    every transition it uses has labels, and the events between are not looked at.
+    every transition it uses has labels, and the run does not read the events between.
     """
 
     step = LabelTransition
@@ -170,7 +170,7 @@ class AnchoredCea(Automaton[Transition]):
     """``(Q, Delta, I, F)`` whose runs read the stream from position 0 (FOUND Sec. 6).
 
     A run over the events 0..n that ends in F, and whose last transition takes, answers the
-    positions that it took; so ``n`` is their maximum, and there is no empty answer.
+    positions that it took. So ``n`` is their maximum, and no answer is empty.
     """
 
     step = Transition
@@ -200,11 +200,12 @@ def as_kind(A: Automaton[Any], kind: type[K]) -> K:
 
 
 START = -1
-"""A state beside those of a machine: before the first transition, in any initial state."""
+"""A state outside the machine: before the first transition, in any initial state."""
 
 
 def outgoing(A: Automaton[Step]) -> dict[int, list[Step]]:
-    """Return the transitions of each state, in order; of the initial states under `START`."""
+    """Return the transitions of each state, in order; `START` maps to those of all initial
+    states."""
     leaving: dict[int, list[Step]] = {q: [] for q in range(A.states)}
     for t in A.Delta:
         leaving[t.source].append(t)

@@ -1,10 +1,10 @@
 """Choice, sequence, iteration of automata (CORE App. A.1); products: AND, ALL, UNLESS, STRICT.
 
-The first three copy transitions. They are sound for machines without empty runs whose initial
-states no transition enters; all that they make are such machines. `cerlab.automata.epsilon` has the
-same by empty moves. Products are of two machines, or of one with a memory; they read an interval
-event by event (SOCEL Sec. 5.2). Transducers are joined where they mark the same events (SRT Thm.
-34).
+Choice, sequence and iteration copy transitions. They are sound for machines without empty runs
+whose initial states no transition enters, and their results are such machines.
+`cerlab.automata.epsilon` builds the same operations with empty moves. Products combine two
+machines, or one machine and a memory; they read an interval event by event (SOCEL Sec. 5.2).
+Transducers are joined on events that both mark alike (SRT Thm. 34).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 def shift(A: M, by: int) -> M:
-    """The same with `by` unused states before its own."""
+    """Return A with states renumbered to begin at `by`, below which they are unused."""
     Delta, moves = (
         tuple(t._replace(source=t.source + by, target=t.target + by) for t in steps)
         for steps in (A.Delta, A.moves)
@@ -56,12 +56,13 @@ def shift(A: M, by: int) -> M:
 
 
 def relabel(A: M, change: Callable[[frozenset[str]], frozenset[str]]) -> M:
-    """The same runs with other labels: AS adds one where there are some, projection removes."""
+    """Return A with changed labels: AS adds a label to labelled events, projection removes
+    labels."""
     return replace(A, Delta=tuple(t._replace(labels=change(t.labels)) for t in A.Delta))
 
 
 def union(A: M, B: M) -> M:
-    """The runs of either, on disjoint states.
+    """Return an automaton with the runs of A and of B, on disjoint states.
 
     A kind with a single initial state keeps that of A, which also begins the runs of B.
     """
@@ -73,20 +74,24 @@ def union(A: M, B: M) -> M:
 
 
 def sequence(A: M, B: M, *, gaps: bool) -> M:
-    """A run of A, then one of B: where A would end it may instead wait in an initial state of B."""
+    """Return an automaton whose runs are a run of A and then one of B.
+
+    With `gaps`, a run that could end A may instead wait in an initial state of B, skipping events.
+    """
     B = shift(B, A.states)
     wait = [A.step(p, *A.skip, p) for p in sorted(B.I) if gaps]
     bridge = ends_in(A, B.I)
-    more = (*bridge, *wait, *B.Delta) if A.single else (*B.Delta, *wait, *bridge)  # digests know it
+    # digests of machines depend on the order of Delta
+    more = (*bridge, *wait, *B.Delta) if A.single else (*B.Delta, *wait, *bridge)
     return replace(A, states=B.states, Delta=(*A.Delta, *more), F=B.F, R=A.R | B.R)
 
 
 def iteration(A: M, least: int = 1, most: int | None = None, *, gaps: bool) -> M:
-    """Runs of A one after the other, from `least` to `most` of them; None allows any number.
+    """Return an automaton whose runs are `least` to `most` runs of A in sequence; None: no maximum.
 
-    Each run has a copy of A, and a fresh state w, "between this run and the next", from which the
-    next copy begins. Without `most` the last copy is also the one after itself. Copies share the
-    registers of A, whose runs write each before they read it. Linear in the number of copies.
+    Each run has a copy of A and a fresh state w, "between this run and the next", from which the
+    next copy begins. Without `most`, the last copy also follows itself. Copies share the registers
+    of A; each run writes a register before it reads it. Linear in the number of copies.
     """
     w, copies = A.states, most or least
     leave = ends_in(A, {w})
@@ -108,7 +113,8 @@ def iteration(A: M, least: int = 1, most: int | None = None, *, gaps: bool) -> M
             Delta += distinct(copy(leave, k, before))
         before = between
     if most is None:
-        # Also the last transitions are first ones of a next run: a body of one event iterates (E9).
+        # A last transition may also begin the next run: otherwise a body of one event never
+        # iterates (E9).
         first = (t for t in (*A.Delta, *leave) if t.source in A.I)
         Delta += distinct(copy(first, copies - 1, before))
     F = frozenset(k * (w + 1) + q for k in range(least - 1, copies) for q in A.F)
@@ -116,7 +122,7 @@ def iteration(A: M, least: int = 1, most: int | None = None, *, gaps: bool) -> M
 
 
 def at_most(A: M, events: int) -> M:
-    """The runs of A over at most so many events: a state of A, and how many events were read.
+    """Return the runs of A over at most `events` events; a state also counts the events read.
 
     Linear in the number of events.
     """
@@ -126,7 +132,7 @@ def at_most(A: M, events: int) -> M:
         t._replace(source=t.source + k * n, target=t.target + (k + 1) * n)
         for k in range(events)
         for t in A.Delta
-        # no transition enters an initial state, so it stands before the first event alone
+        # no transition enters an initial state, so only the first event leaves it
         if (k == 0) == (t.source in A.I)
     )
     F = frozenset(q + k * n for q in A.F for k in range(1, events + 1))
@@ -138,11 +144,11 @@ MAX_REDUCED = 500
 
 
 def quotient(A: M) -> M:
-    """Merge states that have the same label to the same class, and are all final or none (Moore).
+    """Merge states that have equal labels into equal classes, and are all final or all not (Moore).
 
-    Labels are compared as they are written. The same answers, by as many runs or fewer. Classes are
-    numbered in the order of their first states. A machine of more than `MAX_REDUCED` states is
-    returned as it is.
+    Labels are compared by their text. The answers stay the same, with as many runs or fewer.
+    Classes are numbered in the order of their first states. A machine of more than `MAX_REDUCED`
+    states is returned unchanged.
 
     >>> from cerlab.automata.automaton import LabelTransition, Vcea
     >>> from cerlab.predicates.syntax import TypeIs
@@ -162,10 +168,11 @@ def quotient(A: M) -> M:
 
 
 def fold(A: M) -> M:
-    """Merge states with the same moves, those ahead first: to one class, or back to themselves.
+    """Merge states whose moves lead to the same classes or back to themselves, later states first.
 
-    One pass, where `quotient` needs a round for each state on the way to the end; states that only
-    longer loops show to be alike stay apart. The same answers, by as many runs or fewer.
+    One pass; `quotient` needs a round for each state on the way to the end. States that are
+    equivalent only through longer loops stay separate. The answers stay the same, with as many
+    runs or fewer.
     """
     leaving = outgoing(A)
     classes: dict[int, int] = {}
@@ -176,12 +183,12 @@ def fold(A: M) -> M:
             moves: dict[int, set[Any]] = {}
             for t in leaving[q]:
                 moves.setdefault(classes.get(t.target, q), set()).add(t[1:-1])
-            # A state that enters a class as the class loops may belong to it.
+            # A state whose moves equal the class's own loop may belong to that class.
             entered = (c for c in moves if loops.get(c) == moves[c])
             alike = (c for c in entered if number.get(_signature(q in A.F, moves, c)) == c)
-            # inside a longer loop the classes ahead are not all known, so each state is a class
+            # inside a longer loop some classes ahead are unknown, so each state is its own class
             own = _signature(q in A.F, moves, q) if len(members) == 1 else q
-            fresh = A.states + len(number)  # classes are told from states by their numbers
+            fresh = A.states + len(number)  # numbers of classes are above those of states
             classes[q] = next(alike, None) or number.setdefault(own, fresh)
             loops.setdefault(classes[q], moves.get(q))
     firsts = {c: n for n, c in enumerate(dict.fromkeys(classes[q] for q in range(A.states)))}
@@ -200,18 +207,19 @@ def _merged(A: M, number: Mapping[int, int]) -> M:
 
 
 def ends_in(A: Automaton[Any], targets: Iterable[int]) -> tuple[Any, ...]:
-    """The last transitions of A, into other states."""
+    """Return the transitions of A into final states, redirected to `targets`."""
     targets = sorted(targets)
     return distinct(t._replace(target=q) for t in A.Delta if t.target in A.F for q in targets)
 
 
 def anchor(A: IntervalCea) -> AnchoredCea:
-    """The automaton that reads from position 0: its initial state is "not started" (FOUND Sec. 6).
+    """Return the automaton that reads from position 0; its initial state is "not started" (FOUND
+    Sec. 6).
 
-    There it skips any events, and has the transitions of q0, which no run enters again. The
-    answers ``([i, j], D)`` are kept of automata whose accepting runs begin and end with a mark:
-    then i and j are the least and the greatest position of D. So they do in automata of formulas
-    without projection and NOT. Of other automata, starts are forgotten, and answers whose last
+    In that state it skips any events, and has the transitions of q0, which no run enters again.
+    The answers ``([i, j], D)`` are preserved if all accepting runs begin and end with a mark: then
+    i and j are the least and the greatest position of D. This holds for automata of formulas
+    without projection and NOT. For other automata, starts are forgotten, and answers whose last
     event is not marked are lost.
     """
     wait = Transition(A.q0, EVERYTHING, Mark.SKIP, A.q0)
@@ -219,11 +227,11 @@ def anchor(A: IntervalCea) -> AnchoredCea:
 
 
 def single_final(cea: AnchoredCea) -> AnchoredCea:
-    """The same complex events, by runs that end in a fresh final state (FOUND App. C.3.2).
+    """Return an automaton with the same complex events and one final state (FOUND App. C.3.2).
 
-    Only the transitions into F that take are copied to the fresh state: a run accepts by such a
-    one. The paper copies all of them; then a run that ends with ∘, which does not accept, hides a
-    worse one that does (erratum E6).
+    Only the taking transitions into F are copied to the fresh final state: a run accepts with a
+    taking transition. The paper copies all transitions into F; then a run that ends with ∘, which
+    does not accept, hides a worse run that does (erratum E6).
 
     >>> from cerlab.automata.automaton import Transition
     >>> from cerlab.predicates.syntax import EVERYTHING
@@ -257,9 +265,10 @@ def pairs(
     *,
     start: tuple[int, int] = (START, START),
 ) -> M:
-    """A state is a state of each, after the same events; both have to end in a final one.
+    """Return the product of A and B: each state is a pair, final if both parts are.
 
-    `joint` gives the label of two transitions that read an event together, None if they cannot.
+    Both parts read the same events. `joint` returns the label for two transitions that read an
+    event together, or None if they cannot.
     """
     left, right = outgoing(A), outgoing(B)
 
@@ -284,9 +293,9 @@ def remember(
 ) -> M:
     """Build a machine whose states pair a state of A with a memory of the run so far.
 
-    `follow` gives the labels that a transition of A becomes where something is remembered, and what
-    is remembered after each. If A has several initial states, a fresh one stands for them. A final
-    state is one of A with a memory that `accepts` takes.
+    `follow` yields the labels of a transition of A under a memory, each with the memory after it.
+    If A has several initial states, one fresh state replaces them. A pair is final if the state of
+    A is and `accepts` holds for the memory.
     """
     leaving = outgoing(A)
 
@@ -306,7 +315,8 @@ def remember(
 
 
 def both(A: M, B: M) -> M:
-    """The valuations of both: a state is a state of each, after the same events and labels."""
+    """Return the automaton of the valuations that A and B have in common: the product on equal
+    labels."""
 
     def joint(s: Any, t: Any) -> tuple[Any, ...] | None:
         return _together(s, t, s.labels) if s.labels == t.labels else None
@@ -315,16 +325,18 @@ def both(A: M, B: M) -> M:
 
 
 def _together(s: Any, t: Any, labels: frozenset[str]) -> tuple[Any, ...]:
-    """The parts of a transition between its states, for one that reads an event for two."""
+    """Return the parts, without the two states, of a transition that combines s and t."""
     writes = (s.writes | t.writes,) if hasattr(s, "writes") else ()
     return (conjunction(s[1], t[1]), labels, *writes)
 
 
 def in_any_order(A: M, B: M) -> M:
-    """One valuation of each, united: a state is where each of the two parts is.
+    """Return the automaton of unions of a valuation of A and one of B, in any order and
+    overlapping.
 
-    A part waits, runs, and is over; at the first event at least one begins, at the last at least
-    one ends. Of equal parts it does not matter which one is over: such states are merged.
+    A state is a pair of the parts' states. Each part waits, runs, and is over. At least one part
+    begins at the first event, and at least one ends at the last. If A equals B, states that differ
+    only in which part is over are merged.
     """
     left, right = _parts(A), _parts(B)
 
@@ -346,7 +358,7 @@ def in_any_order(A: M, B: M) -> M:
 
 
 def _parts(A: Automaton[Any]) -> Callable[[int], list[Any]]:
-    """The moves of one part of an ALL, waiting before it and after it included."""
+    """Return a function to the moves of one part of an ALL, including waits before and after it."""
     leaving = outgoing(A)
 
     def idle(q: int, target: int) -> Any:
@@ -363,11 +375,12 @@ def _parts(A: Automaton[Any]) -> Callable[[int], list[Any]]:
 
 
 def unless(A: M, B: Vcea) -> M:
-    """Valuations of A with none of B inside: a state is one of A, and all states of runs of B.
+    """Return the automaton of the valuations of A with no valuation of B inside.
 
-    Those are the runs that began at the first event of A's run or later; when one of them would
-    accept, the move is left out. Exponential in B. The tests of B's transitions are split into
-    the combinations that events can have, so that B is followed deterministically.
+    A state is a state of A and the set of states of B's runs that began at the first event of A's
+    run or later. A move after which a run of B accepts is left out. Exponential in B. The tests of
+    B's transitions are split into the combinations that events can satisfy, so that B is followed
+    deterministically.
     """
     left, right = outgoing(A), outgoing(trim(B))
     accepting = trim(B).F
@@ -389,11 +402,11 @@ def unless(A: M, B: Vcea) -> M:
 
 
 def _successors(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, frozenset[int]]]:
-    """Yield, by guard, the states after an event of B's runs in R and of one that begins now."""
+    """Yield each guard on an event with the states of B after it, from runs in R and new runs."""
     moves = [t for q in (*sorted(R), START) for t in B[q]]
     tests = list(dict.fromkeys(t.predicate for t in moves if t.predicate != EVERYTHING))
     cases: dict[frozenset[int], list[Predicate]] = {}
-    # by what events can satisfy: all subsets of the tests would be exponential for types alone
+    # only satisfiable combinations: types alone would otherwise have exponentially many subsets
     for minterm in spend_over(minterms(tests), 2 * (len(tests) + len(moves))):
         true_tests = {P for bit, P in enumerate(tests) if minterm.symbol >> bit & 1}
         targets = frozenset(
@@ -405,10 +418,10 @@ def _successors(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, fro
 
 
 def strict(A: M) -> M:
-    """Valuations whose positions are contiguous: a state is one of A, and where the block is.
+    """Return the automaton of the valuations of A whose positions are contiguous.
 
-    The block of marked events is not begun (0), going on (1), or over (2); equal position sets are
-    kept or dropped together (FOUND App. C.3.1).
+    A state is a state of A and the phase of the block of marked events: not begun (0), running (1)
+    or over (2). Equal position sets are kept or dropped together (FOUND App. C.3.1).
     """
 
     def follow(block: int, t: Any) -> Iterator[tuple[tuple[Any, ...], int]]:
@@ -419,17 +432,17 @@ def strict(A: M) -> M:
 
 
 def intersection(A: Srt, B: Srt) -> Srt:
-    """The matches that both have, from empty registers (SRT Thm. 34)."""
+    """Return the transducer of the matches of both, from empty registers (SRT Thm. 34)."""
     return product(A, apart(B, A.R))
 
 
 def product(A: Srt, B: Srt) -> Srt:
-    """A state is a state of each, after the same events with the same marks (SRT Thm. 34).
+    """Return the product of two transducers on equal events and marks (SRT Thm. 34).
 
     Both may read a register that neither writes. Transitions with different marks are not joined,
-    as the paper does (erratum SRT-E11). At most ``|Q1| |Q2|`` states; a transition may write
-    several registers. Raises `IllFormed` where one writes what the other uses: rename them apart,
-    or take `intersection`.
+    as in the paper (erratum SRT-E11). At most ``|Q1| |Q2|`` states; a transition may write several
+    registers. Raises `IllFormed` if one writes a register that the other uses: rename the registers
+    of one, or use `intersection`.
     """
     _check_apart(A, B)
 

@@ -50,7 +50,7 @@ from cerlab.predicates.syntax import (
 
 
 class Context(NamedTuple):
-    """The rivals before each event of a substream: the idle states of a machine, read by a name."""
+    """The context of a strategy: the idle states of its machine before each event, under a name."""
 
     name: str
     machine: StrategyCea
@@ -63,20 +63,21 @@ BEFORE: Place = (START, Rivals(NONE, NONE, NONE))
 
 
 class ContextReader:
-    """The contexts of a substream, event by event."""
+    """The reader of the contexts of a substream, event by event."""
 
     def __init__(self, contexts: Sequence[Context]) -> None:
         self._contexts = contexts
         self.reset()
 
     def reset(self) -> None:
-        """Begin a substream."""
+        """Restart at the beginning of a substream."""
         self._idle = {context.name: context.machine.idle for context in self._contexts}
 
     def read(self, event: Event) -> Event:
-        """Return the event with its contexts, which it then takes on."""
+        """Return the event with the contexts before it as attributes, and advance the contexts by
+        it."""
         before: dict[str, Value] = {**self._idle}
-        # a chain reads no other value of the event: some may be unreadable
+        # a ChainMap reads no other value of the event: reading may raise for some
         within = replace(event, attributes=ChainMap(before, event.attributes))  # type: ignore[arg-type]
         for name, machine in self._contexts:
             self._idle[name] = machine.wait(self._idle[name], machine.symbol(within))
@@ -84,10 +85,11 @@ class ContextReader:
 
 
 def selected(A: Vcea, cea: IntervalCea, strategy: Strategy, name: str) -> tuple[Vcea, Context]:
-    """Return the automaton of what a strategy selects, and the context that it reads by a name.
+    """Return the automaton of the valuations that a strategy selects, and its context, named
+    `name`.
 
-    `cea` is the automaton of the answers of A. Exponential in A. Raises `ResourceLimit` where
-    that is too much.
+    `cea` is the automaton of the answers of A. Exponential in A. Raises `ResourceLimit` if it has
+    too many states.
     """
     machine = StrategyCea(cea, strategy)
     tests = machine.predicates

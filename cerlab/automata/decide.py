@@ -36,7 +36,7 @@ STUCK = Moves(None, None)
 
 
 class Side(Enum):
-    """Which of two machines."""
+    """The left or the right of two machines."""
 
     LEFT = "left"
     RIGHT = "right"
@@ -59,7 +59,7 @@ class WindowedMachine:
     span: TimeSpan | None = None
 
     def fits(self, length: int) -> bool:
-        """Whether an answer over so many events is inside the window, counted in events."""
+        """Return whether an answer of `length` events is inside the window, counted in events."""
         return self.events is None or length - 1 <= self.events
 
 
@@ -67,8 +67,9 @@ class Difference(NamedTuple):
     """A shortest stream after which `side` has an answer that the other lacks.
 
     `events` are indices of minterms; the answer starts at `start`, ends at the last event and takes
-    the `marks` from there on. With `late`, the two accept alike, but the other's window of time is
-    shorter, and the time from start to end has to be between the two.
+    the `marks` from `start` on. With `late`, both machines accept the answer, but the other's
+    window
+    of time is shorter: the time from start to end must lie between the two.
     """
 
     events: tuple[int, ...]
@@ -103,7 +104,8 @@ class Joint:
     def __init__(
         self, left: Deterministic, right: Deterministic, minterms: Sequence[Minterm]
     ) -> None:
-        """`minterms` are those of the left predicates followed by the right ones."""
+        """Pair the symbols of both machines; `minterms` are of the left predicates, then of the
+        right."""
         width = len(left.predicates)
         low = (1 << width) - 1
         self.symbols = tuple((m.symbol & low, m.symbol >> width) for m in minterms)
@@ -118,13 +120,13 @@ def shortest_difference(
     sides: Sequence[Side] = tuple(Side),
     below: float = math.inf,
 ) -> Difference | None:
-    """Return the fewest events after which one of the `sides` has an answer that the other lacks.
+    """Return a shortest stream after which one of the `sides` has an answer that the other lacks.
 
-    `usable` are the minterms that streams may be made of. None says that there is no such stream
-    with fewer than `below` events.
-    Raises `ResourceLimit` where the search takes too many steps.
+    `usable` are the minterms that streams may be made of. Returns None if no stream with fewer than
+    `below` events separates the machines. Raises `ResourceLimit` if the search takes too many
+    steps.
     """
-    # Runs beyond every window fit none of them, so their lengths need not be told apart.
+    # Runs longer than every window fit none of them: one capped length represents all of these.
     cap = 2 + max((w.events for w in (left, right) if w.events is not None), default=0)
     start = _Node(left.machine.idle, right.machine.idle, 0)
     steps: dict[_Node, _Origin] = {start: _Origin(None, -1, None)}
@@ -138,7 +140,7 @@ def shortest_difference(
                 if target in steps:
                     continue
                 steps[target] = _Origin(node, event, mark)
-                # tested where it is met, not where it goes on: the first one is shortest
+                # tested when found, not when expanded, so the first difference is a shortest one
                 for side in sides:
                     verdict = _differs(target, left, right, side)
                     if verdict is not None:
@@ -177,7 +179,10 @@ def _moves(
 
 
 def _differs(node: _Node, left: WindowedMachine, right: WindowedMachine, side: Side) -> bool | None:
-    """Whether the side has an answer here that the other lacks: None no, True by time only."""
+    """Return None if the side has no answer here that the other lacks; True if by time alone.
+
+    False: the other does not accept at all.
+    """
     if node.length == 0:
         return None
     ours, theirs = (left, right) if side is Side.LEFT else (right, left)
@@ -186,12 +191,12 @@ def _differs(node: _Node, left: WindowedMachine, right: WindowedMachine, side: S
         return None
     if q is None or not theirs.machine.final[q] or not theirs.fits(node.length):
         return False
-    # one event lasts no time, so every window of time holds it
+    # a single event has duration 0, so it is inside every window of time
     return True if node.length > 1 and _outlasts(ours.span, theirs.span) else None
 
 
 def _outlasts(ours: TimeSpan | None, theirs: TimeSpan | None) -> bool:
-    """Whether some span of time is inside our window and outside theirs."""
+    """Return whether some duration is inside `ours` and outside `theirs`."""
     if theirs is None:
         return False
     return ours is None or ours.axis != theirs.axis or ours.width > theirs.width
@@ -220,7 +225,7 @@ class Growth:
     """The number of answers per event after n events: O(n^degree), or exponential."""
 
     degree: int | None
-    """None is exponential."""
+    """The degree of the polynomial; None: exponential."""
 
     def __str__(self) -> str:
         if self.degree is None:
@@ -230,17 +235,19 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """Useful nodes and, by node and symbol, where its different moves lead (one entry each)."""
+    """A graph of useful nodes; `after` lists, by node and symbol, the targets of its different
+    moves."""
 
     nodes: tuple[Node, ...]
     after: dict[Node, dict[int, tuple[Node, ...]]]
 
     def next(self, node: Node) -> Iterator[Node]:
-        """Yield where any event leads from a node."""
+        """Yield the nodes that any event leads to from a node."""
         return chain.from_iterable(self.after[node].values())
 
     def together(self, *nodes: tuple[Node, Collection[Node]]) -> Iterator[tuple[Node, ...]]:
-        """Yield where one event leads from several nodes at once, each into some nodes."""
+        """Yield the tuples of nodes that one event leads to from several nodes, each within its
+        set."""
         rows = [self.after[node] for node, _ in nodes]
         for symbol in rows[0]:
             yield from product(
@@ -252,23 +259,24 @@ class _Graph:
 
 
 def growth_of(machine: Deterministic, symbols: Sequence[int]) -> Growth | None:
-    """Return the growth over streams of these symbols; None if the machine is too large to say.
+    """Return the growth over streams of these symbols; None if the machine is too large to decide
+    it.
 
-    Raises `ResourceLimit` where the search takes too many steps.
+    Raises `ResourceLimit` if the search takes too many steps.
     """
     graph = _useful(machine, symbols)
     if graph is None or len(graph.nodes) > MAX_NODES:
         return None
     with step_budget("the growth of a query"):
         loops = [each for each in strong_components(graph.nodes, graph.next) if each.loops]
-        # Chains of pairs end only where the machine is not exponential.
+        # `_degree` is defined for machines that are not exponential, so this test comes first.
         if any(_is_exponential(graph, each.members) for each in loops):
             return Growth(None)
         return Growth(_degree(graph, [each.members for each in loops]))
 
 
 def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
-    """The idle states and the others, reachable and on the way to a final one."""
+    """Return the graph of reachable nodes that lead to a final one; None if it is too large."""
     follow = moves_over(machine, symbols)
     after: dict[Node, dict[int, tuple[Node, ...]]] = {}
 
@@ -281,7 +289,7 @@ def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
 
     start: Node = ("idle", machine.idle)
     for count, _ in enumerate(reachable((start,), targets_of)):
-        # nodes on no way to a final one are dropped below, so more may be met than are kept
+        # nodes that reach no final node are dropped below, so allow four times as many before that
         if count > 4 * MAX_NODES:
             return None
     final = [node for node in after if node[0] == "run" and machine.final[node[1]]]
@@ -298,8 +306,10 @@ def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
 def _is_exponential(graph: _Graph, component: frozenset[Node]) -> bool:
     """Return whether a state of a strong component has two ways back to itself on the same events.
 
-    If one state of the component has, all have. The ways stay inside it, so the search begins where
-    two moves of one state part, and ends where both ways have led to the same state p.
+    If one state of the component has two, all have. Both ways stay inside the component, so the
+    search begins where two moves of one state diverge, and ends where both ways have led to the
+    same
+    state p.
     """
     p = min(component)
     parted: set[tuple[Node, ...]] = {
@@ -316,11 +326,12 @@ def _is_exponential(graph: _Graph, component: frozenset[Node]) -> bool:
 
 
 def _degree(graph: _Graph, components: Sequence[frozenset[Node]]) -> int:
-    """Return the length of the longest chain of pairs (p, q), none of which is exponential.
+    """Return the length of the longest chain of pairs (p, q) of a machine that is not exponential.
 
-    `components` come in an order in which every one stands before those that lead to it. Whether a
-    pair follows another one depends on their components alone, so of each component the longest
-    chain that begins there is kept, and the best continuations are tried first.
+    Each of the `components` comes before the components that lead to it. Whether one pair can
+    follow
+    another depends on their components alone, so only the longest chain from each component is
+    kept, and the best continuations are tried first.
     """
     ahead = {n: set(reachable([n], graph.next)) for n in graph.nodes}
     longest: dict[frozenset[Node], int] = {}
@@ -328,7 +339,7 @@ def _degree(graph: _Graph, components: Sequence[frozenset[Node]]) -> int:
         later = [each for each in longest if not ahead[min(source)].isdisjoint(each)]
         best = max((longest[each] for each in later), default=0)
         for target in sorted(later, key=lambda each: -longest[each]):
-            if longest[target] < best:  # it cannot be longer than what is known
+            if longest[target] < best:  # sorted by length: no later one gives a longer chain
                 break
             between = {n for n in ahead[min(source)] if not ahead[n].isdisjoint(target)}
             if _hands_over(graph, source, between, target):
@@ -342,8 +353,9 @@ def _hands_over(
 ) -> bool:
     """Return whether for some p and q the same events lead from p to p, from p to q, from q to q.
 
-    That is so if (p, q, q) is reached from (p, p, q). With a way back from each (p, q, q) to its
-    (p, p, q), both are in one strong component; then they are so for one pair p, q by events alone.
+    This holds if (p, q, q) is reached from (p, p, q). With an extra edge from each (p, q, q) to its
+    (p, p, q), both are then in one strong component; conversely, such a component has a pair p, q
+    that events alone connect.
     """
 
     def follow(nodes: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:

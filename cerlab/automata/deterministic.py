@@ -24,14 +24,14 @@ class Moves(NamedTuple):
 
     @property
     def takes(self) -> tuple[tuple[int, int], ...]:
-        """The successor by •, as of one mark: 0."""
+        """The successor by •, as a single pair (0, state), or none."""
         return () if self.take is None else ((0, self.take),)
 
 
 class Successors:
     """The image of sets of states under one event and one mark.
 
-    Events are seen through `predicates` only: a symbol is a truth vector, bit k for the k-th.
+    Events are read through `predicates` only: a symbol is a truth vector, bit k for the k-th.
     """
 
     def __init__(self, Delta: Iterable[Transition]) -> None:
@@ -44,14 +44,14 @@ class Successors:
         for t in Delta:
             moves = self._by_source.setdefault(t.source, [])
             moves.append((number.get(t.predicate), t.mark, t.target))
-        # of the machine, not of a call: states are made lazily, a few for each event that is read
+        # the budget of the machine, not of a call: each event that is read makes a few states
         self._budget = Budget(
             "determinisation",
             'evaluator="automaton" does not determinise; or iterate and nest less',
         )
 
     def symbol(self, event: Event) -> int:
-        """The truth vector of an event: bit k is set if it satisfies ``predicates[k]``."""
+        """Return the truth vector of an event: bit k is set if it satisfies ``predicates[k]``."""
         vector = 0
         for bit, P in enumerate(self.predicates):
             if satisfies(event, P):
@@ -59,9 +59,9 @@ class Successors:
         return vector
 
     def after(self, states: States, symbol: int, mark: Mark) -> States:
-        """``Delta(S, t, m)``: the states that some state leads to on the symbol with the mark.
+        """Return ``Delta(S, t, m)``: the states that `states` lead to on the symbol with the mark.
 
-        Raises `ResourceLimit` where a machine has asked for too many: steps are the states.
+        Raises `ResourceLimit` if the machine has made too many states; each state is a step.
         """
         spend(len(states), self._budget)
         return frozenset(
@@ -73,7 +73,8 @@ class Successors:
 
 
 def type_of(tests: Sequence[Predicate], symbol: int) -> Predicate:
-    """The predicate that says of each test whether it holds, as a truth vector does."""
+    """Return the conjunction of the tests that a truth vector satisfies and the negations of the
+    others."""
     literal: Predicate = EVERYTHING
     for bit, P in enumerate(tests):
         literal = conjunction(literal, P if symbol >> bit & 1 else Not(P))
@@ -81,10 +82,11 @@ def type_of(tests: Sequence[Predicate], symbol: int) -> Predicate:
 
 
 class Deterministic(Protocol):
-    """Two different runs are two different answers: start and marks decide the run.
+    """Interface of machines whose start and marks determine the run: two runs are two answers.
 
     A run that starts at an event leaves the idle state with `begin`; the idle state itself reads
-    every event with `wait`. It has something to remember only where answers compete across starts.
+    every event with `wait`. The idle state has a memory only if answers with different starts
+    compete.
     """
 
     @property
@@ -97,16 +99,16 @@ class Deterministic(Protocol):
 
     @property
     def final(self) -> Sequence[bool]:
-        """Which states accept, by number; grows with them."""
+        """Acceptance of each state, by number; the sequence grows with the states."""
 
     def symbol(self, event: Event) -> int:
-        """The truth vector of an event."""
+        """Return the truth vector of an event."""
 
     def begin(self, idle: int, symbol: int, /) -> Moves:
         """Return the moves of the run that starts at this event."""
 
     def wait(self, idle: int, symbol: int) -> int:
-        """The idle state after this event."""
+        """Return the idle state after this event."""
 
     def step(self, state: int, symbol: int) -> Moves:
         """Return the moves of a run that started earlier."""
@@ -142,19 +144,19 @@ class Nothing:
     final: Sequence[bool] = ()
 
     def symbol(self, event: Event) -> int:
-        """Return 0, the only symbol without predicates."""
+        """Return 0: without predicates, there is one symbol."""
         return 0
 
     def begin(self, idle: int, symbol: int) -> Moves:
-        """No run starts."""
+        """Return no moves: no run starts."""
         return Moves(None, None)
 
     def wait(self, idle: int, symbol: int) -> int:
-        """Nothing changes."""
+        """Return the idle state unchanged: this machine remembers nothing."""
         return idle
 
     def step(self, state: int, symbol: int) -> Moves:
-        """No run goes on."""
+        """Return no moves: no run continues."""
         return Moves(None, None)
 
 
@@ -163,9 +165,9 @@ Macro = TypeVar("Macro", bound=Hashable)
 
 
 class Numbering(Generic[Macro]):
-    """Macro-states, numbered in the order of discovery; several threads may number at once.
+    """Macro-states, numbered in the order of discovery; safe for several threads.
 
-    A number is given out when `states` and `final` have its place.
+    A number is published only after `states` and `final` contain its entry.
     """
 
     def __init__(self, final: Callable[[Macro], bool]) -> None:
@@ -176,8 +178,8 @@ class Numbering(Generic[Macro]):
         self._lock = Lock()
 
     def of(self, macro: Macro) -> int:
-        """The number of a macro-state, a new one if it is new."""
-        # Read without the lock: a number is stored only when both lists have its place.
+        """Return the number of a macro-state, assigning the next number to a new one."""
+        # Read without the lock: a number is stored only after both lists contain its entry.
         number = self._numbers.get(macro)
         if number is not None:
             return number
@@ -192,12 +194,12 @@ class Numbering(Generic[Macro]):
 
 
 class DeterministicCea(Drawable):
-    """The I/O-deterministic automaton of a CEA, made while events are read.
+    """The I/O-deterministic automaton of a CEA, built lazily while events are read.
 
     A macro-state is the set of the states that all runs with the same start and the same marks
     are in; so two different runs of this automaton are two different (start, marks). Macro-states
     are numbered in the order of discovery and ``q0`` is 0; it is never entered again if the CEA is
-    an `IntervalCea`. There is nothing to remember before a run starts: ``q0`` is the idle state.
+    an `IntervalCea`. Before a run starts nothing is remembered: ``q0`` is the idle state.
     """
 
     idle = 0
@@ -213,11 +215,11 @@ class DeterministicCea(Drawable):
         self.q0 = self.number_of(cea.I)
 
     def wait(self, idle: int, symbol: int) -> int:
-        """Nothing changes."""
+        """Return the idle state unchanged: this machine remembers nothing before a run."""
         return idle
 
     def step(self, state: int, symbol: int) -> Moves:
-        """The moves of a macro-state on a truth vector, determinised when first asked for."""
+        """Return the moves of a macro-state on a truth vector, determinised on first use."""
         key = (state, symbol)
         moves = self._cache.get(key)
         if moves is None:

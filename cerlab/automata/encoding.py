@@ -4,7 +4,7 @@
      "transitions": [{"source": 0, "predicate": {..}, "labels": ["x"], "target": 1}]}
 
 ``kind``         ``vcea``, ``cea`` (`IntervalCea`), ``anchored-cea`` (`AnchoredCea`) or ``ucea``
-``states``       how many; they are called 0, 1, ..
+``states``       the number of states, called 0, 1, ..
 ``initial``      the initial states, each once, in any order; a ``cea`` has exactly one
 ``final``        the final states, each once, in any order
 ``transitions``  in the order of Delta, which reading keeps. ``predicate`` is a P below. One of a
@@ -70,7 +70,7 @@ MAX_DEPTH = 200
 
 
 def predicate_to_json(predicate: pred.Predicate) -> Any:
-    """The predicate as dicts, lists, texts and numbers; `predicate_from_json` reads it back.
+    """Return the predicate as dicts, lists, texts and numbers; `predicate_from_json` reads it back.
 
     Raises `ResourceLimit` above `MAX_DEPTH` and for integers that are too long, `BadData` for text
     that is not Unicode.
@@ -92,7 +92,7 @@ def check_depth(predicate: pred.Predicate) -> None:
         if depth > MAX_DEPTH:
             raise too_deep(MAX_DEPTH)
         parts = (getattr(node, name) for node in level for name in type(node).__match_args__)
-        # level by level: a tree that is too deep would end in RecursionError first
+        # level by level: recursion would raise RecursionError for a tree that is too deep
         level = [part for part in parts if type(part) in _NODES]
 
 
@@ -100,10 +100,10 @@ def check_depth(predicate: pred.Predicate) -> None:
 
 
 def predicate_from_json(value: Any, path: str = "$") -> pred.Predicate:
-    """The predicate that `predicate_to_json` wrote.
+    """Return the predicate that `predicate_to_json` wrote.
 
-    Raises `BadData` at the place in the document, which `path` leads to, for all that is
-    malformed, and `ResourceLimit` above `MAX_DEPTH`.
+    Raises `BadData` with the place in the document, which begins with `path`, for malformed
+    input, and `ResourceLimit` above `MAX_DEPTH`.
 
     >>> predicate_from_json({"kind": "type", "type": "BUY"})
     TypeIs(type='BUY')
@@ -160,7 +160,7 @@ _PREDICATE: Codec = tagged(_PREDICATES, "kind of predicate", deepest=MAX_DEPTH)
 _EXPRESSION: Codec = tagged(_EXPRESSIONS, "kind of expression", deepest=MAX_DEPTH)
 
 Machine: TypeAlias = Vcea | IntervalCea | AnchoredCea | Ucea
-"""The machines that the formats know."""
+"""The machines that the formats support."""
 
 MAX_STATES = 1_000_000
 """The largest machine that is read."""
@@ -191,7 +191,7 @@ def kind_of(A: Machine) -> str:
 
 
 def machine_to_value(A: Machine) -> dict[str, Any]:
-    """The machine as dicts, lists, texts and numbers; `machine_from_value` reads it back.
+    """Return the machine as dicts, lists, texts and numbers; `machine_from_value` reads it back.
 
     Raises `ResourceLimit` for predicates that are too deep, `BadData` for text that is not
     Unicode.
@@ -218,8 +218,8 @@ def _transition_value(t: Transition | LabelTransition) -> dict[str, Any]:
 def machine_from_value(root: JsonNode, *more: str) -> Machine:
     """Read the machine that `machine_to_value` wrote; the object may also have the keys `more`.
 
-    Raises `BadData` at the path in the document for all that is malformed, `IllFormed` for a
-    transition into the initial state of a ``cea``, `ResourceLimit` for what is too large.
+    Raises `BadData` with the path in the document for malformed input, `IllFormed` for a transition
+    into the initial state of a ``cea``, `ResourceLimit` for an automaton that is too large.
     """
     kind_node, states_node, initial, final, transitions, *_ = root.keys(*KEYS, *more)
     kind_node.one_of(KINDS, "kind of machine")
@@ -228,7 +228,7 @@ def machine_from_value(root: JsonNode, *more: str) -> Machine:
     I = _set(initial, lambda node: _state(node, states))
     F = _set(final, lambda node: _state(node, states))
     if kind == "cea" and len(I) != 1:
-        raise initial.error("CER0756", f"a cea has one initial state, not {len(I)}")
+        raise initial.error("CER0756", f"expected one initial state of a cea, got {len(I)}")
     nodes = transitions.items()
     machine: Callable[..., Machine] = KINDS[kind]
     Delta = tuple([_transition(node, kind, states) for node in nodes])
@@ -243,7 +243,7 @@ def machine_from_value(root: JsonNode, *more: str) -> Machine:
 def _states(node: JsonNode) -> int:
     states = node.of(int)
     if states < 0:
-        raise node.error("CER0756", f"{states} is not a number of states")
+        raise node.error("CER0756", f"expected a number of states, got {states}")
     if states > MAX_STATES:
         message = f"the machine has more than {MAX_STATES:,} states"
         raise ResourceLimit(

@@ -1,7 +1,8 @@
-"""Empty moves, which read nothing: machines composed by them, and their elimination.
+"""Empty moves, which read nothing: machines composed with them, and their elimination.
 
-What one part writes the next one reads, as in expressions (FOUND App. C.2; SRT Thm. 27).
-Combinations of transducers whose parts begin with empty registers are in `cerlab.theorems.srt`.
+Registers that one part writes are read by the next, as in expressions (FOUND App. C.2; SRT Thm.
+27). Combinations of transducers whose parts begin with empty registers are in
+`cerlab.theorems.srt`.
 """
 
 from __future__ import annotations
@@ -32,13 +33,15 @@ Plain = TypeVar("Plain", bound=Automaton[Any])
 
 
 def sequence(A: M, B: M) -> M:
-    """A, then B: empty moves from the final states of A to the initial ones of B."""
+    """Return A followed by B: empty moves lead from the final states of A to the initial ones of
+    B."""
     B = shift(B, A.states)
     return _disjoint_union(A, B, B.states, _moves(A.F, B.I), A.I, B.F)
 
 
 def choice(A: M, B: M) -> M:
-    """A or B: empty moves from a fresh initial state to both, from both to a fresh final one."""
+    """Return A or B, between a fresh initial state and a fresh final state, linked by empty
+    moves."""
     B = shift(B, A.states)
     i, f = B.states, B.states + 1
     joint = (*_moves({i}, A.I), *_moves({i}, B.I), *_moves(A.F, {f}), *_moves(B.F, {f}))
@@ -46,14 +49,14 @@ def choice(A: M, B: M) -> M:
 
 
 def plus(A: M) -> M:
-    """A one or more times: empty moves from the end back to the beginning."""
+    """Return A one or more times: empty moves lead from its end back to its beginning."""
     return replace(A, moves=(*A.moves, *_moves(A.F, A.I)))
 
 
 def repeat(A: M, least: int, most: int | None) -> M:
-    """A from `least` to `most` times: empty moves from each copy to the next.
+    """Return A from `least` to `most` times: empty moves lead from each copy to the next.
 
-    Without `most` the last copy repeats. Linear in the number of copies.
+    Without `most`, the last copy repeats. Linear in the number of copies.
     """
     copies = most or least
     spend(TRANSITION * copies * (A.states + len(A.Delta) + len(A.moves)))
@@ -67,7 +70,7 @@ def repeat(A: M, least: int, most: int | None) -> M:
 
 
 def star(A: M) -> M:
-    """A any number of times, between a fresh initial and a fresh final state."""
+    """Return A any number of times, between a fresh initial and a fresh final state."""
     i, f = A.states, A.states + 1
     back = (EmptyMove(q, p) for q in sorted(A.F) for p in (f, *sorted(A.I)))
     joint = (*_moves({i}, A.I), EmptyMove(i, f), *back)
@@ -78,7 +81,7 @@ def star(A: M) -> M:
 def _disjoint_union(
     A: M, B: M, states: int, joint: Iterable[EmptyMove], I: frozenset[int], F: frozenset[int]
 ) -> M:
-    """Both, on disjoint states, and empty moves between them."""
+    """Return both machines on disjoint states, with the empty moves `joint` between them."""
     Delta, moves = (*A.Delta, *B.Delta), (*A.moves, *B.moves, *joint)
     return replace(A, states=states, Delta=Delta, I=I, F=F, moves=moves, R=A.R | B.R)
 
@@ -88,10 +91,10 @@ def _moves(sources: Iterable[int], targets: Iterable[int]) -> tuple[EmptyMove, .
 
 
 def without_moves(A: Automaton[Any], kind: type[Plain]) -> Plain:
-    """Each state also stands for all that empty moves reach from it (FOUND App. C.2; SRT Lemma 29).
+    """Return the machine without empty moves (FOUND App. C.2; SRT Lemma 29).
 
-    It has the transitions of those states, and is final if one of them is. As many states, at most
-    ``|Q| |Delta|`` transitions.
+    Each state has the transitions of all states that empty moves reach from it, and is final if one
+    of them is. The number of states is the same; there are at most ``|Q| |Delta|`` transitions.
 
     >>> from cerlab.automata.automaton import AnchoredCea, EpsilonCea, Mark, Transition
     >>> from cerlab.predicates.syntax import EVERYTHING
@@ -119,17 +122,22 @@ def silent_closures(A: Automaton[Any]) -> list[tuple[int, ...]]:
 
 
 def nothing() -> EpsilonSrt:
-    """No string at all: a start and a final state, and no way between them."""
+    """Return a transducer that accepts no string: no way leads from its start to its final
+    state."""
     return EpsilonSrt(2, (), frozenset({0}), frozenset({1}))
 
 
 def empty_word() -> EpsilonSrt:
-    """The empty string: an empty move from the start to the final state."""
+    """Return a transducer that accepts the empty string: an empty move from start to final
+    state."""
     return EpsilonSrt(2, (), frozenset({0}), frozenset({1}), moves=(EmptyMove(0, 1),))
 
 
 def one_event(guard: Guard, mark: Mark, writes: frozenset[str], R: frozenset[str]) -> EpsilonSrt:
-    """One event that satisfies the guard; R has at least the registers that this mentions."""
+    """Return a transducer that reads one event that satisfies the guard.
+
+    R contains at least the registers that the guard reads and the event is written to.
+    """
     step = RegisterTransition(0, guard, mark, writes, 1)
     return EpsilonSrt(2, (step,), frozenset({0}), frozenset({1}), R=R)
 
@@ -143,16 +151,17 @@ def streaming(T: Transducer) -> EpsilonSrt:
 
 
 def without_epsilon(T: Transducer) -> Srt:
-    """The same matches without empty moves and without what no run needs (SRT Lemma 29)."""
+    """Return a transducer with the same matches, without empty moves and useless states (SRT Lemma
+    29)."""
     return prune(without_moves(T, Srt))
 
 
 def merge(T: Transducer, *, most: int | None = None) -> Srt:
-    """A state is a set of states, closed under empty moves, that runs with one label go to.
+    """Merge states into sets, closed under empty moves, that runs with one label lead to.
 
-    Transitions of a set are one if guard, mark and written registers are all the same, and then it
-    leads to all their targets: fewer runs for the same matches. The printed algorithm looks at
-    guard and mark only, and mixes up what the registers hold (SRT Alg. 2; erratum SRT-E12). Up to
+    Transitions of a set become one, leading to all their targets, if guard, mark and written
+    registers are equal: fewer runs for the same matches. The printed algorithm compares guard and
+    mark only, and confuses the contents of registers (SRT Alg. 2; erratum SRT-E12). Up to
     ``2^|Q|`` states; raises `ResourceLimit` above `most`.
     """
     closures = silent_closures(T)
@@ -171,10 +180,9 @@ def merge(T: Transducer, *, most: int | None = None) -> Srt:
 
 
 def smaller(T: Transducer) -> Srt:
-    """The transducer without empty moves: merged, if that has no more states than the other way.
+    """Return the transducer without empty moves, merged if that does not add states, then reduced.
 
-    Merged there are fewer runs for a match, but there may be exponentially many states. Then it is
-    reduced.
+    A merged transducer has fewer runs for a match, but may have exponentially many states.
     """
     plain = without_epsilon(T)
     try:

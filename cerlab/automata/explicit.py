@@ -1,8 +1,8 @@
 """Deterministic automata as tables: written out, minimised, compared (FOUND Prop. 1; CORE 4.3).
 
-`ExplicitCea` reads letters, which are pairs of a minterm and a mark. Where a minterm is listed by
-its symbol only, events that no test tells apart are one letter. `Mealy` is for engines that look
-ahead: it accepts on the way, so the state after ``A+`` and the state inside it are the same.
+`ExplicitCea` reads letters, which are pairs of a minterm and a mark. Minterms are given by their
+symbols, so events that no test separates are one letter. `Mealy` is for engines that look ahead:
+acceptance belongs to transitions, so the state after ``A+`` and the state inside it are the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
 
 STUCK = -1
-"""No run goes on."""
+"""The missing move: no run continues."""
 
 
 @drawable
@@ -40,7 +40,7 @@ class ExplicitCea:
     F: frozenset[int]
 
     def __repr__(self) -> str:
-        """Return the size: `str` has the transitions."""
+        """Return the kind and the size; `str` also lists the transitions."""
         return f"<ExplicitCea, {self.states} states, {len(self.symbols)} symbols>"
 
     @property
@@ -50,14 +50,14 @@ class ExplicitCea:
 
     @property
     def letters(self) -> tuple[tuple[int, Mark], ...]:
-        """The letters by number."""
+        """The letters, in the order of their numbers."""
         return tuple((symbol, mark) for symbol in self.symbols for mark in Mark)
 
 
 def table_of(det: DeterministicCea, symbols: Sequence[int]) -> ExplicitCea:
-    """All of a deterministic machine that the symbols reach, numbered breadth first.
+    """Return the table of all states that the symbols reach, numbered breadth first.
 
-    Raises `ResourceLimit` where that is too much.
+    Raises `ResourceLimit` if there are too many states.
     """
 
     def follow(state: int) -> Iterable[tuple[int, int]]:
@@ -78,7 +78,7 @@ def _table(
     final: Callable[[int], bool],
     letters: int,
 ) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]:
-    """The states that are reached and their moves, as rows, and which states are final."""
+    """Return the moves of the reachable states, as rows, and the set of final states."""
     graph = crawl(initial, follow)
     table = [[STUCK] * letters for _ in graph.states]
     for source, letter, target in graph.edges:
@@ -88,11 +88,11 @@ def _table(
 
 
 def minimise(A: ExplicitCea) -> ExplicitCea:
-    """The smallest machine with the same answers: a state is a set of states alike (Moore).
+    """Return the smallest machine with the same answers: its states are Moore's classes.
 
-    Two states are alike if the same words lead from them to final states; states from which none
-    does are left out. States are numbered breadth first, so machines over the same letters have
-    the same answers if and only if this makes them equal.
+    Two states are equivalent if the same words lead from them to final states; states that no word
+    leads to a final state are left out. States are numbered breadth first, so machines over the
+    same letters have the same answers if and only if their results are equal.
     """
     edges = ((r, q) for q, row in enumerate(A.Delta) for r in row)
     alive = {q: int(q in A.F) for q in sorted(reachable(A.F, successors_by(edges)))}
@@ -100,7 +100,7 @@ def minimise(A: ExplicitCea) -> ExplicitCea:
 
 
 def _quotient(A: ExplicitCea, block: dict[int, int]) -> ExplicitCea:
-    """Return the machine of the reachable classes; dead states have no class."""
+    """Return the machine of the reachable classes; dead states are in no class."""
     member = {b: q for q, b in reversed(block.items())}
     if 0 not in block:
         return ExplicitCea(A.predicates, A.symbols, ((STUCK,) * (2 * len(A.symbols)),), frozenset())
@@ -115,9 +115,9 @@ def _quotient(A: ExplicitCea, block: dict[int, int]) -> ExplicitCea:
 
 
 def digest(A: ExplicitCea) -> str:
-    """A name for the structure: equal machines have equal digests, in every run of Python.
+    """Return a digest of the structure: equal for equal machines, in every run of Python.
 
-    The digest of a minimised machine names its answers, as far as the tests and symbols are those.
+    The digest of a minimised machine identifies its answers, relative to its tests and symbols.
     """
     parts = (
         [predicate_text(P) for P in A.predicates],
@@ -129,7 +129,7 @@ def digest(A: ExplicitCea) -> str:
 
 
 DEAD = -1
-"""The state of a run that has no future."""
+"""The state of a run that can no longer accept."""
 
 
 SKIP = -1
@@ -149,16 +149,17 @@ StepMoves: TypeAlias = tuple[Move, ...]
 
 
 class Mealy(NamedTuple):
-    """A machine over the symbols ``0 .. n-1``, whole; states and idle states are numbers from 0."""
+    """A complete machine over the symbols ``0 .. n-1``; states and idle states are numbers from
+    0."""
 
     begin: tuple[tuple[StepMoves, ...], ...]
-    """By idle state and symbol."""
+    """The moves of a run that starts, by idle state and symbol."""
     wait: tuple[tuple[int, ...], ...]
-    """By idle state and symbol; the initial idle state is 0."""
+    """The next idle state, by idle state and symbol; the initial idle state is 0."""
     step: tuple[tuple[StepMoves, ...], ...]
-    """By state and symbol."""
+    """The moves of a run that started earlier, by state and symbol."""
     number: dict[int, int]
-    """The number of each state of the machine, except for states without a future."""
+    """The number of each state of the machine, except for states that can no longer accept."""
     idle_of: dict[int, int]
     """The number of each idle state of the machine."""
 
@@ -172,13 +173,12 @@ def mealy_of(
     budget: int,
     merges: bool = True,
 ) -> Mealy | None:
-    """The machine over some truth vectors, or None if it has more than `budget` cells.
+    """Return the machine over some truth vectors, or None if it has more than `budget` cells.
 
-    It has what is reached from the beginning, and from some `states` and `idles`, which come first.
-
-    If it `merges`, two states are one if the same marks on the same events have the same answers
-    ahead of them: partition refinement from a single class (Moore). That never makes two answers of
-    one, but more symbols may tell such states apart.
+    It contains the states reached from the beginning and from `states` and `idles`, which are
+    numbered first. With `merges`, two states are merged if the same marks on the same events have
+    the same answers ahead of them: partition refinement from a single class (Moore). Merging never
+    merges two answers, although further symbols might separate the states.
     """
     most = budget // max(1, len(vectors))
 
@@ -222,8 +222,8 @@ def _step(machine: Deterministic | LabelledMachine, moves: Moves | LabelledMoves
 
 
 def _classes(steps: dict[int, list[StepMoves]]) -> dict[int, int]:
-    """The class of each state, from 0; DEAD for those from which nothing is accepted any more."""
-    # a row of its own, so that states without a future fall into its class
+    """Return the class of each state, numbered from 0; DEAD if no accepting move is reachable."""
+    # a row for DEAD, so that states without accepting moves fall into its class
     rows: dict[int, Sequence[StepMoves]] = {**steps}
     rows[DEAD] = [()] * max(map(len, steps.values()), default=0)
     classes = coarsest(dict.fromkeys(rows, 0), lambda q, c: _row(rows[q], c))
@@ -233,7 +233,8 @@ def _classes(steps: dict[int, list[StepMoves]]) -> dict[int, int]:
 
 
 def _row(steps: Sequence[StepMoves], number: Mapping[int, int]) -> tuple[StepMoves, ...]:
-    """Return steps with the numbers of states, without moves that lead to no answer."""
+    """Return the moves with their targets numbered by class, without those that lead to no
+    answer."""
     dead = number[DEAD]
     return tuple(
         tuple(

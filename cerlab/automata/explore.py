@@ -1,4 +1,4 @@
-"""One worklist for nearly every construction: initial, follow, final; and walks on its graphs."""
+"""One worklist for nearly every construction (initial, follow, final), and walks on its graphs."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def explore(
     R: frozenset[str] = frozenset(),
     most: int | None = None,
 ) -> M:
-    """The machine of a kind whose states are the macro-states that `follow` reaches.
+    """Return the machine of a kind whose states are the macro-states that `follow` reaches.
 
-    They are numbered breadth first, `initial` is 0. `follow` gives the parts of a transition's
-    label and its target. Raises `ResourceLimit` when more than `most` states are reached, or the
-    budget is spent: states and transitions are its steps.
+    States are numbered breadth first from `initial`, which is 0. `follow` yields the parts of each
+    transition's label and its target. Raises `ResourceLimit` if more than `most` states are
+    reached, or the budget is spent: states and transitions are its steps.
 
     >>> from cerlab.automata.automaton import AnchoredCea, Mark
     >>> from cerlab.predicates.syntax import EVERYTHING
@@ -68,7 +68,8 @@ def crawl(
     *,
     most: int | None = None,
 ) -> Crawl[State, Label]:
-    """All that `follow` reaches from `initial`, breadth first; raises as `explore`.
+    """Return all macro-states that `follow` reaches from `initial`, and the edges; raises as
+    `explore`.
 
     >>> crawl(0, lambda n: [("+1", n + 1)] if n < 2 else [], most=3).states
     (0, 1, 2)
@@ -93,7 +94,7 @@ def crawl(
 
 
 def reachable(start: Iterable[State], after: Callable[[State], Iterable[State]]) -> Iterator[State]:
-    """The states that steps lead to from some states, these first, breadth first, as found."""
+    """Yield `start` and every state that steps lead to from it, breadth first."""
     pending = list(dict.fromkeys(start))
     states = set(pending)
     for state in pending:
@@ -110,13 +111,13 @@ class Component(NamedTuple, Generic[State]):
 
     members: frozenset[State]
     loops: bool
-    """Whether a state leads back to itself: of one state only where it has a move to itself."""
+    """True if a state leads back to itself; a single state does so only by a move to itself."""
 
 
 def strong_components(
     start: Iterable[State], after: Callable[[State], Iterable[State]]
 ) -> Iterator[Component[State]]:
-    """Yield the strong components that steps from `start` lead to, each after those ahead of it.
+    """Yield the strong components that steps from `start` lead to, each after those it leads to.
 
     (R. Tarjan, "Depth-first search and linear graph algorithms", 1972.)
 
@@ -126,11 +127,11 @@ def strong_components(
     """
     number: dict[State, int] = {}
     low: dict[State, int] = {}
-    pending: list[State] = []  # those whose component is not complete
+    pending: list[State] = []  # states whose component is not complete
     place: dict[State, int] = {}  # of each state in `pending`
     closed: set[State] = set()
     loops: set[State] = set()
-    # a path of our own in place of recursion: machines are deeper than Python's stack
+    # an explicit path instead of recursion: machines are deeper than Python's stack
     path: list[tuple[State, Iterator[State]]] = []
 
     def enter(state: State) -> None:
@@ -157,7 +158,7 @@ def strong_components(
                 if path:
                     before = path[-1][0]
                     low[before] = min(low[before], low[state])
-                if low[state] == number[state]:  # nothing ahead leads back before it
+                if low[state] == number[state]:  # the root: no state ahead leads back
                     members = frozenset(pending[(at := place[state]) :])
                     del pending[at:]
                     closed |= members
@@ -165,7 +166,7 @@ def strong_components(
 
 
 def successors_by(edges: Iterable[tuple[State, State]]) -> Callable[[State], Iterable[State]]:
-    """The steps of a graph that is given by its edges."""
+    """Return the function from a node to its successors in a graph given by its edges."""
     after: dict[State, list[State]] = {}
     for source, target in edges:
         after.setdefault(source, []).append(target)
@@ -173,10 +174,10 @@ def successors_by(edges: Iterable[tuple[State, State]]) -> Callable[[State], Ite
 
 
 def trim(A: M) -> M:
-    """The same runs, with only states that are reachable and reach a final state.
+    """Return a machine with the same runs, without states that no accepting run visits.
 
-    A kind with a single initial state keeps it in any case. The remaining states keep their order
-    and are renumbered from 0; registers stay, so that they mean the same.
+    A kind with a single initial state always keeps it. The remaining states keep their order and
+    are renumbered from 0; registers stay, so that their meaning does not change.
     """
     edges = [(t.source, t.target) for t in (*A.Delta, *A.moves)]
     forward = reachable(A.I, successors_by(edges))
@@ -201,10 +202,10 @@ Q = TypeVar("Q", bound=Hashable)
 def coarsest(
     classes: Mapping[Q, int], behaviour: Callable[[Q, Mapping[Q, int]], Hashable]
 ) -> dict[Q, int]:
-    """The coarsest refinement of some classes in which the states of each behave alike.
+    """Return the coarsest refinement of `classes` in which the states of a class behave alike.
 
-    `behaviour` is what a state does, as far as it shows which classes its moves lead to. Classes
-    are numbered from 0 in the order of their first states.
+    `behaviour` returns a key of the moves of a state, given the class of each target. Classes are
+    numbered from 0 in the order of their first states.
 
     >>> follows = {0: 1, 1: 2, 2: 1, 3: 3}
     >>> coarsest({0: 0, 1: 1, 2: 0, 3: 0}, lambda q, c: c[follows[q]])
@@ -213,7 +214,7 @@ def coarsest(
     while True:
         numbers: dict[object, int] = {}
         refinement = {
-            # with its own class in the key a class is only ever split, so the rounds end
+            # the key contains the old class: classes are only split, so the loop ends
             q: numbers.setdefault((own, behaviour(q, classes)), len(numbers))
             for q, own in classes.items()
         }
@@ -223,5 +224,5 @@ def coarsest(
 
 
 def distinct(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Return each of some transitions once, in their order."""
+    """Return the transitions without repetitions, in their order."""
     return tuple(dict.fromkeys(spend_over(steps)))

@@ -1,8 +1,8 @@
 """Machines that label events: transducers that store them, and determinised VCEA (CORE App. A.1).
 
-Filters on labels apply to `LabelledSrt`, before labels become marks (SRT Def. 21). In an iteration
-registers keep their content from the round before, and the next round may not read it: that holds
-where it writes each register before it reads it.
+Filters on labels apply to `LabelledSrt`, before labels become marks (SRT Def. 21). In an
+iteration, registers keep their content from one round to the next, and the next round must not
+read it. This holds if each round writes a register before it reads it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ class LabelledSrt(Automaton[GuardedTransition]):
 
 
 def of_vcea(A: Vcea) -> LabelledSrt:
-    """The same runs, from a fresh state 0 with the transitions of all initial states."""
+    """Return the same runs from a fresh state 0, which has the transitions of all initial
+    states."""
     steps = [
         GuardedTransition(t.source + 1, t.predicate, t.labels, NONE, t.target + 1) for t in A.Delta
     ]
@@ -84,9 +85,9 @@ def of_vcea(A: Vcea) -> LabelledSrt:
 
 
 def merged(A: LabelledSrt) -> LabelledSrt:
-    """Return a machine with the same labels by fewer runs; A itself if it would have more states.
+    """Return a machine with the same labels and fewer runs; A itself if it would have more states.
 
-    A state is the set of states that runs with the same guards, labels and writes are in.
+    A state is the set of the states of all runs with the same guards, labels and writes.
     """
     leaving = outgoing(A)
 
@@ -107,7 +108,7 @@ def merged(A: LabelledSrt) -> LabelledSrt:
 
 
 def labels_to_marks(A: LabelledSrt) -> Srt:
-    """The transducer of its complex events: an event with labels is marked, others are not."""
+    """Return the transducer of the complex events of A: an event is marked if it has labels."""
     marks = {True: Mark.TAKE, False: Mark.SKIP}
     Delta = distinct(
         RegisterTransition(t.source, t.guard, marks[bool(t.labels)], t.writes, t.target)
@@ -117,13 +118,13 @@ def labels_to_marks(A: LabelledSrt) -> Srt:
 
 
 def labels_later(A: Vcea | LabelledSrt) -> list[frozenset[str]]:
-    """For each state the labels that some way from it still sets."""
+    """Return, for each state, the labels that some way from it still assigns."""
     Delta: tuple[Any, ...] = A.Delta
     return backward_union(A.states, Delta, lambda t, later: t.labels | later)
 
 
 class PlaceName(str):
-    """The name of an attribute that evaluators compute: equal to no name that an event brings."""
+    """The name of an attribute that evaluators compute: equal to no name that an event has."""
 
     __slots__ = ()
 
@@ -141,12 +142,15 @@ PLACE = pred.Attribute(PlaceName("place"))
 
 
 def first_place(window: TimeWindow | AttributeWindow) -> pred.Attribute:
-    """The place of the first event inside the window that ends at an event."""
+    """Return the attribute for the position of the first event inside the window that ends here."""
     return pred.Attribute(PlaceName(f"first within {_shown(window)}"))
 
 
 def last_place(length: TimeWindow | AttributeWindow) -> pred.Attribute:
-    """The place of the last event not after a wait from an event on; missing until it is over."""
+    """Return the attribute for the position of the last event within a wait that begins here.
+
+    It is missing until the wait is over.
+    """
     return pred.Attribute(PlaceName(f"last in {_shown(length)}"))
 
 
@@ -157,9 +161,9 @@ def _shown(window: TimeWindow | AttributeWindow) -> str:
 
 
 def held(A: LabelledSrt, window: TimeWindow | AttributeWindow, register: str) -> LabelledSrt:
-    """``WITHIN w``: the runs of A inside a window. `register` has the event that a run begins with.
+    """Return the runs of A inside a window (``WITHIN w``); `register` stores the first event.
 
-    Every event asks for it, not only the last: a run that the window has passed ends at once.
+    Every event is tested, not only the last, so a run ends as soon as the window has passed.
     """
     begun = pred.RegisterAttribute(register, PLACE.name)
     inside = pred.RegisterComparison(pred.Operator.LE, first_place(window), begun)
@@ -173,10 +177,11 @@ def held(A: LabelledSrt, window: TimeWindow | AttributeWindow, register: str) ->
 
 
 def waited(A: LabelledSrt, length: TimeWindow | AttributeWindow, register: str) -> LabelledSrt:
-    """``WAIT d``: the runs of A, each going on to the last event not after d from its last event.
+    """Return the runs of A, each extended to the last event within d of its own last (``WAIT d``).
 
-    That event is in `register` while the run waits, in a fresh state, until the place that it
-    names: a fresh final one comes after it, at once where no event is in the wait.
+    `register` stores the last event of the body. The run waits in a fresh state until the position
+    that this event names, then enters a fresh final state; it enters that state directly if no
+    event is within the wait.
     """
     waiting, end = A.states, A.states + 1
     last = last_place(length)
@@ -208,11 +213,12 @@ class LabelledMoves(NamedTuple):
 
 
 class LabelledStates:
-    """The VCEA determinised on marks: the labels among some that an event is given.
+    """The VCEA determinised on marks: the labels, from a chosen set, that an event is given.
 
-    An event that is given labels is taken, also if none of them is among those. A macro-state is
-    the set of the states that all runs with the same start, the same events taken and the same
-    marks are in; so two different runs are two answers, or two ways to give one its labels.
+    An event with labels is taken, even if none of its labels is in the set. A macro-state is the
+    set of the states that all runs with the same start, the same events taken and the same marks
+    are
+    in. So two different runs are two answers, or two labellings of one answer.
     """
 
     def __init__(
@@ -222,7 +228,8 @@ class LabelledStates:
         *,
         predicates: Iterable[Predicate] = (),
     ) -> None:
-        """Tell some labels apart, None for all; `predicates` come before those of the automaton."""
+        """Separate runs by the given labels (None: all); `predicates` come before the
+        automaton's."""
         own = (t.predicate for t in vcea.Delta if t.predicate != EVERYTHING)
         self.predicates: tuple[Predicate, ...] = tuple(dict.fromkeys((*predicates, *own)))
         number = {P: bit for bit, P in enumerate(self.predicates)}
@@ -242,13 +249,13 @@ class LabelledStates:
         self.q0 = self._number_of(frozenset(vcea.I))
 
     def number_of(self, states: States) -> int:
-        """The number of a macro-state; raises ValueError for one of other states."""
+        """Return the number of a macro-state; raises ValueError for states of another automaton."""
         if not states <= self._every:
             raise ValueError(f"{states} are not states of the automaton")
         return self._number_of(states)
 
     def step(self, state: int, symbol: int) -> LabelledMoves:
-        """The moves of a macro-state on a truth vector of `predicates`."""
+        """Return the moves of a macro-state on a truth vector of `predicates`."""
         key = (state, symbol)
         moves = self._cache.get(key)
         if moves is None:
@@ -267,14 +274,15 @@ class LabelledStates:
 
 
 class LabelledMachine:
-    """The answers of a machine with their labels: two runs are two answers, or two ways to label.
+    """The answers of a machine with their labels: two runs are two answers or two labellings.
 
-    A state is one of the machine, which says what is an answer, and one of `LabelledStates`, which
-    says how it is labelled.
+    A state is a pair: a state of the machine, which decides acceptance, and a state of
+    `LabelledStates`, which tracks labels.
     """
 
     def __init__(self, machine: Machine, vcea: Vcea, labels: Collection[str]) -> None:
-        """`machine` is that of the plan of `vcea`."""
+        """Combine `machine`, which belongs to the plan of `vcea`, with the states that track
+        labels."""
         self._machine = machine
         self._label_states = LabelledStates(vcea, labels, predicates=machine.predicates)
         self._machine_bits = (1 << len(machine.predicates)) - 1
@@ -293,7 +301,7 @@ class LabelledMachine:
         return self._join(moves, self._label_states.step(self._label_states.q0, symbol))
 
     def wait(self, idle: int, symbol: int) -> int:
-        """The idle state after an event."""
+        """Return the idle state after an event."""
         return self._machine.wait(idle, symbol & self._machine_bits)
 
     def step(self, state: int, symbol: int) -> LabelledMoves:
@@ -303,22 +311,23 @@ class LabelledMachine:
         return self._join(moves, self._label_states.step(q, symbol))
 
     def name_of(self, state: int) -> Any:
-        """The name of a state, as `cerlab.automata.strategy` has names, in another process too."""
+        """Return the name of a state, valid in other processes too, as in
+        `cerlab.automata.strategy`."""
         p, q = self._states[state]
         return name_of_state(self._machine, p), sorted(self._label_states.macro_states[q])
 
     def state_of(self, name: Any) -> int:
-        """The number of a state here; raises `BadData`, ValueError, TypeError for no name."""
+        """Return the number of the state with a name; raises `BadData`, ValueError or TypeError."""
         of_machine, macro_state = name
         p = state_of_name(self._machine, of_machine)
         return self._number_of((p, self._label_states.number_of(frozenset(macro_state))))
 
     def name_of_idle(self, idle: int) -> Any:
-        """The name of an idle state."""
+        """Return the name of an idle state."""
         return name_of_idle(self._machine, idle)
 
     def idle_of(self, name: Any) -> int:
-        """The number of an idle state here; raises as `state_of`."""
+        """Return the number of the idle state with a name; raises as `state_of`."""
         return idle_of_name(self._machine, name)
 
     def _join(self, moves: Moves, label_moves: LabelledMoves) -> LabelledMoves:
@@ -334,7 +343,7 @@ class LabelledMachine:
 
 
 def repeated_labels(A: Vcea | LabelledSrt) -> frozenset[str]:
-    """The labels that some accepting run gives to more than one event.
+    """Return the labels that some accepting run gives to more than one event.
 
     >>> from cerlab.automata.automaton import LabelTransition
     >>> step = lambda p, X, q: LabelTransition(p, EVERYTHING, frozenset(X), q)

@@ -1,4 +1,4 @@
-"""Plans, which are all that an engine needs to know of a query, and their JSON."""
+"""Plans, which contain all that an engine needs of a query, and their JSON."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from cerlab.predicates.condition import Condition
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PlanClauses:
-    """The clauses of a query beside its formula.
+    """The clauses of a query besides its formula.
 
     `partition` is the flat list of key attributes, empty for none; `streams` is empty for all.
     """
@@ -56,7 +56,7 @@ class PlanClauses:
     strategy: Strategy | None = None
 
     def __repr__(self) -> str:
-        """Return the machine, and the clauses that the query has."""
+        """Return the machine and the clauses that are set."""
         values = [(f, getattr(self, f.name)) for f in fields(self)]
         said = [f"{f.name}={value!r}" for f, value in values if value != f.default]
         return f"{type(self).__name__}({', '.join(said)})"
@@ -89,16 +89,17 @@ class RegisterPlan:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """``WAIT d``: an answer goes on to the last event not after d, and is given when d is over."""
+    """``WAIT d``: extends an answer to the last event not after d, and releases it when d is
+    over."""
 
     length: TimeWindow | AttributeWindow
 
 
 @dataclass(frozen=True, slots=True)
 class HoldWithin:
-    """``WITHIN w``: an answer begins at most w before the event that it has come to.
+    """``WITHIN w``: an answer begins at most w before its current last event.
 
-    With `of_last`, the last event that its body took does.
+    With `of_last`, the last event that the body took must be within w instead of the first.
     """
 
     window: Window
@@ -107,7 +108,7 @@ class HoldWithin:
 
 @dataclass(frozen=True, slots=True)
 class LookBack:
-    """``LOOKBACK d``: an answer begins with the first event that is not more than d before it."""
+    """``LOOKBACK d``: extends an answer back to the first event at most d before its start."""
 
     length: TimeWindow | AttributeWindow
 
@@ -129,9 +130,10 @@ class CorrelatedPlan(PlanClauses):
 
 @dataclass(frozen=True, slots=True)
 class ExceptIf:
-    """``UNLESS g``: no answer of plan number `rival` begins and ends inside.
+    """``UNLESS g``: drops an answer that contains an answer of plan number `rival`.
 
-    Inside is from the start on, with `of_last` from the last event that the body took.
+    The search begins at the start of the answer; with `of_last`, at the last event that the body
+    took.
     """
 
     rival: int
@@ -143,10 +145,11 @@ WaitStep: TypeAlias = Delay | HoldWithin | ExceptIf | LookBack
 
 @dataclass(frozen=True, slots=True)
 class FilterPlan:
-    """What listed valuations go through, in the order of the fields.
+    """The filters on listed valuations, in the order in which they apply.
 
-    `rivals` is the strategy of the formula below the filters, where consumption decides which
-    valuations compete; else the machine that lists them has it. `labels` None keeps all labels.
+    `rivals` is the strategy of the formula below the filters, if consumption decides which
+    valuations compete; otherwise the machine that lists them applies it. `labels` None keeps all
+    labels.
     """
 
     rivals: Strategy | None
@@ -161,36 +164,35 @@ class FilterPlan:
 
     @property
     def counts(self) -> bool:
-        """Whether a position is compared by its number in the substream."""
+        """True if a position is compared by its number in the substream."""
         counts = isinstance(self.window, EventWindow)
         counts = counts or Strategy.STRICT in (self.rivals, self.strategy)
         return counts and bool(self.partition or self.streams)
 
 
 class WaitBranch(NamedTuple):
-    """The number of the plan whose answers wait, and the steps that each goes through, in order."""
+    """The number of the plan whose answers wait, and the steps that apply to each, in order."""
 
     body: int
     steps: tuple[WaitStep, ...]
 
     @property
     def waits(self) -> bool:
-        """Whether its answers go on to a later event."""
+        """True if answers of the branch are extended to a later event."""
         return any(isinstance(step, Delay) for step in self.steps)
 
     @property
     def back(self) -> tuple[TimeWindow | AttributeWindow, ...]:
-        """The lengths of its look-backs, the innermost first."""
+        """The lengths of the look-backs, the innermost first."""
         return tuple(step.length for step in self.steps if isinstance(step, LookBack))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WaitPlan(PlanClauses):
-    """A query whose answers wait, compiled: the answers of all branches, each once.
+    """A compiled query whose answers wait: the union of the answers of all branches.
 
-    `plans` are automata without clauses; transducers where filters compare labels or a wait is
-    inside, which are the bodies of branches alone. If the query `selects`, one transducer has all
-    its clauses.
+    `plans` are automata without clauses, or transducers if filters compare labels or a wait is
+    inside. If the query `selects`, a single transducer has all its clauses.
     """
 
     plans: tuple[Plan | CorrelatedPlan, ...]
@@ -198,10 +200,12 @@ class WaitPlan(PlanClauses):
 
     @property
     def repeats(self) -> bool:
-        """Whether an answer may come twice: of two branches, two ends or two beginnings of a body.
+        """True if an answer may occur twice: from two branches, or with two ends or starts of a
+        body.
 
-        A body whose last event is always marked has answers that tell where they ended, and so for
-        the first event where it looks back.
+        If the last event of a body is always marked, its answers determine where they ended;
+        likewise
+        for the first event in a look-back.
         """
         waiting = [self._machine(branch) for branch in self.branches if branch.waits]
         looking = [self._machine(branch) for branch in self.branches if branch.back]
@@ -210,7 +214,7 @@ class WaitPlan(PlanClauses):
         return len(self.branches) > 1 or Mark.SKIP in marks
 
     def takes_one_event(self, branch: WaitBranch) -> bool:
-        """Whether every answer of the body of a branch is one event long."""
+        """Return whether every answer of the body of a branch is one event long."""
         A = self._machine(branch)
         return all(t.source == A.q0 and t.target in A.F for t in A.Delta)
 
@@ -220,28 +224,29 @@ class WaitPlan(PlanClauses):
 
     @property
     def selects(self) -> bool:
-        """Whether which answers are given depends on others."""
+        """True if an answer may be dropped because of other answers."""
         chosen = self.strategy is not None or self.limit is not None
         return chosen or self.consume is not Consume.NONE
 
     @property
     def is_carried(self) -> bool:
-        """Whether some answers end at later events than their bodies."""
+        """True if some answers end at later events than their bodies."""
         return any(branch.waits for branch in self.branches)
 
     @property
     def compares(self) -> bool:
-        """Whether some answers that wait are those of a transducer."""
+        """True if some waiting answers come from a transducer."""
         return any(isinstance(each, CorrelatedPlan) for each in self.plans)
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether a body waits before other steps: whether it goes on shows at later events."""
+        """True if a body contains a wait before other steps, so later events decide whether it
+        continues."""
         timed = (step for n, _ in self.branches for step in self.timed_of(n))
         return any(isinstance(step, Delay) for step in timed)
 
     def timed_of(self, body: int) -> tuple[Delay | HoldWithin, ...]:
-        """The windows and waits inside the body of this number."""
+        """Return the windows and waits inside the body with this number."""
         plan = self.plans[body]
         return plan.timed if isinstance(plan, CorrelatedPlan) else ()
 
@@ -266,7 +271,7 @@ class WaitPlan(PlanClauses):
         return tuple(dict.fromkeys(lengths))
 
     def _steps(self) -> Iterator[WaitStep]:
-        """Yield the steps of all branches, and those inside of their bodies."""
+        """Yield the steps of all branches, and the steps inside their bodies."""
         for body, steps in self.branches:
             yield from (*self.timed_of(body), *steps)
 
@@ -280,7 +285,7 @@ _HEAD = ("format", "version", "digest")
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """The plan as dicts, lists, texts and numbers; `plan_from_json` reads it back.
+    """Return the plan as dicts, lists, texts and numbers; `plan_from_json` reads it back.
 
     Raises `ResourceLimit` for predicates that are too deep, `BadData` for text that is not
     Unicode.
@@ -290,17 +295,17 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 
 
 def plan_to_bytes(plan: Plan) -> bytes:
-    """The plan as UTF-8 JSON, the same bytes for the same plan; raises as `plan_to_json`."""
+    """Return the plan as UTF-8 JSON, equal bytes for equal plans; raises as `plan_to_json`."""
     return _canonical(plan_to_json(plan))
 
 
 def plan_digest(plan: Plan) -> str:
-    """A name for a plan: the same plan has the same digest in every process (sha256, hex)."""
+    """Return the digest of a plan (sha256, hex), equal for equal plans in every process."""
     return _digest(_body(plan))
 
 
 def _digest(body: dict[str, Any]) -> str:
-    # states of sessions name their plan by it: without THROTTLE it is that of version 1
+    # saved sessions contain this digest: without THROTTLE it must stay that of version 1
     said = {name: value for name, value in body.items() if (name, value) != ("throttle", None)}
     return hashlib.sha256(_canonical(said)).hexdigest()
 
@@ -314,7 +319,7 @@ def _canonical(document: dict[str, Any]) -> bytes:
 
 
 def _body(plan: Plan) -> dict[str, Any]:
-    """Return all that a plan says, without the head of the document."""
+    """Return the contents of a plan, without the head of the document."""
     return {name: codec.write(getattr(plan, name)) for name, codec in _BODY.items()}
 
 
@@ -322,26 +327,26 @@ def _body(plan: Plan) -> dict[str, Any]:
 
 
 def plan_from_json(document: Any) -> Plan:
-    """The plan that `plan_to_json` wrote.
+    """Return the plan that `plan_to_json` wrote.
 
-    The same: equal, or differing only in that no NaN equals another. Raises `BadData` at the path
-    in the document for all that is malformed, of another version, or does not fit its digest;
-    `ResourceLimit` for automata and predicates that are too large.
+    The result equals the original, except that NaN never equals NaN. Raises `BadData` with the path
+    in the document for malformed input, another version or a wrong digest; `ResourceLimit` for
+    automata and predicates that are too large.
     """
     return _plan(JsonNode(document))
 
 
 def plan_from_bytes(document: bytes) -> Plan:
-    """The plan that `plan_to_bytes` wrote; raises as `plan_from_json`."""
+    """Return the plan that `plan_to_bytes` wrote; raises as `plan_from_json`."""
     try:
         text = bytes(document).decode("utf-8")
     except UnicodeDecodeError as error:
         place = DataPlace("$")
         raise BadData(
             "CER0750",
-            f"this is not JSON: {error.reason}",
+            f"expected JSON in UTF-8: {error.reason}",
             place=place,
-            hint="plans are UTF-8, as plan_to_bytes writes them",
+            hint="read the bytes that plan_to_bytes wrote",
         ) from None
     return _plan(read_json(text))
 
@@ -359,21 +364,21 @@ def _plan(root: JsonNode) -> Plan:
 def _machine(node: JsonNode, kind: type[Machine]) -> Machine:
     try:
         machine = machine_from_value(node)
-    except IllFormed as error:  # of what a text says; here it is the data that is wrong
+    except IllFormed as error:  # reported as bad data: here the error is in the document
         raise BadData(
             "CER0756",
             error.message,
             place=error.place,
-            hint="write the plan anew with plan_to_bytes",
+            hint="write the plan again with plan_to_bytes",
         ) from None
     if not isinstance(machine, kind):
-        raise node.key("kind").error("CER0756", "a plan has another kind of machine here")
+        raise node.key("kind").error("CER0756", "this kind of machine cannot be here in a plan")
     return machine
 
 
 def _at_least(least: int, node: JsonNode) -> int:
     if (value := node.of(int)) < least:
-        raise node.error("CER0755", f"{value} is less than {least}")
+        raise node.error("CER0755", f"expected a number from {least}, got {value}")
     return value
 
 
@@ -381,7 +386,7 @@ def _width(node: JsonNode) -> int | float:
     value = value_at(node)
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
         return value
-    raise node.error("CER0755", "the width of a window is a number from 0")
+    raise node.error("CER0755", "expected a window width from 0")
 
 
 _LENGTH = Codec(int, lambda node, _: _at_least(0, node))

@@ -1,7 +1,7 @@
 """Symbolic register transducers: automata over events that store events (SRT Sec. 4).
 
-Their values, and constructions that keep the matches: renamed, trimmed, with fewer writes and
-registers. Their runs, by definition, are in `cerlab.theorems.srt`.
+The types, and constructions that keep the matches: renamed, trimmed, with fewer writes and
+registers. The definition of their runs is in `cerlab.theorems.srt`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Label(NamedTuple):
 
 
 def label(t: RegisterTransition) -> Label:
-    """The parts of a transition between its source and its target."""
+    """Return the parts of a transition between its source and its target."""
     return Label(t.guard, t.mark, t.writes)
 
 
@@ -51,10 +51,10 @@ def label(t: RegisterTransition) -> Label:
 class Srt(Automaton[RegisterTransition]):
     """``(Q, {q0}, F, R, Delta)`` without empty moves (SRT Def. 21).
 
-    A run reads the whole string from empty registers, and accepts if it ends in F; its match is
-    the set of positions that it marks (SRT Def. 24). That the last transition marks is asked of
-    what is reported on a stream, not of acceptance (erratum SRT-E7). A register that is read and
-    never written is legal, and empty unless a run starts with it. Raises `IllFormed` for a
+    A run reads the whole string from empty registers, and accepts if it ends in F; its match is the
+    set of positions that it marks (SRT Def. 24). Acceptance does not require the last transition to
+    mark; only matches reported on a stream do (erratum SRT-E7). A register that is read and never
+    written is legal, and empty unless a run starts with a value in it. Raises `IllFormed` for a
     register that is not in R.
     """
 
@@ -72,8 +72,8 @@ class Srt(Automaton[RegisterTransition]):
 class EpsilonSrt(Automaton[RegisterTransition]):
     """``(Q, {q0}, F, R, Delta)`` with empty moves, which read, mark, write nothing (SRT Def. 21).
 
-    Everything else is as in `Srt`, with any number of empty moves before, between and after the
-    transitions of a run.
+    All other parts are as in `Srt`. A run may use any number of empty moves before, between and
+    after the transitions.
     """
 
     step = RegisterTransition
@@ -90,15 +90,15 @@ Transducer: TypeAlias = Srt | EpsilonSrt
 
 
 def registers_used(Delta: Iterable[RegisterTransition]) -> frozenset[str]:
-    """The registers that some transition reads or writes."""
+    """Return the registers that some transition reads or writes."""
     Delta = tuple(Delta)
-    guards = {id(t.guard): t.guard for t in Delta}  # one stands in many transitions
+    guards = {id(t.guard): t.guard for t in Delta}  # many transitions share one guard
     spend(TRANSITION * len(guards))
     return NONE.union(*map(registers_of, guards.values()), *(t.writes for t in Delta))
 
 
 def written_registers(T: Transducer) -> frozenset[str]:
-    """The registers that some transition writes."""
+    """Return the registers that some transition writes."""
     return NONE.union(*(t.writes for t in T.Delta))
 
 
@@ -112,15 +112,15 @@ def _check_registers(T: Transducer) -> None:
 
 
 def prune(T: Srt) -> Srt:
-    """The same matches, with only the states that are on a way from q0 to F, and q0.
+    """Return a transducer with the same matches and only q0 and the states between q0 and F.
 
-    Ways are those of the graph without the guards that are FALSE.
+    Transitions whose guard is FALSE do not count as a way.
     """
     return trim(replace(T, Delta=tuple(t for t in T.Delta if t.guard != FALSE)))
 
 
 def longest(T: Srt) -> int | None:
-    """The most events that an accepting run reads; None if cycles let them be any number."""
+    """Return the most events that an accepting run reads; None if a cycle allows any number."""
     T = prune(T)
     before: dict[int, set[int]] = {q: set() for q in range(T.states)}
     for t in T.Delta:
@@ -139,7 +139,7 @@ T = TypeVar("T", bound=Transducer)
 
 
 def rename(A: T, name: Callable[[str], str]) -> T:
-    """The same transducer with other names for its registers; `name` is injective."""
+    """Return the transducer with renamed registers; `name` is injective."""
     Delta = tuple(
         t._replace(guard=redirect_registers(t.guard, name), writes=frozenset(map(name, t.writes)))
         for t in A.Delta
@@ -148,7 +148,7 @@ def rename(A: T, name: Callable[[str], str]) -> T:
 
 
 def apart(A: T, from_these: frozenset[str]) -> T:
-    """Return the transducer with registers outside `from_these`, renaming only where they clash.
+    """Return the transducer with registers outside `from_these`, renaming only those that clash.
 
     >>> from cerlab.automata.epsilon import empty_word
     >>> from dataclasses import replace
@@ -161,7 +161,7 @@ def apart(A: T, from_these: frozenset[str]) -> T:
 
 
 def fresh(name: str, others: frozenset[str]) -> str:
-    """The name, with as many ``_`` after it as make it none of the others."""
+    """Return the name, followed by as many ``_`` as keep it out of `others`."""
     while name in others:
         name += "_"
     return name
@@ -171,10 +171,10 @@ Element = TypeVar("Element")
 
 
 def without_dead_writes(T: Srt) -> Srt:
-    """The same matches, with only the writes that a later guard may read.
+    """Return a transducer with the same matches and only the writes that a later guard may read.
 
-    What registers hold at the end is not kept. Of a pattern as ``<TRUE>* . <A> -> r . <TRUE>*``
-    nothing is written any more, so that it can be determinised without a window.
+    The final contents of registers may differ. A pattern such as ``<TRUE>* . <A> -> r . <TRUE>*``
+    then writes no register, so it can be determinised without a window.
 
     >>> from cerlab.automata.automaton import Mark
     >>> from cerlab.automata.registers import RegisterTransition
@@ -190,7 +190,7 @@ def without_dead_writes(T: Srt) -> Srt:
 
 
 def live_registers(T: Srt) -> list[frozenset[str]]:
-    """For each state the registers that some way from it reads before it writes them."""
+    """Return, for each state, the registers that some way from it reads before it writes them."""
     return backward_union(
         T.states, T.Delta, lambda t, live: registers_of(t.guard) | (live - t.writes)
     )
@@ -201,9 +201,9 @@ def backward_union(
     Delta: Sequence[Step],
     before: Callable[[Step, frozenset[Element]], frozenset[Element]],
 ) -> list[frozenset[Element]]:
-    """For each state the union of `before` over the transitions that leave it: the least such sets.
+    """Return, for each state, the least union of `before` over the transitions that leave it.
 
-    `before` says what there is before a transition, given what there is after it.
+    `before` computes the set before a transition from the set after it.
     """
     union = [frozenset[Element]()] * states
     has_changed = True
@@ -222,11 +222,11 @@ Pair: TypeAlias = tuple[str, str]
 
 
 def coalesce(T: Srt) -> Srt:
-    """The same matches from empty registers, with fewer registers and the states of T.
+    """Return a transducer with the same matches from empty registers, and fewer registers.
 
-    Two registers are made one if in no state of T both may be read again and hold different events;
-    a state then finds in the one what any of them would hold. So what two guards ask of one stored
-    event is asked of one register, and one that is not needed any more is used again.
+    The states stay those of T. Two registers are merged if in no state of T both may be read again
+    and hold different events. So guards on one stored event share one register, and a register
+    that is no longer read is reused.
 
     >>> from cerlab.automata.automaton import Mark
     >>> from cerlab.automata.registers import NONE, RegisterTransition
@@ -245,7 +245,7 @@ def coalesce(T: Srt) -> Srt:
     place: dict[str, str] = {}
     for r in sorted(T.R):
         conflicts = {place[s] for s in place if (s, r) in apart}
-        # greedy: the fewest registers are a least colouring, which is NP-hard
+        # greedy: the minimum is a graph colouring, which is NP-hard
         place[r] = next((p for p in place.values() if p not in conflicts), r)
     Delta = dict.fromkeys(
         t._replace(
@@ -258,7 +258,8 @@ def coalesce(T: Srt) -> Srt:
 
 
 def _apart(T: Srt) -> frozenset[Pair]:
-    """The pairs that may hold different events where both may be read: one was written alone."""
+    """Return the pairs of registers that may hold different events in a state that may read
+    both."""
     live = live_registers(T)
     apart: set[Pair] = set()
     for t in T.Delta:

@@ -1,8 +1,8 @@
 """Selection strategies on any interval CEA, on the fly (FOUND Thm. 4; FOUND Sec. 4).
 
-Answers with the same end compete, whatever their starts (erratum E13 says why a CEA on an interval
-cannot do that). So a run must know of its rivals, those included that started before it: the idle
-state follows the rivals of a run that has not started, whose marks are none yet.
+Answers with the same end compete, whatever their starts; a CEA on an interval cannot decide
+this (erratum E13). So a run must track its rivals, including those that started before it: the
+idle state follows the rivals of a run that has not started and has no marks yet.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ BEFORE, INSIDE, AFTER = 0, 1, 2
 
 
 class Rivals(NamedTuple):
-    """States of other runs, compared by their marks so far: of all starts, and of none yet.
+    """States of other runs, of all starts, grouped by comparing their marks so far with this run's.
 
-    `equal` are the states of the runs with the same marks, `better` of those whose marks beat them,
-    `worse` of those whose marks they beat (LAST only, where a later mark may turn that round). A
+    `equal` are the states of the runs with the same marks, `better` of those whose marks win over
+    this run's, `worse` of those whose marks lose (LAST only: a later mark may reverse the order). A
     state is kept in the best of the three: with equal marks from here on, better stays better.
     """
 
@@ -42,8 +42,8 @@ class Rivals(NamedTuple):
 class Contender(NamedTuple):
     """A macro-state: `runs` are the states of the runs with one start and the same marks.
 
-    Those that a better rival is in as well are dropped: they cannot be selected any more. For
-    STRICT there are no rivals, and `block` is where the run is.
+    States that a better rival is in as well are dropped: they cannot be selected any more. STRICT
+    needs no rivals; `block` is the phase of the run's block of marked events.
     """
 
     runs: States
@@ -54,8 +54,9 @@ class Contender(NamedTuple):
 class StrategyCea(Drawable):
     """The I/O-deterministic automaton of the answers that a strategy selects, made on the fly.
 
-    It accepts if one of its runs does and none of a better rival. The start of an answer stays that
-    of its run, so a window can be applied afterwards.
+    It accepts if one of its runs does and no better rival does. An answer keeps the start of its
+    run,
+    so a window can be applied afterwards.
     """
 
     def __init__(self, cea: IntervalCea, strategy: Strategy) -> None:
@@ -87,7 +88,7 @@ class StrategyCea(Drawable):
         return self._begins[key]
 
     def wait(self, idle: int, symbol: int) -> int:
-        """The rivals of a run that has not started at this event either."""
+        """Return the idle state after an event: the rivals of a run that has not yet started."""
         key = (idle, symbol)
         if key not in self._waits:
             after = self.rivals_after(self.idle_states[idle], symbol, Mark.SKIP)
@@ -116,12 +117,13 @@ class StrategyCea(Drawable):
         rivals = self.rivals_after(state.rivals, symbol, mark)
         runs = self._successors.after(state.runs, symbol, mark) - rivals.better
         if block == AFTER:
-            # states that accept only after another mark are dead behind the block
+            # after the block no mark may follow, so states that accept only with another mark are
+            # dead
             runs &= self._silent
         return self.number_of(Contender(runs, rivals, block)) if runs else None
 
     def rivals_after(self, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
-        """The rivals after an event that the run itself takes or skips."""
+        """Return the rivals after an event that the run itself takes or skips."""
 
         def after(states: States, mark: Mark) -> States:
             return self._successors.after(states, symbol, mark)
@@ -132,15 +134,15 @@ class StrategyCea(Drawable):
         takes, skips = Mark.TAKE, Mark.SKIP
         equal, better, worse = after(E, mark), after(B, mark), after(W, mark)
         match self.strategy, mark:
-            case Strategy.NXT, Mark.TAKE:  # an older difference decides: better stays so
+            case Strategy.NXT, Mark.TAKE:  # the oldest difference decides, so better stays better
                 better |= after(B, skips)
             case Strategy.NXT, Mark.SKIP:
                 better |= after(B | E, takes)
-            case Strategy.MAX, Mark.TAKE:  # who skips what the run takes contains it no more
+            case Strategy.MAX, Mark.TAKE:  # a rival that skips here contains the run no more
                 pass
             case Strategy.MAX, Mark.SKIP:
                 better |= after(B | E, takes)
-            case Strategy.LAST, Mark.TAKE:  # the latest difference decides: who skips, loses
+            case Strategy.LAST, Mark.TAKE:  # the latest difference decides: a run that skips loses
                 worse |= after(B | E | W, skips)
             case Strategy.LAST, Mark.SKIP:
                 better |= after(B | E | W, takes)
@@ -160,14 +162,14 @@ Machine: TypeAlias = DeterministicCea | StrategyCea
 
 
 def machine_of(plan: Plan) -> Machine:
-    """A fresh machine of a plan: the CEA determinised, or that of the strategy in SELECT."""
+    """Return a fresh machine of a plan: its CEA determinised, or with its strategy."""
     if plan.strategy is None:
         return DeterministicCea(plan.cea)
     return StrategyCea(plan.cea, plan.strategy)
 
 
 def name_of_state(machine: Machine, state: int) -> Any:
-    """The macro-state of a number, as JSON."""
+    """Return the macro-state with a number, as JSON."""
     if isinstance(machine, DeterministicCea):
         return sorted(machine.macro_states[state])
     macro = machine.macro_states[state]
@@ -186,7 +188,7 @@ def state_of_name(machine: Machine, name: Any) -> int:
 
 
 def name_of_idle(machine: Machine, idle: int) -> Any:
-    """The idle state of a number, as JSON."""
+    """Return the idle state with a number, as JSON."""
     if isinstance(machine, DeterministicCea):
         return None
     return _rivals(machine.idle_states[idle])
@@ -207,7 +209,7 @@ def _reading(noun: str) -> Iterator[None]:
     except (TypeError, ValueError) as error:
         raise BadData(
             "CER0770",
-            f"this is no {noun} of the machine: {error}",
+            f"expected a {noun} of the machine: {error}",
             hint="start again from the events",
         ) from None
 
@@ -223,5 +225,5 @@ def _read_rivals(name: Any) -> Rivals:
 
 def _states(name: Any) -> Iterable[int]:
     if not isinstance(name, list | tuple) or not all(type(q) is int for q in name):
-        raise TypeError(f"{name!r} is not a list of states")
+        raise TypeError(f"expected a list of states, got {name!r}")
     return name

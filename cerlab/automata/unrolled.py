@@ -1,4 +1,4 @@
-"""Transducers without cycles, and what only they have: windows, determinisation, complement.
+"""Transducers without cycles, and what requires them: windows, determinisation, complement.
 
 Unrolled, each register is written at one depth (SRT Lemma 46; SRT Lemma S3), so the content of a
 register depends on the string alone, and sets of states can be followed (SRT Thm. 41).
@@ -43,15 +43,15 @@ Memory: TypeAlias = tuple[int, tuple[tuple[str, str], ...]]
 def unroll(
     T: Srt, w: int, context: frozenset[str] = NONE, *, prefix: str = "b", trim: bool = True
 ) -> Srt:
-    """A state is (d, q, where): after d events in state q, the register that holds each of T's.
+    """Return the acyclic transducer of the matches of T on strings of up to w events.
 
-    What is written at depth d is the d-th event, whatever writes it, so one register ``b_d`` for
-    each depth holds all of it. A read of r goes to the register of the last write of r on the way
-    here; before any, to r itself if it is in `context`, else the atom is false (erratum SRT-E17).
-    The paper makes a tree of all walks instead (SRT Alg. 3; SRT Alg. 4; SRT Alg. 5; SRT Alg. 6).
-
-    The matches of strings of up to w events are those of T, longer strings have none; acyclic, one
-    register written at a time, each at most once in a run. At most ``|Q| sum (d + 2)^|R|`` states.
+    A state is (d, q, where): after d events in state q, `where` maps each register of T to the
+    register that holds its content. The event at depth d is the only one written there, so one
+    register ``b_d`` for each depth suffices. A read of r uses the register of the last write of r
+    on the way here; before any write, r itself if it is in `context`, otherwise the atom is false
+    (erratum SRT-E17). The paper makes a tree of all walks instead (SRT Alg. 3; SRT Alg. 4; SRT Alg.
+    5; SRT Alg. 6). Longer strings have no match. One register is written at a time, each at most
+    once in a run. At most ``|Q| sum (d + 2)^|R|`` states.
     """
     names = [fresh(f"{prefix}{d}", context) for d in range(1, w + 1)]
     outer = tuple((r, r) for r in sorted(context & T.R))
@@ -70,7 +70,8 @@ def unroll(
 
 
 def length_window(T: Srt, w: int) -> Srt:
-    """A state is one of T, and how many events were read, at most w; ``|Q| (w + 1)`` states."""
+    """Return T limited to strings of w events; a state also counts the events, ``|Q| (w + 1)``
+    states."""
 
     def follow(read: int, t: RegisterTransition) -> Iterator[tuple[Label, int]]:
         if read < w:
@@ -80,9 +81,10 @@ def length_window(T: Srt, w: int) -> Srt:
 
 
 def span_window(T: Srt, w: int) -> Srt:
-    """A state is one of T, and how many events were read from the first mark on (SRT Def. 39).
+    """Return T limited to marks within w events of the first mark (SRT Def. 39).
 
-    Marks are allowed for w events; then only runs that mark no more go on. ``|Q| (w + 1)`` states.
+    A state is one of T and the number of events from the first mark on. After w events, only runs
+    that mark no more events continue. ``|Q| (w + 1)`` states.
     """
 
     def follow(read: int, t: RegisterTransition) -> Iterator[tuple[Label, int]]:
@@ -95,9 +97,9 @@ def span_window(T: Srt, w: int) -> Srt:
 
 
 def mark_bounded(T: Srt) -> bool:
-    """Whether all accepting runs mark their first and their last event, so that span is length.
+    """Return whether all accepting runs mark their first and last event, so span equals length.
 
-    A guard that no event satisfies may make this false where it is true.
+    A guard that no event satisfies may make the result False although it holds.
     """
     T = prune(T)
     ends = (t for t in T.Delta if t.source == T.q0 or t.target in T.F)
@@ -108,37 +110,38 @@ States: TypeAlias = frozenset[int]
 
 
 class Minterm(NamedTuple):
-    """A combination of guards of a macro-state that hold and that fail, and the former."""
+    """A conjunction of the guards that hold and the negations of the others; `holding`: the
+    former."""
 
     guard: Guard
     holding: frozenset[Guard]
 
 
 def determinise(T: Srt) -> Srt:
-    """A state is the set of the states that T's runs over one string are in (SRT Thm. 41).
+    """Return a transducer with one run for each string, whose states are sets of T's (SRT Thm. 41).
 
-    The empty set is one too, so each string has exactly one run: any two transitions of a state
+    The empty set is a state too, so each string has exactly one run: any two transitions of a state
     exclude each other (SRT Def. 36). It accepts if T does, and marks nothing: the language is kept,
     the matches are not (SRT Def. 37). Transitions are the minterms of the guards that leave a set,
-    and write all that one of their transitions writes (SRT Alg. 7).
-
-    T is unrolled, or writes no register: otherwise two runs may want different events in one
-    register, and there need be no deterministic transducer (SRT Thm. 38). Exponential. Raises
-    `Unsupported` for other T, `ResourceLimit` where that takes too many steps.
+    and write all registers that one of their transitions writes (SRT Alg. 7). T must be unrolled,
+    or
+    write no register: otherwise two runs may need different events in one register, and a
+    deterministic transducer need not exist (SRT Thm. 38). Exponential. Raises `Unsupported` for
+    other T, `ResourceLimit` if that takes too many steps.
     """
     return _machine(T, _AGNOSTIC)
 
 
 def macro_states(T: Srt) -> tuple[States, ...]:
-    """The sets of T's states that the states of `determinise` stand for, in their order."""
+    """Return the sets of T's states that the states of `determinise` represent, in their order."""
     return crawl(frozenset({T.q0}), _subsets(T, _AGNOSTIC)).states
 
 
 def io_determinise(T: Srt) -> Srt:
-    """A state is the set of the states that T's runs over one string with the same marks are in.
+    """Return a transducer with one run for each string and set of marks; the matches are kept.
 
-    As `determinise`, but each string and each set of marks have exactly one run, so the matches
-    are kept. Raises as `determinise`.
+    A state is the set of the states that T's runs over one string with the same marks are in.
+    Otherwise as `determinise`, and raises as it does.
     """
     return _machine(T, _BY_MARK)
 
@@ -155,9 +158,9 @@ def _machine(T: Srt, mark_classes: Mapping[Mark, tuple[Mark, ...]]) -> Srt:
 def _subsets(
     T: Srt, mark_classes: Mapping[Mark, tuple[Mark, ...]]
 ) -> Callable[[States], Iterator[tuple[Label, States]]]:
-    """Return the moves of a set of states: a transition of each mark for each minterm.
+    """Return the moves of a set of states: one transition of each mark for each minterm.
 
-    It follows the transitions that have one of the marks given for that mark.
+    For each mark it follows the transitions that have one of the marks of its class.
     """
     check_single_use(T)
     leaving = outgoing(T)
@@ -177,17 +180,18 @@ def _subsets(
 
 
 def minterms(guards: Sequence[Guard]) -> tuple[Minterm, ...]:
-    """All ways for guards to hold or fail; an event and registers satisfy exactly one of them.
+    """Return all ways for guards to hold or fail; an event and registers satisfy exactly one of
+    them.
 
-    TRUE and FALSE are not negated; without other guards TRUE is the only minterm. Ways that no
-    event satisfies are there too. Raises `ResourceLimit` for too many guards.
+    TRUE and FALSE are not negated; without other guards TRUE is the only minterm. The result
+    includes combinations that no event satisfies. Raises `ResourceLimit` for too many guards.
 
     >>> from cerlab.predicates.syntax import TypeIs
     >>> len(minterms([EVERYTHING, TypeIs("A"), TypeIs("B")])), len(minterms([EVERYTHING]))
     (4, 1)
     """
     proper = [g for g in dict.fromkeys(guards) if g not in (EVERYTHING, FALSE)]
-    # before anything is made: the number doubles with each guard
+    # charged before anything is built: the number doubles with each guard
     spend(2 * TRANSITION * len(proper) << len(proper))
     every = []
     for vector in range(1 << len(proper)):
@@ -198,7 +202,7 @@ def minterms(guards: Sequence[Guard]) -> tuple[Minterm, ...]:
 
 
 def check_single_use(T: Srt) -> None:
-    """Raise `Unsupported` unless what each register holds depends on the string alone."""
+    """Raise `Unsupported` unless the content of each register depends on the string alone."""
     registers = written_registers(T)
     if not registers:
         return
@@ -216,9 +220,9 @@ def check_single_use(T: Srt) -> None:
 
 
 def depths(T: Srt) -> dict[int, int | None]:
-    """Return the number of events that all ways from q0 to a state read; None where they differ.
+    """Return the number of events that all ways from q0 to a state read; None if they differ.
 
-    States that no way leads to are not in it.
+    States that no way leads to are left out.
     """
     depth_of: dict[int, int | None] = {T.q0: 0}
     has_changed = True
@@ -236,7 +240,8 @@ def depths(T: Srt) -> dict[int, int | None]:
 
 
 def certainly_written(T: Srt) -> dict[int, frozenset[str]]:
-    """The registers that every way from q0 to a state writes; states without a way are left out."""
+    """Return the registers that every way from q0 to a state writes; unreachable states are left
+    out."""
     certain = {T.q0: NONE}
     has_changed = True
     while has_changed:
@@ -254,23 +259,23 @@ def _refusal(why: str) -> Unsupported:
     return Unsupported(
         "CER0484",
         f"this transducer cannot be determinised or complemented: {why} (SRT Thm. 38)",
-        hint="put a window [len<=w] on what writes registers; unrolled, it can be",
+        hint="put a window [len<=w] on the part that writes registers: it can then be unrolled",
     )
 
 
 def complement(T: Srt) -> Srt:
-    """The strings that T has no match on; nothing is marked (SRT Cor. 43; SRT Alg. 8).
+    """Return a transducer that accepts the strings without a match of T (SRT Cor. 43; SRT Alg. 8).
 
-    In the determinised transducer each string has exactly one run, so the final states are
-    exchanged with the others, the empty set included: that sink is what the printed algorithm
-    forgets (erratum SRT-E19). The complement of a transducer for strings of up to w events accepts
-    all the longer ones. Raises as `determinise`: there is no complement in general (SRT Thm. 35).
+    It marks nothing. In the determinised transducer each string has exactly one run, so final and
+    other states are exchanged, including the empty set, which the printed algorithm forgets
+    (erratum SRT-E19). The complement of a transducer for strings of up to w events accepts all
+    longer strings. Raises as `determinise`: not every transducer has a complement (SRT Thm. 35).
     """
     return _swap_final_states(determinise(T))
 
 
 def match_complement(T: Srt) -> Srt:
-    """Build the transducer whose matches on each string are the sets that T lacks (SRT Def. 33).
+    """Return the transducer whose matches on each string are the sets that T lacks (SRT Def. 33).
 
     In the I/O-determinised transducer each string with each set of marks has exactly one run.
     Raises as `determinise`.
