@@ -87,7 +87,7 @@ _CASTS = {
 _CAST_HINT = "casts are to INTEGER, BIGINT, DOUBLE, DECIMAL(p, s), VARCHAR(n), TIMESTAMP and DATE"
 
 MOST_DIGITS = 15
-"""Decimals of so many digits are told apart by the doubles nearest to them."""
+"""Decimals of up to 15 digits have distinct nearest doubles; longer ones may share one."""
 
 _FINER = {**UNITS, "MICROSECOND": 10**3, "NANOSECOND": 1}
 """The units of INTERVAL, in nanoseconds."""
@@ -122,9 +122,9 @@ _FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
 
 
 def _of_fields(text: str, first: str, last: str) -> int | None:
-    """Return the nanoseconds of ``'1 02:30:00' DAY TO SECOND``, as SQL has it: a sign, then fields.
+    """Return the nanoseconds of ``'1 02:30:00' DAY TO SECOND``: a sign, then fields as in SQL.
 
-    All fields but the first are below a whole of the field before.
+    Every field except the first is less than one unit of the field before it.
     """
     begin, end = first.upper(), last.upper()
     if begin not in _FIELDS or end not in _FIELDS[_FIELDS.index(begin) + 1 :]:
@@ -154,7 +154,7 @@ _SUBQUERY_HINT = (
 
 
 def _nearest_calls(name: str) -> str:
-    """Return the names of functions that are nearest to a name, for a hint."""
+    """Return the names of the functions nearest to a name, for a hint."""
     close = difflib.get_close_matches(name, sorted(_CALLS), n=3)
     return f"the nearest are {', '.join(close)}" if close else nearest(name, _CALLS)
 
@@ -163,7 +163,7 @@ Node = TypeVar("Node")
 
 
 class ExpressionBuilder:
-    """Builds the expressions of one text; `spans` has the place of each by identity.
+    """The builder of the expressions of one text; `spans` has the place of each, by identity.
 
     `names` are the variables and unions, `inputs` the names of the input.
     """
@@ -184,10 +184,11 @@ class ExpressionBuilder:
         return node
 
     def expression(self, node: exp.Expr, around: SourcePlace) -> ex.Expression:
-        """Return the expression of a node; `around` places errors at nodes that have no place.
+        """Return the expression of a node; `around` places errors at nodes without a place.
 
         Raises `IllFormed` (`arguments`, `offset`, `running-final`), `Unsupported`, and
-        `ResourceLimit` for what is too deep.
+        `ResourceLimit`
+        for an expression that is too deep.
         """
         self._around, self._depth = around, 0
         return self._build(node)
@@ -219,7 +220,7 @@ class ExpressionBuilder:
         )
 
     def _operation(self, node: exp.Expr) -> ex.Expression | None:
-        """Return the expression of an operator, None of others."""
+        """Return the expression of an operator, or None for another node."""
         if (kind := type(node)) in _ARITHMETIC:
             return ex.Arithmetic(_ARITHMETIC[kind], *self._sides(node))
         if kind in _COMPARISONS:
@@ -300,7 +301,7 @@ class ExpressionBuilder:
         return ex.Call("CAST AS DECIMAL", parts)
 
     def _check_text_of_decimal(self, node: exp.Cast) -> None:
-        """Refuse the text of a decimal, which SQL writes with all of its places."""
+        """Raise `Unsupported` for the text of a decimal: SQL writes all of its digits."""
         is_text = _CASTS[node.to.this] is ex.CastType.VARCHAR
         casts = (each.to.this for each in node.this.find_all(exp.Cast))
         if is_text and exp.DataType.Type.DECIMAL in casts:
@@ -335,7 +336,7 @@ class ExpressionBuilder:
         if node.is_string:
             return str(node.this)
         digits = str(node.this)
-        # exact integers of any size: types are checked on a table
+        # any size is kept exactly here: the binding to a table checks the types
         if digits.isdecimal():
             return int(digits)
         try:
@@ -351,7 +352,7 @@ class ExpressionBuilder:
     def _interval(self, node: exp.Interval) -> Duration:
         """Return ``30 SECONDS``, ``INTERVAL '30' MINUTE``, ``INTERVAL '1 02:30:00' DAY TO SECOND``.
 
-        Raises `QuerySyntaxError` for what is not a length of time in nanoseconds of 64 bits.
+        Raises `QuerySyntaxError` for text that is not a duration in nanoseconds of 64 bits.
         """
         match node.args.get("unit"):
             case exp.Var(this=unit) if unit == LITERAL:
@@ -520,7 +521,7 @@ class ExpressionBuilder:
             raise ill_formed("arguments", message, self._place(node))
 
     def _place(self, node: exp.Expr) -> SourcePlace:
-        """From the first to the last of its parts whose place sqlglot knows."""
+        """Return the span of all parts of a node whose place sqlglot knows."""
         ends = [
             (each.meta["start"], each.meta["end"]) for each in node.walk() if "start" in each.meta
         ]
@@ -573,15 +574,16 @@ MAX_PERMUTE_PARTS = 8
 def parse_pattern(
     text: str, start: int, end: int
 ) -> tuple[rp.Pattern, dict[int, Span], list[object]]:
-    """Return the pattern in ``text[start:end]``, the spans of its variables by identity, and these.
+    """Return the pattern in ``text[start:end]``, the spans of its variables, and the variables.
 
-    Raises `QuerySyntaxError`, `IllFormed` (`quantifier`), `Unsupported`, `ResourceLimit`.
+    Spans are by identity; the variables are returned to keep their identities alive. Raises
+    `QuerySyntaxError`, `IllFormed` (`quantifier`), `Unsupported`, `ResourceLimit`.
     """
     if not text[start:end].strip():
         place, expected = place_at(text, end, 1), ("a pattern",)
         hint = _hint("", 0, ())
         raise QuerySyntaxError("CER0101", "no pattern", place=place, expected=expected, hint=hint)
-    # blanks in place of the text before it: places of errors are those in the whole text
+    # blanks replace the text before it, so places of errors are those in the whole text
     blank = re.sub(r"[^\n]", " ", text[:start]) + text[start:end]
     builder = _PatternBuilder(text)
     _refuse_deep(text, start, end)
@@ -603,7 +605,7 @@ def _error_in_text(error: QuerySyntaxError, text: str) -> QuerySyntaxError:
 
 def _refuse_deep(text: str, start: int, end: int) -> None:
     depth = 0
-    # Counted in the text, as what is built of the tree calls itself for each level.
+    # Counted in the text: the builder of the tree recurses once for each level.
     for sign in re.findall(r"[()]|\{-|-\}", text[start:end]):
         depth += 1 if sign in ("(", "{-") else -1
         if depth > MAX_PATTERN_DEPTH:
@@ -614,7 +616,7 @@ def _refuse_deep(text: str, start: int, end: int) -> None:
 
 @v_args(meta=True)
 class _PatternBuilder(Transformer[Any, Any]):
-    """One method per rule of ``grammar.lark``."""
+    """The builder of patterns: one method per rule of ``grammar.lark``."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -25,12 +25,12 @@ class Day(NamedTuple):
 
 
 _OF_400_YEARS = 146_097
-"""The days of 400 years, after which the calendar repeats itself."""
+"""The days of 400 years, the period of the calendar."""
 
 
 def day_of(number: int) -> Day:
-    """Return the day that is so many days after 1970-01-01."""
-    # years begin in March here, so that the day that may be missing is the last one
+    """Return the day `number` days after 1970-01-01."""
+    # years begin in March here, so the leap day is the last day of a year
     era, day = divmod(number + 719_468, _OF_400_YEARS)
     year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
     day -= 365 * year + year // 4 - year // 100
@@ -184,4 +184,4 @@ def truncated_column(unit: str) -> Callable[[Values], Values] | None:
 
 
 LEAST = -(1 << 63) + 400 * _DAY
-"""Of moments after that every unit begins within 64 bits."""
+"""The least moment, in nanoseconds, after which every unit begins within 64 bits."""

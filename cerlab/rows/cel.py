@@ -1,9 +1,10 @@
-"""Row patterns to CEL, where they are CEL.
+"""Row patterns translated to CEL, for those that CEL can express.
 
-CEL has contiguous sequences ``:``, OR, iterations ``:+`` and counts, and gives every way to match;
-a row pattern gives one of those that begin at a row, by preference. What CEL cannot say: anchors,
-empty matches, conditions on other rows, any skip but TO NEXT ROW, which of several ends is
-preferred.
+CEL has contiguous sequences ``:``, OR, iterations ``:+`` and counts, and returns every way to
+match;
+a row pattern returns, of the matches that begin at a row, the preferred one. CEL cannot express
+anchors, empty matches, conditions on other rows, any skip except TO NEXT ROW, and the preference
+among several ends.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ from cerlab.rows.text import expression_text
 class InCel:
     """A row pattern as a CEL formula over rows, which are events of type row.
 
-    Each match of the row pattern is an answer; where `exact`, the answers are the matches. Else
-    `table` is a shortest one on which two answers begin at the first row, and CEL has no word for
-    the preferred one.
+    Each match of the row pattern is an answer. If `exact`, the answers are the matches. Otherwise
+    `table` is a shortest table on which two answers begin at the first row; CEL cannot express
+    which
+    one is preferred.
     """
 
     formula: str
@@ -43,8 +45,8 @@ class InCel:
 def rows_to_cel(query: RowQuery) -> InCel:
     """Return a row pattern in CEL: ``:``, OR and ``:+``, under AFTER MATCH SKIP TO NEXT ROW.
 
-    Raises `Unsupported` for what CEL cannot say: anchors, empty matches, conditions that do more
-    than compare the row with constants, other skips.
+    Raises `Unsupported` for parts that CEL cannot express: anchors, empty matches, conditions that
+    do more than compare the row with constants, other skips.
 
     >>> clause = '''MATCH_RECOGNIZE (MEASURES 1 AS m AFTER MATCH SKIP TO NEXT ROW PATTERN ({})
     ...     DEFINE A AS x > 1, B AS x < 1)'''
@@ -63,11 +65,11 @@ ROW = "row"
 """The event type of rows."""
 
 MAX_NODES = 2_000
-"""The limit on the nodes of a formula: optional parts are written out, with and without each."""
+"""The limit on the nodes of a formula: each optional part is expanded into both choices."""
 
 
 class Translation(NamedTuple):
-    """The formula of matches that map rows, None without any; and whether a match may be empty."""
+    """The formula of the matches with rows, or None; and whether a match may be empty."""
 
     formula: cel.Formula | None
     empty: bool
@@ -76,7 +78,7 @@ class Translation(NamedTuple):
 def formula_of(query: rp.RowPattern) -> cel.Formula:
     """Return the formula whose answers are the matches that some choices lead to.
 
-    Raises `Unsupported`.
+    Raises `Unsupported` for a pattern that CEL cannot express.
     """
     if not isinstance(query.skip, rp.ToNextRow):
         raise no_cel(
@@ -93,7 +95,7 @@ def formula_of(query: rp.RowPattern) -> cel.Formula:
 
 
 def no_cel(why: str, hint: str) -> Unsupported:
-    """Return the error that CEL cannot say a row pattern."""
+    """Return the error that CEL cannot express a row pattern."""
     return Unsupported("CER0454", f"CEL cannot say this: {why}", hint=f"{hint} is CEL")
 
 
@@ -115,10 +117,8 @@ _OPERATORS = {
 
 
 def _predicate(e: ex.Expression, v: str) -> pred.Predicate:
-    """Return the condition, which is TRUE where the predicate holds.
-
-    NULL makes comparisons false.
-    """
+    """Return the predicate that holds where a condition is TRUE; a comparison with NULL is
+    false."""
     match e:
         case ex.And(left, right):
             return pred.And(_predicate(left, v), _predicate(right, v))
@@ -151,7 +151,7 @@ def _constant(e: ex.Expression) -> pred.Constant:
 
 
 def translate(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Translation:
-    """One arm per production; exclusions only mark rows."""
+    """Return the formula of a pattern, one arm per production; exclusions only mark rows."""
     match p:
         case rp.Variable(v):
             return Translation(atoms[v], False)
@@ -181,7 +181,7 @@ def translate(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Translation:
 
 
 def iterate(body: Translation, lo: int, hi: int | None) -> Translation:
-    """Return the body `lo` to `hi` times; iterations that are empty need no formula."""
+    """Return the body repeated `lo` to `hi` times; empty iterations need no formula."""
     empty = lo == 0 or body.empty
     if body.formula is None or hi == 0:
         return Translation(None, empty)

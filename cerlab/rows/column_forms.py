@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 else:
 
     class _Arrow:
-        """pyarrow or its functions, loaded at the first use: a text is read and bound without."""
+        """pyarrow or its functions, loaded on first use: parsing and binding a text need no
+        pyarrow."""
 
         def __getattr__(self, name: str) -> Any:
             import pyarrow.compute
@@ -28,17 +29,17 @@ Values: TypeAlias = Any
 """A pyarrow Array, or a Scalar for a value that all rows share."""
 
 WHOLE = 1 << 53
-"""Integers up to here are doubles exactly."""
+"""The limit below which every integer is exactly a double."""
 
 
 class NotColumnar(Exception):
-    """Arrow has no exact form of an expression on these columns."""
+    """The error that Arrow has no exact form of an expression on these columns."""
 
 
 Domain: TypeAlias = Callable[..., Any]
-"""The rows where a column form is exact: True for all, False for none, or a mask.
+"""The test of rows where a column form is exact: True for all, False for none, or a mask.
 
-A mask may be NULL where an argument is.
+The mask may be NULL where an argument is NULL.
 """
 
 
@@ -48,7 +49,7 @@ def everywhere(*arguments: Values) -> bool:
 
 
 def _all(*masks: Any) -> Any:
-    """Return the rows where all masks hold; True or False if that is so for all rows."""
+    """Return the rows where all masks hold; True or False if every row agrees."""
     rows = []
     for mask in masks:
         if isinstance(mask, bool | pa.Scalar):
@@ -60,17 +61,18 @@ def _all(*masks: Any) -> Any:
 
 
 def _up_to(most: int | float, values: Values) -> Any:
-    """Return where the magnitude of numbers is at most `most`; NaN has none."""
+    """Return where the magnitude of numbers is at most `most`; NaN is nowhere."""
     return pc.and_(pc.less_equal(values, most), pc.greater_equal(values, -most))
 
 
 def whole(*arguments: Values) -> Any:
-    """Return where integers are doubles exactly."""
+    """Return where integers are exactly doubles."""
     return _all(*(_up_to(WHOLE, a) for a in arguments if pa.types.is_int64(a.type)))
 
 
 def ordered(*arguments: Values) -> Any:
-    """Return where Arrow compares as SQL does: no NaN, and integers that are doubles exactly."""
+    """Return where Arrow compares as SQL does: no NaN, and only integers that are exactly
+    doubles."""
     doubles = [a for a in arguments if pa.types.is_float64(a.type)]
     exact = True if len(doubles) in (0, len(arguments)) else whole(*arguments)
     return _all(exact, *map(_not_nan, doubles))
@@ -85,27 +87,27 @@ def _not_nan(values: Values) -> Any:
 
 def is_ascii(text: Values) -> Any:
     """Return the rows whose text is ASCII."""
-    # Arrow's letters are not quite Python's; there is no kernel for scalars
+    # Arrow's and Python's letters differ beyond ASCII; the kernel accepts no scalars
     return not isinstance(text, pa.Scalar) and _all(pc.string_is_ascii(text))
 
 
 def like_alike(text: Values, pattern: Values) -> bool:
-    """Return whether the pattern is one text without Arrow's escape character."""
+    """Return whether the pattern is a single text without Arrow's escape character."""
     return isinstance(pattern, pa.Scalar) and "\\" not in (pattern.as_py() or "\\")
 
 
 def integers(*arguments: Values) -> bool:
-    """Return whether all columns are of integers."""
+    """Return whether all columns contain integers."""
     return all(pa.types.is_int64(a.type) for a in arguments)
 
 
 def after(least: int) -> Domain:
-    """Return the test that integers are greater than a bound."""
+    """Return the domain of integers greater than a bound."""
     return lambda x: integers(x) and _all(pc.greater(x, least))
 
 
 def moderate(x: Values, places: Values = None) -> Any:
-    """Return where the power of ten is one exact double, and no product leaves the doubles."""
+    """Return where the power of ten is exactly a double and no product overflows."""
     n = 0 if places is None else places.as_py() if isinstance(places, pa.Scalar) else None
     if pa.types.is_int64(x.type):
         return n is not None and n >= 0
@@ -113,29 +115,29 @@ def moderate(x: Values, places: Values = None) -> Any:
 
 
 def castable(most: int, x: Values) -> Any:
-    """Return where a number is in the range of an integer type, and of exact doubles."""
+    """Return where a number is in the range of an integer type and of exact doubles."""
     return not pa.types.is_large_string(x.type) and (
         pa.types.is_boolean(x.type) or _all(_up_to(min(most, WHOLE), x))
     )
 
 
 def no_text(x: Values) -> bool:
-    """Return whether a column is not of texts."""
+    """Return whether a column contains no texts."""
     return not pa.types.is_large_string(x.type)
 
 
 def no_double(x: Values) -> bool:
-    """Return whether a column is not of doubles."""
+    """Return whether a column contains no doubles."""
     return not pa.types.is_float64(x.type)
 
 
 def kernel(name: str) -> Callable[..., Values]:
-    """Return a function of Arrow, which is loaded when columns come."""
+    """Return a function of Arrow, which is loaded on its first call."""
     return lambda *arguments, **options: getattr(pc, name)(*arguments, **options)
 
 
 def as_doubles(function: Callable[[Values, Values], Values]) -> Callable[..., Values]:
-    """Return the function with doubles for integers, where these meet doubles."""
+    """Return the function that converts integers to doubles if the other argument has doubles."""
 
     def of_columns(a: Values, b: Values) -> Values:
         if a.type != b.type:
@@ -150,13 +152,13 @@ def _not_zero(values: Values) -> Values:
 
 
 def quotient_column(a: Values, b: Values) -> Values:
-    """Divide; the quotient by zero is NULL."""
+    """Return the quotient; division by zero is NULL."""
     return pc.divide(cast_column("float64", a), _not_zero(cast_column("float64", b)))
 
 
 def remainder_column(a: Values, b: Values) -> Values:
-    """Return the remainder; by zero it is NULL."""
-    # Arrow's integer division truncates toward zero, as SQL's remainder wants
+    """Return the remainder; the remainder by zero is NULL."""
+    # Arrow's integer division truncates toward zero, as SQL's remainder requires
     divisor = _not_zero(b)
     return pc.subtract_checked(a, pc.multiply_checked(pc.divide_checked(a, divisor), divisor))
 
@@ -164,65 +166,66 @@ def remainder_column(a: Values, b: Values) -> Values:
 def same_type(values: Sequence[Values]) -> Any:
     """Return the Arrow type that results have in common; raises `NotColumnar` if they differ."""
     types = {each.type for each in values}
-    if len(types) > 1:  # an integer beside doubles stays an integer: its text differs
+    if len(types) > 1:  # an integer among doubles stays an integer: its text differs
         raise NotColumnar
     return types.pop()
 
 
 def coalesce_column(*values: Values) -> Values:
-    """Return the first values that are not NULL."""
+    """Return, at each row, the first value that is not NULL."""
     same_type(values)
     return pc.coalesce(*values)
 
 
 def like_column(text: Values, pattern: Values) -> Values:
-    """Match texts with one pattern."""
+    """Return whether texts match one pattern of LIKE."""
     return pc.match_like(text, pattern.as_py())
 
 
 def text_length(text: Values) -> Values:
-    """Count the characters of texts."""
+    """Return the number of characters of texts."""
     return pc.cast(pc.utf8_length(text), "int64")
 
 
 def joined(*texts: Values) -> Values:
-    """Join texts."""
+    """Return texts joined row by row."""
     return pc.binary_join_element_wise(*texts, pa.scalar("", "large_string"))
 
 
 def round_column(x: Values, places: Values = None) -> Values:
-    """Round half away from zero."""
+    """Return numbers rounded half away from zero."""
     if pa.types.is_int64(x.type):
         return x
     tens = 1.0 if places is None else 10.0 ** places.as_py()
     shifted = pc.multiply(x, tens)
     whole = pc.trunc(shifted)
     half = pc.greater_equal(pc.abs(pc.subtract(shifted, whole)), 0.5)
-    # plus -0.0 leaves either zero as it is
+    # adding -0.0 keeps the sign of both zeros
     return pc.divide(pc.add(whole, pc.if_else(half, pc.sign(shifted), -0.0)), tens)
 
 
 def cast_column(kind: str, x: Values) -> Values:
-    """Convert a column to an Arrow type."""
+    """Return a column converted to an Arrow type."""
     if kind == "int64" and pa.types.is_float64(x.type):
         x = pc.round(x, round_mode="half_to_even")
     return pc.cast(x, kind, safe=False)
 
 
 def decimal_column(x: Values, digits: Values, places: Values) -> Values:
-    """Round to decimals of some digits; NULL for what needs more of them."""
+    """Return decimals of `digits` digits, rounded to `places`; NULL if a value needs more
+    digits."""
     tens = 10.0 ** places.as_py()
     shifted = pc.multiply(cast_column("float64", x), tens)
     whole = pc.trunc(shifted)
     half = pc.greater_equal(pc.abs(pc.subtract(shifted, whole)), 0.5)
     scaled = pc.add(whole, pc.if_else(half, pc.sign(shifted), 0.0))
     fits = pc.less(pc.abs(scaled), 10.0 ** digits.as_py())
-    values = pc.add(pc.divide(scaled, tens), 0.0)  # a zero has no sign
+    values = pc.add(pc.divide(scaled, tens), 0.0)  # + 0.0: a decimal zero has no sign
     return pc.if_else(fits, values, pa.scalar(None, "float64"))
 
 
 def has_decimals(x: Values, digits: Values, places: Values) -> bool:
-    """Return whether a column of numbers is cast to one type of decimals."""
+    """Return whether a column of numbers is cast to one decimal type at all rows."""
     if not no_text(x) or not isinstance(digits, pa.Scalar) or not isinstance(places, pa.Scalar):
         return False
     return None not in (digits.as_py(), places.as_py()) and (
@@ -245,14 +248,14 @@ def has_one_text(text: Values, characters: Values = None) -> bool:
 
 
 def substring_column(text: Values, start: Values, length: Values = None) -> Values:
-    """Cut texts at places that all rows share."""
+    """Return substrings whose places are the same at all rows."""
     begin = start.as_py() - 1
     end = None if length is None else begin + length.as_py()
     return pc.utf8_slice_codeunits(text, begin, end)
 
 
 def has_one_slice(text: Values, start: Values, length: Values = None) -> bool:
-    """Return whether all texts are cut at the same places from their beginning on."""
+    """Return whether all texts are cut at the same places, counted from the start."""
     places = [start] if length is None else [start, length]
     if not all(isinstance(each, pa.Scalar) and each.as_py() is not None for each in places):
         return False
@@ -260,16 +263,16 @@ def has_one_slice(text: Values, start: Values, length: Values = None) -> bool:
 
 
 def position_column(part: Values, text: Values) -> Values:
-    """Find one text in others."""
+    """Return the position of one text in others."""
     return pc.add(pc.cast(pc.find_substring(text, part.as_py()), "int64"), 1)
 
 
 def found_by_bytes(part: Values, text: Values) -> Any:
-    """Return where a text has as many bytes as characters, for one text to be found."""
+    """Return where a text contains only ASCII, so Arrow's byte position is SQL's position."""
     one = isinstance(part, pa.Scalar) and bool(part.as_py())
     return one and is_ascii(text)
 
 
 def of_doubles(name: str) -> Callable[..., Values]:
-    """Return a function of Arrow on numbers as doubles."""
+    """Return a function of Arrow that converts numbers to doubles first."""
     return lambda *arguments: kernel(name)(*(cast_column("float64", a) for a in arguments))

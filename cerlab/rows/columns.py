@@ -1,9 +1,9 @@
 """Expressions of row patterns as Arrow columns.
 
-`at_rows` has the value of an expression at every row at once, by the column forms of
-`cerlab.rows.library`. Results that no column holds (integers beyond 64 bits, doubles beside
-integers, moments) and labels of a match raise `NotColumnar` or an error of Arrow, and the whole
-expression is computed value by value instead.
+`at_rows` computes the value of an expression at every row together, by the column forms of
+`cerlab.rows.library`. Results that no column can hold (integers beyond 64 bits, doubles mixed
+with integers, moments) and labels of a match raise `NotColumnar` or an error of Arrow; the whole
+expression is then computed value by value.
 """
 
 from __future__ import annotations
@@ -41,39 +41,39 @@ REFUSALS = (
     pa.ArrowNotImplementedError,
     pa.ArrowTypeError,
 )
-"""Errors that say: Arrow cannot compute this expression on these columns."""
+"""The errors that mean: Arrow cannot compute this expression on these columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedRows:
-    """The rows of all partitions, one after the other, each in its order.
+    """The rows of all partitions, one partition after the other, each in its order.
 
-    `order` are their places in the table, None if they stand as there; `columns` the columns that
-    are read, by the names that the query has for them.
+    `order` are their places in the table, None if the table is in this order; `columns` the columns
+    that are read, by their names in the query.
     """
 
     order: Int64s | None
     last: Bytes
-    """Whether a row is the last of its partition."""
+    """True if a row is the last of its partition."""
     partition: Int64s | None
-    """The number of a row's partition; None if there is one."""
+    """The number of each row's partition; None for a single partition."""
     table: Any
     names: Mapping[str, str]
     kind_of: Callable[[ex.Expression], Kind]
     """The static kind of an expression."""
     read: dict[str, Values] = field(default_factory=dict)
     base: int = 0
-    """The nanoseconds since 1970 that moments are counted from."""
+    """The origin of moments, in nanoseconds since 1970."""
     unit: int = 1
-    """The nanoseconds that moments and durations are counted in."""
+    """The unit of moments and durations, in nanoseconds."""
 
     def __len__(self) -> int:
         return len(self.last)
 
     def raw(self, name: str) -> Values:
-        """Return a column in the order of the rows, with its own Arrow type."""
+        """Return a column with its own Arrow type, in the order of the rows."""
         column = self.table.column(self.names[name]).combine_chunks()
-        if isinstance(column, pa.ChunkedArray):  # without rows, or too long for one array
+        if isinstance(column, pa.ChunkedArray):  # an empty or very long column
             column = pa.concat_arrays(column.chunks) if column.chunks else pa.nulls(0, column.type)
         return column if self.order is None else column.take(pa.array(self.order))
 
@@ -119,14 +119,14 @@ def without_nan(values: Values) -> Values:
 
 
 MOST_LIMBS = 16
-"""The limbs of a double that is summed up: numbers from 2^-300 to 2^30, say, or money and cents."""
+"""The most limbs of a double in a sum: enough for numbers from 2^-300 to 2^30."""
 
 
 def limbs_of_doubles(values: Values) -> tuple[NDArray[np.int64], int]:
-    """Return doubles as limbs of integers times ``2**exponent``, whose sums are exact, and that.
+    """Return doubles as limbs of integers times ``2**exponent``, and the exponent; sums are exact.
 
-    Signed, shape (limbs, rows), 0 for NULL. Raises `NotColumnar` for NaN and infinities, whose sums
-    are no numbers, for values of very different sizes, and for sums beyond the doubles.
+    Signed, shape (limbs, rows), 0 for NULL. Raises `NotColumnar` for NaN and infinities, which have
+    no limbs, for values of very different sizes, and for sums beyond the largest double.
     """
     doubles = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False)
     if not np.isfinite(doubles).all():
@@ -139,7 +139,7 @@ def limbs_of_doubles(values: Values) -> tuple[NDArray[np.int64], int]:
     exponent = int(powers[whole != 0].min(initial=0))
     place, shift = np.divmod(np.where(whole == 0, 0, powers - exponent), BITS)
     count = int(place.max(initial=0)) + 4
-    # no sum of so many rows is beyond the doubles
+    # this many rows cannot overflow a double
     if count > MOST_LIMBS or BITS * (count + 2) + exponent > 1_023:
         raise NotColumnar
     limbs, rows = np.zeros((count, len(whole)), np.int64), np.arange(len(whole))
@@ -150,7 +150,7 @@ def limbs_of_doubles(values: Values) -> tuple[NDArray[np.int64], int]:
 
 
 def at_rows(e: ex.Expression, R: OrderedRows) -> Values:
-    """Return the values at all rows; what they are is `at_row` in `cerlab.rows.interpreter`."""
+    """Return the values at all rows, as `at_row` in `cerlab.rows.interpreter` defines them."""
     match e:
         case ex.Literal(constant):
             return literal(constant)
@@ -183,14 +183,14 @@ def literal(constant: object) -> Values:
 
 
 def _at_distance(values: Values, distance: int, R: OrderedRows) -> Values:
-    """Return the value at this many rows after each row, NULL outside its partition.
+    """Return the value `distance` rows after each row, NULL outside its partition.
 
-    By slices: to take the rows by number costs four times as much.
+    By slices: taking rows by number costs four times as much.
     """
     n = len(R)
     distance = max(-n, min(distance, n))
     low, high = max(0, -distance), n - max(0, distance)
-    # any values will do at the ends, where no row is
+    # any value is valid at the ends: the mask below makes them NULL
     parts = [values.slice(0, low), values.slice(low + distance, high - low), values.slice(high)]
     there = np.zeros(n, np.bool_)
     there[low:high] = True
@@ -201,10 +201,10 @@ def _at_distance(values: Values, distance: int, R: OrderedRows) -> Values:
 
 
 def in_same_partition(R: OrderedRows, origin: Int64s, rows: Int64s) -> NDArray[np.bool_]:
-    """Return whether rows lie in the partitions of the rows that a step begins at."""
+    """Return whether rows lie in the same partitions as the rows that a step begins at."""
     within: NDArray[np.bool_] = (rows >= 0) & (rows < len(R))
     if R.partition is not None:
-        # any valid place will do for rows outside: `within` rejects them already
+        # rows outside may have any valid place: `within` rejects them
         there = np.where(within, rows, 0)
         within &= R.partition[there] == R.partition[np.where(within, origin, 0)]
     return within
@@ -216,15 +216,15 @@ def take_rows(values: Values, rows: Int64s, there: NDArray[np.bool_]) -> Values:
 
 
 def spread(values: Values, length: int) -> Values:
-    """Return an array; a scalar is repeated."""
+    """Return an array of this length; a scalar is repeated."""
     return pa.repeat(values, length) if isinstance(values, pa.Scalar) else values
 
 
 def ranks(*columns: Values) -> list[Values]:
-    """Return the places of texts or integers among those of all columns, in order."""
+    """Return the ranks of texts or integers in the sorted values of all columns."""
     arrays = [pa.array([c.as_py()], c.type) if isinstance(c, pa.Scalar) else c for c in columns]
     codes = [pc.dictionary_encode(each) for each in arrays]
-    # each text is sorted once, whatever number of rows have it
+    # sort each distinct text once, however many rows contain it
     place = pc.rank(pa.concat_arrays([c.dictionary for c in codes]), tiebreaker="dense")
     results, begin = [], 0
     for column, code in zip(columns, codes, strict=True):
@@ -235,7 +235,7 @@ def ranks(*columns: Values) -> list[Values]:
 
 
 def operation(e: ex.Operation, part: Callable[[ex.Expression], Values]) -> Values:
-    """Return an operator on columns, whatever its operands are."""
+    """Return the value of an operator on columns; `part` computes its operands."""
     match e:
         case ex.Is(body, None):
             return pc.is_null(part(body))
@@ -271,7 +271,7 @@ def _case(e: ex.Case, part: Callable[[ex.Expression], Values]) -> Values:
 
 
 def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows:
-    """All partitions of a table, by first appearance; raises as `row_columns` says."""
+    """Return the rows of all partitions, by first appearance; raises as `row_columns` says."""
     n = table.num_rows
     kind_of = kinds_of(query, binding)
     table_rows = OrderedRows(None, np.zeros(n, np.uint8), None, table, binding.names, kind_of)
@@ -287,13 +287,13 @@ def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows
 
 
 def _order(partition: Int64s | None, keys: list[NDArray[Any]]) -> Int64s | None:
-    """Return the rows by partition, then by their keys; None where they are in this order."""
+    """Return the rows by partition, then by their keys; None if they are in this order."""
     if _is_sorted(keys if partition is None else [partition, *keys]):
         return None
     by_keys = None if _is_sorted(keys) else order_of(*keys)
     if partition is None:
         return by_keys
-    # rows that are ordered already stay in order within their partition
+    # rows that are already sorted stay in order within their partition
     rows = rows_by_code(
         partition if by_keys is None else partition[by_keys], int(partition.max()) + 1
     )
@@ -301,7 +301,7 @@ def _order(partition: Int64s | None, keys: list[NDArray[Any]]) -> Int64s | None:
 
 
 def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
-    """Return the number of each row's partition, None without PARTITION BY; NULL equals NULL."""
+    """Return the number of each row's partition (NULL equals NULL); None without PARTITION BY."""
     if not query.partition_by:
         return None
     columns = [R.key(column.name) for column in query.partition_by]
@@ -335,7 +335,7 @@ def sort_keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
 
 
 def _is_sorted(keys: list[NDArray[Any]]) -> bool:
-    """Return whether rows stand in the order of their keys already."""
+    """Return whether rows are already in the order of their keys."""
     if not keys:
         return True
     ties = np.ones(max(0, len(keys[0]) - 1), np.bool_)
@@ -364,7 +364,7 @@ def window_ends(query: RowPattern, R: OrderedRows) -> Int64s:
         width = float(width)
     else:
         ends = pc.min_max(column).as_py()
-        # differences of integers are integers: below 2.5 is below 3
+        # differences of integers are integers: less than 2.5 means less than 3
         width = math.ceil(width)
         if max((ends["max"] or 0) - (ends["min"] or 0), width) >= 1 << 63:
             raise NotColumnar

@@ -1,8 +1,8 @@
-"""Row patterns to prioritised automata.
+"""Row patterns compiled to prioritised automata.
 
-A macro-state is what is still to be read: a stack of patterns, and of loops that are under way,
-each with how many of its iterations are done and whether the last one has mapped a row. Two runs in
-one macro-state at one row have the same future, and the one met first is preferred.
+A macro-state is the rest of the pattern: a stack of patterns and of loops in progress, each with
+the number of its finished iterations and whether the last iteration has mapped a row. Two runs in
+one macro-state at one row have the same future, so the first one found is preferred.
 """
 
 from __future__ import annotations
@@ -41,14 +41,17 @@ from cerlab.rows.types import Binding
 
 
 class Todo(NamedTuple):
-    """A pattern that is to be read, and whether its rows are excluded."""
+    """A pattern that remains to be read, and whether its rows are excluded."""
 
     pattern: rp.Pattern
     is_excluded: bool
 
 
 class Loop(NamedTuple):
-    """A quantifier after `iterations`, as many as matter; `has_mapped`: the last has a row."""
+    """A quantifier after `iterations` rounds, capped where more make no difference.
+
+    `has_mapped`: the last round has mapped a row.
+    """
 
     pattern: rp.Repetition
     is_excluded: bool
@@ -62,7 +65,7 @@ Stack: TypeAlias = tuple[Todo | Loop, ...]
 def prioritised_automaton(p: rp.Pattern, *, every: bool = False) -> PrioritisedAutomaton[Stack]:
     """Return the automaton whose preferred accepting run from a row is the match there.
 
-    With `every` it has the steps that are preferred less than to accept, too.
+    With `every`, it also has the steps that are preferred less than accepting.
     """
     return PrioritisedAutomaton((Todo(p, False),), partial(follow, every=every))
 
@@ -72,8 +75,9 @@ def follow(
 ) -> tuple[Open[Stack] | Accept, ...]:
     """Return the steps of a macro-state, in order of preference.
 
-    Choices that map no row are taken in order, depth first; a macro-state that was met before is
-    left out, as its future is the same and its choices come later.
+    Choices that map no row are explored in order, depth first. A macro-state that was found before
+    is
+    skipped: its future is the same and its choices come later.
     """
     with step_budget("the automaton of a row pattern", "make bounds smaller", own=1):
         return _steps(w, at_start, at_end, every=every)
@@ -88,7 +92,7 @@ def _steps(
     while pending:
         spend(TRANSITION)
         w = pending.pop()
-        # the same stack met later has the same future and is preferred less
+        # the same stack found later has the same future and is preferred less
         if w in visited_stacks:
             continue
         visited_stacks.add(w)
@@ -107,12 +111,12 @@ def _steps(
 
 
 def _after_row(w: Stack) -> Stack:
-    """Return the stack after a row: every loop under way has mapped one."""
+    """Return the stack after a row: every loop in progress has mapped one."""
     return tuple(each._replace(has_mapped=True) if isinstance(each, Loop) else each for each in w)
 
 
 def choices_of(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> list[Stack]:
-    """Return the stacks that the head may be replaced by, in order of preference."""
+    """Return the stacks that can replace the head, in order of preference."""
     if isinstance(head, Loop):
         return iterations_of(head, rest)
     p, is_excluded = head
@@ -140,7 +144,7 @@ def choices_of(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> 
 
 
 def iterations_of(loop: Loop, rest: Stack) -> list[Stack]:
-    """Stop or more, at the end of an iteration and before the first."""
+    """Return the stacks after stopping or another round, before the first round or after one."""
     p, is_excluded, n, has_mapped = loop
     if n >= p.lo and (not has_mapped or n == p.hi):
         return [rest]
@@ -157,7 +161,7 @@ Columns = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A query as what runs it: an automaton, functions for conditions and measures."""
+    """A query ready to run: its automaton, and the functions of its conditions and measures."""
 
     query: RowPattern
     names: Mapping[str, str]
@@ -169,7 +173,7 @@ class Machine:
     memory: Memory
     registers: Callable[[GrowingMapping], Hashable] | None
     read: frozenset[Register]
-    """The registers that conditions read of the mapping."""
+    """The registers of the mapping that conditions read."""
 
 
 def machine(query: RowPattern, binding: Binding) -> Machine:
@@ -204,7 +208,7 @@ def _memory(
     read: Sequence[Register],
     registers: Callable[[GrowingMapping], Hashable] | None,
 ) -> Memory:
-    """Return the shortest that any condition needs; WITHIN reads where the match begins."""
+    """Return the shortest memory that any condition needs; WITHIN reads the start of the match."""
     reads_number = any(
         isinstance(part, ex.MatchNumber)
         for definition in query.define
@@ -222,7 +226,7 @@ def _truth(function: Callable[..., Any]) -> Callable[..., bool]:
 def result_positions(
     M: Machine, columns: Columns, length: int
 ) -> tuple[list[int], list[list[Any]]]:
-    """Return the rows of the table that the result has, and the values of each measure.
+    """Return the positions of the result's rows in the table, and the values of each measure.
 
     Raises `BadData` (`skip-absent`, `skip-first`) and `ResourceLimit`.
     """
@@ -249,19 +253,23 @@ def partitions(M: Machine, columns: Columns, length: int) -> list[list[int]]:
 
 
 def same_key(value: Any) -> Any:
-    """Return the key that equal values share: a NaN is one value."""
+    """Return a key that is the same for equal values: every NaN has the same key."""
     return "NaN" if value != value else (value,)
 
 
 def _sort(positions: list[int], column: Sequence[Any], item: rp.OrderItem) -> None:
-    """Stable; a NULL comes last or first, a NaN after all numbers."""
+    """Sort positions stably by an item of ORDER BY; NaN comes after all numbers.
+
+    NULLs come first or last, as the item says.
+    """
     positions.sort(key=lambda i: order_key(column[i], item), reverse=item.descending)
 
 
 def order_key(value: Any, item: rp.OrderItem) -> tuple[Any, ...]:
-    """Return what an item of ORDER BY sorts a value by, in reverse if it is descending."""
+    """Return the sort key of a value for an item of ORDER BY; a descending item sorts in
+    reverse."""
     if value is None:
-        # `reverse` turns the order of NULLs too, so DESC needs the opposite edge
+        # `reverse` also reverses the order of NULLs, so DESC needs the opposite edge
         return (-1 if item.nulls_first != item.descending else 1, False, 0)
     return (0, True, 0) if value != value else (0, False, value)
 
@@ -279,7 +287,7 @@ def search_of(M: Machine, columns: Columns, positions: Sequence[int]) -> Search:
 def _of_partition(
     M: Machine, columns: Columns, positions: Sequence[int]
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Yield the rows that the result has of one partition, with their measures."""
+    """Yield the rows of the result from one partition, with their measures."""
     search = search_of(M, columns, positions)
     mapping = search.mapping
     matched_end = 0
@@ -293,9 +301,9 @@ def _of_partition(
 def result_rows_of_match(
     M: Machine, mapping: GrowingMapping, result: ScanResult, matched_end: int
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Yield rows of the partition and measures.
+    """Yield the rows of the result for a match, as rows of the partition, with their measures.
 
-    Rows before `matched_end` are in earlier matches.
+    Rows before `matched_end` belong to earlier matches.
     """
     rows, s = M.query.rows, result.s
     if result.labels is None:
@@ -315,7 +323,7 @@ def result_rows_of_match(
 
 
 def within_of(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None:
-    """Return whether WITHIN admits a row to a match."""
+    """Return the test whether WITHIN admits a row to a match; None without WITHIN."""
     d = M.query.within
     if d is None:
         return None
@@ -334,7 +342,7 @@ def within_of(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None
 
 
 def resume_of(query: RowPattern, positions: Sequence[int]) -> Callable[[int, Sequence[str]], int]:
-    """Return the function that gives the row where the scan goes on after a match."""
+    """Return the function from a match to the row where the scan continues after it."""
     skip = query.skip
     if isinstance(skip, rp.PastLastRow):
         return lambda s, labels: s + len(labels)
@@ -354,7 +362,7 @@ def resume_of(query: RowPattern, positions: Sequence[int]) -> Callable[[int, Seq
 
 
 def stuck(row: int, skip: rp.Skip, *, absent: bool) -> BadData:
-    """Return the error `skip-absent` or `skip-first` of the match at a row of the table."""
+    """Return the error `skip-absent` or `skip-first` for the match at a row of the table."""
     name, hint = "skip-first", "SKIP TO NEXT ROW goes on at the row after"
     variable = skip.name if isinstance(skip, rp.ToFirst | rp.ToLast) else ""
     message = f"to skip to {variable} is to find the same match again"

@@ -27,14 +27,14 @@ from cerlab.rows.text import pattern_text
 from cerlab.rows.types import Binding
 
 Same: TypeAlias = Literal["labels", "matches", "rows"]
-"""The observation to compare: matches with their labels (which CLASSIFIER shows), matches whatever
-their labels, or the rows that lie in some match."""
+"""The observation to compare: `labels`, the matches with their labels (visible by CLASSIFIER);
+`matches`, regardless of labels; or `rows`, the set of rows in some match."""
 
 
 class Found(NamedTuple):
-    """A match that one side finds and the other does not, or a row that only its matches cover.
+    """A match that only one side finds, or a row that only its matches cover.
 
-    Its rows are from `start` to `end`; an empty match has none, and begins at both.
+    Its rows are from `start` to `end`; an empty match has no rows, and begins at both.
     """
 
     side: Literal["left", "right"]
@@ -60,9 +60,9 @@ class RowVerdict:
 def equivalent(
     left: RowQuery, right: RowQuery, *, same: Same = "labels", rows: Rows = None
 ) -> RowVerdict:
-    """Decide whether two row patterns find the same on every table, or on every table of `rows`.
+    """Decide whether two row patterns find the same matches on every table, or on tables of `rows`.
 
-    Raises `Unsupported` where that is not decided, and `ResourceLimit`.
+    Raises `Unsupported` if the clauses are outside the decidable ones, and `ResourceLimit`.
     """
 
     def bad(a: ScanStep, b: ScanStep) -> bool:
@@ -74,7 +74,7 @@ def equivalent(
 def contained(
     left: RowQuery, right: RowQuery, *, same: Same = "labels", rows: Rows = None
 ) -> RowVerdict:
-    """Decide whether the right one finds everything that the left one finds; as `equivalent`."""
+    """Decide whether the right pattern finds every match of the left; otherwise as `equivalent`."""
 
     def bad(a: ScanStep, b: ScanStep) -> bool:
         if same == "rows":
@@ -106,14 +106,11 @@ _NOTHING = rp.Concat((rp.Variable("A"), rp.PartitionStart()))
 
 @keywords_by_name
 def row_remarks(query: RowQuery, *, rows: Rows = None) -> list[str]:
-    """List the parts of a row pattern that have no effect on any table, or on any of these `rows`.
+    """Return remarks on parts of a row pattern that have no effect on any table (or table of
+    `rows`).
 
-    Conditions that never or always hold, quantifiers that may as well be greedy as reluctant, a
-    pattern without matches.
-
-    >>> row_remarks('''MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A+ B)
-    ...     DEFINE A AS x > 1, B AS x < 1 AND x IS NULL)''')
-    ['the condition of B never holds', 'no table has a match']
+    Remarks name conditions that never or always hold, quantifiers that could be greedy or reluctant
+    alike, and a pattern without matches.
     """
     (pattern,) = read_patterns(rows, query)
     graph = _graph_of((pattern,), rows)
@@ -133,13 +130,13 @@ def row_remarks(query: RowQuery, *, rows: Rows = None) -> list[str]:
 
 
 def _graph_of(queries: Sequence[rp.RowPattern], rows: Rows) -> RowGraph:
-    """Return the graph of all tables, or of those of given rows."""
+    """Return the graph of all tables, or of the tables of given rows."""
     conditions = conditions_of(queries)
     return of_all(conditions) if rows is None else of_rows(conditions, [dict(row) for row in rows])
 
 
 def reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Repetition, rp.Pattern]]:
-    """Each quantifier, and the pattern with it turned from greedy to reluctant or back."""
+    """Yield each quantifier, and the pattern with that quantifier switched greedy or reluctant."""
     if isinstance(p, rp.Repetition):
         yield p, replace(p, reluctant=not p.reluctant)
     below = rp.children(p)
@@ -152,7 +149,7 @@ def reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Repetition, rp.Patte
 
 
 def observation(step: ScanStep, same: Same) -> tuple[object, ...]:
-    """Return the part of a step that has to be the same in both scans."""
+    """Return the part of a step that must be equal in both scans."""
     is_mapped = step.label is not None
     if same == "rows":
         return (is_mapped,)
@@ -175,7 +172,7 @@ def _decide(
     _check_keys(left, {c.name.casefold() for e in conditions.values() for c in columns_of(e)})
     graph = _graph_of((left, right), rows)
     both = Side(left, 0, graph), Side(right, 1, graph)
-    # under SKIP TO NEXT ROW matches overlap: each start, or all rows covered, is followed apart
+    # under SKIP TO NEXT ROW matches overlap: follow each start, or the covered rows, separately
     overlapping = COVERS if same == "rows" else STARTS
     joint = SCANS if isinstance(left.skip, rp.PastLastRow) else overlapping
     path = shortest_path(graph, both, bad, joint)
@@ -192,7 +189,7 @@ def _difference(
     same: Same,
     sides: Sequence[Literal["left", "right"]],
 ) -> Found:
-    """Return what one side finds on a table and the other does not, by running both searches."""
+    """Return a match or row that only one side finds on a table, by running both searches."""
     matches = {"left": _matches_on(left, table), "right": _matches_on(right, table)}
     for side in sides:
         ours, others = matches[side], matches["right" if side == "left" else "left"]
@@ -208,7 +205,7 @@ def _difference(
 
 
 def _places(s: int, labels: Sequence[str], same: Same) -> list[tuple[Any, ...]]:
-    """Return what of a match is compared: its rows one by one, its extent, or that and labels."""
+    """Return the parts of a match to compare: its rows, its extent, or its extent and labels."""
     if same == "rows":
         return [(s + i,) for i in range(len(labels))]
     return [(s, len(labels), *(labels if same == "labels" else ()))]
@@ -217,7 +214,7 @@ def _places(s: int, labels: Sequence[str], same: Same) -> list[tuple[Any, ...]]:
 def _found(
     side: Literal["left", "right"], s: int, labels: Sequence[str], twin: Sequence[str] = ()
 ) -> Found:
-    """Return a match; `twin` are the labels that the other side gives the same rows."""
+    """Return a match; `twin` are the labels that the other side assigns to its rows."""
     words = ""
     for j, (ours, theirs) in enumerate(zip(labels, twin, strict=False)):
         if ours != theirs:
@@ -228,7 +225,7 @@ def _found(
 
 
 def _matches_on(query: rp.RowPattern, table: Sequence[Row]) -> list[tuple[int, tuple[str, ...]]]:
-    """Return where the matches begin on a table of one partition, each with its labels."""
+    """Return the start of each match on a table of one partition, and its labels."""
     keys = [*query.partition_by, *(item.column for item in query.order_by)]
     read = [c for definition in query.define for c in columns_of(definition.condition)]
     names = {column.name: column.name for column in (*keys, *read)}
@@ -240,7 +237,7 @@ def _matches_on(query: rp.RowPattern, table: Sequence[Row]) -> list[tuple[int, t
 
 
 def _check_scans(left: rp.RowPattern, right: rp.RowPattern) -> None:
-    """Raise `Unsupported` for clauses that scans are not compared under."""
+    """Raise `Unsupported` for clauses under which scans are not compared."""
     for name in ("partition_by", "order_by", "skip"):
         if getattr(left, name) != getattr(right, name):
             text = name.replace("_", " ").upper()
@@ -258,7 +255,7 @@ def _check_keys(query: rp.RowPattern, columns: set[str]) -> None:
 
 
 def _with_keys(query: rp.RowPattern, rows: list[Row]) -> list[Row]:
-    """Return the rows of one partition, in the order that the query has."""
+    """Return the rows as one partition, in the order that the query requires."""
     keys: list[Row] = []
     for i in range(len(rows)):
         partition: Row = {column.name: 0 for column in query.partition_by}
@@ -268,24 +265,24 @@ def _with_keys(query: rp.RowPattern, rows: list[Row]) -> list[Row]:
 
 
 MAX_NODES = 200_000
-"""Nodes and configurations that a search may meet."""
+"""The most nodes and configurations that a search may visit."""
 
 
 class ScanStep(NamedTuple):
     """The actions of a scan at a row."""
 
     ends: bool = False
-    """The match that it was in ends before the row."""
+    """True if the match in progress ends before the row."""
     empty: bool = False
-    """An empty match begins."""
+    """True if an empty match begins."""
     begins: bool = False
-    """A match begins that maps the row."""
+    """True if a match begins that maps the row."""
     label: str | None = None
-    """The variable that the row is mapped to."""
+    """The variable that the row is mapped to, or None."""
 
 
 class Side:
-    """The scan of a query, row by row; a state is that of the match it is in, or None."""
+    """The scan of a query, row by row; its state is that of the match in progress, or None."""
 
     def __init__(self, query: rp.RowPattern, number: int, graph: RowGraph) -> None:
         table = step_table(prioritised_automaton(query.pattern))
@@ -297,16 +294,18 @@ class Side:
         ]
 
     def before(self, following: int, node: int) -> int:
-        """Return the live set at a row, from that at the next one."""
+        """Return the live set at a row, given the live set at the next row."""
         return self.live.before(following, self.letters[node])
 
     def go_on(self, q: int, R: SideRow) -> tuple[str | None, int | None]:
-        """Continue a match: return the row's label and the next state, two Nones if it ends."""
+        """Continue a match: return the row's label and the next state, or (None, None) if it
+        ends."""
         step = self.live.step(q, self.letters[R.node], R.following)
         return (None, None) if step is None else (step.variable, step.target)
 
     def begin(self, R: SideRow) -> tuple[ScanStep, int | None]:
-        """Begin at a row: with a match, an empty match, or nothing."""
+        """Begin at a row: return the step (a match, an empty match, or nothing) and the next
+        state."""
         q = self.live.table.first_row if R.first else 0
         if not self.live.lives(self.before(R.following, R.node), q):
             return ScanStep(), None
@@ -314,7 +313,7 @@ class Side:
         return ScanStep(empty=label is None, begins=label is not None, label=label), target
 
     def scan(self, q: int | None, R: SideRow) -> tuple[ScanStep, int | None]:
-        """Scan one row, going on past the last row of each match."""
+        """Scan one row, past the last row of each match; return the step and the next state."""
         if q is None:
             return self.begin(R)
         label, target = self.go_on(q, R)
@@ -325,7 +324,7 @@ class Side:
 
 
 class SideRow(NamedTuple):
-    """A row of a side: its node, the live set at the next row, whether it is the first one."""
+    """A row of a side: its node, the live set at the next row, and whether it is the first row."""
 
     node: int
     following: int
@@ -334,21 +333,21 @@ class SideRow(NamedTuple):
 
 Sides: TypeAlias = tuple[Side, Side]
 Bad: TypeAlias = Callable[[ScanStep, ScanStep], bool]
-"""Whether what the two scans do at a row is a difference."""
+"""The test whether the steps of the two scans at a row are a difference."""
 
 Moves: TypeAlias = Iterator[tuple[bool, Hashable]]
 """Pairs of one configuration at a row: whether it shows a difference, and its successor."""
 
 
 class Joint(NamedTuple):
-    """Two scans at once: the configuration before the first row, and the moves of each."""
+    """Two simultaneous scans: the configuration before the first row, and the moves of each."""
 
     initial: Hashable
     moves: Callable[[Sides, Bad, Any, tuple[SideRow, SideRow]], Moves]
 
 
 def scans(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
-    """Yield the one move of scans past the last row of each match; each has a state or None."""
+    """Yield the single move of scans that skip past the last row; each has a state or None."""
     (left, p), (right, q) = (
         side.scan(state, R) for side, state, R in zip(sides, config, at, strict=True)
     )
@@ -356,7 +355,7 @@ def scans(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> M
 
 
 def starts(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
-    """Follow one start in both: pass a row over, or let the match of each begin there.
+    """Yield the moves for one start: skip a row in both scans, or begin their matches there.
 
     A configuration is the state of each match, None before the start.
     """
@@ -378,7 +377,8 @@ def starts(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> 
 
 
 def covers(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
-    """Follow all starts at once; each side has the set of states that a row may be in."""
+    """Yield the move for all starts together; each side has the set of states of the row's
+    matches."""
     steps, after = [], []
     for side, states, R in zip(sides, config, at, strict=True):
         step, target = side.begin(R)
@@ -393,14 +393,15 @@ COVERS = Joint((frozenset(), frozenset()), covers)
 
 
 class Rest(NamedTuple):
-    """A node with the live sets of both sides: all there is to know of the rows from it on."""
+    """A node with the live sets of both sides, which determine all rows after it."""
 
     node: int
     live: tuple[int, ...]
 
 
 def _futures(G: RowGraph, sides: Sides) -> dict[Rest, list[Rest | None]]:
-    """Return what may follow each row, from the last row backwards; None is the table's end."""
+    """Return the possible successors of each row, from the last row backwards; None ends the
+    table."""
     preceding: list[list[int]] = [[] for _ in G.letters]
     for n, nexts in enumerate(G.following):
         for m in nexts:
@@ -424,7 +425,8 @@ def _live(rest: Rest | None) -> tuple[int, ...]:
 
 
 class SearchRow(NamedTuple):
-    """A row of the search: whether it is the first, what both are in, all that may follow."""
+    """A row of the search: whether it is the first, its configuration, and its possible
+    successors."""
 
     first: bool
     config: Hashable
@@ -432,13 +434,13 @@ class SearchRow(NamedTuple):
 
 
 _DIFFERENT = "different"
-"""The configuration after a difference: any end of the table will do."""
+"""The configuration after a difference: the table may end in any way."""
 
 _FOUND = SearchRow(False, _DIFFERENT, None)
 
 
 def shortest_path(G: RowGraph, sides: Sides, is_bad: Bad, joint: Joint) -> list[int] | None:
-    """Return the nodes of a shortest table with a difference; None without a difference."""
+    """Return the nodes of a shortest table with a difference, or None."""
     following, first = _futures(G, sides), frozenset(G.first)
     parents: dict[SearchRow, SearchRow] = {}
 

@@ -1,4 +1,5 @@
-"""The driver of the compiled scan: tables as arrays, cells when rows need them, batches out."""
+"""The driver of the compiled scan: tables as arrays, cells computed on demand, batches of
+matches."""
 
 from __future__ import annotations
 
@@ -36,11 +37,11 @@ from cerlab.rows.search_kernels import ATTEMPTS, ROW, MatchBuffers, ScanOptions
 from cerlab.rows.value_kernels import FIRST, LAST, OWN, MappedRows, Programs
 
 BATCH = 1 << 18
-"""Matches in one batch; a batch has room for as many labels plus those of the longest match."""
+"""The most matches in a batch, which has room for as many labels and one longest match."""
 
 
 class Matches(NamedTuple):
-    """Matches in the order of the scan, with the labels of all of them one after the other.
+    """Matches in the order of the scan, with the labels of all matches concatenated.
 
     A length of -1 is a row without a match.
     """
@@ -53,7 +54,8 @@ class Matches(NamedTuple):
 
 
 class Stuck(Exception):
-    """The scan cannot go on after the match at a row: no row to skip to, or the first one."""
+    """The error that the scan cannot continue after a match: the row to skip to is missing or
+    first."""
 
     def __init__(self, row: int, *, absent: bool) -> None:
         super().__init__(row)
@@ -61,7 +63,7 @@ class Stuck(Exception):
 
 
 class LetteredRows(NamedTuple):
-    """Rows with the letter of each: the variables that hold there."""
+    """Rows with the letter of each: the set of variables whose conditions hold there."""
 
     variables: Sequence[str]
     letters: Sequence[Letter]
@@ -70,7 +72,7 @@ class LetteredRows(NamedTuple):
 
 
 class Walk:
-    """The scan of rows."""
+    """The scan of rows: backwards for live states, then forwards for matches."""
 
     def __init__(self, live: LiveSets, rows: LetteredRows) -> None:
         self.live, self.table, self.letters = live, live.table, rows.letters
@@ -84,7 +86,7 @@ class Walk:
         )
         self._sets = 0
         self.cells = self.attempts = 0
-        """Counts of determinised cells and tried steps, for tests of cost."""
+        """The number of determinised cells and tried steps, for tests of cost."""
 
     @property
     def rows(self) -> int:
@@ -92,7 +94,7 @@ class Walk:
         return len(self._rows.letter)
 
     def look_ahead(self) -> None:
-        """The live states at every row."""
+        """Compute the number of the live set at every row, from the last row backwards."""
         self._make_room()
         status, row = k.look_ahead(self._table, self._rows, self.rows - 1)
         while status == NEED_CELL:
@@ -106,10 +108,10 @@ class Walk:
             status, row = k.look_ahead(self._table, self._rows, row)
 
     def _make_room(self) -> None:
-        """Rows of the table for the live sets that are known, twice as many as are needed."""
+        """Grow the table to hold all known live sets."""
         sets, (size, states) = self.live.sets, self._table.alive.shape
         if size < len(sets):
-            # twice the need: each new set would otherwise copy the whole table
+            # doubled, since otherwise each new set would copy the whole table
             before = np.full((2 * len(sets), self._table.before.shape[1]), UNKNOWN, np.int32)
             before[:size] = self._table.before
             alive = np.zeros((2 * len(sets), states), np.uint8)
@@ -120,8 +122,8 @@ class Walk:
         self._sets = len(sets)
 
     def matches(self, options: k.ScanOptions) -> Iterator[Matches]:
-        """Return the matches, a batch at a time; raises `Stuck`."""
-        # backwards first: forwards, a step is taken only if its target is live
+        """Yield the matches in batches; raises `Stuck`."""
+        # backwards first: the forward pass takes a step only if its target is live
         self.look_ahead()
         cursor = np.zeros(k.ATTEMPTS + 1, np.int64)
 
@@ -135,7 +137,7 @@ class Walk:
 
 
 class FlatSteps(NamedTuple):
-    """The steps of all states one after the other; state q has those from ``first[q]`` on."""
+    """The steps of all states, concatenated; the steps of state q begin at ``first[q]``."""
 
     first: Int32s  # (states + 1,)
     variable: Int32s  # (steps,), or ACCEPTS
@@ -156,7 +158,7 @@ def flat_steps(table: StepTable, variables: Sequence[str]) -> FlatSteps:
 
 
 def holding(variables: Sequence[str], letters: Sequence[Letter]) -> Bytes:
-    """Which variables hold in each letter."""
+    """Return a table of the variables that hold in each letter, shape (letters, variables)."""
     table = [[v in letter for v in variables] for letter in letters]
     return np.array(table, np.uint8).reshape(len(letters), len(variables))
 
@@ -165,7 +167,7 @@ def batches(
     rows: int, steps: FlatSteps, cursor: Int64s, run: Callable[[k.MatchBuffers], int]
 ) -> Iterator[Matches]:
     """Yield the matches that `run` writes until it is done; raises `Stuck`."""
-    # a match cannot be split over batches, so labels have room for one of all rows
+    # a match cannot be split over batches, so there is room for labels of one match of all rows
     room = min(BATCH, rows)
     B = k.MatchBuffers(
         np.empty(room, np.int64),
@@ -191,14 +193,14 @@ def batches(
 
 
 BETWEEN_POLLS = 1 << 22
-"""Steps between two looks at the limits."""
+"""The number of steps between two checks of the limits."""
 
 MOST_KEPT = 1 << 24
-"""Numbers in the table of failures, at most; a failure is a state, a row and registers."""
+"""The most numbers in the table of failures; a failure is a state, a row and registers."""
 
 
 class MatchConditions(NamedTuple):
-    """The conditions that read the match, which letters leave open."""
+    """The conditions that read the match, so letters do not decide them."""
 
     programs: Programs
     has_name: Bytes  # (variables, names), whether a row of the variable is one of the name
@@ -206,9 +208,9 @@ class MatchConditions(NamedTuple):
 
 
 class RegisterSearch:
-    """The search of rows.
+    """The search for matches of conditions that read the match.
 
-    `limit` is where the rows end that WITHIN admits from each row, empty without.
+    `limit` is the end of the rows that WITHIN admits from each row, empty without WITHIN.
     """
 
     def __init__(
@@ -243,10 +245,10 @@ class RegisterSearch:
         self._search = k.SearchArrays(in_rows, programs, mapping, path, failures)
         self._budget = MAX_STEPS + STEPS_PER_ROW * longest
         self.attempts = 0
-        """Count of tried steps, for tests of cost."""
+        """The number of tried steps, for tests of cost."""
 
     def matches(self, options: ScanOptions) -> Iterator[Matches]:
-        """Return the matches, a batch at a time; raises `Stuck` and `ResourceLimit`."""
+        """Yield the matches in batches; raises `Stuck` and `ResourceLimit`."""
         cursor = np.zeros(k.PAUSE + 1, np.int64)
         cursor[k.DEPTH] = NONE
 
@@ -266,7 +268,7 @@ class RegisterSearch:
         return batches(len(self._search.table.letter), self._steps, cursor, run)
 
     def _grow(self, cursor: Int64s) -> None:
-        """Double the table of failures, without past ones; empty it above `MOST_KEPT`."""
+        """Double the table of failures, dropping past ones; above `MOST_KEPT`, empty it."""
         old = self._search.failures
         keys = old.key[_may_come(old, int(cursor[ROW]))]
         capacity = len(old.key)
@@ -282,13 +284,13 @@ class RegisterSearch:
 
 
 def _may_come(failures: k.Failures, s: int) -> NDArray[np.bool_]:
-    """Which failures the search of the match at s may meet: it reads no row before s."""
+    """Return which failures the search from row s can meet again: it reads no row before s."""
     key = failures.key
     may: NDArray[np.bool_] = (key[:, 0] != NONE) & (key[:, 1] >= s)
     for where, values in zip(failures.register[:, 0], key.T[2:], strict=True):
         if where == OWN:
             may &= values == s
-        # a register that holds a row before s belongs to matches that are past
+        # a register with a row before s belongs to an earlier match
         elif where in (FIRST, LAST):
             may &= (values >= s) | (values == NONE)
     return may
@@ -300,5 +302,5 @@ def longest_of(last: Bytes) -> int:
 
 
 def _free(capacity: int, registers: Int32s) -> Int64s:
-    """Return a table without failures."""
+    """Return an empty table of failures."""
     return np.full((capacity, 2 + len(registers)), NONE, np.int64)

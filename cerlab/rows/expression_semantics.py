@@ -19,19 +19,19 @@ from cerlab.rows.expressions import CastType
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """T: the rows of one ordered partition; `names` has the column that each name stands for."""
+    """T: the rows of one ordered partition; `names` maps names in the query to columns."""
 
     rows: Sequence[Mapping[str, Value]]
     names: Mapping[str, str]
 
     def value(self, i: int, column: str) -> Value:
-        """``T[i].column``."""
+        """Return ``T[i].column``."""
         return self.rows[i].get(self.names[column])
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """(T, s, m, k, z, N), and set(x) of every name."""
+    """(T, s, m, k, z, N), and set(x) of every name x."""
 
     T: Partition
     s: int
@@ -46,7 +46,7 @@ class Context:
 
 
 def rows_of(x: str | None, c: Context, *, final: bool = False) -> list[int]:
-    """rows(x, RUNNING), rows(x, FINAL): ascending."""
+    """Return rows(x, RUNNING) or rows(x, FINAL), ascending."""
     visible = len(c.m) if final else c.k
     return [c.s + i for i in range(visible) if c.m[i] in c.members[x]]
 
@@ -85,7 +85,7 @@ def value(e: ex.Expression, c: Context) -> Value:
 
 
 def navigated_row(e: ex.First | ex.Last, c: Context) -> int | None:
-    """Return the row that FIRST or LAST lands on, None if there are too few."""
+    """Return the row that FIRST or LAST refers to, None if there are too few."""
     R = rows_of(ex.variable_of(e.body), c, final=e.final)
     if len(R) <= e.offset:
         return None
@@ -93,7 +93,7 @@ def navigated_row(e: ex.First | ex.Last, c: Context) -> int | None:
 
 
 def _step(body: ex.Expression, j: int, c: Context) -> Value:
-    """PREV (j < 0) and NEXT, a physical step from where their argument stands."""
+    """Return PREV (j < 0) or NEXT of an expression, j rows from the row of its argument."""
     operand = body
     if isinstance(body, ex.First | ex.Last):
         p, operand = navigated_row(body, c), body.body
@@ -106,7 +106,7 @@ def _step(body: ex.Expression, j: int, c: Context) -> Value:
 
 
 def value_at(e: ex.Expression, p: int, c: Context) -> Value:
-    """e at row p: columns are read there, whatever their qualifier."""
+    """Return the value of e at row p: every column is read there, whatever its qualifier."""
     match e:
         case ex.Literal(constant):
             return constant
@@ -177,7 +177,7 @@ def operation(e: ex.Operation, operand: Operand) -> Value:
 
 
 def _like(text: Value, pattern: Value) -> bool | None:
-    """Whether a pattern with % and _ is all of a text, by the prefixes that its parts can take."""
+    """Return whether all of a text matches a pattern with % and _, by the prefixes of the text."""
     if not isinstance(text, str) or not isinstance(pattern, str):
         return None
     ends = {0}
@@ -190,17 +190,17 @@ def _like(text: Value, pattern: Value) -> bool | None:
 
 
 def truth(value: Value) -> bool | None:
-    """Return the value as a truth value; other kinds do not come here (`type`)."""
+    """Return the value as a truth value; the type check excludes other kinds."""
     return value if isinstance(value, bool) else None
 
 
 def negation(a: bool | None) -> bool | None:
-    """NOT."""
+    """Return NOT of a truth value."""
     return None if a is None else not a
 
 
 def conjunction(values: Iterable[bool | None]) -> bool | None:
-    """AND: FALSE if one is, else NULL if one is."""
+    """Return AND of truth values: FALSE if one is FALSE, otherwise NULL if one is NULL."""
     truths = list(values)
     if False in truths:
         return False
@@ -208,7 +208,7 @@ def conjunction(values: Iterable[bool | None]) -> bool | None:
 
 
 def disjunction(values: Iterable[bool | None]) -> bool | None:
-    """OR: TRUE if one is, else NULL if one is."""
+    """Return OR of truth values: TRUE if one is TRUE, otherwise NULL if one is NULL."""
     truths = list(values)
     if True in truths:
         return True
@@ -216,12 +216,12 @@ def disjunction(values: Iterable[bool | None]) -> bool | None:
 
 
 def equal(a: Value, b: Value) -> bool | None:
-    """``a = b``."""
+    """Return ``a = b``."""
     return compare(ex.ComparisonOperator.EQ, a, b)
 
 
 def compare(operator: ex.ComparisonOperator, a: Value, b: Value) -> bool | None:
-    """``a operator b``, NULL where one is; integers and doubles compare by exact value."""
+    """Return ``a operator b``, NULL if a side is; integers and doubles compare by exact value."""
     if a is None or b is None:
         return None
     x, y = order_key(a), order_key(b)
@@ -243,7 +243,8 @@ def compare(operator: ex.ComparisonOperator, a: Value, b: Value) -> bool | None:
 
 
 def arithmetic(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Value:
-    """``a operator b``: integers are exact, ``/`` is a double, by zero NULL; % has a's sign."""
+    """Return ``a operator b``: exact for integers; ``/`` is a double, NULL by zero; % has a's
+    sign."""
     if a is None or b is None:
         return None
     if isinstance(a, Timestamp | Duration) or isinstance(b, Timestamp | Duration):
@@ -263,15 +264,15 @@ def arithmetic(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Value:
                 result = _remainder(a, b) if b else None
             case _:
                 assert_never(operator)
-    except OverflowError:  # an integer that no double is near
+    except OverflowError:  # an integer beyond the largest double
         return None
     return result
 
 
 def _time_arithmetic(operator: str, a: Any, b: Any) -> Value:
-    """``a operator b`` of moments, durations and numbers: exact, rounded half to even.
+    """Return ``a operator b`` of moments, durations and numbers: exact, rounded half to even.
 
-    NULL where a side or the result leaves 64 bits, for NaN and infinities, and over 0.
+    NULL if a side or the result exceeds 64 bits, for NaN and infinities, and for division by 0.
     """
     sides = [s.nanoseconds if isinstance(s, Timestamp | Duration) else s for s in (a, b)]
     if any(isinstance(n, int) and not -(2**63) <= n < 2**63 for n in sides):
@@ -299,7 +300,7 @@ def _time_arithmetic(operator: str, a: Any, b: Any) -> Value:
 
 
 def _of_64_bits(kind: type[Timestamp] | type[Duration], exact: Fraction) -> Value:
-    nanoseconds = round(exact)  # of two as near the even one
+    nanoseconds = round(exact)  # ties round to even
     return kind(nanoseconds) if -(2**63) <= nanoseconds < 2**63 else None
 
 
@@ -310,10 +311,7 @@ def _remainder(a: int | float, b: int | float) -> int | float:
 
 
 def _case(e: ex.Case, operand: Operand) -> Value:
-    """Return the result of the first branch that holds.
-
-    Without one ELSE, which is NULL if absent.
-    """
+    """Return the result of the first branch that holds, otherwise ELSE, which is NULL if absent."""
     for test, result in e.branches:
         if e.operand is None:
             holds = truth(operand(test))
@@ -358,14 +356,14 @@ def _function_value(function: str, arguments: Sequence[Any]) -> Value:
         return extract(part, value) if word == "EXTRACT" else truncated(part, value)
     try:
         return values[function]()
-    except OverflowError:  # an integer beyond all doubles
+    except OverflowError:  # an integer beyond the largest double
         return None
 
 
 def trimmed(
     text: str, characters: str | None = None, *, left: bool = True, right: bool = True
 ) -> str:
-    """Return TRIM, without spaces of Unicode where no characters are given."""
+    """Return TRIM of a text; without `characters`, it removes the space separators of Unicode."""
     begin, end = 0, len(text)
 
     def goes(sign: str) -> bool:
@@ -381,7 +379,7 @@ def trimmed(
 
 
 def substring(text: str, start: int, length: int | None = None) -> str | None:
-    """Return the characters at the places from `start` on, from the end if that is negative."""
+    """Return the characters from place `start` on, counted from the end if it is negative."""
     if any(not -(2**32) <= n < 2**32 for n in (start, length or 0)):
         return None
     first = start if start >= 0 else len(text) + start + 1
@@ -391,7 +389,7 @@ def substring(text: str, start: int, length: int | None = None) -> str | None:
 
 
 def power(x: float, y: float) -> float:
-    """Return x to the power of y, by the cases of IEEE 754 that Python makes errors."""
+    """Return x to the power of y; where Python raises, the values of IEEE 754."""
     if x == 0 and y < 0:
         is_odd = y % 2 == 1
         return math.copysign(math.inf, x) if is_odd else math.inf
@@ -411,9 +409,9 @@ def logarithm(x: float) -> float:
 
 
 def decimal(value: bool | float | str, digits: int, places: int) -> float | None:
-    """Return the double of the decimal nearest to a value, NULL if that has too many digits.
+    """Return the double of the decimal nearest to a value, NULL if it needs more digits.
 
-    Half away from 0: of a text by its own digits, of a number by its product in doubles.
+    Ties round away from 0: for a text by its own digits, for a number by its product in doubles.
     """
     if not 0 <= places <= digits <= 15:
         return None
@@ -431,7 +429,7 @@ def decimal(value: bool | float | str, digits: int, places: int) -> float | None
 
 
 def extract(part: str, time: Timestamp | Duration) -> int | float:
-    """Return ``EXTRACT(part FROM time)``, by Python's dates."""
+    """Return ``EXTRACT(part FROM time)``, computed with Python's dates."""
     n = time.nanoseconds
     if isinstance(time, Duration):
         seconds = Fraction(abs(n), 10**9)
@@ -480,7 +478,7 @@ _YEARS = {"YEAR": 1, "DECADE": 10, "CENTURY": 100, "MILLENNIUM": 1000}
 
 
 def truncated(unit: str, moment: Timestamp) -> Value:
-    """Return ``DATE_TRUNC(unit, moment)``, NULL beyond 64 bits of nanoseconds."""
+    """Return ``DATE_TRUNC(unit, moment)``, NULL if it exceeds 64 bits of nanoseconds."""
     n = moment.nanoseconds
     if unit in _LENGTHS:
         return _of_64_bits(Timestamp, Fraction(n // _LENGTHS[unit] * _LENGTHS[unit]))
@@ -502,7 +500,7 @@ def truncated(unit: str, moment: Timestamp) -> Value:
 def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
     """Return an aggregate of the values that are not NULL.
 
-    Over none COUNT is 0, the others NULL.
+    Without values, COUNT is 0 and the others are NULL.
     """
     present = [value for value in values if value is not None]
     if function is ex.AggregateFunction.COUNT:
@@ -536,13 +534,13 @@ def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
 def spread(numbers: Sequence[float], less: int) -> float | None:
     """Return the variance over n - `less`, by Welford's recurrence in the order of the rows.
 
-    In doubles, as DuckDB has it: infinities and NaN come out, and of one value it is 0 or NULL.
+    In doubles, as in DuckDB: infinities and NaN pass through; for one value it is 0 or NULL.
     """
     if len(numbers) == 1:
         return None if less else 0.0
     mean = squares = 0.0
     for n, number in enumerate(map(_double, numbers), 1):
-        # an integer beyond all doubles has no distance to the mean
+        # an integer beyond the largest double has no distance to the mean
         before = (math.nan if number is None else number) - mean
         mean += before / n
         squares += before * ((math.nan if number is None else number) - mean)
@@ -550,19 +548,19 @@ def spread(numbers: Sequence[float], less: int) -> float | None:
 
 
 def of_pairs(function: ex.AggregateFunction, pairs: Sequence[Sequence[Any]]) -> Value:
-    """Return MAX_BY, MIN_BY or LISTAGG of the rows where neither value is NULL."""
+    """Return MAX_BY, MIN_BY or LISTAGG over the rows where neither value is NULL."""
     present = [pair for pair in pairs if None not in pair]
     if not present:
         return None
     if function is ex.AggregateFunction.LISTAGG:
         return str(present[0][1]).join(text for text, _ in present)
     best = max if function is ex.AggregateFunction.MAX_BY else min
-    # of equal keys the first row
+    # ties: the first row
     return best(present, key=lambda pair: order_key(pair[1]))[0]  # type: ignore[no-any-return]
 
 
 def total(numbers: Sequence[Any]) -> Any:
-    """Return the sum: exact of integers and durations, correctly rounded of doubles."""
+    """Return the sum: exact for integers and durations, correctly rounded for doubles."""
     if isinstance(numbers[0], Duration):
         return Duration(sum(each.nanoseconds for each in numbers))
     if all(isinstance(number, int) for number in numbers):
@@ -581,7 +579,7 @@ _BITS = {CastType.INTEGER: 32, CastType.BIGINT: 64}
 
 
 def cast(value: Any, to: CastType) -> Value:
-    """Return a value that is not NULL as another type, NULL where it has none there.
+    """Return a value, not NULL, converted to a type; NULL if it cannot be converted.
 
     >>> cast("2.5", CastType.INTEGER), cast(2.5, CastType.INTEGER), cast("x", CastType.DOUBLE)
     (3, 2, None)
@@ -604,7 +602,7 @@ def cast(value: Any, to: CastType) -> Value:
 
 
 def _whole(value: bool | float | str) -> int | None:
-    """The nearest integer: of two that are as near, of a text the larger one, else the even one."""
+    """Return the nearest integer; ties go to the even one, and for a text away from 0."""
     if isinstance(value, str):
         text = value.strip(" \t\n\r\v\f")
         if re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
@@ -612,7 +610,7 @@ def _whole(value: bool | float | str) -> int | None:
         if not _NUMBER.fullmatch(text):
             return None
         number = Decimal(text)
-        # Far beyond 64 bits, and `int` would write out as many digits as the exponent says.
+        # Far beyond 64 bits; `int` would allocate as many digits as the exponent says.
         if number and number.adjusted() > 40:
             return None
         return int(number.to_integral_value(ROUND_HALF_UP))  # away from 0
@@ -621,16 +619,16 @@ def _whole(value: bool | float | str) -> int | None:
 
 def _double(value: bool | float | str) -> float | None:
     try:
-        # Python reads the digits of every script.
+        # float() accepts the digits of every script; SQL does not.
         return float(value) if not isinstance(value, str) or value.isascii() else None
     except ValueError:
         return None
-    except OverflowError:  # an integer beyond all doubles
+    except OverflowError:  # an integer beyond the largest double
         return None
 
 
 def rounded(x: int | float, places: int = 0) -> int | float:
-    """Return ``ROUND(x, places)``: of two as near the one away from 0.
+    """Return ``ROUND(x, places)``; ties round away from 0.
 
     >>> rounded(2.5), rounded(-2.345, 2), rounded(12350, -2), rounded(0.49999999999999994)
     (3.0, -2.35, 12400, 0.0)
@@ -655,11 +653,11 @@ def rounded(x: int | float, places: int = 0) -> int | float:
 def _nearest(x: float) -> float:
     if not math.isfinite(x):
         return x
-    # Not the floor of x + 0.5, which for 0.49999999999999994 is 1 in doubles.
+    # Not floor(x + 0.5), which is 1 for 0.49999999999999994.
     whole = math.copysign(math.floor(abs(x)), x)
     return whole + math.copysign(1.0, x) if abs(x - whole) >= 0.5 else whole
 
 
 def epoch(value: Timestamp | Duration) -> float:
-    """Return the seconds of a duration, or since 1970, as the nearest double."""
+    """Return the seconds of a duration, or of a moment since 1970, as the nearest double."""
     return value.nanoseconds / 10**9

@@ -1,6 +1,6 @@
 """Expressions of DEFINE and MEASURES, one dataclass per production.
 
-A qualifier is the canonical name of a variable or union, and None where none is written.
+A qualifier is the canonical name of a variable or union, or None if the column has no qualifier.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cerlab.model.event import Value
 
 
 class ArithmeticOperator(Enum):
-    """The value is how the operator is written."""
+    """Operators of arithmetic; the value is the operator's text."""
 
     ADD = "+"
     SUB = "-"
@@ -25,7 +25,7 @@ class ArithmeticOperator(Enum):
 
 
 class ComparisonOperator(Enum):
-    """The value is how the operator is written."""
+    """Operators of comparison; the value is the operator's text."""
 
     EQ = "="
     NE = "<>"
@@ -36,7 +36,7 @@ class ComparisonOperator(Enum):
 
 
 class CastType(Enum):
-    """The types of CAST; the value is how one is written."""
+    """The types of CAST; the value is the type's text."""
 
     INTEGER = "INTEGER"
     BIGINT = "BIGINT"
@@ -295,7 +295,7 @@ Navigation: TypeAlias = Edge | Step
 Application: TypeAlias = (
     Negative | Arithmetic | Concatenation | Comparison | And | Or | Not | Like | Cast | Call
 )
-"""The operations that `library` has a row for."""
+"""The operations in `library`."""
 
 Operation: TypeAlias = Application | In | Between | Is | Case
 
@@ -334,9 +334,9 @@ def subexpressions(e: Expression | AllRows) -> Iterator[Expression | AllRows]:
 
 
 def qualifiers(e: Expression | AllRows) -> frozenset[str | None]:
-    """Return the qualifiers of its column references and CLASSIFIER calls.
+    """Return the qualifiers of the column references and CLASSIFIER calls in an expression.
 
-    None where none is written.
+    None represents a reference without a qualifier.
     """
     return frozenset(
         each.qualifier
@@ -346,6 +346,6 @@ def qualifiers(e: Expression | AllRows) -> frozenset[str | None]:
 
 
 def variable_of(e: Expression | AllRows) -> str | None:
-    """Return the variable of an argument of navigation, None for the universal one."""
+    """Return the variable that an argument of navigation reads, None for the universal one."""
     names = qualifiers(e)
     return next(iter(names)) if len(names) == 1 else None

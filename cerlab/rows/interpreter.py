@@ -1,7 +1,7 @@
-"""Expressions of row patterns to functions of a mapping, or of a row.
+"""Expressions of row patterns as Python functions of a mapping, or of a row.
 
-`of_mapping` has the value at the mapping, `at_row` that at a row, whatever the qualifiers. A
-condition that reads the row under test and its neighbours only is a function of the row alone.
+`of_mapping` evaluates at a mapping, `at_row` at a row, regardless of qualifiers. A condition that
+reads only the row under test and its neighbours is a function of the row alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OfMapping: TypeAlias = Callable[[GrowingMapping], Any]
 AtRow: TypeAlias = Callable[[GrowingMapping, int], Any]
 
 Names: TypeAlias = Mapping[str, str]
-"""The column that each name stands for."""
+"""The column of each name in the query."""
 
 
 def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
@@ -58,7 +58,7 @@ def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
 
 
 def landing_of(e: ex.Edge) -> Callable[[GrowingMapping], int | None]:
-    """Return the row that FIRST or LAST lands on, None if there are too few."""
+    """Return the function from a mapping to the row of FIRST or LAST, None if there are too few."""
     x, final, offset = ex.variable_of(e.body), e.final, e.offset
     if isinstance(e, ex.First):
         return lambda m: m.positions[x][offset] if m.count_rows(x, final) > offset else None
@@ -68,7 +68,7 @@ def landing_of(e: ex.Edge) -> Callable[[GrowingMapping], int | None]:
 
 
 def _step(body: ex.Expression, j: int, names: Names) -> OfMapping:
-    """PREV (j < 0) and NEXT."""
+    """Return the function for PREV (j < 0) or NEXT of an expression."""
     if isinstance(body, ex.First | ex.Last):
         landing, at = landing_of(body), at_row(body.body, names)
     else:
@@ -103,7 +103,8 @@ _KEYS = count()
 
 
 def at_row(e: ex.Expression, names: Names) -> AtRow:
-    """Return the value at a row of the partition; PREV and NEXT step from there."""
+    """Return the function from a row of the partition to the value; PREV and NEXT step from
+    there."""
     match e:
         case ex.Literal(constant):
             return lambda m, p: constant
@@ -118,7 +119,7 @@ def at_row(e: ex.Expression, names: Names) -> AtRow:
             step, at = (-j if isinstance(e, ex.Prev) else j), at_row(body, names)
             return lambda m, p: at(m, p + step) if 0 <= p + step < m.length else None
         case ex.First() | ex.Last() | ex.Aggregate():
-            raise AssertionError("what reads the mapping is no function of a row")
+            raise AssertionError("an expression that reads the mapping is not a function of a row")
         case _:
             return _operation(e, lambda part: at_row(part, names))
 
@@ -126,7 +127,7 @@ def at_row(e: ex.Expression, names: Names) -> AtRow:
 def _operation(
     e: ex.Operation, part: Callable[[ex.Expression], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """Return an operator applied to its operands, whatever these are functions of."""
+    """Return the function that applies an operator to its operands, which `part` compiles."""
     match e:
         case ex.Is(body, truth):
             return _apply(lambda a: a is truth, (body,), part)
@@ -187,11 +188,11 @@ class Register(NamedTuple):
     name: str | None
     rows: int = 0
     labels: bool = False
-    """True if their labels are read."""
+    """True if the labels of the rows are read."""
 
 
 def registers_read(e: ex.Expression, own: frozenset[str | None]) -> set[Register]:
-    """Return the registers that a condition reads of the mapping before the row under test."""
+    """Return the registers of the mapping, before the row under test, that a condition reads."""
     match e:
         case ex.Column(_, x) | ex.Classifier(x):
             label = isinstance(e, ex.Classifier)
@@ -220,11 +221,9 @@ def _reads_label(e: ex.Expression) -> bool:
 
 
 def registers_of(read: Iterable[Register]) -> Callable[[GrowingMapping], Hashable] | None:
-    """Return the registers' values, as a function of the mapping.
-
-    None where they do not suffice.
-    """
-    # By their text, as a name may be None, which has no order.
+    """Return the function from a mapping to the values of registers, None if they do not
+    suffice."""
+    # Sorted by text: a name may be None, which does not compare.
     registers = sorted(set(read), key=repr)
     if not registers or any(register.kind == "other" for register in registers):
         return None
@@ -236,7 +235,7 @@ def registers_of(read: Iterable[Register]) -> Callable[[GrowingMapping], Hashabl
 
 
 def register_value(r: Register, m: GrowingMapping) -> Hashable:
-    """Return the content of a register: rows, perhaps with their labels, or their number."""
+    """Return the content of a register: rows (with labels if read), or their number."""
     positions = m.positions.get(r.name, [])
     if r.kind == "number":
         return len(positions)
@@ -247,7 +246,7 @@ def register_value(r: Register, m: GrowingMapping) -> Hashable:
 def _member(a: Any, *values: Any) -> bool | None:
     """Return ``a IN (..)``."""
     answers = [equal(a, b) for b in values]
-    # any TRUE decides IN; a NULL among the others leaves it open
+    # any TRUE decides IN; otherwise a NULL makes it NULL
     return True if True in answers else (None if None in answers else False)
 
 
@@ -257,7 +256,7 @@ def _between(a: Any, low: Any, high: Any) -> bool | None:
 
 
 class Fold(NamedTuple):
-    """An aggregate as a fold over values: `step` passes over NULL, states are immutable."""
+    """An aggregate as a fold over values: `step` ignores NULL, states are immutable."""
 
     empty: Any
     step: Scalar
@@ -265,9 +264,10 @@ class Fold(NamedTuple):
 
 
 class Total(NamedTuple):
-    """A sum on its way: how many numbers, the integers among them, the doubles exactly.
+    """A partial sum: the number of values, the sum of the integers, the doubles exactly.
 
-    The doubles are a sum of parts that do not overlap (Shewchuk), and apart what is not finite.
+    The doubles are a sum of non-overlapping parts (Shewchuk); values that are not finite are
+    separate.
     """
 
     numbers: int = 0
@@ -275,7 +275,7 @@ class Total(NamedTuple):
     parts: tuple[float, ...] = ()
     special: float | None = None
     of_time: bool = False
-    """True for durations, by their nanoseconds."""
+    """True for durations, which are summed as nanoseconds."""
 
 
 def _add(total: Total, value: Any) -> Total:
@@ -327,14 +327,14 @@ def _mean(total: Total) -> Any:
 
 
 class Chain(NamedTuple):
-    """Values, the last one first: a state that later states share."""
+    """A linked list of values, the last one first; later states share it."""
 
     before: Chain | None
     value: Any
 
 
 def values_of_chain(chain: Chain | None) -> list[Any]:
-    """Return the values of a chain in the order they came."""
+    """Return the values of a chain in the order of arrival."""
     values = []
     while chain is not None:
         values.append(chain.value)
@@ -343,12 +343,12 @@ def values_of_chain(chain: Chain | None) -> list[Any]:
 
 
 class Distinct(NamedTuple):
-    """Different values so far, and the set of the longest chain that begins with them."""
+    """The different values so far; states that extend each other share one set."""
 
     number: int = 0
     chain: Chain | None = None
     shared: list[Any] | None = None
-    """The set, and the end of its chain."""
+    """The shared set, and the end of the longest chain that it represents."""
 
 
 def _see(state: Distinct, value: Any) -> Distinct:
@@ -356,7 +356,7 @@ def _see(state: Distinct, value: Any) -> Distinct:
         return state
     key = "NaN" if value != value else (value,)
     number, chain, shared = state
-    # a state that others went on from makes a set of its own
+    # a state that is not the end of the shared chain copies its set
     if shared is None or shared[1] is not chain:
         shared = [set(values_of_chain(chain)), chain]
     if key in shared[0]:
@@ -367,7 +367,7 @@ def _see(state: Distinct, value: Any) -> Distinct:
 
 
 class Spread(NamedTuple):
-    """The number of values, their mean, and the sum of the squares of their distances to it."""
+    """The number of values, their mean, and the sum of squared distances to the mean."""
 
     number: int = 0
     mean: float = 0.0
@@ -389,7 +389,7 @@ def _welford(state: Spread, value: Any) -> Spread:
 def _variance(less: int, root: bool, state: Spread) -> float | None:
     if state.number <= less:
         return None
-    # of one value it is 0, also of NaN
+    # for one value it is 0, even for NaN
     variance = state.squares / (state.number - less) if state.number > 1 else 0.0
     return math.sqrt(variance) if root else variance
 

@@ -25,7 +25,8 @@ class Kind(Enum):
 
 
 class WrongKind(Exception):
-    """An argument has a kind that is not accepted; `at` is its index, None for all of them."""
+    """The error that an argument has a kind that is not accepted; `at` is its index, None for
+    all."""
 
     def __init__(self, at: int | None, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -52,8 +53,8 @@ _LITERALS = {Kind.MOMENT: "TIMESTAMP '2024-01-31 10:00'", Kind.DURATION: "INTERV
 def accepting(noun: str, *accepted: tuple[Kind, ...], result: Kind | None = None) -> TypeRule:
     """Return the rule that each argument has an accepted kind.
 
-    The last of `accepted` is that of all further arguments. The result has the kind of the first
-    argument unless `result` is given.
+    The last entry of `accepted` applies to all further arguments. The result has the kind of the
+    first argument unless `result` is given.
     """
 
     def rule(name: str, kinds: Sequence[Kind]) -> Kind:
@@ -77,14 +78,14 @@ def _check_comparable(at: int, left: Kind, right: Kind) -> None:
 
 
 def comparable(name: str, kinds: Sequence[Kind]) -> Kind:
-    """Accept values that compare with the first; the result is a truth value."""
+    """Return the kind of a truth value, after checking that values compare with the first."""
     for i, kind in enumerate(kinds):
         _check_comparable(i, kinds[0], kind)
     return Kind.BOOLEAN
 
 
 def common(name: str, kinds: Sequence[Kind]) -> Kind:
-    """Accept values that compare with each other; numbers of both kinds make a double."""
+    """Return the common kind of values that compare; numbers of both kinds make a double."""
     for i, kind in enumerate(kinds):
         for before in kinds[:i]:
             _check_comparable(i, before, kind)
@@ -93,19 +94,19 @@ def common(name: str, kinds: Sequence[Kind]) -> Kind:
 
 
 def kind_of_first(name: str, kinds: Sequence[Kind]) -> Kind:
-    """Accept values that compare with the first, and return its kind."""
+    """Return the kind of the first value, after checking that the others compare with it."""
     comparable(name, kinds)
     return kinds[0]
 
 
 def number(name: str, kinds: Sequence[Kind]) -> Kind:
-    """Give the kind of arithmetic on numbers."""
+    """Return the kind of arithmetic on numbers."""
     accepting("numbers", NUMBERS)(name, kinds)
     return Kind.DOUBLE if name == "/" or Kind.DOUBLE in kinds else Kind.INTEGER
 
 
 def number_or_time(name: str, kinds: Sequence[Kind]) -> Kind:
-    """Give the kind of arithmetic on numbers, moments and durations."""
+    """Return the kind of arithmetic on numbers, moments and durations."""
     if not set(kinds) & set(TIMES):
         return number(name, kinds)
     if Kind.NULL in kinds:
@@ -114,5 +115,5 @@ def number_or_time(name: str, kinds: Sequence[Kind]) -> Kind:
     if result is None:
         hint = "a moment and a duration, INTERVAL '30' MINUTE, give a moment"
         text = " and ".join(kind.value for kind in kinds)
-        raise WrongKind(None, f"{name} does not take {text}", hint)
+        raise WrongKind(None, f"{name} does not accept {text}", hint)
     return result

@@ -1,9 +1,9 @@
-"""The operators and functions of row expressions, one row for each.
+"""The operators and functions of row expressions, one table row for each.
 
-A row has the number of arguments, the type rule, the scalar form, the column form with its domain,
-and the opcode of the stack machine. The builder, the types, the interpreter, the columns and the
-compiler read it. The oracle (`cerlab.rows.expression_semantics`) shares nothing with it, nor with
-`kinds`, `scalar_forms` and `column_forms`, from which it is made.
+A table row has the number of arguments, the type rule, the scalar form, the column form with its
+domain, and the opcode of the stack machine. The builder, the types, the interpreter, the columns
+and the compiler read the table. The oracle (`cerlab.rows.expression_semantics`) shares nothing
+with it, nor with the modules it is made from: `kinds`, `scalar_forms` and `column_forms`.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ class Function(NamedTuple):
     least: int
     """The least number of arguments."""
     most: int | None
-    """The greatest number of arguments, None for any."""
+    """The greatest number of arguments, None for no limit."""
     type: TypeRule
     scalar: Scalar
     column: Callable[..., Values] | None = None
     domain: Domain = everywhere
-    """The rows where the column form has the values of the scalar form."""
+    """The rows where the column form equals the scalar form."""
     opcode: str | None = None
     """The name of the operator in `cerlab.rows.value_kernels`."""
     is_strict: bool = True
-    """True if the result is NULL wherever an argument is."""
+    """True if the result is NULL whenever an argument is NULL."""
 
 
 def _comparison(scalar: Scalar, kernel: str, opcode: str) -> Function:
@@ -201,7 +201,7 @@ FUNCTIONS: dict[str, Function] = {
     "TRIM": _trim(scalars.trimmed, "utf8_trim"),
     "UPPER": _of_texts(str.upper, columns.kernel("ascii_upper"), columns.is_ascii),
 }
-"""The functions that are called by name."""
+"""The functions that queries call by name."""
 
 ALIASES = {
     "LENGTH": "CHAR_LENGTH",
@@ -271,7 +271,7 @@ LIBRARY: dict[str, Function] = FUNCTIONS | {
     "CAST AS TIMESTAMP": _cast(Kind.MOMENT, partial(scalars.to_moment, 1)),
     "CAST AS DATE": _cast(Kind.MOMENT, partial(scalars.to_moment, UNITS["DAY"])),
 }
-"""All operators and functions, by the name that `application` gives."""
+"""All operators and functions, by the names that `application` returns."""
 
 
 def application(e: ex.Application) -> tuple[str, tuple[ex.Expression, ...]]:
@@ -296,14 +296,14 @@ def application(e: ex.Application) -> tuple[str, tuple[ex.Expression, ...]]:
 
 
 BLOCK = 1 << 16
-"""Rows whose Python values are in memory together."""
+"""The number of rows whose Python values are in memory together."""
 
 
 def values_over(name: str, *arguments: Values) -> Values:
-    """Return a function's values on columns.
+    """Return the values of a function on columns.
 
     The column form computes the rows of its domain, the scalar form the others. Raises
-    `NotColumnar`, or an error of Arrow, where no column holds the result.
+    `NotColumnar`, or an error of Arrow, if no column can hold the result.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -315,7 +315,7 @@ def values_over(name: str, *arguments: Values) -> Values:
         return function.column(*arguments)
     try:
         kind = function.type(name, [_KIND_OF.get(str(a.type), Kind.OTHER) for a in arguments])
-    except WrongKind:  # integers that stand for moments or durations
+    except WrongKind:  # integers that represent moments or durations
         raise NotColumnar from None
     arrow_type = _ARROW_TYPES.get(kind)
     if arrow_type is None:
@@ -353,7 +353,7 @@ def _by_value(function: Function, arguments: Sequence[Values], arrow_type: str) 
     if not arrays:
         return pa.scalar(function.scalar(*(a.as_py() for a in arguments)), kind)
     if len(arrays) == 1 and function.is_strict and pa.types.is_large_string(arrays[0].type):
-        # scalars.equal texts are scalars.computed once
+        # equal texts are computed once
         codes = arrays[0].dictionary_encode()
         if 2 * len(codes.dictionary) < len(codes):
             distinct = [codes.dictionary if a is arrays[0] else a for a in arguments]

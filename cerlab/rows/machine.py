@@ -1,6 +1,6 @@
-"""Prioritised automata: the transitions of a state stand in order of preference.
+"""Prioritised automata: the transitions of a state are in order of preference.
 
-They are made as far as runs need them. Empty moves are gone: a step reads a row, or accepts.
+States are built on demand. There are no empty moves: a step reads a row, or accepts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ State = TypeVar("State", bound=Hashable)
 
 
 class ReadRow(NamedTuple):
-    """Read a row as a variable, and go on in `target`; `excluded` rows are not shown."""
+    """The step that reads a row as a variable and continues in `target`; `excluded` rows are
+    hidden."""
 
     variable: str
     excluded: bool
@@ -27,7 +28,7 @@ class ReadRow(NamedTuple):
 
 
 class Accept(NamedTuple):
-    """The end of a match: the rows read so far are the match."""
+    """The step that ends a match: the rows read so far are the match."""
 
 
 ACCEPT: Final = Accept()
@@ -37,7 +38,7 @@ Steps: TypeAlias = tuple[ReadRow | Accept, ...]
 
 
 class Open(NamedTuple, Generic[State]):
-    """A step whose target has no number yet."""
+    """A step whose target is not numbered yet."""
 
     variable: str
     excluded: bool
@@ -46,11 +47,11 @@ class Open(NamedTuple, Generic[State]):
 
 @drawable
 class PrioritisedAutomaton(Generic[State]):
-    """The automaton of an initial macro-state and what `follow` says can be done in each.
+    """The automaton of an initial macro-state and a function `follow` to the steps of each.
 
-    ``follow(w, at_start, at_end)`` are the steps of the macro-state w, in order of preference,
-    before the first row of the partition or not, and after its last row or not. States are numbered
-    as runs meet them, `initial` is 0.
+    ``follow(w, at_start, at_end)`` returns the steps of the macro-state w, in order of preference;
+    the flags are true before the first row of the partition and after its last row. States are
+    numbered in the order of discovery, `initial` is 0.
     """
 
     initial: Final = 0
@@ -66,7 +67,7 @@ class PrioritisedAutomaton(Generic[State]):
         self._steps: dict[tuple[int, bool, bool], Steps] = {}
 
     def __len__(self) -> int:
-        """Return the number of states that runs have met."""
+        """Return the number of states that runs have discovered."""
         return len(self._states)
 
     def steps(self, q: int, at_start: bool, at_end: bool) -> Steps:
@@ -90,7 +91,7 @@ class PrioritisedAutomaton(Generic[State]):
 
 
 MAX_STATES = 1_000
-"""Automata of more states are not taken: their live sets are too large."""
+"""The most states of a compiled automaton: live sets of larger ones need too much memory."""
 
 States: TypeAlias = int
 """A set of states: bit q is state q."""
@@ -102,7 +103,7 @@ Letter: TypeAlias = frozenset[str]
 class StepTable(NamedTuple):
     """All states of an automaton, numbered; state 0 begins a match.
 
-    The last state is another beginning, before the first row of a partition.
+    The last state is an alternative beginning, before the first row of a partition.
     """
 
     steps: tuple[Steps, ...]
@@ -116,8 +117,8 @@ class StepTable(NamedTuple):
 
 
 def step_table(A: PrioritisedAutomaton[Any], at_most: int = MAX_STATES) -> StepTable | None:
-    """Return the table of an automaton; None where it has more states than that."""
-    # `A` grows while its steps are asked for: the loop ends when no state is new
+    """Return the table of an automaton; None if it has more than `at_most` states."""
+    # `A` grows while its steps are computed: the loop ends when no state is new
     at_start = A.steps(A.initial, True, False)
     steps: list[Steps] = []
     while len(steps) < len(A):
@@ -133,7 +134,7 @@ def _accepts(steps: Steps) -> bool:
 
 
 class LiveSets:
-    """The sets of live states that rows lead to, numbered as they are met; 0 is after all rows."""
+    """The sets of live states at rows, numbered in the order of discovery; 0 is after all rows."""
 
     def __init__(self, table: StepTable) -> None:
         self.table = table
@@ -142,7 +143,7 @@ class LiveSets:
         self._before: dict[tuple[int, Letter], int] = {}
 
     def before(self, following: int, letter: Letter) -> int:
-        """Return the number of the live set at a row, from that at the next row."""
+        """Return the number of the live set at a row, given the live set at the next row."""
         key = (following, letter)
         if key not in self._before:
             live = live_before(self.table.steps, self.sets[following], letter)
@@ -153,11 +154,11 @@ class LiveSets:
         return self._before[key]
 
     def lives(self, number: int, q: int) -> bool:
-        """Return whether a state is in a set."""
+        """Return whether a state is in a live set."""
         return bool(self.sets[number] >> q & 1)
 
     def step(self, q: int, letter: Letter, following: int) -> ReadRow | None:
-        """Return the first step of a live state that leads on, None to accept."""
+        """Return the first step of a live state to a live state, None to accept."""
         for step in self.table.steps[q]:
             if isinstance(step, Accept):
                 return None
@@ -167,12 +168,12 @@ class LiveSets:
 
 
 def live_before(steps: Sequence[Steps], following: States, letter: Letter) -> States:
-    """Return the states with a step that accepts, or that leads to a live state."""
+    """Return the states with a step that accepts or leads to a live state."""
     return sum(1 << q for q, choices in enumerate(steps) if leads(choices, following, letter))
 
 
 def leads(steps: Iterable[ReadRow | Accept], following: States, letter: Letter) -> bool:
-    """Return whether some step accepts, or leads to a live state."""
+    """Return whether some step accepts or leads to a live state."""
     return any(
         isinstance(step, Accept) or (step.variable in letter and following >> step.target & 1)
         for step in steps
@@ -180,38 +181,38 @@ def leads(steps: Iterable[ReadRow | Accept], following: States, letter: Letter) 
 
 
 MAX_STEPS = 2_000_000
-"""Steps that the search for one match may try, plus `STEPS_PER_ROW` for each row."""
+"""The most steps that the search for one match may try, plus `STEPS_PER_ROW` for each row."""
 
 STEPS_PER_ROW = 8
-"""Extra steps for each row of the partition: a match may be as long."""
+"""The extra steps for each row of the partition: a match may be that long."""
 
 MOST_FAILURES = 500_000
-"""With more that registers tell apart, the search for the next match begins with none."""
+"""The most failures that registers distinguish; beyond it, the next match starts with none."""
 
 BETWEEN_POLLS = 4096
-"""Steps between two looks at the limits."""
+"""The number of steps between two checks of the limits."""
 
 
 class Memory(Enum):
-    """For how long a failed search holds: what conditions read decides."""
+    """The validity of a failed search, which depends on the values that conditions read."""
 
     PARTITION = "partition"
     """Conditions read the row under test and its neighbours."""
     MATCH = "match"
-    """They also read where the match begins, or its number."""
+    """Conditions also read where the match begins, or its number."""
     NONE = "none"
-    """They read the mapping."""
+    """Conditions read the mapping."""
 
 
 class MissingRow(Exception):
-    """The search asks for a row that has not come yet."""
+    """The signal that the search needs a row that has not arrived yet."""
 
 
 @dataclass(slots=True)
 class OpenEnd:
-    """The length of a partition to which rows may be added: a look beyond them raises `MissingRow`.
+    """The length of a partition that may still grow: a comparison beyond it raises `MissingRow`.
 
-    It is compared as an integer is, by ``row < length``.
+    It is compared like an integer, as in ``row < length``.
     """
 
     rows: int = 0
@@ -236,16 +237,16 @@ class GrowingMapping:
     is_excluded: list[bool] = field(default_factory=list)
     positions: dict[str | None, list[int]] = field(default_factory=dict)
     visible: int | None = None
-    """Number of its rows that RUNNING sees; None for all."""
+    """The number of its rows that RUNNING sees; None for all."""
     folds: dict[int, tuple[str | None, list[Any]]] = field(default_factory=dict)
     """The states of each aggregate, by its identity, after each row of its name."""
 
     def __len__(self) -> int:
-        """Return the number of rows that have come."""
+        """Return the number of rows that have arrived."""
         return self.length.rows if isinstance(self.length, OpenEnd) else self.length
 
     def begin(self, s: int, number: int) -> None:
-        """The empty mapping from s on."""
+        """Begin the empty mapping at row s, as match `number`."""
         self.s, self.number, self.visible = s, number, None
         self.labels, self.is_excluded, self.folds = [], [], {}
         self.positions = {name: [] for names in self.names_of.values() for name in names}
@@ -259,27 +260,28 @@ class GrowingMapping:
             self.positions[name].append(row)
 
     def pop(self) -> None:
-        """Map the last row no more."""
+        """Unmap the last row."""
         variable = self.labels.pop()
         self.is_excluded.pop()
         for name in self.names_of[variable]:
             self.positions[name].pop()
-        # states after rows that are mapped no more; the one before the first row stays
+        # drop the states after unmapped rows; the state before the first row remains
         for name, states in self.folds.values():
             del states[len(self.positions.get(name, ())) + 1 :]
 
     def count_rows(self, name: str | None, final: bool) -> int:
-        """Count the rows of a name, all of them or as many as RUNNING sees."""
+        """Count the rows of a name: all if `final`, otherwise those that RUNNING sees."""
         rows = self.positions.get(name, [])
         if final or self.visible is None:
             return len(rows)
-        # rows of a name ascend, so those that RUNNING sees are a prefix
+        # rows of a name ascend, so the rows that RUNNING sees are a prefix
         return bisect_left(rows, self.s + self.visible)
 
     def fold(
         self, key: int, name: str | None, final: bool, empty: Any, step: Callable[[Any, int], Any]
     ) -> Any:
-        """Return the state of an aggregate after the rows of a name, each stepped through once."""
+        """Return the state of an aggregate after the rows of a name; each row is stepped through
+        once."""
         _, states = self.folds.setdefault(key, (name, [empty]))
         count = self.count_rows(name, final)
         for i in range(len(states) - 1, count):
@@ -293,7 +295,7 @@ RowCondition: TypeAlias = Callable[[GrowingMapping, int], bool]
 
 
 class ScanResult(NamedTuple):
-    """The outcome of the scan at s: labels and marks of the match and its number, or None."""
+    """The outcome of the scan at row s: labels and marks of the match and its number, or None."""
 
     s: int
     labels: Sequence[str] | None
@@ -306,8 +308,9 @@ class Search:
     """The search for matches in one partition.
 
     `at_row` are the conditions that read a row and its neighbours only, `of_mapping` the others;
-    a variable in neither is always true. ``within(s, i)`` is whether row i may belong to a match
-    from s on. ``resume(s, labels)`` is where the scan goes on after a match that is not empty.
+    a variable in neither is always true. ``within(s, i)`` returns whether row i may belong to a
+    match from s on. ``resume(s, labels)`` returns the row where the scan continues after a match
+    that is not empty.
     """
 
     automaton: PrioritisedAutomaton[Any]
@@ -318,31 +321,32 @@ class Search:
     resume: Callable[[int, Sequence[str]], int]
     memory: Memory
     registers: Callable[[GrowingMapping], Hashable] | None = None
-    """The registers that conditions read of the mapping; None where no registers suffice."""
+    """The registers of the mapping that conditions read; None if registers do not suffice."""
     failures: set[tuple[int, int, Hashable]] = field(default_factory=set)
     truths: dict[tuple[str, int], bool] = field(default_factory=dict)
     attempts: int = 0
-    """Count of tried steps, for tests of cost."""
+    """The number of tried steps, for tests of cost."""
     s: int = 0
-    """The row where the scan stands."""
+    """The current row of the scan."""
     number: int = 0
     """The number of matches so far."""
     drop: Callable[[int], int] | None = None
-    """Drops rows that no match from a row on reaches, and returns how many; None keeps all."""
+    """A function that drops rows no match from a row on reads, and returns their number; or
+    None."""
     dropped: int = 0
     """The number of rows dropped so far: row 0 is the first of the partition while it is 0."""
 
     def scan(self) -> Iterator[ScanResult]:
-        """Yield the result at each row where the scan stands.
+        """Yield the result at each row that the scan visits.
 
-        A match is given as it stands in `mapping`, which changes when the scan goes on.
+        The match is in `mapping`, which changes when the scan continues.
         """
         return (result for result in self.live_scan() if result is not None)
 
     def live_scan(self) -> Iterator[ScanResult | None]:
-        """Yield as `scan`, and None where the next result depends on a row that has not come.
+        """Yield as `scan`, and None whenever the next result depends on a row that has not arrived.
 
-        The search goes on at the step where it waits, so no step is tried again for a new row.
+        The search continues at the step where it waits, so no step is tried again for a new row.
         """
         while True:
             self.s -= self._forget(self.s)
@@ -358,7 +362,7 @@ class Search:
                 continue
             labels = self.mapping.labels
             yield ScanResult(s, labels, self.mapping.is_excluded, self.number + 1)
-            # after the yield: a state that is taken before it finds this match again
+            # after the yield: a state saved before it must find this match again
             self.number += 1
             self.s = self.resume(s, labels) if labels else s + 1
 
@@ -367,7 +371,7 @@ class Search:
         return isinstance(self.mapping.length, OpenEnd)
 
     def _forget(self, s: int) -> int:
-        """Drop rows that no match from s on reaches; return how many."""
+        """Drop rows that no match from row s on reads; return their number."""
         count = 0 if self.drop is None else self.drop(s)
         if count:
             self.dropped += count
@@ -376,11 +380,11 @@ class Search:
         return count
 
     def find_match(self, s: int) -> Generator[None, None, bool]:
-        """Search for the match at s and leave it in `mapping`; return whether there is one.
+        """Search for the match at row s and leave it in `mapping`; return whether there is one.
 
-        Yields where it waits for a row.
+        Yields whenever it waits for a row.
         """
-        # registers tell failures of different matches apart, so old ones are mostly dead weight
+        # registers differ between matches, so old failures are rarely reused
         many = self.registers is not None and len(self.failures) > MOST_FAILURES
         if many or self.memory is not Memory.PARTITION:
             self.failures.clear()
@@ -398,7 +402,7 @@ class Search:
                 while (takes := self._takes(step.variable, step.excluded, s, row)) is None:
                     yield
                 if takes:
-                    # invariant: a key in `failures` was left with all of its steps tried
+                    # invariant: all steps of a key in `failures` were tried and failed
                     if self._place(step.target, row + 1) not in self.failures:
                         while (steps := self._steps(step.target, row + 1)) is None:
                             yield
@@ -420,11 +424,12 @@ class Search:
         return False
 
     def _place(self, q: int, row: int) -> tuple[int, int, Hashable]:
-        """Return the key of a failure: the state, the row, the registers that conditions read."""
+        """Return the key of a failure: the state, the row, and the registers that conditions
+        read."""
         return q, row, None if self.registers is None else self.registers(self.mapping)
 
     def _steps(self, q: int, row: int) -> Steps | None:
-        """Return the steps of a state; None where `$` asks whether another row comes."""
+        """Return the steps of a state; None if `$` depends on whether another row arrives."""
         at_start = row + self.dropped == 0
         steps = self.automaton.steps(q, at_start, False)
         if row != len(self.mapping):
@@ -433,9 +438,9 @@ class Search:
         return None if self._is_open and at_end != steps else at_end
 
     def _takes(self, variable: str, is_excluded: bool, s: int, row: int) -> bool | None:
-        """Map the row to the variable, if its condition holds and WITHIN admits it.
+        """Map the row to the variable if its condition holds and WITHIN admits it; return whether.
 
-        None, and the row is not mapped, where this depends on a row that has not come.
+        None, without mapping the row, if this depends on a row that has not arrived.
         """
         try:
             if not row < self.mapping.length:

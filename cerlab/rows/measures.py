@@ -1,8 +1,8 @@
-"""MEASURES as Arrow columns, over many matches at once.
+"""MEASURES as Arrow columns, over many matches together.
 
-A row of the result sees the rows of its match that RUNNING sees. `ResultRows` says which match a
-row of the result is of and how many rows it sees; rows of a variable are found by counting up to
-there.
+A row of the result sees the rows of its match that RUNNING sees. `ResultRows` has, for each row
+of the result, its match and the number of rows it sees; counting up to there finds the rows of a
+variable.
 """
 
 from __future__ import annotations
@@ -38,18 +38,19 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 
 class ResultRows(NamedTuple):
-    """The rows of a result that batches of matches have."""
+    """The rows of the result for a batch of matches."""
 
     match: Int64s
-    """The match it is of, counted in the batch."""
+    """The match of each row, counted in the batch."""
     row: Int64s
-    """The row whose columns it has."""
+    """The row of the table whose columns it has."""
     visible: Int64s
-    """Number of rows of the match that RUNNING sees."""
+    """The number of rows of the match that RUNNING sees."""
 
 
 class VariableRows(NamedTuple):
-    """rows(x, mode) of every row of the result: where they begin among all, and how many."""
+    """rows(x, mode) of every row of the result: where they begin among all rows, and their
+    number."""
 
     begin: Int64s
     length: Int64s
@@ -72,11 +73,11 @@ class MeasureInput:
     of_name: dict[str | None, tuple[Int64s, Int64s]] = field(default_factory=dict)
 
     def has_all(self, x: str | None) -> bool:
-        """Return whether every row of a match is one of a name."""
+        """Return whether every row of a match belongs to a name."""
         return len(self.members[x]) == len(self.variables)
 
     def places_of(self, x: str | None) -> tuple[Int64s, Int64s]:
-        """Return the places of the labels in set(x), and their number before each place."""
+        """Return the places of the labels in set(x), and the number of them before each place."""
         if x not in self.of_name:
             taking = np.array([v in self.members[x] for v in self.variables], np.bool_)
             is_member = taking[self.M.variable]
@@ -85,7 +86,7 @@ class MeasureInput:
         return self.of_name[x]
 
     def rows(self, x: str | None, *, final: bool = False) -> VariableRows:
-        """rows(x, RUNNING), rows(x, FINAL)."""
+        """Return rows(x, RUNNING) or rows(x, FINAL)."""
         match = self.result.match
         begin = self.offsets[match]
         visible = np.maximum(self.M.length[match], 0) if final else self.result.visible
@@ -96,7 +97,7 @@ class MeasureInput:
         return VariableRows(first, counts[begin + visible] - first)
 
     def landing(self, e: ex.Edge) -> tuple[Int64s, Flags]:
-        """Return the label that FIRST or LAST lands on, and whether there is one."""
+        """Return the label that FIRST or LAST refers to, and whether it exists."""
         x = ex.variable_of(e.body)
         begin, length = self.rows(x, final=e.final)
         there = length > e.offset
@@ -109,7 +110,7 @@ class MeasureInput:
         return places[np.where(there, nth, 0)], there
 
     def row_of(self, label: Int64s) -> Int64s:
-        """Return the row that a label stands at, in the match of each row of the result."""
+        """Return the row of a label in the match of each row of the result."""
         match = self.result.match
         return self.M.start[match] + label - self.offsets[match]
 
@@ -139,7 +140,7 @@ def measure(e: ex.Expression, S: MeasureInput) -> Values:
 
 
 def _value_at_landing(edge: ex.Edge, S: MeasureInput, step: int) -> Values:
-    """Return the argument at the row where FIRST or LAST lands, or some rows on from there."""
+    """Return the argument at the row of FIRST or LAST, or `step` rows after it."""
     label, there = S.landing(edge)
     row = S.row_of(label)
     if step:
@@ -191,7 +192,7 @@ def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
             if not pa.types.is_int64(values.type):
                 raise NotColumnar
             whole = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
-            # every difference of running totals has to be exact
+            # a difference of running totals is exact only if no total rounds or overflows
             if int(np.abs(whole, dtype=np.float64).max(initial=0)) * len(whole) >= 1 << 52:
                 raise NotColumnar
             total = pa.array(_sums(whole, rows), mask=count == 0)
@@ -203,20 +204,20 @@ def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
 
 
 def _of_labels(values: Values, places: Int64s, S: MeasureInput) -> Values:
-    """Return the values at the rows of labels."""
+    """Return the values at the rows of the labels."""
     match = np.searchsorted(S.offsets, places, "right") - 1
     return values.take(pa.array(S.M.start[match] + places - S.offsets[match]))
 
 
 def _sums(values: Int64s, rows: VariableRows) -> Int64s:
-    # a sum over any range is a difference of two running totals
+    # the sum over any range is a difference of two running totals
     totals = np.concatenate([[0], np.cumsum(values)])
     sums: Int64s = totals[rows.begin + rows.length] - totals[rows.begin]
     return sums
 
 
 def _sums_of_doubles(values: Values, rows: VariableRows) -> NDArray[np.float64]:
-    """Sums that are exact, and rounded once."""
+    """Return sums of doubles, computed exactly and rounded once."""
     parts, exponent = limbs_of_doubles(values)
     limbs = np.array([_sums(part, rows) for part in parts])
     sums = np.empty(len(rows.length))
@@ -232,7 +233,7 @@ def _best(
     S: MeasureInput,
     x: str | None,
 ) -> Values:
-    """MIN and MAX, as the best so far of the rows of each match."""
+    """Return MIN or MAX as a running best in each match."""
     if not (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
         raise NotColumnar
     places, _ = S.places_of(x)
@@ -246,7 +247,7 @@ def _best(
 
 
 def _begins(S: MeasureInput, x: str | None) -> Bytes:
-    """Return where the members of each match begin, counted in members of all matches."""
+    """Return where the members of each match begin, counted over the members of all matches."""
     places, counts = S.places_of(x)
     begins = np.zeros(len(places) + 1, np.uint8)
     begins[counts[S.offsets]] = 1
@@ -254,18 +255,18 @@ def _begins(S: MeasureInput, x: str | None) -> Bytes:
 
 
 def _sums_before(present: Flags, rows: VariableRows) -> Int64s:
-    """Return how many values are present before the rows of each row of the result."""
+    """Return the number of non-NULL values before the rows of each row of the result."""
     totals = np.concatenate([[0], np.cumsum(present)])
     before: Int64s = totals[rows.begin]
     return before
 
 
 MOST_ITEMS = 1 << 31
-"""The items of lists in one array are fewer."""
+"""The limit on the items of lists in one Arrow array, whose offsets have 32 bits."""
 
 
 def _lists(values: Values, rows: VariableRows) -> Values:
-    """Return the values of the rows of each row of the result, as lists; NULL for no rows."""
+    """Return the values of each row's rows as lists; NULL without rows."""
     offsets = np.concatenate([[0], np.cumsum(rows.length)])
     if offsets[-1] >= MOST_ITEMS:
         raise NotColumnar
@@ -278,9 +279,9 @@ def _lists(values: Values, rows: VariableRows) -> Values:
 
 
 def _first_of_match(values: Values, places: Int64s, S: MeasureInput) -> Int64s:
-    """Return 1 for each value that its match has not had before, else 0."""
+    """Return 1 for each value that occurs first in its match, otherwise 0."""
     if pa.types.is_float64(values.type):
-        values = pc.add(without_nan(values), 0.0)  # the zeros are one value
+        values = pc.add(without_nan(values), 0.0)  # + 0.0: -0.0 and 0.0 count as one value
     codes = values.dictionary_encode()
     there = np.flatnonzero(pc.is_valid(values).to_numpy(zero_copy_only=False))
     match = np.searchsorted(S.offsets, places, "right") - 1
@@ -294,7 +295,7 @@ def _first_of_match(values: Values, places: Int64s, S: MeasureInput) -> Int64s:
 def _best_by(
     function: ex.AggregateFunction, values: Values, keys: Values, rows: VariableRows, begins: Bytes
 ) -> Values:
-    """MAX_BY and MIN_BY, as the row of the best key so far."""
+    """Return MAX_BY or MIN_BY: the value at the row of the running best key."""
     if pa.types.is_large_string(keys.type):
         (keys,) = ranks(keys)
     if not (pa.types.is_int64(keys.type) or pa.types.is_float64(keys.type)):
@@ -319,7 +320,7 @@ def _spread(
     rows: VariableRows,
     begins: Bytes,
 ) -> Values:
-    """STDDEV and VARIANCE, of the samples and of all."""
+    """Return STDDEV or VARIANCE, of samples or of populations."""
     if not (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
         raise NotColumnar
     numbers = pc.fill_null(cast_column("float64", values), 0.0).to_numpy(zero_copy_only=False)
@@ -327,7 +328,7 @@ def _spread(
     counts = np.zeros(len(numbers), np.int64)
     less = int(function.value in ("STDDEV", "VARIANCE"))
     running_variance(numbers[:-1], present.astype(np.uint8), begins, less, counts)
-    # the place after the last has no values
+    # the place after the last one has no values
     at = np.where(rows.length > 0, rows.begin + rows.length - 1, len(numbers) - 1)
     variance = numbers[at]
     result = np.sqrt(variance) if function.value.startswith("STDDEV") else variance
@@ -335,7 +336,7 @@ def _spread(
 
 
 def null_where(values: Values, length: int, absent: Flags) -> Values:
-    """Return a measure as an array, NULL where a row is unmatched."""
+    """Return a measure as an array, NULL if a row is unmatched."""
     values = spread(values, length)
     if not absent.any():
         return values

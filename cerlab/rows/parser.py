@@ -1,4 +1,4 @@
-"""Text to row patterns: clauses by their words, PATTERN by our grammar, expressions by sqlglot."""
+"""Text to row patterns: clauses by keywords, PATTERN by our grammar, expressions by sqlglot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parse_rows(text: str) -> rp.RowPattern:
     """Read ``MATCH_RECOGNIZE (..)``, or the SELECT around it.
 
     Raises `QuerySyntaxError`, `IllFormed` (query errors that need no schema),
-    `Unsupported` for what is refused by name, and `ResourceLimit` for a text that is too long or
+    `Unsupported`, which names the construct, and `ResourceLimit` for a text that is too long or
     too deep.
 
     >>> print(parse_rows('''match_recognize (
@@ -111,17 +111,17 @@ def _outer_text(cursor: Cursor) -> str:
 
 
 Parsed: TypeAlias = tuple[exp.Expr, SourcePlace]
-"""An expression as sqlglot has it, and the place of its first token."""
+"""An expression of sqlglot, and the place of its first token."""
 
 Build: TypeAlias = Callable[[ExpressionBuilder], tuple[Any, ...]]
 
 
 @dataclass(slots=True)
 class Clauses:
-    """The clauses as read; None and empty where a clause is absent.
+    """The clauses as read; None or empty for an absent clause.
 
-    Names mean something only when PATTERN and SUBSET are known, and these may come last: `later`
-    builds the clauses that have expressions.
+    Names have a meaning only when PATTERN and SUBSET are known, which may come last: `later` builds
+    the clauses that contain expressions.
     """
 
     pattern: rp.Pattern | None = None
@@ -136,7 +136,7 @@ class Clauses:
 
 
 def _row_pattern(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.RowPattern:
-    """Return the query of the clauses, names resolved."""
+    """Return the query of the clauses, with names resolved."""
     assert clauses.pattern is not None
     names = (*rp.variables(clauses.pattern), *(union.name for union in clauses.subsets))
     inputs = [each for each in (around.table, around.input) if each] if around else []
@@ -145,7 +145,7 @@ def _row_pattern(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.
     builder.nodes.extend(clauses.nodes)
     for node, place in clauses.places:
         builder.record(node, place)
-    # Of several errors the first is the same in whatever order the clauses stand.
+    # A fixed order of checks: the first error does not depend on the order of the clauses.
     order = ("define", "measures", "partition_by", "order_by")
     parts = {name: clauses.later[name](builder) for name in order if name in clauses.later}
     select = around.build(builder) if around else None
@@ -162,7 +162,7 @@ def _row_pattern(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.
 
 
 def read_clauses(cursor: Cursor) -> Clauses:
-    """Go past ``( clause .. )``; raises `QuerySyntaxError`, `IllFormed`, `Unsupported`."""
+    """Read ``( clause .. )``; raises `QuerySyntaxError`, `IllFormed`, `Unsupported`."""
     cursor.need_sign(TokenType.L_PAREN, "(")
     kinds, clauses = set[str](), Clauses()
     while not cursor.take_sign(TokenType.R_PAREN):
@@ -180,7 +180,7 @@ def read_clauses(cursor: Cursor) -> Clauses:
         cursor.take_words(*clause.split())
         reader(cursor, clauses)
     if clauses.pattern is None:
-        # Back at the closing parenthesis, where PATTERN is missed.
+        # Back at the closing parenthesis, where PATTERN is missing.
         cursor.at -= 1
         raise cursor.syntax_error("PATTERN")
     return clauses
@@ -203,7 +203,7 @@ def _order_by(cursor: Cursor, clauses: Clauses) -> None:
 
 
 def _direction(cursor: Cursor) -> tuple[bool, bool]:
-    """Read ``[ASC | DESC] [NULLS FIRST | NULLS LAST]``: descending, NULLs first."""
+    """Read ``[ASC | DESC] [NULLS FIRST | NULLS LAST]``; return (descending, NULLs first)."""
     descending = cursor.take_words("DESC")
     if not descending:
         cursor.take_words("ASC")
@@ -280,7 +280,7 @@ def _skip(cursor: Cursor, clauses: Clauses) -> None:
 
 
 def _at_clause(cursor: Cursor, ahead: int) -> bool:
-    """Return whether a clause begins some tokens ahead, not a variable spelled like one."""
+    """Return whether a clause begins `ahead` tokens on, not a variable with the same spelling."""
     cursor.at += ahead
     words = _clause_here(cursor)
     follows = {
@@ -352,4 +352,4 @@ _CLAUSES: dict[str, tuple[str, Callable[[Cursor, Clauses], None]]] = {
     "SUBSET": ("subset", _subset),
     "DEFINE": ("define", _define),
 }
-"""The words that a clause begins with, which clause it is, and what reads the rest of it."""
+"""The keywords that begin a clause, its name, and the function that reads the rest of it."""

@@ -1,4 +1,5 @@
-"""Row patterns as users call them: text or value, any table in, Arrow out."""
+"""Row patterns as users call them: a text or value, any table as input, an Arrow table as
+output."""
 
 from __future__ import annotations
 
@@ -53,9 +54,12 @@ if TYPE_CHECKING:
 __all__ = ["RowEvaluator", "RowPattern", "explain_rows", "match_recognize", "parse_rows"]
 
 RowEvaluator: TypeAlias = Literal["auto", "compiled", "search", "reference"]
-"""``"search"`` tries the steps of a prioritised automaton. ``"compiled"`` knows which of them lead
-to a match, where conditions read the row under test and its neighbours, and else tries them over
-columns; ``"auto"`` takes it for long tables. ``"reference"`` is for small ones."""
+"""The evaluators of row patterns: ``"search"`` tries the steps of a prioritised automaton.
+
+``"compiled"`` knows which steps lead to a match if conditions read the row under test and its
+neighbours; otherwise it tries them over columns. ``"auto"`` uses it for long tables.
+``"reference"`` is for small tables.
+"""
 
 
 def parse_rows(text: str) -> RowPattern:
@@ -66,10 +70,10 @@ def parse_rows(text: str) -> RowPattern:
 
 
 RowQuery: TypeAlias = str | RowPattern
-"""A row pattern, by its text or as it was read."""
+"""A row pattern: its text, or the parsed value."""
 
 Rows: TypeAlias = Sequence[Mapping[str, Any]] | None
-"""The rows that the tables of a question consist of; None for any rows."""
+"""The only rows in the tables of a question; None for any rows."""
 
 
 def read_patterns(rows: Rows, *queries: RowQuery) -> tuple[RowPattern, ...]:
@@ -92,11 +96,19 @@ def match_recognize(
 ) -> pa.Table:
     """Return the result of a MATCH_RECOGNIZE clause on a table, as a pyarrow Table.
 
-    `table` is a pyarrow Table, a pandas or polars data frame, a list of dicts, a `Stream`, or the
-    path of a file of events of any format, whose rows need no event type. A long Parquet file is
-    read by `threads` threads, by default those in ``CERLAB_THREADS`` or all cores. Raises as
-    `parse_rows`, and `IllFormed`, `TypeMismatch` for columns that the table does not have so,
-    `BadData` where the skip clause cannot go on, `ResourceLimit` where the search is too long.
+    Args:
+        query: the clause, or the SELECT around it, as text or parsed.
+        table: a pyarrow Table, a pandas or polars data frame, a list of dicts, a `Stream`, or the
+            path of a file of events in any format, whose rows need no event type.
+        evaluator: ``"auto"`` (default), ``"compiled"``, ``"search"`` or ``"reference"``.
+        threads: the number of threads that read a long Parquet file (default: ``CERLAB_THREADS``,
+            or all cores).
+
+    Raises:
+        QuerySyntaxError, Unsupported: as `parse_rows`.
+        IllFormed, TypeMismatch: if the table lacks a column or has another type for it.
+        BadData: if the skip clause cannot continue.
+        ResourceLimit: if the search takes too many steps.
 
     >>> clause = '''MATCH_RECOGNIZE (
     ...     MEASURES FIRST(UP.x) AS low, LAST(TOP.x) AS high
@@ -121,7 +133,8 @@ def match_recognize(
 
 
 def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
-    """Which machine answers a row pattern on a table, and why; raises as `match_recognize`.
+    """Return which machine evaluates a row pattern on a table, and why; raises as
+    `match_recognize`.
 
     >>> rows = [{"x": 3}, {"x": 4}]
     >>> explain_rows("MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A+) DEFINE A AS x > PREV(x))", rows)
@@ -142,15 +155,15 @@ def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
     return Explanation((*explanation_lines(scan[0]), *([short] if SHORT else ())))
 
 
-# The search takes 5 ms for 1,000 rows; a process loads the compiled kernels in 60 ms, once.
+# The search takes 5 ms for 1,000 rows; loading the compiled kernels takes 60 ms, once a process.
 SHORT = 1_000
-"""Tables with fewer rows are searched unless it is asked for, which has less to begin with."""
+"""Below this many rows the interpreted search is faster: it has no start-up cost."""
 
 
 def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -> Any:
     """Return the result of a clause on a pyarrow Table; raises as `cerlab.match_recognize`.
 
-    Whether it is to be `compiled`; None for what is sooner done.
+    `compiled`: force the compiled scan or the interpreted search; None chooses by table size.
     """
     binding = bound(pattern, rows)
     M = machine(pattern, binding)
@@ -166,7 +179,7 @@ def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -
 def bound(pattern: RowPattern, rows: Any) -> Binding:
     """Return the binding of a row pattern to the columns of a table.
 
-    Raises as `bind`, and `BadData` for a row whose time WITHIN cannot compute with.
+    Raises as `bind`, and `BadData` for a row whose time is out of range for WITHIN.
     """
     binding = bind(pattern, column_kinds(rows))
     check_far(pattern, binding, rows)
@@ -174,7 +187,7 @@ def bound(pattern: RowPattern, rows: Any) -> Binding:
 
 
 def check_far(pattern: RowPattern, binding: Binding, rows: Any) -> None:
-    """Raise `BadData` for a row whose time WITHIN cannot compute with."""
+    """Raise `BadData` for a row whose time is out of range for WITHIN."""
     if not isinstance(pattern.within, TimeWindow):
         return
     name = binding.names[pattern.order_by[0].column.name]
@@ -185,7 +198,10 @@ def check_far(pattern: RowPattern, binding: Binding, rows: Any) -> None:
 
 
 def _compiled_result(M: Machine, binding: Binding, rows: Any, *, is_needed: bool) -> Result | None:
-    """Return the compiled result; None, or `Unsupported`, where the query cannot be compiled."""
+    """Return the compiled result; if the query cannot be compiled, None, or raise `Unsupported`.
+
+    `is_needed` chooses the error.
+    """
     scan = compiled_scan(M, binding, rows)
     if not isinstance(scan, str):
         return scan[1]
@@ -196,7 +212,7 @@ def _compiled_result(M: Machine, binding: Binding, rows: Any, *, is_needed: bool
 
 
 def compiled_scan(M: Machine, binding: Binding, rows: Any) -> tuple[CompiledScan, Result] | str:
-    """Return the compiled scan of a table and its result; a text is the reason for neither."""
+    """Return the compiled scan of a table and its result, or a text with the reason for neither."""
     from cerlab.rows import scan as walk  # loads Numba
 
     steps = walk.step_table_of(M)
@@ -215,10 +231,10 @@ Row = Mapping[str, Value]
 def as_table(rows: Any, *, lazily: bool = False) -> Any:
     """Return the rows of anything that holds events or rows, as a pyarrow Table.
 
-    A Table, a pandas or polars data frame, dicts, a `Stream` or its events, a path; of dicts the
-    columns are in order of first appearance. With `lazily`, one file of Parquet or Arrow IPC is a
-    `FileTable`, whose columns are read at their first use. Raises `BadData`, `TypeMismatch` for a
-    column of values that do not compare, and `UsageError`.
+    `rows` is a Table, a pandas or polars data frame, dicts, a `Stream` or its events, or a path.
+    Columns of dicts are in order of first appearance. With `lazily`, a single file of Parquet or
+    Arrow IPC becomes a `FileTable`, whose columns are read on first use. Raises `BadData`,
+    `TypeMismatch` for a column of values that do not compare, and `UsageError`.
     """
     if isinstance(rows, Source) or names_files(rows):
         return _table_of_files(as_source(rows), lazily)
@@ -231,7 +247,7 @@ def as_table(rows: Any, *, lazily: bool = False) -> Any:
         rows = rows.events
     if isinstance(rows, bytes | Mapping) or not isinstance(rows, Iterable):
         hint = "a table, a data frame, a list of dicts or a path does"
-        raise UsageError("CER0812", f"{type(rows).__name__} holds no rows", hint=hint)
+        raise UsageError("CER0812", f"expected rows, got {type(rows).__name__}", hint=hint)
     return _of_dicts([_as_dict(row, i) for i, row in enumerate(rows, 1)])
 
 
@@ -239,7 +255,7 @@ _PATH = {b"cerlab": b"path"}
 """The metadata of a field that `with_paths` adds."""
 
 _JSON = {b"cerlab": b"json"}
-"""The metadata of a field of objects and lists that are of no type of Arrow."""
+"""The metadata of a field of objects and lists without an Arrow type."""
 
 
 def with_paths(query: RowPattern, table: Any) -> Any:
@@ -274,7 +290,7 @@ def with_paths(query: RowPattern, table: Any) -> Any:
 
 
 def _column_of_json(column: Any, fields: tuple[str, ...], name: str) -> Any | None:
-    """Return the values at the end of a path in objects of JSON, None where no object has it."""
+    """Return the values at a path in JSON objects, or None if no object contains the path."""
     values, found = list[Value](), False
     for text in column.to_pylist():
         try:
@@ -286,7 +302,7 @@ def _column_of_json(column: Any, fields: tuple[str, ...], name: str) -> Any | No
 
 
 def _with_json(columns: Mapping[str, Any]) -> Any:
-    """Return columns as a table; those of bytes are JSON, which paths read."""
+    """Return columns as a table; columns of bytes are JSON, which paths read."""
     import pyarrow as pa
 
     kinds = {name: column.type for name, column in columns.items()}
@@ -340,7 +356,7 @@ def _column(name: str, values: list[Value]) -> Any:
                 if (times := array_of(values)) is None:
                     raise mismatch(f"column '{name}': no unit of Arrow holds all of its times")
                 return times
-        # beside floats pyarrow refuses an integer that a double does not hold exactly
+        # among floats, pyarrow refuses an integer that is not exactly a double
         if any(isinstance(value, float) for value in values):
             return pa.array([exact_double(value, name) for value in values])
         return pa.array(values)
@@ -350,7 +366,7 @@ def _column(name: str, values: list[Value]) -> Any:
 
 
 def as_double(value: Value) -> Value:
-    """Return an integer as a double, and any other value as it is."""
+    """Return an integer as a double, and any other value unchanged."""
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -375,7 +391,7 @@ def _table_of_files(source: Source, lazily: bool) -> Any:
 
 
 def _of_values(columns: Mapping[str, Any], count: int) -> Any:
-    """Return columns of Arrow, or of values that have one type, as a table."""
+    """Return columns, of Arrow or of values of one type, as a table."""
     import pyarrow as pa
 
     arrays = {n: c if is_arrow(c) else _column(n, list(c)) for n, c in columns.items()}
@@ -463,13 +479,13 @@ def measure_array(values: Any, name: str, measure_type: StaticType, schema: Any)
     if isinstance(values, pa.Array):
         return _dictionary(values.to_pylist(), arrow_type)
     of_time = measure_type.kind in _OF_TIME
-    # CASE and COALESCE may give an integer where the type of all results is a double
+    # CASE and COALESCE may return an integer although the type of all results is double
     if measure_type.kind is Kind.DOUBLE:
         values = [as_double(value) for value in values]
     try:
         if of_time and (array := array_of(values)) is not None:
             if nanoseconds(array) is None and arrow_type == _in_nanoseconds(arrow_type):
-                return array  # of no column, whose unit might hold moments far away
+                return array  # not computed from a column, whose coarser unit might reach further
             return array.cast(arrow_type)
         is_coded = pa.types.is_dictionary(arrow_type)
         return _dictionary(values, arrow_type) if is_coded else pa.array(values, arrow_type)
@@ -483,7 +499,7 @@ def measure_array(values: Any, name: str, measure_type: StaticType, schema: Any)
 
 
 def _list_array(lists: Any, name: str, items: StaticType, schema: Any) -> Any:
-    """Return lists as an array, whose items have the type of a measure."""
+    """Return lists as an array; the items have the type of a measure."""
     import pyarrow as pa
 
     if isinstance(lists, pa.Array):
@@ -498,7 +514,7 @@ def _list_array(lists: Any, name: str, items: StaticType, schema: Any) -> Any:
 
 
 def _dictionary(values: Sequence[Any], kind: Any) -> Any:
-    """Return values in a dictionary of any type: pyarrow's own converter lacks some."""
+    """Return values in a dictionary of any type, which pyarrow's own converter does not support."""
     import pyarrow as pa
 
     coded = pa.array(values, kind.value_type).dictionary_encode()

@@ -1,6 +1,6 @@
-"""Operators and functions of row expressions on Python's values.
+"""Operators and functions of row expressions on Python values.
 
-The oracle (`cerlab.rows.expression_semantics`) has its own of each.
+The oracle (`cerlab.rows.expression_semantics`) has separate definitions of each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Scalar: TypeAlias = Callable[..., Any]
 
 
 def strict(function: Scalar) -> Scalar:
-    """Return the function with NULL for NULL arguments, and for numbers beyond all doubles."""
+    """Return the function extended to return NULL for NULL arguments and on overflow of doubles."""
 
     def of_values(*arguments: Any) -> Any:
         if None in arguments:
@@ -65,13 +65,13 @@ def disjunction(a: Any, b: Any) -> bool | None:
 
 
 def computed(sign: str, function: Scalar) -> Scalar:
-    """Return an operator of numbers, which also takes moments and durations."""
+    """Return an operator of numbers, extended to moments and durations."""
     of_numbers, of_times = strict(function), pred.Arithmetic(sign)
 
     def of_values(a: Any, b: Any) -> Any:
         try:
             return of_numbers(a, b)
-        except TypeError:  # moments and durations have no operators of Python
+        except TypeError:  # moments and durations define no Python operators
             return compute(of_times, a, b)
 
     return of_values
@@ -112,18 +112,18 @@ def coalesce(*values: Any) -> Any:
 
 
 def null_if(a: Any, b: Any) -> Any:
-    """Return NULL for equal values, else the first."""
+    """Return NULL for equal values, otherwise the first."""
     return None if equal(a, b) else a
 
 
 def best(better: Scalar, *values: Any) -> Any:
     """Return the least or greatest value, by a comparison."""
-    # of equal values the first: 1 and 1.0 are equal, and not the same text
+    # ties: the first, since 1 and 1.0 are equal but have different texts
     return reduce(lambda best, value: value if better(value, best) else best, values)
 
 
 def rounded(x: Any, places: int = 0) -> Any:
-    """Return ``ROUND(x, places)``: half away from 0, of doubles by doubles.
+    """Return ``ROUND(x, places)``; ties round away from 0, doubles in double arithmetic.
 
     >>> rounded(-2.5), rounded(0.49999999999999994), rounded(1250, -2), rounded(float("inf"), 3)
     (-3.0, 0.0, 1300, inf)
@@ -156,7 +156,7 @@ _DECIMAL = re.compile(
 
 
 def _nearest_integer(text: str) -> int | None:
-    """Return the integer nearest to a decimal or hexadecimal text, half away from 0."""
+    """Return the integer nearest to a decimal or hexadecimal text; ties round away from 0."""
     text = text.strip(" \t\n\r\v\f")
     if re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
         return int(text, 16)
@@ -165,7 +165,7 @@ def _nearest_integer(text: str) -> int | None:
     sign, whole, fraction, exponent = number.groups("")
     whole, fraction = whole.replace("_", ""), fraction.replace("_", "")
     figures = (whole + fraction).lstrip("0")
-    # figures before the decimal point, which the exponent moves
+    # digits before the decimal point, including the exponent
     before = len(figures) - len(fraction) + int(exponent or 0)
     if not figures or before < 0:
         return 0
@@ -177,18 +177,18 @@ def _nearest_integer(text: str) -> int | None:
 
 
 def to_integer(bits: int, value: Any) -> int | None:
-    """Convert to an integer of some bits; NULL if it does not fit."""
+    """Return a value as an integer of `bits` bits; NULL if it does not fit."""
     if isinstance(value, str):
         whole = _nearest_integer(value)
-    else:  # of two as near the even one; NaN and infinities have none
+    else:  # ties round to even; NaN and infinities raise
         whole = round(value) if value - value == 0 else None
     return whole if whole is not None and -(1 << bits - 1) <= whole < 1 << bits - 1 else None
 
 
 def to_double(value: Any) -> float | None:
-    """Convert to a double; NULL for a text that is no number."""
+    """Return a value as a double; NULL for a text that is not a number."""
     if isinstance(value, str) and not value.isascii():
-        return None  # Python reads the digits of every script
+        return None  # float() accepts the digits of every script
     try:
         return float(value)
     except ValueError:
@@ -196,12 +196,12 @@ def to_double(value: Any) -> float | None:
 
 
 def to_text(value: Any) -> str:
-    """Write a value as a text."""
+    """Return a value as text."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def to_moment(unit: int, value: Any) -> Timestamp | None:
-    """Convert to a moment, cut to a unit; NULL for a text that is no moment."""
+    """Return a value as a moment, truncated to a unit; NULL for a text that is not a moment."""
     moment = moment_of_text(value) if isinstance(value, str) else value
     if moment is None or not is_in_calendar(moment.nanoseconds):
         return None
@@ -209,7 +209,7 @@ def to_moment(unit: int, value: Any) -> Timestamp | None:
 
 
 def to_decimal(value: Any, digits: int, places: int) -> float | None:
-    """Return the double nearest to a decimal of some digits; NULL for what needs more of them."""
+    """Return the double nearest to a decimal of `digits` digits; NULL if it needs more."""
     if not 0 <= places <= digits <= 15:
         return None
     if isinstance(value, str):
@@ -223,12 +223,12 @@ def to_decimal(value: Any, digits: int, places: int) -> float | None:
         rest, scaled = math.modf(shifted)
         if abs(rest) >= 0.5:
             scaled += math.copysign(1.0, shifted)
-    # a zero has no sign
+    # a decimal zero has no sign
     return scaled / 10**places + 0.0 if abs(scaled) < 10**digits else None
 
 
 def _scaled(text: str, places: int) -> int | None:
-    """Return the integer nearest to a text's number times a power of ten, half away from 0."""
+    """Return the integer nearest to a text's number times a power of ten; ties away from 0."""
     text = text.strip(" \t\n\r\v\f")
     number = _DECIMAL.fullmatch(text)
     if number is None:
@@ -242,28 +242,28 @@ SPACES = " \xa0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B
 
 
 def trimmed(text: str, characters: str = SPACES) -> str:
-    """Return a text without some characters at both ends."""
+    """Return a text without the given characters at both ends."""
     return text.strip(characters)
 
 
 def trimmed_left(text: str, characters: str = SPACES) -> str:
-    """Return a text without some characters at its beginning."""
+    """Return a text without the given characters at its beginning."""
     return text.lstrip(characters)
 
 
 def trimmed_right(text: str, characters: str = SPACES) -> str:
-    """Return a text without some characters at its end."""
+    """Return a text without the given characters at its end."""
     return text.rstrip(characters)
 
 
 FARTHEST = 1 << 32
-"""Places and lengths of SUBSTRING are below that."""
+"""The limit on places and lengths of SUBSTRING."""
 
 
 def substring(text: str, start: int, length: int | None = None) -> str | None:
     """Return ``SUBSTRING(text, start, length)``: from 1, or from the end if `start` is negative.
 
-    A negative length gives what stands before. NULL beyond 32 bits.
+    A negative length selects the characters before `start`. NULL beyond 32 bits.
 
     >>> substring("hello", 2, 3), substring("hello", -2), substring("hello", 3, -2)
     ('ell', 'lo', 'he')
@@ -278,7 +278,7 @@ def substring(text: str, start: int, length: int | None = None) -> str | None:
 
 
 def position(part: str, text: str) -> int:
-    """Return ``POSITION(part IN text)``: from 1, 0 if it is not there."""
+    """Return ``POSITION(part IN text)``: counted from 1, 0 if absent."""
     return text.find(part) + 1
 
 

@@ -32,12 +32,12 @@ from cerlab.rows.times import over_integers
 from cerlab.rows.types import Binding
 
 _SMALL = 12
-"""With so many conditions, each outcome of all of them has a number that is not looked up."""
+"""The most conditions for which each combination of outcomes has a number without a search."""
 
 
 @dataclass(slots=True)
 class ByValue:
-    """Rows as Python values, a partition at a time, where Arrow has no columnar form."""
+    """Rows as Python values, one partition at a time, for expressions without a columnar form."""
 
     rows: OrderedRows
     names_of: Mapping[str, Sequence[str | None]]
@@ -59,7 +59,7 @@ class ByValue:
 
 
 class CompiledScan(NamedTuple):
-    """A query on a table as the compiled scan has it."""
+    """A query on a table, prepared for the compiled scan."""
 
     machine: Machine
     rows: OrderedRows
@@ -70,14 +70,14 @@ class CompiledScan(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The rows of the table that the result has, and its measures, as Arrow arrays."""
+    """The rows of the table in the result, and its measures, as Arrow arrays."""
 
     rows: Int64s
     measures: list[Any]
 
 
 def step_table_of(M: Machine) -> StepTable | str:
-    """Return the table that the compiled scan runs; a text is the reason against it."""
+    """Return the table that the compiled scan runs, or a text with the reason against it."""
     return step_table(M.automaton) or "the pattern has too many states"
 
 
@@ -87,13 +87,13 @@ def scan_of(M: Machine, steps: StepTable, binding: Binding, table: Any) -> Compi
     try:
         R = ordered_rows(query, binding, table)
     except REFUSALS as error:
-        raise NotTaken(f"a key has no order in Arrow that is SQL's ({error})") from None
+        raise NotTaken(f"Arrow cannot sort a key as SQL does ({error})") from None
     begins, slow = _begins(R), ByValue(R, M.names_of)
     variables = rp.variables(query.pattern)
     of_rows = [d for d in query.define if d.variable not in M.of_mapping]
     truths = {d.variable: _truths(d, begins, slow) for d in of_rows}
     rows = LetteredRows(variables, *_letters(variables, truths, len(R)), R.last)
-    # live states need conditions that are functions of the row; WITHIN depends on the start
+    # live states require conditions that depend on the row alone; WITHIN depends on the start
     if M.of_mapping or query.within is not None:
         walk: Walk | RegisterSearch = _search(M, steps, R, rows)
     else:
@@ -102,7 +102,7 @@ def scan_of(M: Machine, steps: StepTable, binding: Binding, table: Any) -> Compi
 
 
 class NotTaken(Exception):
-    """The reason why a query on a table is not compiled."""
+    """The reason why a query on a table cannot be compiled."""
 
 
 def _search(M: Machine, steps: StepTable, R: OrderedRows, rows: LetteredRows) -> RegisterSearch:
@@ -125,7 +125,7 @@ def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray
         slow.by_value.append(f"the condition of {definition.variable}")
         value = at_row(definition.condition, R.names)
         truths = np.zeros(len(R), np.bool_)
-        # a partition at a time: Python values of all rows need far more memory than columns
+        # one partition at a time: Python values of all rows need far more memory than columns
         for begin in np.unique(begins).tolist():
             mapping = slow.partition(begin)
             for i in range(len(mapping)):
@@ -146,12 +146,12 @@ def _begins(R: OrderedRows) -> Int64s:
 def _letters(
     variables: Sequence[str], truths: Mapping[str, NDArray[np.bool_]], length: int
 ) -> tuple[list[Letter], Int32s]:
-    """Return the letters there are, and the number of each row's: which variables hold there."""
+    """Return the different letters (sets of variables that hold), and the letter of each row."""
     always = frozenset(v for v in variables if v not in truths)
     code = np.zeros(length, np.int64)
     for k, holds in enumerate(truths.values()):
         code |= holds.astype(np.int64) << k
-    # 4,096 outcomes at most: counting them beats sorting the codes of all rows
+    # at most 4,096 outcomes: counting them is faster than sorting the codes of all rows
     if len(truths) <= _SMALL:
         there = np.flatnonzero(np.bincount(code, minlength=1))
         number = np.zeros(1 << len(truths), np.int32)
@@ -186,7 +186,7 @@ def result_of_scan(W: CompiledScan) -> Result:
 
 
 def one_column(batches: list[Any]) -> Any:
-    """One column of several, of values if any of them is."""
+    """Return several columns as one; a list of values if one of them is a list."""
     if len(batches) == 1:
         return batches[0]
     if all(isinstance(batch, pa.Array) for batch in batches):
@@ -199,7 +199,7 @@ def _values(batch: Any) -> Any:
 
 
 def scan_options(query: rp.RowPattern) -> ScanOptions:
-    """Return the skip clause, and whether rows without a match are shown."""
+    """Return the skip clause, and whether rows without a match are included."""
     variables, skip = rp.variables(query.pattern), query.skip
     targets = frozenset[str]()
     if isinstance(skip, rp.ToFirst | rp.ToLast):
@@ -213,10 +213,10 @@ def scan_options(query: rp.RowPattern) -> ScanOptions:
 
 
 def result_rows_of(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRows:
-    """Return the rows of the result that a batch of matches has."""
+    """Return the rows of the result for a batch of matches."""
     count = len(M.start)
     if query.rows is rp.RowsPerMatch.ONE:
-        # Of the table it has the keys alone, which are those of any row of the partition.
+        # It shows only keys of the table, which are equal at all rows of the partition.
         first = begins[M.start] if count else M.start
         return ResultRows(np.arange(count), first, M.length)
     empties = int(query.rows is not rp.RowsPerMatch.OMIT_EMPTY)
@@ -252,7 +252,7 @@ def _measures(W: CompiledScan, M: Matches, result_rows: ResultRows) -> Iterator[
 
 
 def _measured_by_value(W: CompiledScan, e: ex.Expression, S: MeasureInput) -> Iterator[Any]:
-    """Yield the values of a measure, one row of the result after the other."""
+    """Yield the values of a measure, one row of the result at a time."""
     M, value = S.M, of_mapping(e, W.rows.names)
     current, mapping = -1, GrowingMapping({}, 0, {})
     for match, visible in zip(S.result.match.tolist(), S.result.visible.tolist(), strict=True):
@@ -271,7 +271,7 @@ def _measured_by_value(W: CompiledScan, e: ex.Expression, S: MeasureInput) -> It
 
 
 def explanation_lines(W: CompiledScan) -> list[str]:
-    """Describe the scan in words."""
+    """Return a description of the scan, as lines of text."""
     reading = W.machine.of_mapping
     conditions = [d.variable for d in W.machine.query.define if d.variable not in reading]
     words = f" of the conditions of {', '.join(conditions)}" if conditions else ""

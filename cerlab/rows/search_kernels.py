@@ -1,7 +1,7 @@
-"""The matches of a row pattern: one pass backwards for the live states, one forwards to walk them.
+"""The matches of a row pattern: a backward pass computes live states, a forward pass walks them.
 
-Rows are those of all partitions, one after the other. What the passes mean is in
-`cerlab.rows.machine`.
+Rows are those of all partitions, one partition after the other. `cerlab.rows.machine` defines
+the passes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = range(4)
 """Continuations of the scan after a match."""
 
 SKIP_ABSENT, SKIP_FIRST = -1, -2
-"""Statuses: the match has no row to skip to; that row is the first one."""
+"""Statuses: the match has no row to skip to, or that row is its first one."""
 
 ROW, NUMBER, COVER_END, MATCHES, LABELS, ATTEMPTS = range(6)
-"""Places of the cursor: the row of the scan, the last match's number, the end of the rows that
-matches cover, how many matches and labels are written, and how many steps were tried."""
+"""Indices of the cursor: the row of the scan, the last match's number, the end of the rows that
+matches cover, the numbers of written matches and labels, and the number of tried steps."""
 
 
 class RowLetters(NamedTuple):
@@ -49,9 +49,9 @@ class RowLetters(NamedTuple):
 
 
 class WalkTable(NamedTuple):
-    """A `StepTable`, the steps of all states one after the other, and its live sets so far.
+    """A `StepTable`: the steps of all states, concatenated, and its live sets so far.
 
-    State q has the steps from ``first[q]`` to ``first[q + 1]``.
+    The steps of state q are from ``first[q]`` to ``first[q + 1]``.
     """
 
     first: Int32s  # (states + 1,)
@@ -96,7 +96,7 @@ def look_ahead(T: WalkTable, R: RowLetters, row: int) -> tuple[int, int]:
 def row_after_match(
     variable: Int32s, O: ScanOptions, step: Int32s, first: int, s: int, end: int
 ) -> int:
-    """Return the row where the scan continues after a match, or a status why it cannot.
+    """Return the row where the scan continues after a match, or a status if it cannot.
 
     ``step[first:]`` are the steps of the match, which maps the rows from s to `end`.
     """
@@ -114,7 +114,7 @@ def row_after_match(
 
 @kernel
 def walk(T: WalkTable, R: RowLetters, O: ScanOptions, B: MatchBuffers, cursor: Int64s) -> int:
-    """Scan from the cursor on; FULL when a match has no room, with the cursor before it."""
+    """Scan from the cursor on; FULL if a match does not fit, with the cursor before it."""
     rows, first_row = len(R.letter), len(T.first) - 2
     while cursor[ROW] < rows:
         s, matches, labels = cursor[ROW], cursor[MATCHES], cursor[LABELS]
@@ -123,7 +123,7 @@ def walk(T: WalkTable, R: RowLetters, O: ScanOptions, B: MatchBuffers, cursor: I
             q = first_row
             cursor[NUMBER] = 0
             cursor[COVER_END] = s
-        # not live: no run from here accepts, so no step has to be tried
+        # not live: no run from here accepts
         if not T.alive[R.live[s], q]:
             if O.with_unmatched and s >= cursor[COVER_END]:
                 if matches == len(B.start):
@@ -138,7 +138,7 @@ def walk(T: WalkTable, R: RowLetters, O: ScanOptions, B: MatchBuffers, cursor: I
         while inside:
             following = 0 if R.last[i] else R.live[i + 1]
             k = T.first[q]
-            # the first step that leads to a live state is the preferred one; one exists
+            # invariant: some step leads to a live state; the first such step is preferred
             while T.variable[k] != ACCEPTS and not (
                 T.holds[R.letter[i], T.variable[k]] and T.alive[following, T.target[k]]
             ):
@@ -165,45 +165,45 @@ def walk(T: WalkTable, R: RowLetters, O: ScanOptions, B: MatchBuffers, cursor: I
 
 
 DEPTH, FAILURES, BUDGET, PAUSE = range(ATTEMPTS + 1, ATTEMPTS + 5)
-"""More places of the cursor: how many rows are mapped, NONE between matches; how many failures are
-known; how many steps may be tried for this match, and before a pause."""
+"""Further indices of the cursor: the number of mapped rows (NONE between matches), the number of
+known failures, the step budget of this match, and the steps before a pause."""
 
 AT_PAUSE, TOO_LONG, MATCH, NO_MATCH = range(20, 24)
-"""More statuses."""
+"""Further statuses."""
 
 
 class SearchTable(NamedTuple):
-    """A `StepTable`, steps of all states one after the other, and rows, as in `row_walk`."""
+    """A `StepTable` (the steps of all states, concatenated) and the rows."""
 
     first: Int32s  # (states + 1,)
     variable: Int32s  # (steps,), or ACCEPTS
     target: Int32s  # (steps,)
-    final: Bytes  # (states,), which accept after the last row
+    final: Bytes  # (states,), true if it accepts after the last row
     holds: Bytes  # (letters, variables): whether it may hold, as far as the row alone decides
     letter: Int32s  # (rows,)
     last: Bytes  # (rows,)
-    limit: Int64s  # (rows,): where the rows end that WITHIN admits from there; empty without
+    limit: Int64s  # (rows,): the end of the rows that WITHIN admits; may be empty
 
 
 class Path(NamedTuple):
-    """The depth-first search: states, and the next step of each."""
+    """The depth-first search: states, and the next step to try at each."""
 
     state: Int32s  # (longest partition + 1,)
     step: Int32s  # (longest partition + 1,)
 
 
 class Failures(NamedTuple):
-    """A hash table of failures: a state, a row, the registers. A free place has NONE."""
+    """A hash table of failures: a state, a row, the registers. A free slot contains NONE."""
 
     is_used: int
-    """Whether anything is."""
+    """True if the table is used."""
     key: Int64s  # (capacity, 2 + registers), a power of 2
     probe: Int64s  # (2 + registers,)
     register: Int32s  # (registers, 3): a row or label of a name, and offset; SIZE and name; OWN
 
 
 class SearchArrays(NamedTuple):
-    """The automaton on the rows, its conditions, and what the search for a match writes."""
+    """The automaton on the rows, its conditions, and the arrays that the search writes."""
 
     table: SearchTable
     programs: do.Programs
@@ -214,9 +214,9 @@ class SearchArrays(NamedTuple):
 
 @kernel
 def search(S: SearchArrays, O: ScanOptions, B: MatchBuffers, cursor: Int64s, budget: int) -> int:
-    """Scan from the cursor on, with so many steps for a match at most.
+    """Scan from the cursor on, with at most `budget` steps for a match.
 
-    It can go on after FULL, NEED_ARENA and AT_PAUSE.
+    The call can be repeated after FULL, NEED_ARENA and AT_PAUSE.
     """
     T, M, path = S.table, S.mapping, S.path
     rows, first_row = len(T.letter), len(T.first) - 2
@@ -224,7 +224,7 @@ def search(S: SearchArrays, O: ScanOptions, B: MatchBuffers, cursor: Int64s, bud
         s = cursor[ROW]
         if cursor[MATCHES] == len(B.start):
             return FULL
-        # a match under way is resumed after a pause with its path and mapping intact
+        # after a pause, a match in progress continues with its path and mapping intact
         if cursor[DEPTH] == NONE:
             q = 0
             if s == 0 or T.last[s - 1]:
@@ -249,9 +249,9 @@ def search(S: SearchArrays, O: ScanOptions, B: MatchBuffers, cursor: Int64s, bud
         if labels + length > len(B.step):
             return FULL
         for j in range(length):
-            # `path.step` has the next to be tried; the one that was taken stands before it.
+            # `path.step` is the next step to try; the step that was taken is one before it.
             B.step[labels + j] = path.step[j] - 1
-        # before the cursor moves: an error must name the row of this match
+        # before the cursor moves, since an error must name the row of this match
         next_row = row_after_match(T.variable, O, B.step, labels, s, s + length)
         if next_row < 0:
             return next_row
@@ -265,7 +265,8 @@ def search(S: SearchArrays, O: ScanOptions, B: MatchBuffers, cursor: Int64s, bud
 
 @kernel
 def _match(S: SearchArrays, cursor: Int64s) -> int:
-    """Search on for the match at the cursor's row: MATCH, NO_MATCH, or why it stops for now."""
+    """Continue the search at the cursor's row; return MATCH, NO_MATCH, or the reason for a
+    pause."""
     T, P, M, path, F = S.table, S.programs, S.mapping, S.path, S.failures
     s, depth, number = cursor[ROW], cursor[DEPTH], cursor[NUMBER] + 1
     while depth >= 0:
@@ -276,7 +277,7 @@ def _match(S: SearchArrays, cursor: Int64s) -> int:
             return AT_PAUSE
         q, row, k, deeper = path.state[depth], s + depth, path.step[depth], False
         end = T.first[q + 1]
-        # behind the last row a state can only accept: no step may read the next partition
+        # after the last row a state can only accept: no step may read the next partition
         if depth > 0 and T.last[row - 1]:
             cursor[ATTEMPTS] += 1
             if T.final[q]:
@@ -303,7 +304,7 @@ def _match(S: SearchArrays, cursor: Int64s) -> int:
             path.state[depth], path.step[depth] = q, T.first[q]
             continue
         if F.is_used:
-            # state is unchanged so far: the driver grows the table and calls again
+            # nothing has changed so far, so the driver can grow the table and call again
             if 2 * cursor[FAILURES] >= len(F.key):
                 return NEED_ARENA
             _seek(F, M, q, row, s)
@@ -317,10 +318,7 @@ def _match(S: SearchArrays, cursor: Int64s) -> int:
 
 @inline
 def _register(F: Failures, M: do.MappedRows, k: int, s: int) -> int:
-    """Return the value of a register.
-
-    A row, its label, how many there are, or where the match begins.
-    """
+    """Return the value of a register: a row, its label, a number of rows, or the match's start."""
     where, name, offset = F.register[k, 0], F.register[k, 1], F.register[k, 2]
     if where == do.OWN:
         return s
@@ -343,7 +341,7 @@ def _seek(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> None:
 
 @kernel
 def _place(F: Failures) -> int:
-    """Return the place of the probe in the table, or the free place where it belongs."""
+    """Return the slot of the probe in the table, or the free slot where it belongs."""
     # the capacity is a power of 2: the mask replaces a division
     h, width, mask = 0, len(F.probe), len(F.key) - 1
     for k in range(width):
@@ -362,14 +360,14 @@ def _place(F: Failures) -> int:
 
 @inline
 def _has_failed(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> bool:
-    """Return whether a state at a row has failed with these registers."""
+    """Return whether a state at a row has failed with the current registers."""
     _seek(F, M, q, row, s)
     return F.key[_place(F), 0] != NONE
 
 
 @inline
 def _add(F: Failures) -> int:
-    """Add the key that is sought; how many more there are."""
+    """Add the probe's key; return the number of new keys."""
     at = _place(F)
     if F.key[at, 0] != NONE:
         return 0
@@ -380,7 +378,7 @@ def _add(F: Failures) -> int:
 
 @kernel
 def copy_failures(keys: Int64s, F: Failures) -> int:
-    """Add keys to the table; how many more there are."""
+    """Add keys to the table; return the number of new keys."""
     count = 0
     for i in range(len(keys)):
         for k in range(len(F.probe)):
@@ -394,7 +392,7 @@ def admitted_ends(time: NDArray[Any], null: Bytes, last: Bytes, width: float, en
     """Write, for each row, the end of the rows less than the width after it."""
     i = 0
     for s in range(len(time)):
-        # time ascends in a partition, so the end never moves back: linear in all
+        # time ascends in a partition, so the end never moves back: linear time in total
         i = max(i, s)
         if null[s]:
             end[s] = s

@@ -1,6 +1,6 @@
 """The meaning of a row pattern on a table: partitions, the scan, the rows of the result.
 
-This is the oracle. It is written to be read, never to be fast.
+This is the oracle: it is written for clarity, never for speed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ResultRow(NamedTuple):
 
 
 class ScanResult(NamedTuple):
-    """The outcome of the scan at s: the match and its number, or None."""
+    """The outcome of the scan at row s: the match and its number, or None."""
 
     s: int
     match: RowMapping | None
@@ -72,7 +72,7 @@ def _key(v: Value) -> object:
 
 
 def _sort(positions: list[int], item: rp.OrderItem, column: str, table: Sequence[Row]) -> None:
-    """Sort stably by one column; NULLs stand last unless NULLS FIRST is written."""
+    """Sort stably by one column; NULLs are last unless NULLS FIRST is written."""
     present = [i for i in positions if table[i].get(column) is not None]
     absent = [i for i in positions if table[i].get(column) is None]
     present.sort(key=lambda i: order_key(table[i].get(column)), reverse=item.descending)
@@ -81,7 +81,7 @@ def _sort(positions: list[int], item: rp.OrderItem, column: str, table: Sequence
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A query on one partition, and where the rows of the partition stand in the table."""
+    """A query on one partition, and the positions of the partition's rows in the table."""
 
     query: RowPattern
     T: Partition
@@ -89,7 +89,7 @@ class Scan:
 
 
 def scan(S: Scan) -> Iterator[ScanResult]:
-    """Yield the result at each row where the scan tries a match; AFTER MATCH SKIP says the next."""
+    """Yield the result at each row where the scan tries a match, as AFTER MATCH SKIP determines."""
     query, T = S.query, S.T
     conditions = {each.variable: each.condition for each in query.define}
     within = None if query.within is None else (query.within, query.order_by[0].column.name)
@@ -185,7 +185,7 @@ RowMapping: TypeAlias = tuple[RowLabel, ...]
 class Derivation(NamedTuple):
     """One way to read a pattern after a mapping m: its choice string κ, and the longer mapping m'.
 
-    Choice strings are compared as tuples: the least is the match that SQL prefers.
+    Choice strings are compared as tuples: SQL prefers the match with the least one.
     """
 
     choices: tuple[int, ...]
@@ -206,7 +206,7 @@ class Start:
 
 
 def match_at(pattern: rp.Pattern, S: Start) -> RowMapping | None:
-    """Return the match at s: of the derivation with the least choice string.
+    """Return the match at row s: the mapping of the derivation with the least choice string.
 
     Raises `ResourceLimit` above `MAX_DERIVATIONS`.
     """
@@ -259,7 +259,7 @@ def derivations(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> fr
 
 
 def _then(d1: Derivation, p: rp.Pattern, S: Start, *, excluded: bool) -> Iterator[Derivation]:
-    """Yield each continuation of a derivation by p; choice strings are appended."""
+    """Yield each continuation of a derivation by p; choice strings are concatenated."""
     for d2 in derivations(p, S, d1.mapping, excluded=excluded):
         yield Derivation(d1.choices + d2.choices, d2.mapping)
 
@@ -267,10 +267,10 @@ def _then(d1: Derivation, p: rp.Pattern, S: Start, *, excluded: bool) -> Iterato
 def _runs(p: rp.Repetition, S: Start, start: Derivation, *, excluded: bool) -> Iterator[Derivation]:
     """Yield the derivations of a repetition, by the number c of iterations so far.
 
-    `idle`: the last iteration read no row. Above the least count such a run ends: it would
-    repeat itself for ever.
+    `idle`: the last iteration read no row. Above the least count such a run ends, since it could
+    repeat for ever.
     """
-    # the lesser choice is preferred: to stop if reluctant, to go on if greedy
+    # the lesser choice is preferred: stop if reluctant, continue if greedy
     stop, more = ((0,), (1,)) if p.reluctant else ((1,), (0,))
     pending = [(start, 0, False)]
     while pending:
@@ -295,7 +295,7 @@ def _holds(v: str, S: Start, m: RowMapping) -> bool:
 
 
 def _within(S: Start, i: int) -> bool:
-    """Return whether WITHIN admits row i: strictly less than d after the start."""
+    """Return whether WITHIN admits row i: its time is strictly less than d after the start."""
     if S.within is None:
         return True
     d, column = S.within

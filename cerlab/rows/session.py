@@ -1,8 +1,8 @@
-"""A row pattern on rows that arrive: matches are given when they are certain.
+"""A row pattern on rows that arrive: matches are returned when they are certain.
 
-Each partition has a search that goes on where it waits for a row. A match is certain when the
-search that finds it has not asked for a row that is not there. What is given by all pushes and by
-``advance("end")`` is the result of `match_recognize` on all rows, in each partition in its order.
+Each partition has a search that continues where it waits for a row. A match is certain when the
+search that found it has read only rows that have arrived. All pushes and ``advance("end")``
+together return the result of `match_recognize` on all rows, in each partition in its order.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from cerlab.rows.text import row_pattern_text
 from cerlab.rows.types import Binding, InputColumn, StaticType, bind
 
 FEWEST = 64
-"""Rows are dropped from this number on, and when they are half of those kept: so the cost of
-moving the others is constant for each row."""
+"""The least number of rows to drop; also at least half of the kept rows, so that moving the rest
+costs constant time for each row."""
 
 
 @dataclass(slots=True)
 class _Partition:
-    """The rows of a partition that matches to come may read, and the search in them."""
+    """The rows of a partition that later matches may read, and the search in them."""
 
     number: int
     columns: dict[str, list[Value]]
@@ -63,14 +63,14 @@ class _Partition:
     search: Search = field(init=False)
     results: Iterator[ScanResult | None] = field(init=False)
     pending: ScanResult | None = None
-    """A result whose measures read a row that has not come."""
+    """A result whose measures read a row that has not arrived."""
     matched_end: int = 0
-    """The row after the last one of a match so far, counted with the rows dropped."""
+    """The row after the last matched row so far, counting dropped rows too."""
     reach: int = 0
-    """The number of rows before a match that PREV reaches."""
+    """The number of rows before a match that PREV can read."""
 
     def begin(self, M: Machine, reach: int, s: int = 0, number: int = 0, dropped: int = 0) -> None:
-        """Search with a machine from row s on, after a number of matches and of rows dropped."""
+        """Begin a search from row s on, after `number` matches and `dropped` rows."""
         mapping = GrowingMapping(self.columns, OpenEnd(len(self.positions)), M.names_of)
         within, resume = within_of(M, self.columns), resume_of(M.query, self.positions)
         conditions = M.automaton, mapping, M.at_row, M.of_mapping
@@ -80,7 +80,7 @@ class _Partition:
         self.results, self.pending = self.search.live_scan(), None
 
     def _drop(self, s: int) -> int:
-        # the last row stays: the next one is compared with it
+        # the last row stays, for the check of order against the next one
         count = min(s - self.reach, len(self.positions) - 1)
         if count < FEWEST or 2 * count < len(self.positions):
             return 0
@@ -91,7 +91,7 @@ class _Partition:
         return count
 
     def set_length(self, *, is_over: bool = False) -> None:
-        """Let the search know the rows that are there now, and whether they are all."""
+        """Tell the search the number of rows so far, and whether the partition is complete."""
         rows = len(self.positions)
         length = self.search.mapping.length
         if is_over:
@@ -101,7 +101,7 @@ class _Partition:
             length.rows = rows
 
     def certain(self, M: Machine) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        """Yield the rows that the result has by now: a row of the partition, and the measures."""
+        """Yield the certain rows of the result: a row of the partition, and the measures."""
         search = self.search
         while True:
             result = self.pending or next(self.results, None)
@@ -125,25 +125,27 @@ ROW_SESSION = Layout(
     1,
     {"over": bool, "taken": int, "columns": tuple, "partitions": tuple},
 )
-"""The values: whether the end was promised; the number of rows pushed; the names and the types of
-the columns; of each partition the rows dropped, the row where the scan is, the row after the last
-match, the number of matches, the numbers of its rows, and the values of its columns."""
+"""The saved values: whether the end was declared; the number of rows pushed; the names and types
+of the columns; for each partition the number of dropped rows, the row of the scan, the row after
+the last match, the number of matches, the numbers of its rows, and the values of its columns."""
 
 
 @rich_display
 class RowPatternSession:
-    """A row pattern on rows that are still arriving; made by `cerlab.session`.
+    """A row pattern on rows that are still arriving, created by `cerlab.session`.
 
-    In each partition the rows come in the order of ORDER BY. It keeps the rows from the oldest open
-    match on, and those before it that PREV reaches. One thread at a time uses a session.
+    In each partition the rows arrive in the order of ORDER BY. The session keeps the rows from the
+    oldest open match on, and the rows before it that PREV can read. Use it from one thread at a
+    time.
     """
 
     def __init__(self, query: str | RowPattern, state: bytes | None = None) -> None:
-        """Raises as `parse_rows`, and `BadData` for bytes that are no state of this query."""
+        """Open a session; raises as `parse_rows`, and `BadData` for bytes that are not its
+        state."""
         self._query = parse_rows(query) if isinstance(query, str) else query
         self._over = self._stopped = False
         self.pushed = 0
-        """The number of rows pushed, also before a state."""
+        """The number of rows pushed, including those before a restored state."""
         self._fields: dict[str, Any] = {}
         """The columns so far, and their types."""
         self._partitions: dict[tuple[Any, ...], _Partition] = {}
@@ -159,14 +161,19 @@ class RowPatternSession:
     # -- rows in ------------------------------------------------------------------------------
 
     def push(self, rows: Any) -> Any:
-        """Read more rows: a pyarrow Table of the rows of the result that are certain by now.
+        """Read more rows; return the rows of the result that are now certain, as a pyarrow Table.
 
-        `rows` is anything that `match_recognize` takes. In each partition the rows of the table are
-        in the order of the result; partitions are in order of first appearance. The first rows
-        settle the columns and their types; a column may be missing later, and a column of NULLs may
-        get a type. Raises `BadData` for a row before its predecessor, with the rows of the result
-        before it as ``.matches``; the rows before it are read. Raises `TypeMismatch` for a column
-        of another type, and then nothing is read.
+        In each partition the returned rows are in the order of the result; partitions are in order
+        of first appearance.
+
+        Args:
+            rows: anything that `match_recognize` accepts. The first rows determine the columns and
+                their types; a column may be missing later, and a column of NULLs may get a type.
+
+        Raises:
+            BadData: for a row before its predecessor; the rows before it are read, and
+                ``.matches`` contains their part of the result.
+            TypeMismatch: for a column of another type; no row is read.
 
         >>> clause = '''MATCH_RECOGNIZE (MEASURES FIRST(UP.x) AS low, LAST(UP.x) AS high
         ...     PATTERN (UP UP+) DEFINE UP AS COUNT(*) = 1 OR x > PREV(x))'''
@@ -196,9 +203,10 @@ class RowPatternSession:
         return result
 
     def advance(self, until: str) -> Any:
-        """Promise that no row will come, by ``"end"``: the rows of the result that this adds.
+        """Declare that no more rows will come, by ``"end"``; return the rows of the result this
+        adds.
 
-        Raises `UsageError` for any other promise.
+        Raises `UsageError` for another argument.
         """
         self._check()
         if until != "end":
@@ -254,7 +262,7 @@ class RowPatternSession:
     def _is_before(
         self, part: _Partition, order: Sequence[tuple[Any, rp.OrderItem]], i: int
     ) -> bool:
-        """Return whether a row is before the last one of its partition."""
+        """Return whether a row comes before the last one of its partition."""
         for column, item in order:
             last = part.columns[self._binding.names[item.column.name]][-1]
             if last == column[i]:
@@ -275,7 +283,7 @@ class RowPatternSession:
     # -- columns ------------------------------------------------------------------------------
 
     def _bind(self, table: Any) -> None:
-        """Let the columns of a table join those so far; raises `TypeMismatch` and as `bind`."""
+        """Add the columns of a table to those so far; raises `TypeMismatch` and as `bind`."""
         fields = dict(self._fields)
         for name, kind in column_kinds(table).items():
             before = _kind_of(fields[name]) if name in fields else Kind.NULL
@@ -340,9 +348,9 @@ class RowPatternSession:
     # -- state --------------------------------------------------------------------------------
 
     def state(self) -> bytes:
-        """Return all that has to be known to go on: `cerlab.session` takes it.
+        """Return the state as bytes, from which `cerlab.session` can continue.
 
-        A documented, versioned format that runs no code when it is read.
+        The format is documented and versioned; reading it runs no code.
         """
         if self._stopped:
             self._check()
@@ -369,7 +377,7 @@ class RowPatternSession:
     def _state_of(self, part: _Partition) -> list[Any]:
         search = part.search
         first = max(0, search.s - self._reach)
-        # the last row tells the order of the next one, also where no match may read it
+        # the last row is needed to check the order of the next one, even if no match reads it
         first = min(first, max(0, len(part.positions) - 1))
         columns = [part.columns[name][first:] for name in self._kept]
         numbers = [search.dropped + first, search.s - first, part.matched_end, search.number]
@@ -408,7 +416,7 @@ class RowPatternSession:
         self._partitions[key] = part
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy goes on from the state; raises as `state`."""
+        """Return a copy that continues from the state; raises as `state`."""
         return type(self), (self._query, self.state())
 
     def __repr__(self) -> str:
@@ -434,7 +442,7 @@ def _kind_of(arrow_type: Any) -> Kind:
 
 
 def _plain_type(arrow_type: Any, kind: Kind) -> Any:
-    """Return the type of a column of the result, which is plain for numbers and texts."""
+    """Return the type of a column of the result, without dictionaries for numbers and texts."""
     import pyarrow as pa
 
     plain = {Kind.TEXT: pa.string(), Kind.INTEGER: pa.int64(), Kind.DOUBLE: pa.float64()}
@@ -442,7 +450,7 @@ def _plain_type(arrow_type: Any, kind: Kind) -> Any:
 
 
 def _type_of(text: str) -> Any:
-    """Return the Arrow type that a text names; raises ValueError for others."""
+    """Return the Arrow type with this name; raises ValueError for other names."""
     import pyarrow as pa
 
     head, comma, zone = text.partition(", tz=")

@@ -1,4 +1,4 @@
-"""SQL with MATCH_RECOGNIZE in it: the clauses by cerlab, everything around them by DuckDB."""
+"""SQL with MATCH_RECOGNIZE: cerlab evaluates the clauses, DuckDB the SQL around them."""
 
 from __future__ import annotations
 
@@ -20,19 +20,26 @@ if TYPE_CHECKING:
 __all__ = ["SqlSession", "sql"]
 
 _NOT_ALIASES = frozenset(("FROM", "JOIN", "LATERAL", "ON", "USING"))
-"""Words before a table that do not belong to its name."""
+"""Words before a table that are not its alias."""
 
 _BEFORE_TABLES = frozenset(("FROM", "JOIN", "LATERAL", ",", "("))
-"""Tokens that may stand before a clause's table: a join that ends there has its condition."""
+"""Tokens that may precede a clause's table; a join that ends there has its condition already."""
 
 
 def sql(query: str, tables: Mapping[str, Any]) -> pa.Table:
-    """Return the result of a query with MATCH_RECOGNIZE on some tables, as a pyarrow Table.
+    """Return the result of a SQL query with MATCH_RECOGNIZE on some tables, as a pyarrow Table.
 
-    The clauses are cerlab's, what is around them is DuckDB's where there is more than
-    ``SELECT columns FROM table``: a join, WHERE, GROUP BY, a subquery, WITH. A table is anything
-    that `match_recognize` takes. Raises as `match_recognize`, and `UsageError` where DuckDB is
-    needed and not installed, or refuses its part.
+    cerlab evaluates the clauses. DuckDB evaluates the SQL around them, unless it is just
+    ``SELECT columns FROM table``: a join, WHERE, GROUP BY, a subquery, WITH.
+
+    Args:
+        query: the SQL text.
+        tables: the tables by name, each anything that `match_recognize` accepts.
+
+    Raises:
+        UsageError: if DuckDB is needed and not installed, or refuses its part.
+        QuerySyntaxError, IllFormed, TypeMismatch, BadData, Unsupported, ResourceLimit: as
+            `match_recognize`.
 
     >>> rows = [{"x": 3}, {"x": 4}, {"x": 6}, {"x": 5}]
     >>> text = '''SELECT low FROM t MATCH_RECOGNIZE (
@@ -43,7 +50,7 @@ def sql(query: str, tables: Mapping[str, Any]) -> pa.Table:
     try:
         alone = parse_rows(query)
     except CerlabError:
-        alone = None  # more SQL than the clause, or an error that is found again
+        alone = None  # SQL around the clause, or an error that is raised again below
     if alone is not None and alone.select is not None:
         for name, table in tables.items():
             if name.upper() == alone.select.table.upper():
@@ -68,9 +75,9 @@ class _Clause:
 
 
 class SqlSession:
-    """A database of DuckDB in memory that takes MATCH_RECOGNIZE.
+    """A database of DuckDB in memory that accepts MATCH_RECOGNIZE.
 
-    A view or a prepared statement keeps the result that its clauses had when it was made.
+    A view or a prepared statement keeps the result that its clauses had when it was created.
     """
 
     def __init__(self) -> None:
@@ -85,9 +92,9 @@ class SqlSession:
         self._matches = 0
 
     def run(self, text: str) -> Any:
-        """Return the result of a statement, None if it has none."""
+        """Return the result of a statement, or None if it has none."""
         original = text = text.rstrip().rstrip(";")
-        # first to last: the input of a clause may use the result of an earlier one
+        # first to last: the input of a clause may use the result of an earlier clause
         while (clause := first_clause(text)) is not None:
             self._matches += 1
             name = f"cerlab_match_{self._matches}"
@@ -107,7 +114,8 @@ class SqlSession:
     def _match_table(self, text: str, clause: _Clause, original: str) -> Any:
         """Return the result of a clause; its input is a query with the WITH that is in scope.
 
-        Errors have places in the `original`, whose earlier clauses the text has as names of tables.
+        Errors have places in the `original`; in `text`, names of tables replace its earlier
+        clauses.
         """
         rows = self._execute(f"{with_before(text, clause.begin)}SELECT * FROM {clause.input}")
         alone = f"SELECT * FROM {clause.name} {clause.clause}"
@@ -115,7 +123,7 @@ class SqlSession:
             return match_recognize(alone, rows)
         except CerlabError as error:
             if isinstance(error.place, SourcePlace) and error.place.text == alone:
-                # the texts differ before the clause alone, so places count from the end
+                # the texts differ only before the clause, so places are counted from the end
                 after = len(text) - clause.end
                 at = _offset(alone, error.place.span) - len(alone) + len(original) - after
                 begin = len(original) - after - len(clause.clause)
@@ -124,7 +132,7 @@ class SqlSession:
 
 
 def _offset(text: str, span: Span) -> int:
-    """Return where a span of a text begins."""
+    """Return the offset of the beginning of a span."""
     lines = text.split("\n")[: span.line - 1]
     return sum(len(line) + 1 for line in lines) + span.column - 1
 
@@ -134,7 +142,7 @@ def _length(span: Span) -> int:
 
 
 def first_clause(text: str) -> _Clause | None:
-    """Return the first clause of a text; its input has none."""
+    """Return the first clause of a text whose input contains no clause, or None."""
     if "MATCH_RECOGNIZE" not in text.upper():
         return None
     tokens = tokens_of(text)
@@ -194,7 +202,7 @@ def _is_name(token: Token) -> bool:
 
 
 def _partner(tokens: list[Token], at: int) -> int:
-    """Return the token that closes, or opens, the parenthesis there."""
+    """Return the token that closes or opens the parenthesis at `at`."""
     step = 1 if tokens[at].token_type == TokenType.L_PAREN else -1
     depth = 0
     while 0 <= at < len(tokens):
@@ -203,11 +211,11 @@ def _partner(tokens: list[Token], at: int) -> int:
         if not depth:
             return at
         at += step
-    return at - step  # not closed: an error of whoever reads the text
+    return at - step  # not closed: the reader of the text reports it
 
 
 def with_before(text: str, place: int) -> str:
-    """Return ``WITH a AS (..), b AS (..)``: the parts of WITH that are closed before a place."""
+    """Return ``WITH a AS (..), b AS (..)``: the parts of WITH that end before a place."""
     tokens = tokens_of(text)
     if not tokens or tokens[0].text.upper() != "WITH":
         return ""

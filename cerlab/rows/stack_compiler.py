@@ -1,4 +1,5 @@
-"""Operands of programs: operators for a stack, columns and labels, and where these are read."""
+"""Compilation of conditions to stack programs: operators, and the places where operands are
+read."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ Kind: TypeAlias = Literal["boolean", "integer", "double", "null"]
 
 
 class Code(NamedTuple):
-    """Operators with their arguments, the kind of their value and, of integers, the greatest."""
+    """Operators with their arguments, the kind of their value and, for integers, a bound of it."""
 
     ops: tuple[tuple[int, int], ...]
     kind: Kind
@@ -44,7 +45,7 @@ class Code(NamedTuple):
 
 
 class Landing(NamedTuple):
-    """A place where a column is read: the row under test, or a first or last row of a name."""
+    """A place where a column is read: the row under test, or the first or last row of a name."""
 
     where: int
     name: str | None = None
@@ -52,7 +53,7 @@ class Landing(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A column or constant, and where it is read."""
+    """A column or constant, and the place where it is read."""
 
     values: Values
     landing: Landing
@@ -89,7 +90,7 @@ def operator_code(kind: Kind, *codes: Code, op: tuple[int, int], most: int = 0) 
 
 
 def common(codes: list[Code]) -> tuple[Any, ...]:
-    """Return the kind that results have in common, and the codes."""
+    """Return the common kind of results, and their codes."""
     kinds = {code.kind for code in codes} - {"null"}
     if len(kinds) > 1:
         raise NotColumnar
@@ -97,7 +98,7 @@ def common(codes: list[Code]) -> tuple[Any, ...]:
 
 
 def within(most: int) -> None:
-    """Raise `NotColumnar` for integers that doubles cannot hold exactly."""
+    """Raise `NotColumnar` for integers above the bound of exact doubles."""
     if most > WHOLE:
         raise NotColumnar
 
@@ -125,7 +126,7 @@ def greatest(values: Values) -> int:
 
 
 def by_rank(left: Values, right: Values) -> bool:
-    """Return whether two columns are compared by ranks: texts, and integers beyond 2**53."""
+    """Return whether two columns are compared by ranks: texts, or integers beyond 2**53."""
     if left.type != right.type:
         return False
     if pa.types.is_int64(left.type):
@@ -136,12 +137,12 @@ def by_rank(left: Values, right: Values) -> bool:
 _LABEL = {do.FIRST: do.FIRST_LABEL, do.LAST: do.LAST_LABEL}
 
 MOST_REGISTERS = 64
-"""A failure is kept with that many numbers at most."""
+"""The most numbers in the key of a failure."""
 
 
 @dataclass(slots=True)
 class Compiler:
-    """The programs of conditions, as far as they are made.
+    """The compiler of conditions to programs.
 
     `sets` are the variables of each name, `longest` bounds the rows of a match.
     """
@@ -163,7 +164,7 @@ class Compiler:
     limbs: list[NDArray[np.int64]] = field(default_factory=list)
 
     def name(self, x: str | None) -> int:
-        """Return the number of a name."""
+        """Return the number of a name, which is assigned on first use."""
         if x not in self.names:
             self.names.append(x)
         return self.names.index(x)
@@ -178,7 +179,7 @@ class Compiler:
         if (label := label_read(e)) is not None:
             edge, step = label
             names = pa.array(self.variables, pa.large_string())
-            # a step longer than any match lands outside; kept small it fits 32 bits
+            # a step longer than any match lands outside, so it is capped to fit 32 bits
             step = max(-self.longest, min(step, self.longest))
             return Label(names, self._landing(edge), step)
         match e:
@@ -228,7 +229,7 @@ class Compiler:
         """Return the number of a column of doubles."""
         if id(values) in self.numbers:
             return self.numbers[id(values)][0]
-        # the values are kept, as an identity may be given out again
+        # keep the values alive: Python may reuse an identity
         self.numbers[id(values)] = len(self.columns), values
         column = spread(values, len(self.R))
         null = pc.is_null(column).to_numpy(zero_copy_only=False).astype(np.uint8)
@@ -252,7 +253,7 @@ class Compiler:
     def _aggregate(self, e: ex.Aggregate) -> Code:
         x = self.name(ex.variable_of(e.body))
         labels = isinstance(e.body, ex.Classifier) and e.function is ex.AggregateFunction.COUNT
-        if isinstance(e.body, ex.AllRows) or labels:  # a row of the match has a label
+        if isinstance(e.body, ex.AllRows) or labels:  # every row of the match has a label
             return self._load(do.SIZE, x, 0, 0, "integer", self.longest)
         values = at_rows(e.body, self.R)
         kind, most = kind_of(values)
@@ -260,9 +261,9 @@ class Compiler:
             raise NotColumnar
         exact: tuple[int, int, int] = (0, 0, 0)
         if which in (do.SUM, do.AVG):
-            # a sum may be as large as its greatest value in every row of the longest match
+            # bound of a sum: the greatest value in every row of the longest match
             most *= self.longest
-            if kind == "double":  # their sum is rounded once
+            if kind == "double":  # their exact sum is rounded once
                 of_rows, exponent = limbs_of_doubles(spread(values, len(self.R)))
                 exact = (sum(map(len, self.limbs)), len(of_rows), exponent)
                 self.limbs.append(of_rows)
@@ -300,7 +301,7 @@ class Compiler:
 
     def _application(self, name: str, operands: list[Code | Read | Label]) -> Code | Read | Label:
         function = LIBRARY[name]
-        # arithmetic in larger units than nanoseconds has a bound, which `_arithmetic` checks
+        # `_arithmetic` checks the bound of arithmetic in units above nanoseconds
         at_one_place = function.is_strict and (function.opcode is None or self.R.unit == 1)
         if at_one_place and (read := _at_one_place(name, operands)) is not None:
             return read
@@ -317,7 +318,7 @@ class Compiler:
         return self._arithmetic(op, codes)
 
     def _is_null(self, operand: Code | Read | Label) -> Code:
-        """Return the test of a value of any kind."""
+        """Return the test IS NULL for a value of any kind."""
         if not isinstance(operand, Code):
             there = pc.if_else(pc.is_null(operand.values), pa.scalar(None, pa.bool_()), True)
             operand = operand._replace(values=there)
@@ -337,7 +338,7 @@ class Compiler:
             sizes = [code.most for code in codes]
             most = sizes[0] * sizes[1] if op == do.MUL else sum(sizes)
             within(most)
-            # beyond 64 bits of nanoseconds there is no moment and no duration
+            # moments and durations end at 64 bits of nanoseconds
             if self.R.unit > 1 and most * self.R.unit >= 1 << 62:
                 raise NotColumnar
         return operator_code("double" if double else "integer", *codes, op=(op, 0), most=most)
@@ -357,7 +358,7 @@ class Compiler:
 
 
 def _at_one_place(name: str, operands: list[Code | Read | Label]) -> Read | Label | None:
-    """Return a function of operands that are read at one place, which is read there itself."""
+    """Return a function of operands at one place as a single read at that place, or None."""
     read = [each for each in operands if not isinstance(each, Code)]
     places = {each._replace(values=None) for each in read if not _is_constant(each)}
     if len(read) < len(operands) or len(places) != 1:
@@ -387,7 +388,7 @@ def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
     first, ops = [0], list[tuple[int, int]]()
     for v in variables:
         if v in conditions:
-            # names that the row under test belongs to: their last row is that row
+            # names of the row under test: it is their last row
             C.own = frozenset(x for x, members in sets.items() if v in members)
             ops += C.code(conditions[v]).ops
         first.append(len(ops))
@@ -412,12 +413,12 @@ def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
 
 
 def _failure_registers(C: Compiler, M: Machine) -> Int32s:
-    """Return the registers, each row by itself.
+    """Return the registers of a failure, each row separately.
 
-    Where the match begins, if a failure holds so long.
+    They include the start of the match if failures are kept across matches.
     """
     registers = [(do.OWN, 0, 0)] if M.memory is Memory.MATCH else []
-    # in a fixed order: the table of failures does not depend on a hash seed
+    # sorted, so the table of failures does not depend on a hash seed
     for r in sorted(M.read, key=repr):
         where = {"first": do.FIRST, "last": do.LAST, "number": do.SIZE}[r.kind]
         places = range(min(max(1, r.rows), C.longest))

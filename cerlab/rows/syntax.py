@@ -1,7 +1,7 @@
 """The MATCH_RECOGNIZE clause and its patterns, one dataclass per production.
 
-Names of variables and unions are canonical: a regular identifier in upper case, a quoted one as it
-stands. Names of columns and measures keep their spelling.
+Names of variables and unions are canonical: a regular identifier in upper case, a quoted one
+unchanged. Names of columns and measures keep their spelling.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class OrderItem:
 
 
 class RowsPerMatch(Enum):
-    """Which rows the result has; the value is how it is written."""
+    """The rows of the result; the value is the clause's text."""
 
     ONE = "ONE ROW PER MATCH"
     ALL = "ALL ROWS PER MATCH"
@@ -209,7 +209,7 @@ class RowPattern:
     within: int | float | TimeWindow | None = None
     select: Select | None = None
     source: Source | None = field(default=None, compare=False, repr=False)
-    """The places of its parts in the text that it was read from."""
+    """The places of its parts in the source text."""
 
 
 def children(p: Pattern) -> tuple[Pattern, ...]:
@@ -231,12 +231,12 @@ def subpatterns(p: Pattern) -> Iterator[Pattern]:
 
 
 def variables(p: Pattern) -> tuple[str, ...]:
-    """V: the primary variables, in order of first occurrence."""
+    """Return V, the primary variables, in order of first occurrence."""
     return tuple(dict.fromkeys(each.name for each in subpatterns(p) if isinstance(each, Variable)))
 
 
 def members(query: RowPattern) -> Mapping[str | None, frozenset[str]]:
-    """set(x) of every variable and union x, and of None, the universal variable."""
+    """Return set(x) of every variable and union x, and of None, the universal variable."""
     V = variables(query.pattern)
     return {
         **{v: frozenset({v}) for v in V},
@@ -246,7 +246,7 @@ def members(query: RowPattern) -> Mapping[str | None, frozenset[str]]:
 
 
 def expand_permute(p: Permute) -> Alternation | Pattern:
-    """Return the alternation that PERMUTE stands for."""
+    """Return the alternation that PERMUTE abbreviates."""
     orders = tuple(Concat(order) for order in permutations(p.parts))
     return p.parts[0] if len(p.parts) == 1 else Alternation(orders)
 
@@ -277,24 +277,24 @@ CODES = {
 def ill_formed(
     name: str, message: str, place: SourcePlace | None = None, hint: str = ""
 ) -> IllFormed:
-    """Return a query error that is found before any data is read."""
+    """Return an error in a query that is found before any data is read."""
     return IllFormed(CODES[name], f"{name}: {message}", place=place, hint=hint)
 
 
 def mismatch(message: str, place: SourcePlace | None = None, hint: str = "") -> TypeMismatch:
-    """Return the error `type`."""
+    """Return the error `type`, a mismatch of types."""
     return TypeMismatch(CODES["type"], f"type: {message}", place=place, hint=hint)
 
 
 def unsupported(construct: str, place: SourcePlace | None = None, hint: str = "") -> Unsupported:
-    """Return the refusal of a construct by its name."""
+    """Return the error that a construct is not supported, with its name."""
     error = Unsupported("CER0450", f"{construct} is not supported in row patterns", hint=hint)
     error.place = place
     return error
 
 
 def place_of(query: RowPattern, node: object) -> SourcePlace | None:
-    """Return the place of a part of a query in its text; None without a text."""
+    """Return the place of a part of a query in its text; None for a query without text."""
     return query.source.place(node) if query.source else None
 
 
@@ -315,7 +315,7 @@ def check_row_pattern(query: RowPattern) -> None:
 
 
 def _check_names(query: RowPattern) -> None:
-    """Variables of PATTERN, unions, definitions and SKIP TO."""
+    """Check the names of PATTERN, unions, definitions and SKIP TO."""
     V = variables(query.pattern)
     unions = [union.name for union in query.subsets]
     for union in query.subsets:
@@ -358,7 +358,7 @@ def _check_expression(query: RowPattern, e: ex.Expression) -> None:
                 for part in ex.children(each):
                     _check_nesting(query, each, part)
             case ex.Prev(ex.First() | ex.Last()) | ex.Next(ex.First() | ex.Last()):
-                continue  # the variable is that of the inner call, which is checked by itself
+                continue  # its variable is that of the inner call, which is checked separately
             case ex.Prev(body) | ex.Next(body):
                 _check_nesting(query, each, body)
             case _:
@@ -368,9 +368,9 @@ def _check_expression(query: RowPattern, e: ex.Expression) -> None:
             names = ", ".join(sorted(name or "no variable" for name in variables))
             raise ill_formed(
                 "mixed-variables",
-                f"one call reads rows of one variable, not of {names}",
+                f"a call reads rows of one variable, got {names}",
                 place_of(query, each),
-                "navigate in each by itself: LAST(A.x) + LAST(B.x)",
+                "navigate each variable separately: LAST(A.x) + LAST(B.x)",
             )
 
 
@@ -379,17 +379,17 @@ def _check_nesting(query: RowPattern, call: object, body: ex.Expression | ex.All
         if isinstance(each, ex.Navigation | ex.Aggregate):
             raise ill_formed(
                 "nesting",
-                "navigation and aggregates do not nest but for PREV and NEXT of FIRST or LAST",
+                "navigation and aggregates do not nest, except PREV and NEXT of FIRST or LAST",
                 place_of(query, call),
                 "PREV(LAST(x.c, 1), 2) steps from the row where LAST lands",
             )
 
 
 def _check_output(query: RowPattern) -> None:
-    """Columns of the result and what marks its rows."""
+    """Check the columns of the result, and the combination of exclusions and unmatched rows."""
     has_exclusion = any(isinstance(p, Exclusion) for p in subpatterns(query.pattern))
     if has_exclusion and query.rows is RowsPerMatch.WITH_UNMATCHED:
-        message = "excluded rows and unmatched rows cannot be told apart"
+        message = "the result would not distinguish excluded rows from unmatched rows"
         hint = "leave {- -} or WITH UNMATCHED ROWS out"
         raise ill_formed("exclusion-unmatched", message, _anywhere(query), hint)
     if query.rows is RowsPerMatch.ONE and not query.partition_by and not query.measures:

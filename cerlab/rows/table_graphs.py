@@ -1,11 +1,11 @@
 """All rows that tables may have, for questions about all tables: a graph of rows and letters.
 
 A letter is the set of variables whose conditions hold at a row. Over a list of rows, a node is
-a row with as many neighbours as conditions read. Over all tables, where conditions only compare, a
-column's values fall into regions: a constant, the open interval between two, NULL, or another text.
-A node is the region of each column, with that of the row before where it is read, and how the two
-values compare: conditions tell no more apart. Numbers are dense, so every sequence of regions that
-fit is a table.
+a row with as many neighbours as conditions read. Over all tables, where conditions only compare,
+a column's values fall into regions: a constant, the open interval between two, NULL, or another
+text. A node is the region of each column, the region at the row before if that is read, and the
+order of the two values: conditions distinguish no more. Numbers are dense, so every sequence of
+compatible regions is realised by a table.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ SideVariable: TypeAlias = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class RowGraph:
-    """Rows and which may follow which; every path from a first to a last one is a table."""
+    """Rows and their possible successors; every path from a first to a last row is a table."""
 
     letters: tuple[frozenset[SideVariable], ...]
     following: tuple[tuple[int, ...], ...]
     first: tuple[int, ...]
     last: frozenset[int]
     rows: Callable[[Sequence[int]], list[Row]]
-    """The table of a path."""
+    """The function from a path to its table."""
 
 
 Conditions: TypeAlias = Mapping[SideVariable, ex.Expression]
 
 
 def conditions_of(queries: Sequence[rp.RowPattern]) -> dict[SideVariable, ex.Expression]:
-    """Return the conditions of all variables; one that a query does not define is true.
+    """Return the conditions of all variables; an undefined variable is always true.
 
     Raises `Unsupported` for conditions that read other rows of the match.
     """
@@ -62,7 +62,7 @@ def conditions_of(queries: Sequence[rp.RowPattern]) -> dict[SideVariable, ex.Exp
 
 
 def undecidable(why: str, hint: str = "compare them on tables: match_recognize") -> Unsupported:
-    """Return the error that a question is not decided."""
+    """Return the error that a question is not decidable here."""
     return Unsupported("CER0453", f"this is not decided: {why}", hint=hint)
 
 
@@ -76,7 +76,7 @@ def letter_at(conditions: Conditions, rows: Sequence[Row], i: int) -> frozenset[
 
 
 def cell(row: Row, name: str) -> Value:
-    """Return the value of a column by its name, else by one that agrees but for case."""
+    """Return the value of a column by its exact name, otherwise by a name equal except for case."""
     if name in row:
         return to_value(row[name], name)
     return next(to_value(v, c) for c, v in row.items() if c.casefold() == name.casefold())
@@ -88,7 +88,7 @@ def columns_of(e: ex.Expression) -> Iterator[ex.Column]:
 
 
 def of_rows(conditions: Conditions, rows: Sequence[Row]) -> RowGraph:
-    """Return the tables of which every row is one of these."""
+    """Return the graph of the tables whose rows are all among `rows`."""
     steps = [p for e in conditions.values() for p in ex.subexpressions(e)]
     back = max((p.offset for p in steps if isinstance(p, ex.Prev)), default=0)
     ahead = max((p.offset for p in steps if isinstance(p, ex.Next)), default=0)
@@ -115,14 +115,14 @@ def of_rows(conditions: Conditions, rows: Sequence[Row]) -> RowGraph:
 
 
 def quotient(G: RowGraph) -> RowGraph:
-    """Return the graph with nodes made one that have the same letters for ever."""
+    """Return the graph with nodes merged that have the same letters on all continuations."""
     nodes, first, kinds = range(len(G.letters)), frozenset(G.first), dict[Hashable, int]()
     kind = {n: kinds.setdefault((G.letters[n], n in first, n in G.last), len(kinds)) for n in nodes}
     block = coarsest(kind, lambda n, block: frozenset(block[m] for m in G.following[n]))
     node_of_block = {block[n]: n for n in reversed(nodes)}
 
     def rows(path: Sequence[int]) -> list[Row]:
-        """Return the table of a path of blocks, by nodes that follow each other."""
+        """Return the table of a path of blocks, choosing nodes that can follow each other."""
         at = [n for n in nodes if block[n] == path[0]][:1] if path else []
         for b in path[1:]:
             at.append(next(m for m in G.following[at[-1]] if block[m] == b))
@@ -150,7 +150,7 @@ def _own(node: Window, back: int) -> int:
 
 
 def _windows(count: int, back: int, ahead: int) -> Iterator[Window]:
-    """Rows with neighbours: none before the first row, none after the last."""
+    """Yield rows with neighbours: None before the first row and after the last."""
     for before in range(back + 1):
         for after in range(ahead + 1):
             for there in product(range(count), repeat=before + 1 + after):
@@ -165,9 +165,8 @@ _ORDER = frozenset(ex.ComparisonOperator) - {ex.ComparisonOperator.EQ, ex.Compar
 
 
 class Region(NamedTuple):
-    """``is``: the value `low`; ``between``: numbers above `low`, below `high`, None for no bound;
-    ``other``: texts that are no constant.
-    """
+    """A set of values: ``is`` the value `low`; ``between`` `low` and `high`, None for no bound; or
+    ``other``, the texts that are not constants."""
 
     kind: Literal["is", "between", "other"]
     low: Any = None
@@ -184,9 +183,8 @@ _RELATIONS: dict[str, tuple[Relation, ...]] = {
 
 
 class Place(NamedTuple):
-    """A column in a row: its region, that of the row before where it is read, and how the two
-    values stand where both are in one region of many.
-    """
+    """A column in a row: its region, the region at the row before if that is read, and the order of
+    the two values if both are in one region of many values."""
 
     region: Region
     before: Region | None = None
@@ -201,7 +199,7 @@ class Node(NamedTuple):
 
 
 def of_all(conditions: Conditions) -> RowGraph:
-    """All tables; raises `Unsupported` where conditions do more than compare."""
+    """Return the graph of all tables; raises `Unsupported` if conditions do more than compare."""
     prev_columns = set[str]()
     constants: dict[str, set[Any]] = {}
     for e in conditions.values():
@@ -247,7 +245,8 @@ def of_all(conditions: Conditions) -> RowGraph:
 
 
 def _constants(e: ex.Expression, prev_columns: set[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the constants that columns are compared with; add to the set the columns of PREV."""
+    """Yield the constants that columns are compared with, and add the columns of PREV to the
+    set."""
     match e:
         case ex.And(left, right) | ex.Or(left, right):
             yield from (*_constants(left, prev_columns), *_constants(right, prev_columns))
@@ -288,7 +287,7 @@ def _pair(
 
 
 def _operand(e: ex.Expression, prev_columns: set[str]) -> str | None:
-    """Return the column that is read, in this row or by PREV in the one before."""
+    """Return the column that is read, in this row or by PREV in the row before."""
     match e:
         case ex.Column(name) | ex.Prev(ex.Column(name), 0) | ex.Next(ex.Column(name), 0):
             return name.casefold()
@@ -309,7 +308,7 @@ def _more_than_comparing(e: ex.Expression) -> Exception:
 
 
 def _order_columns(e: ex.Expression) -> Iterator[str]:
-    """Columns that are compared by their order."""
+    """Yield the columns that are compared by their order."""
     for part in ex.subexpressions(e):
         if isinstance(part, ex.Between) or (
             isinstance(part, ex.Comparison) and part.operator in _ORDER
@@ -327,7 +326,7 @@ def _regions(name: str, constants: set[Any], has_order: bool) -> list[Region]:
     if any(isinstance(constant, Timestamp | Duration) for constant in constants):
         raise undecidable(f"column {name} is compared with moments or durations", _GIVE)
     if len(kinds) > 1 or any(not isinstance(c, bool | str | int | float) for c in constants):
-        raise undecidable(f"constants of different kinds stand beside column {name}", _GIVE)
+        raise undecidable(f"column {name} is compared with constants of different kinds", _GIVE)
     if kinds == {bool}:
         return [Region("is", False), Region("is", True), absent]
     if kinds == {str}:
@@ -335,7 +334,7 @@ def _regions(name: str, constants: set[Any], has_order: bool) -> list[Region]:
             raise undecidable(f"the texts of column {name} are compared by their order", _GIVE)
         return [*(Region("is", c) for c in sorted(constants)), Region("other"), absent]
     values = sorted(constants)
-    # NULL is a region too: comparisons with it are NULL, and IS NULL tells it apart
+    # NULL is a region too: comparisons with it are NULL, and IS NULL identifies it
     ends = [None, *values, None]
     open_ones = [Region("between", low, high) for low, high in pairwise(ends)]
     return [*(Region("is", c) for c in values), *open_ones, absent]
@@ -346,7 +345,7 @@ def _places(regions: Sequence[Region], *, steps: bool) -> list[Place]:
         return [Place(region) for region in regions]
     places = []
     for region, before in product(regions, regions):
-        # values in different regions compare by the regions alone
+        # values in different regions compare as their regions do
         relations: tuple[Relation, ...] = ("",)
         if region == before:
             relations = _RELATIONS[region.kind]
@@ -355,7 +354,7 @@ def _places(regions: Sequence[Region], *, steps: bool) -> list[Place]:
 
 
 def _letter(conditions: Conditions, columns: Sequence[str], node: Node) -> Any:
-    """Return the variables that hold at values that lie as the node says."""
+    """Return the variables that hold at values in the regions of a node."""
     before: Row = {}
     for name, place in zip(columns, node.places, strict=True):
         before[name] = _some(place.before or place.region)
@@ -383,7 +382,7 @@ def _value(place: Place, before: Any) -> Any:
     match place.relation:
         case "=":
             return before
-        # numbers are dense: between any two there is room for a third
+        # numbers are dense: between any two there is a third
         case ">":
             return before + 1 if region.high is None else (before + region.high) / 2
         case "<":
@@ -395,7 +394,7 @@ def _value(place: Place, before: Any) -> Any:
 
 
 def _some(region: Region) -> Any:
-    """Return a value of a region."""
+    """Return a value in a region."""
     match region.kind:
         case "is":
             return region.low

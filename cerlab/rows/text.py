@@ -1,4 +1,4 @@
-"""Row patterns as text: what the parser reads back to the same value."""
+"""Row patterns as text that the parser reads back to the same value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ALTERNATION, _CONCAT, _FACTOR, _ATOM = range(4)
 
 
 def pattern_text(p: rp.Pattern, level: int = _ALTERNATION) -> str:
-    """Return the pattern, in parentheses where it binds looser than `level`.
+    """Return the pattern as text, in parentheses if it binds looser than `level`.
 
     >>> A, B = rp.Variable("A"), rp.Variable("b")
     >>> pattern_text(rp.Concat((rp.Repetition(rp.Alternation((A, B)), 0, None, True), A)))
@@ -63,18 +63,18 @@ def _bounds_text(lo: int, hi: int | None) -> str:
 
 
 def name_text(name: str) -> str:
-    """Return the canonical name of a variable: in quotes unless it is regular in upper case.
+    """Return the canonical name of a variable, in quotes unless it is regular and upper case.
 
     >>> name_text("A"), name_text("a"), name_text("PERMUTE")
     ('A', '"a"', '"PERMUTE"')
     """
-    # a quoted word is a name for every reader, also where it is reserved elsewhere
+    # a quoted word is a name for every reader, even if another system reserves it
     regular = re.fullmatch(r"[A-Z_][A-Z_0-9]*", name) and name not in _QUOTED_WORDS
     return name if regular else f'"{name.replace(chr(34), chr(34) * 2)}"'
 
 
 def column_text(name: str) -> str:
-    """Return the name of a column or measure: in quotes unless it is a regular identifier."""
+    """Return the name of a column or measure, in quotes unless it is a regular identifier."""
     regular = re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) and name.upper() not in _QUOTED_WORDS
     return name if regular else f'"{name.replace(chr(34), chr(34) * 2)}"'
 
@@ -87,13 +87,13 @@ _KEYWORDS = (
 )
 
 _QUOTED_WORDS = frozenset(_KEYWORDS.split())
-"""Words that are quoted where they are names, so that every reader takes them for names."""
+"""Words that are quoted when they are names, because other systems reserve them."""
 
 _OR, _AND, _NOT, _TEST, _CONCATENATION, _SUM, _PRODUCT, _SIGN, _OPERAND = range(9)
 
 
 def expression_text(e: ex.Expression | ex.AllRows, level: int = _OR) -> str:
-    """Return the expression, in parentheses where it binds looser than `level`."""
+    """Return the expression as text, in parentheses if it binds looser than `level`."""
     own, text = _level_and_text(e)
     return f"({text})" if own < level else text
 
@@ -240,7 +240,7 @@ def row_pattern_text(query: rp.RowPattern) -> str:
 
 
 def _clause(words: str, parts: Iterable[str]) -> list[str]:
-    """Return a clause of some parts; none without any."""
+    """Return a clause with its parts; an empty list if there are no parts."""
     return [f"{words} {text}"] if (text := ", ".join(parts)) else []
 
 

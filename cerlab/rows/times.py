@@ -1,9 +1,9 @@
 """Moments and durations as integers, which columns and programs compute with.
 
-An expression over nanoseconds is the same expression with integers for literals, wherever that is
-exact: times an integer, and a quotient of durations. Programs compute in doubles, which hold
-integers up to 2**53: `scaled` counts moments from the earliest one, in the largest unit in which
-all times are whole.
+An expression over nanoseconds is the same expression with integers for literals, whenever that is
+exact; a product with a fraction and a quotient of durations are not. Programs compute in doubles,
+which hold integers up to 2**53: `scaled` counts moments from the earliest one, in the largest unit
+in which all times are whole.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from cerlab.rows.kinds import TIMES, Kind
 def over_integers(e: ex.Expression, R: OrderedRows) -> ex.Expression:
     """Return the expression with integers in place of moments and durations.
 
-    They are nanoseconds, or counted as `R` has its columns. Raises `NotColumnar` where integers do
-    not give the same.
+    They are in nanoseconds, or in the origin and unit of `R`. Raises `NotColumnar` if integers
+    would
+    give another result.
     """
     if not any(True for _ in _times(e, R)):
         return e
@@ -70,7 +71,7 @@ def _whole(nanoseconds: int, R: OrderedRows) -> int:
 
 
 def _check(operator: ex.ArithmeticOperator, left: Kind, right: Kind) -> None:
-    """Raise `NotColumnar` for arithmetic that integers do not do exactly."""
+    """Raise `NotColumnar` for arithmetic that integers do not compute exactly."""
     if not {left, right} & set(TIMES):
         return
     rounds = operator is ex.ArithmeticOperator.DIV and right is not Kind.DURATION
@@ -79,7 +80,7 @@ def _check(operator: ex.ArithmeticOperator, left: Kind, right: Kind) -> None:
 
 
 def _with_parts(e: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a node with other parts."""
+    """Return a node with its parts changed by a function."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, tuple):
@@ -93,7 +94,7 @@ _NODES = (*ex.Expression.__args__, ex.AllRows)
 
 
 def scaled(R: OrderedRows, conditions: Iterable[ex.Expression]) -> OrderedRows:
-    """Return the rows with times counted so that doubles hold as many of them as possible."""
+    """Return the rows with times in an origin and unit that keep most of them exact as doubles."""
     every = [part for e in conditions for part in _times(e, R)]
     names = dict.fromkeys(part.name for part in every if isinstance(part, ex.Column))
     columns = [(R.column(name), R.kind_of(ex.Column(name))) for name in names]

@@ -1,7 +1,7 @@
 """SQL's tokens and expressions, by sqlglot: texts to its tokens, runs of tokens to its nodes.
 
-Function calls stay calls by name, so that no synonym is read as another function; IS binds looser
-than comparisons, as in PostgreSQL and DuckDB; RUNNING and FINAL stand before calls.
+Function calls stay calls by name, so that no synonym is read as another function. IS binds looser
+than comparisons, as in PostgreSQL and DuckDB. RUNNING and FINAL come before calls.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from cerlab.model.event import UNITS
 from cerlab.rows.syntax import unsupported
 
 MODE = "mode"
-"""The key of a node's ``meta`` that has RUNNING or FINAL where one is written before it."""
+"""The key of a node's ``meta`` for RUNNING or FINAL written before it."""
 
 CALL = "call"
-"""The key of a node's ``meta`` that tells CAST(..) from a literal with a type."""
+"""The key of a node's ``meta`` that separates CAST(..) from a literal with a type."""
 
 LITERAL = "DURATION"
-"""The unit of a duration whose text has its units."""
+"""The unit of a duration whose text contains its units."""
 
 _MODES = ("RUNNING", "FINAL")
 
@@ -43,10 +43,10 @@ _WORDS_OF_STATEMENTS = (
 
 
 class RowDialect(Dialect):
-    """SQL as the clause has it."""
+    """The SQL dialect inside the clause."""
 
     class Tokenizer(sql.Tokenizer):
-        """SQL's tokens; two question marks are two, and nothing is a template."""
+        """The tokenizer of SQL: two question marks are two tokens, and templates are off."""
 
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
             written: kind
@@ -55,11 +55,11 @@ class RowDialect(Dialect):
             if "{" not in written and "}" not in written and not written.startswith("?")
             if written not in _WORDS_OF_STATEMENTS
         }
-        # a word like SHOW would else take the rest of the text as one token
+        # otherwise a word like SHOW would swallow the rest of the text as one token
         COMMANDS: ClassVar[set[TokenType]] = set()
 
     class Parser(parser.Parser):
-        """SQL's expressions, with RUNNING and FINAL."""
+        """The parser of SQL's expressions, with RUNNING and FINAL."""
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
@@ -101,7 +101,7 @@ class RowDialect(Dialect):
             return node
 
         def _parse_as_call(self, name: str, arguments: Callable[[], list[Any]]) -> exp.Expr:
-            """Return a call whose arguments have words of SQL between them."""
+            """Return a call whose arguments are separated by SQL keywords."""
             node = exp.Anonymous(this=name, expressions=arguments())
             if not self._curr or self._curr.token_type != TokenType.R_PAREN:
                 self.raise_error("Expecting )")
@@ -147,7 +147,7 @@ class RowDialect(Dialect):
         def _parse_interval(self, *options: bool, **named: bool) -> exp.Interval | None:
             """Return ``INTERVAL '30' MINUTE``; before anything else INTERVAL is a name.
 
-            sqlglot's own takes ``INTERVAL '1' DAY + 2`` for the sum of two intervals.
+            sqlglot's own method reads ``INTERVAL '1' DAY + 2`` as the sum of two intervals.
             """
             word, number = self._curr, self._next
             if word is None or number is None or word.token_type != TokenType.INTERVAL:
@@ -165,7 +165,7 @@ class RowDialect(Dialect):
             return node
 
         def _parse_field_of_time(self) -> exp.Var | None:
-            """Return the word here: a unit, or what an error names."""
+            """Return the unit at this token, or None."""
             if not self._curr or self._curr.token_type != TokenType.VAR:
                 return None
             self._advance()
@@ -237,7 +237,7 @@ _OPERATORS = {
     TokenType.THEN,
     TokenType.WHEN,
 }
-"""Words that stand between operands or after one."""
+"""Words between operands or after one."""
 
 _NO_OPERAND = (TokenType.COMMA, TokenType.R_PAREN)
 """Tokens that may not follow a comma: sqlglot accepts them there."""
@@ -246,7 +246,7 @@ _DIALECT = RowDialect()
 
 
 def is_name(token: Token) -> bool:
-    """Return whether a token may be an identifier: one in quotes, or any word; none is reserved."""
+    """Return whether a token may be an identifier: quoted, or any word; no word is reserved."""
     if token.token_type == TokenType.IDENTIFIER:
         return True
     return token.token_type != TokenType.STRING and token.text.isidentifier()
@@ -343,14 +343,11 @@ class Cursor:
         return self.tokens[at] if at < len(self.tokens) else None
 
     def at_words(self, *words: str) -> bool:
-        """Return whether these words stand here.
-
-        A word may be several, as sqlglot has ``ORDER BY``.
-        """
+        """Return whether these words come next. A word may contain a space, as in ``ORDER BY``."""
         return self._after_words(words) is not None
 
     def take_words(self, *words: str) -> bool:
-        """Go past these words if they stand here."""
+        """Read these words if they come next; return whether they did."""
         after = self._after_words(words)
         if after is not None:
             self.at = after
@@ -369,33 +366,33 @@ class Cursor:
         return at
 
     def at_sign(self, kind: TokenType, ahead: int = 0) -> bool:
-        """Return whether a sign stands here."""
+        """Return whether a sign comes next."""
         token = self.token(ahead)
         return token is not None and token.token_type == kind
 
     def take_sign(self, kind: TokenType) -> bool:
-        """Go past a sign if it stands here."""
+        """Read a sign if it comes next; return whether it did."""
         is_here = self.at_sign(kind)
         self.at += is_here
         return is_here
 
     def need_sign(self, kind: TokenType, sign: str) -> None:
-        """Go past a sign; raises `QuerySyntaxError` where another stands."""
+        """Read a sign; raises `QuerySyntaxError` for anything else."""
         if not self.take_sign(kind):
             raise self.syntax_error(f"'{sign}'")
 
     def need_words(self, *words: str) -> None:
-        """Go past words; raises `QuerySyntaxError` where others stand."""
+        """Read words; raises `QuerySyntaxError` for anything else."""
         if not self.take_words(*words):
             raise self.syntax_error(" ".join(words))
 
     def at_name(self, ahead: int = 0) -> bool:
-        """Return whether a name stands here."""
+        """Return whether a name comes next."""
         token = self.token(ahead)
         return token is not None and is_name(token)
 
     def name(self) -> str:
-        """Return the name that stands here, as it is spelled."""
+        """Read a name and return it as spelled."""
         token = self.token()
         if token is None or not is_name(token):
             raise self.syntax_error("a name")
@@ -403,23 +400,23 @@ class Cursor:
         return str(token.text)
 
     def canonical_name(self) -> str:
-        """Return the canonical form of the name that stands here."""
+        """Read a name and return its canonical form."""
         token = self.token()
         name = self.name()
         assert token is not None
         return name if token.token_type == TokenType.IDENTIFIER else name.upper()
 
     def comma_list(self, part: Callable[[], Part]) -> list[Part]:
-        """One part or more, with commas between."""
+        """Read one part or more, separated by commas."""
         parts = [part()]
         while self.take_sign(TokenType.COMMA):
             parts.append(part())
         return parts
 
     def expression(self) -> tuple[exp.Expr, SourcePlace]:
-        """Return the longest expression that begins here, and the place of its first token.
+        """Read the longest expression; return it and the place of its first token.
 
-        Raises `ResourceLimit` for one that sqlglot, which calls itself, cannot read.
+        Raises `ResourceLimit` for an expression too deep for sqlglot, which is recursive.
         """
         place = self.place()
         try:
@@ -430,7 +427,7 @@ class Cursor:
         return node, place
 
     def take_parentheses(self) -> tuple[int, int]:
-        """Go past ``( .. )``: where what it encloses begins and ends in the text."""
+        """Read ``( .. )``; return where its contents begin and end in the text."""
         opening = self.token()
         self.need_sign(TokenType.L_PAREN, "(")
         assert opening is not None

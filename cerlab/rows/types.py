@@ -1,6 +1,6 @@
-"""Row patterns against the columns of a table: names, static types, columns of the result.
+"""Row patterns checked against the columns of a table: names, static types, result columns.
 
-Everything here is found before a row is read.
+All of these errors are found before a row is read.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Columns: TypeAlias = Mapping[str, Kind]
 
 
 class PathColumn(str):
-    """The name of a path that a query reads, which is no column of the table."""
+    """The name of a path that a query reads, which is not a column of the table."""
 
     __slots__ = ()
 
 
 class StaticType(NamedTuple):
-    """The static type of an expression: its kind, and the column whose very type it has.
+    """The static type of an expression: its kind, and the column whose exact type it has.
 
-    Of a list `items` is the type of its values.
+    For a list, `items` is the type of its values.
     """
 
     kind: Kind
@@ -42,7 +42,7 @@ class StaticType(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InputColumn:
-    """A column of the result that is one of the table."""
+    """A column of the result that is copied from the table."""
 
     name: str
     column: str
@@ -62,7 +62,7 @@ OutputColumn: TypeAlias = InputColumn | MeasureColumn
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A query on a table: the column that each name stands for, the columns of the result."""
+    """A query on a table: the column of each name, and the columns of the result."""
 
     names: Mapping[str, str]
     output: tuple[OutputColumn, ...]
@@ -122,7 +122,7 @@ def references(query: RowPattern) -> Iterator[ex.Column]:
 
 
 def _resolve(query: RowPattern, column: ex.Column, columns: Iterable[str]) -> str:
-    """Return the column of that exact name, else the single one that agrees but for case."""
+    """Return the column with that exact name, otherwise the only one equal except for case."""
     names = list(columns)
     if column.name in names:
         return column.name
@@ -143,7 +143,7 @@ def _resolve(query: RowPattern, column: ex.Column, columns: Iterable[str]) -> st
 def _output(
     query: RowPattern, names: Mapping[str, str], columns: Columns, types: list[StaticType]
 ) -> tuple[OutputColumn, ...]:
-    """Keys, measures, and under ALL ROWS the remaining columns of the table."""
+    """Return keys, measures, and under ALL ROWS the remaining columns of the table."""
     keys = [column.name for column in query.partition_by]
     if query.rows is not rp.RowsPerMatch.ONE:
         keys += [item.column.name for item in query.order_by]
@@ -189,14 +189,14 @@ def _select(query: RowPattern, output: tuple[OutputColumn, ...]) -> tuple[Output
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The columns that names stand for, and where errors are."""
+    """The columns of names, and the query for the places of errors."""
 
     query: RowPattern
     columns: Columns
     names: Mapping[str, str]
 
     def need(self, e: ex.Expression, kinds: tuple[Kind, ...], message: str) -> Kind:
-        """Return the kind of an expression; raise `TypeMismatch` if `kinds` lacks it."""
+        """Return the kind of an expression; raise `TypeMismatch` if it is not in `kinds`."""
         kind = self.type_of(e).kind
         if kind not in kinds:
             raise mismatch(f"{message}, got {kind.value}", place_of(self.query, e))
@@ -295,7 +295,8 @@ class _Scope:
     def _by_rule(
         self, rule: TypeRule, name: str, arguments: Sequence[Any], e: ex.Expression
     ) -> Kind:
-        """Return the kind of a result; raise `TypeMismatch` at the argument that is refused."""
+        """Return the kind of a result; raise `TypeMismatch` at the argument that is not
+        accepted."""
         kinds = [self.type_of(each).kind for each in arguments]
         if Kind.LIST in kinds:
             place = place_of(self.query, arguments[kinds.index(Kind.LIST)])

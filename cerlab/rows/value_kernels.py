@@ -1,7 +1,7 @@
 """Conditions that read the rows of a match, as programs for a stack of numbers.
 
-A value is a double and whether it is NULL: integers are below 2**53, truth values 0 and 1, texts
-their ranks. What the programs are made of is in `cerlab.rows.stack_compiler`.
+A value is a double and a NULL flag: integers are below 2**53, truth values are 0 and 1, texts are
+ranks. `cerlab.rows.stack_compiler` makes the programs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ number, aggregates over them, labels of the first or last."""
 (CONSTANT, LOAD, CHOOSE, NOT, IS_NULL, IS, NEGATE, ABSOLUTE, EQ, NE, LT, LE, GT, GE) = range(14)
 
 (AND, OR, ADD, SUB, MUL, DIV, MOD, COALESCE, NULL_IF) = range(14, 23)
-"""Operators. The argument of CONSTANT is its index, of LOAD that of the load, of IS the truth."""
+"""Operators. The argument of CONSTANT is its index, of LOAD the index of the load, of IS the truth
+value."""
 
 
 class Programs(NamedTuple):
@@ -74,16 +75,17 @@ def push(P: Programs, M: MappedRows, v: int, row: int) -> None:
 
 @inline
 def pop(M: MappedRows, v: int) -> None:
-    """Map the last row, which is of this variable, no more."""
+    """Unmap the last row, which is mapped to this variable."""
     for name in range(len(M.size)):
         M.size[name] -= M.has_name[v, name]
 
 
 @inline
 def _fold(P: Programs, M: MappedRows, k: int, size: int, row: int) -> None:
-    """An aggregate after one row more, of which there are so many now."""
+    """Update an aggregate after one more row of its name; `size` is the number of rows before
+    it."""
     which, column = P.fold[k, 0], P.fold[k, 2]
-    # one state for each size: to unmap a row is to look at the state before it
+    # one state for each size: unmapping a row returns to the state before it
     total, present = M.total[k, size - 1], M.present[k, size - 1]
     first = P.fold[k, 3]
     for d in range(first, first + P.fold[k, 4]):
@@ -112,7 +114,7 @@ def holds(P: Programs, M: MappedRows, v: int, row: int, number: int) -> bool:
             top += 1
             _load(P, M, argument, row, number, top)
         elif op == CHOOSE:
-            # both branches are computed already: a stack program has no jumps
+            # both branches are already computed: a stack program has no jumps
             top -= 2
             branch = top + 1 if not P.absent[top] and P.stack[top] == 1 else top + 2
             P.stack[top], P.absent[top] = P.stack[branch], P.absent[branch]
@@ -126,7 +128,7 @@ def holds(P: Programs, M: MappedRows, v: int, row: int, number: int) -> bool:
 
 @inline
 def _load(P: Programs, M: MappedRows, k: int, row: int, number: int, top: int) -> None:
-    """Put the value of a load on the stack."""
+    """Push the value of a load on the stack."""
     where, name, offset, column = P.load[k, 0], P.load[k, 1], P.load[k, 2], P.load[k, 3]
     if where >= FIRST_LABEL:
         P.absent[top] = 1
@@ -166,7 +168,7 @@ def _load(P: Programs, M: MappedRows, k: int, row: int, number: int, top: int) -
 
 @inline
 def _unary(P: Programs, op: int, truth: int, top: int) -> None:
-    """Replace the value on top."""
+    """Replace the value on top of the stack by a function of it."""
     a, absent = P.stack[top], P.absent[top]
     if op == IS_NULL:
         P.stack[top], P.absent[top] = absent, 0
@@ -182,7 +184,7 @@ def _unary(P: Programs, op: int, truth: int, top: int) -> None:
 
 @inline
 def _binary(P: Programs, op: int, top: int) -> None:
-    """Replace the two values on top by one."""
+    """Replace the two values on top of the stack by one."""
     a, no_a, b, no_b = P.stack[top], P.absent[top], P.stack[top + 1], P.absent[top + 1]
     if op in (AND, OR):
         deciding = 0.0 if op == AND else 1.0
@@ -232,19 +234,19 @@ def _compare(op: int, a: float, b: float) -> bool:
 
 @kernel
 def rounded_sums(limb: NDArray[np.int64], exponent: int, work: Int64s, out: Doubles) -> None:
-    """Write sums, whose limbs have shape (limbs, sums), as doubles."""
+    """Write the sums as doubles; their limbs have shape (limbs, sums)."""
     for n in range(len(out)):
         out[n] = rounded(limb, 0, len(limb), n, exponent, work)
 
 
 @kernel
 def running_best(values: NDArray[Any], there: Bytes, begins: Bytes, greatest: bool) -> None:
-    """Put in place of each value the best so far since one that `begins`; `there`: if there is."""
+    """Replace each value by the running best since a value that `begins`; update `there`."""
     for i in range(1, len(values)):
-        # rows of different matches stand side by side; a match restarts the best
+        # rows of different matches are adjacent; each match restarts the best
         if begins[i] or not there[i - 1]:
             continue
-        # of equal values the first: the zeros are equal, and have different texts
+        # ties: the first, since 0.0 and -0.0 are equal but have different texts
         here, before = values[i], values[i - 1]
         if not there[i] or (before >= here if greatest else before <= here):
             values[i] = values[i - 1]
@@ -255,9 +257,9 @@ def running_best(values: NDArray[Any], there: Bytes, begins: Bytes, greatest: bo
 def running_variance(
     numbers: NDArray[np.float64], there: Bytes, begins: Bytes, less: int, counts: Int64s
 ) -> None:
-    """Put in place of each number the variance over n - `less` of those since one that `begins`.
+    """Replace each number by the variance over n - `less` of the numbers since one that `begins`.
 
-    By Welford's recurrence, as in `cerlab.rows.interpreter`; `counts` is put to n - `less`.
+    By Welford's recurrence, as in `cerlab.rows.interpreter`; `counts` becomes n - `less`.
     """
     count, mean, squares = 0, 0.0, 0.0
     for i in range(len(numbers)):
@@ -269,7 +271,7 @@ def running_variance(
             mean += before / count
             squares += (numbers[i] - mean) * before
         counts[i] = count - less
-        # of one value it is 0, also of NaN
+        # for one value it is 0, even for NaN
         numbers[i] = squares / counts[i] if count > 1 else 0.0
 
 
@@ -277,7 +279,7 @@ def running_variance(
 def running_best_row(
     keys: NDArray[Any], there: Bytes, begins: Bytes, greatest: bool, best: Int64s
 ) -> None:
-    """Put in `best` the place of the best key since one that `begins`, -1 for none."""
+    """Write to `best` the place of the best key since one that `begins`, -1 for none."""
     at = -1
     for i in range(len(keys)):
         if begins[i]:

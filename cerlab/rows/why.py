@@ -1,4 +1,4 @@
-"""Why rows of a table are a match of a row pattern, and why not."""
+"""Explanations why rows of a table are a match of a row pattern, and why not."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from cerlab.rows.types import Binding
 def why_rows(query: RowPattern, table: Any, rows: Iterable[int] | None = None) -> WhyRows:
     """Explain why these rows of a table, and no others, are a match, or why not.
 
-    Rows count from 0 as they stand in the table. Without `rows`: why there is no match at all, or
-    which is the first. A match has the variable that takes each row, with what its condition reads.
-    Other rows have the conditions that fail in the reading that comes farthest, or, where
-    conditions let them be read, the match that is preferred to them or was found before.
+    Rows are counted from 0 in the table. Without `rows`, the result explains why there is no match
+    at all, or shows the first one. For a match it lists the variable of each row, with the values
+    that its condition reads. For other rows it lists the conditions that fail in the reading that
+    gets farthest; if no condition fails, the match that is preferred to them or was found before.
     Raises as `cerlab.match_recognize`.
 
     >>> from cerlab.rows.parser import parse_rows
@@ -57,14 +57,14 @@ def why_rows(query: RowPattern, table: Any, rows: Iterable[int] | None = None) -
         return _why_none(scope)
     numbers = tuple(sorted(set(rows)))
     if not numbers:
-        message = "no rows are given"
-        raise UsageError("CER0835", message, hint="leave them out, for why there is no match")
+        message = "expected at least one row, got none"
+        raise UsageError("CER0835", message, hint="leave rows out to learn why there is no match")
     return _out_of_place(scope, numbers) or _why_these(scope, numbers)
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """A query on a table: what runs it, its partitions, and the values of its columns."""
+    """A query on a table: its machine, its partitions, and the values of its columns."""
 
     M: Machine
     columns: Mapping[str, Sequence[Value]]
@@ -82,7 +82,7 @@ class _Scope:
         return self.M.query
 
     def without(self, variable: str) -> _Scope:
-        """Return the query without the condition of a variable."""
+        """Return the query with the condition of a variable removed."""
         define = tuple(d for d in self.query.define if d.variable != variable)
         M = machine(replace(self.query, define=define), Binding(self.M.names, ()))
         return replace(self, M=M)
@@ -93,17 +93,15 @@ class _Scope:
             yield result.s, None if result.labels is None else tuple(result.labels), result.number
 
     def reader(self, positions: Sequence[int], s: int, N: int, until: int | None) -> Reader:
-        """Return the readings of a partition from its row s on.
-
-        Until row `until`, or however far.
-        """
+        """Return the readings of a partition from row s on, up to row `until` if given."""
         rows = [{name: column[i] for name, column in self.columns.items()} for i in positions]
         automaton = prioritised_automaton(self.query.pattern, every=until is not None)
         return Reader(self.query, automaton, Partition(rows, self.M.names), s, N, until)
 
 
 def _out_of_place(scope: _Scope, rows: tuple[int, ...]) -> WhyRows | None:
-    """Rows that no match can have: not in the table, in several partitions, with gaps."""
+    """Return why rows cannot be a match by position: outside the table, in partitions, with
+    gaps."""
     if outside := [row for row in rows if not 0 <= row < scope.length]:
         words = f"row {outside[0]} is out of the table, which has {scope.length:,} rows"
         return WhyRows(False, rows, kind=RowKind.ROW, reasons=(words,))
@@ -129,11 +127,11 @@ def _partition_of(scope: _Scope, row: int) -> Sequence[int]:
 
 
 def _why_these(scope: _Scope, rows: tuple[int, ...]) -> WhyRows:
-    """Return whether consecutive rows of a partition are a match."""
+    """Return whether consecutive rows of a partition are a match, and why."""
     positions = _partition_of(scope, rows[0])
     s = min(positions.index(row) for row in rows)
     before, match, number = _scan_to(scope, positions, s)
-    # consecutive rows from s on: as many rows are the same rows
+    # both are consecutive rows from s on, so equal lengths mean equal rows
     if match is not None and len(match) == len(rows):
         return WhyRows(True, rows, _mapped_rows(scope, positions, s, match, number))
     reader = scope.reader(positions, s, number, s + len(rows))
@@ -160,7 +158,7 @@ def _why_these(scope: _Scope, rows: tuple[int, ...]) -> WhyRows:
 def _scan_to(
     scope: _Scope, positions: Sequence[int], s: int
 ) -> tuple[tuple[int, Labels, int] | None, Labels | None, int]:
-    """Return the last match with rows before s, the match at s, and the number it would get."""
+    """Return the last match with rows before s, the match at s, and the number it would have."""
     before, number = None, 0
     for at, labels, N in scope.scan_matches(positions):
         if at == s:
@@ -174,7 +172,7 @@ def _scan_to(
 
 
 def _preference_words(mapped_rows: tuple[MappedRow, ...], others: tuple[MappedRow, ...]) -> str:
-    """Describe the choice by which the match is preferred to the rows."""
+    """Return the choice by which the match is preferred to the rows, as text."""
     at = f"the match at row {mapped_rows[0].row} is another:"
     for ours, theirs in zip(mapped_rows, others, strict=False):
         if ours.variable != theirs.variable:
@@ -190,7 +188,7 @@ def _preference_words(mapped_rows: tuple[MappedRow, ...], others: tuple[MappedRo
 def _mapped_rows(
     scope: _Scope, positions: Sequence[int], s: int, labels: Labels, N: int
 ) -> tuple[MappedRow, ...]:
-    """Return the rows of a reading, each with its condition and what that reads."""
+    """Return the rows of a reading, each with its condition and the values that it reads."""
     reader = scope.reader(positions, s, N, None)
     conditions = {d.variable: expression_text(d.condition) for d in scope.query.define}
     rows = []
@@ -201,7 +199,7 @@ def _mapped_rows(
 
 
 def _why_none(scope: _Scope) -> WhyRows:
-    """Find the first match with a row, or explain why the table lacks one."""
+    """Return the first match with a row, or why the table has none."""
     for positions in scope.partitions:
         for s, labels, N in scope.scan_matches(positions):
             if labels:
@@ -226,7 +224,7 @@ def _why_none(scope: _Scope) -> WhyRows:
 
 
 def _changes(scope: _Scope) -> Iterator[Without]:
-    """Yield the conditions without each of which there is a match."""
+    """Yield the conditions whose removal alone makes a match possible."""
     for definition in scope.query.define:
         weaker = scope.without(definition.variable)
         matches = (
@@ -240,7 +238,7 @@ def _changes(scope: _Scope) -> Iterator[Without]:
 
 
 def _words(attempt: Attempt, reader: Reader, positions: Sequence[int]) -> str:
-    """Describe why an attempt fails."""
+    """Return why an attempt fails, as text."""
     variable, row = attempt.variable, attempt.row
     if variable is None:
         if row is None:
@@ -262,17 +260,18 @@ def _words(attempt: Attempt, reader: Reader, positions: Sequence[int]) -> str:
 
 
 MAX_STEPS = 100_000
-"""Steps that the search for a reading tries, at most."""
+"""The most steps that the search for a reading tries."""
 
 Labels = tuple[str, ...]
 
 
 class Attempt(NamedTuple):
-    """A row that a variable was tried for, and how it came out: True, False or NULL.
+    """An attempt to map a row to a variable, and its outcome: True, False or NULL.
 
-    `read` is what the condition reads there. Without `variable` the pattern is complete before the
-    row, without `row` the partition, or what is asked about, ends before it; without both an anchor
-    does not stand where it has to.
+    `read` are the values that the condition reads. Without `variable` the pattern is complete
+    before
+    the row; without `row` the partition, or the given rows, end before it; without both an anchor
+    does not hold.
     """
 
     variable: str | None
@@ -285,8 +284,8 @@ class Attempt(NamedTuple):
 class Reader:
     """The pattern of a query on the rows of a partition from s on, as the N-th match.
 
-    `until` is the row before which a reading has to end, None if it may end anywhere. `labels` are
-    those of the nearest reading so far, `dead_ends` the attempts after it.
+    `until` is the row before which a reading must end, None for no limit. `labels` belong to the
+    farthest reading so far, `dead_ends` are the attempts after it.
     """
 
     query: rp.RowPattern
@@ -303,7 +302,7 @@ class Reader:
         self._conditions = {d.variable: d.condition for d in self.query.define}
 
     def reading(self) -> Labels | None:
-        """Return the preferred reading of the rows, None without one. Raises `ResourceLimit`."""
+        """Return the preferred reading of the rows, or None. Raises `ResourceLimit`."""
         labels: list[str] = []
         path = [self._steps(self.automaton.initial, labels)]
         for _ in range(MAX_STEPS):
@@ -313,7 +312,7 @@ class Reader:
                 if not path:
                     return None
                 labels.pop()
-            # a reading that ends elsewhere is complete, but not of the rows that are asked about
+            # a reading that ends elsewhere is complete but does not cover the given rows
             elif isinstance(step, Accept):
                 if self.until in (None, self.s + len(labels)):
                     return tuple(labels)
@@ -327,8 +326,8 @@ class Reader:
                     self._dead_end(labels, attempt)
         raise ResourceLimit(
             "CER0697",
-            f"why a row pattern does not match tries up to {MAX_STEPS:,} steps from a row",
-            hint="ask on a part of the table, or about a part of the pattern",
+            f"the explanation would try more than {MAX_STEPS:,} steps from a row",
+            hint="use a part of the table or of the pattern",
         )
 
     def _steps(self, q: int, labels: list[str]) -> Iterator[ReadRow | Accept]:
@@ -367,12 +366,12 @@ class Reader:
         )
 
     def _times(self, i: int) -> tuple[tuple[str, Value], ...]:
-        """Return the time of row i, and when the match begins."""
+        """Return the time of row i, and the start of the match."""
         name = self.query.order_by[0].column.name
         return ((name, self.T.value(i, name)), (f"FIRST({name})", self.T.value(self.s, name)))
 
     def _dead_end(self, labels: list[str], attempt: Attempt) -> None:
-        """Keep an attempt after the reading that comes farthest, of these the preferred."""
+        """Keep an attempt if it follows the farthest reading, in order of preference."""
         if len(labels) > len(self.labels) or not self.dead_ends:
             self.labels, self.dead_ends = tuple(labels), []
         if tuple(labels) == self.labels and attempt not in self.dead_ends:
@@ -380,7 +379,7 @@ class Reader:
 
 
 def _readings(e: ex.Expression | ex.AllRows) -> Iterator[ex.Expression]:
-    """Yield the parts of a condition that read rows, outermost ones."""
+    """Yield the parts of a condition that read rows, the outermost ones."""
     match e:
         case ex.Column() | ex.Classifier() | ex.MatchNumber() | ex.First() | ex.Last():
             yield e
@@ -392,24 +391,25 @@ def _readings(e: ex.Expression | ex.AllRows) -> Iterator[ex.Expression]:
 
 
 class RowKind(Enum):
-    """The obstacle between rows and a match; the value is its name in JSON."""
+    """The obstacle that keeps rows from being a match; the value is its name in JSON."""
 
     ROW = "row"
     """The table has no such row."""
     PARTITION = "partition"
     """The rows are in several partitions."""
     GAP = "gap"
-    """Another row of the partition stands between them."""
+    """Another row of the partition is between them."""
     CONDITION = "condition"
-    """A condition does not hold, or the pattern wants more rows, or fewer."""
+    """A condition does not hold, or the pattern needs more rows, or fewer."""
     SKIPPED = "skipped"
-    """The scan does not begin there: an earlier match is found first."""
+    """The scan does not begin there, because an earlier match is found first."""
     PREFERRED = "preferred"
     """The match at the first row is another one, which the pattern prefers."""
 
 
 class MappedRow(NamedTuple):
-    """A row of the table that a variable takes, its condition, and what that reads."""
+    """A row of the table, the variable that it is mapped to, its condition, and the values it
+    reads."""
 
     row: int
     variable: str
@@ -418,7 +418,7 @@ class MappedRow(NamedTuple):
 
 
 class Without(NamedTuple):
-    """A variable without whose condition there is a match, and the first one."""
+    """A variable whose removed condition makes a match possible, and the first such match."""
 
     variable: str
     rows: tuple[int, ...]
@@ -427,12 +427,12 @@ class Without(NamedTuple):
 @drawable
 @dataclass(frozen=True, slots=True, repr=False)
 class WhyRows:
-    """Whether rows are a match of a row pattern, and why or why not.
+    """The verdict whether rows are a match of a row pattern, and why.
 
-    `taken` is which variable takes which row: of a match all of it, else the reading that comes
-    farthest. `reasons` say why there is no match, of the `kind`. `others` is the match that the
-    pattern prefers, or that the scan finds first. Of no given rows `changes` are the conditions
-    each of which stands between the whole table and a match.
+    `taken` maps rows to variables: all rows of a match, otherwise those of the reading that gets
+    farthest. `reasons` explain why there is no match, of the `kind`. `others` is the match that the
+    pattern prefers, or that the scan finds first. Without given rows, `changes` are the conditions
+    whose removal alone makes a match possible.
     """
 
     holds: bool
@@ -444,12 +444,12 @@ class WhyRows:
     changes: tuple[Without, ...] = ()
 
     def __repr__(self) -> str:
-        """Return the verdict: `str` has the reasons and the rows."""
+        """Return the verdict; `str` also lists the reasons and the rows."""
         return f"<WhyRows, {_verdict_text(self)}>"
 
 
 def read_text(read: Iterable[tuple[str, Value]]) -> str:
-    """``x is 1, PREV(x) is 2``."""
+    """Return the values as text: ``x is 1, PREV(x) is 2``."""
     return ", ".join(f"{name} is {cell_text(value)}" for name, value in read)
 
 
@@ -483,7 +483,7 @@ def _row_text(row: MappedRow) -> str:
 
 
 def why_rows_to_json(why: WhyRows) -> dict[str, Any]:
-    """All of it, as plain JSON values."""
+    """Return the verdict with all of its parts, as plain JSON values."""
 
     def of(row: MappedRow) -> dict[str, Any]:
         read = {name: cell_text(value) for name, value in row.read}

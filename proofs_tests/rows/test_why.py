@@ -139,7 +139,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_no_rows_are_no_question() -> None:
-    with pytest.raises(cerlab.UsageError, match="no rows are given"):
+    with pytest.raises(cerlab.UsageError, match="expected at least one row"):
         why_rows(clause("A"), letters("a"), [])
 
 
