@@ -29,7 +29,7 @@ __all__ = ["COMMANDS", "main", "parser_of"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit status and never lets a traceback out, but for bugs."""
+    """Run a command and return its exit status; only a bug can raise a traceback."""
     if "_ARGCOMPLETE" in os.environ:
         _complete(os.environ.get("COMP_LINE", ""))
     with standard_streams():
@@ -37,8 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _complete(line: str) -> NoReturn:
-    """Tell a shell what the last word of a line may be, and end the process."""
-    from argcomplete import autocomplete  # a shell alone needs it
+    """Complete the last word of a line for the shell, and end the process."""
+    from argcomplete import autocomplete  # only a shell needs it
 
     autocomplete(parser_of(line.split()))
     raise SystemExit(BAD)
@@ -51,7 +51,7 @@ def _parse_and_run(words: Sequence[str]) -> int:
     try:
         names = [word for word in words if not word.startswith("-")][:1]
         arguments = parser_of(names).parse_args(words)
-    except SystemExit as stop:  # argparse has printed its own message
+    except SystemExit as stop:  # argparse has printed a message already
         return int(stop.code or 0)
     with warnings.catch_warnings(), _stopped_by_exceptions():
         warnings.showwarning = _show_warning
@@ -68,7 +68,7 @@ def _stopped_by_exceptions() -> Iterator[None]:
     def stop(number: int, _: Any) -> None:
         raise SystemExit(128 + number)
 
-    # The main thread alone may set handlers, and `main` may be called in another.
+    # Only the main thread may set handlers, and another thread may call `main`.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -84,7 +84,10 @@ def _stopped_by_exceptions() -> Iterator[None]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Run a command that writes to no file that it reads, with what takes rows aside."""
+    """Run a command after checking that it writes to no file that it reads; return its status.
+
+    Rows in quarantine go to their file.
+    """
     from cerlab.cli.options import check_files, events_named
     from cerlab.io.options import open_quarantine
     from cerlab.io.output import whole_text
@@ -100,10 +103,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _coloured(text: str) -> str:
-    """Return an error with a red code, a red caret and a bold hint; plain but on a terminal.
+    """Return an error with a red code, a red caret and a bold hint; plain text off a terminal.
 
-    `NO_COLOR` turns colours off, as in other programs. Escapes are written here: rich takes longer
-    to load than most commands take.
+    `NO_COLOR` turns colours off, as in other programs. The escapes are written here because rich
+    takes longer to load than most commands take.
     """
     if not sys.stderr.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb":
         return text
@@ -120,10 +123,11 @@ def _status(words: Sequence[str]) -> int:
     except CerlabError as error:
         text = str(on_command_line(error))
         coloured = _coloured(text)
-        # `sys.stderr` escapes colours; the text has no control characters (`cerlab.errors`).
+        # `sys.stderr` would escape colours; `cerlab.errors` has removed control characters from the
+        # text.
         print(coloured, file=sys.stderr if coloured == text else terminal(sys.stderr))
         return BAD
-    except BrokenPipeError:  # the reader of our output has gone, as in `cerlab run .. | head`
+    except BrokenPipeError:  # the reader has closed the pipe, as in `cerlab run .. | head`
         return OK
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -163,7 +167,7 @@ class _Parser(argparse.ArgumentParser):
         return arguments
 
     def error(self, message: str) -> NoReturn:
-        """Print the message and a hint, which names the command nearest to an unknown one."""
+        """Print the message and a hint with the command nearest to an unknown one, then exit."""
         if (
             unknown := re.search(r"COMMAND: invalid choice: '(.*?)' \(choose", message)
         ) is not None:
@@ -183,7 +187,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser_of(names: Collection[str]) -> argparse.ArgumentParser:
-    """The parser; of the commands only these are imported."""
+    """Return the parser of the command line, importing only the commands in `names`."""
     parser = _Parser(
         prog="cerlab",
         description="Find patterns in streams of events, and explain every answer.",

@@ -1,4 +1,4 @@
-"""Warnings of ``cerlab run``: what the events of a run lack, found while they pass."""
+"""Warnings of ``cerlab run`` about properties that the events lack, found while they pass."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from cerlab.model.event import TypeColumn
 from cerlab.model.stream import Stream, axis_of_options
 
 _WHY_OPTIONS = ("language", "schema", "type", "time", "until")
-"""Options that the question why is to be asked with too."""
+"""Options of ``run`` that the suggested ``cerlab why`` repeats."""
 
 MANY = 1 << 20
-"""From this many events a query without a window holds much: 270 bytes each, measured for A ; B."""
+"""Warn above this many events without a window: 280 MB at 270 bytes each, measured for A ; B."""
 
 
 class AnswerWarnings:
-    """Looks at the events of a run as they pass; silent before their end."""
+    """The observer of a run's events, which warns when all have passed."""
 
     def __init__(self, query: AnyPattern, arguments: argparse.Namespace) -> None:
         self._query = query
@@ -32,13 +32,13 @@ class AnswerWarnings:
         self._read = 0 if _holds_events(query) else None
 
     def batches(self, batches: Iterable[Stream]) -> Iterator[Stream]:
-        """The same batches."""
+        """Yield the batches unchanged, reading each."""
         for batch in batches:
             self.read(batch)
             yield batch
 
     def read(self, stream: Stream) -> None:
-        """Read a part of the stream, or all of it."""
+        """Read a part of the stream, or the whole stream."""
         self._some = self._some or bool(len(stream))
         self._requirements.read(stream)
         self._count(len(stream))
@@ -48,15 +48,15 @@ class AnswerWarnings:
             return
         self._read += events
         if self._read > MANY:
-            self._read = None  # said once
+            self._read = None  # warn once
             text = "CER0914: without WITHIN the events of all unfinished answers stay in memory"
             warn(AnswerWarning(f"{text}, and {MANY:,} were read"), stacklevel=2)
 
     def finish(self, answers: int | None) -> None:
-        """Say what there is to say; all events were read. None for answers that nobody counted."""
+        """Warn about the events of the run; `answers` is their number, None if it is unknown."""
         arguments = self._arguments
         source = source_of(arguments)
-        if source.holds_columns:  # of which the needed ones alone may have been read
+        if source.holds_columns:  # only the needed columns may have been read
             names, kind = source.column_names, arguments.type
             self._requirements.note(kind.renamed(names) if isinstance(kind, TypeColumn) else names)
         values = {name: value for name in _WHY_OPTIONS if (value := getattr(arguments, name))}
@@ -71,7 +71,7 @@ class AnswerWarnings:
 
 
 def _holds_events(query: AnyPattern) -> bool:
-    """Return whether an unfinished answer may wait for ever: it has no window, and a loop."""
+    """Return whether an unfinished answer may stay open for ever: no window, and a loop."""
     if not isinstance(query, Pattern) or query.ast.window is not None:
         return False
     match query.machine_kind:

@@ -1,8 +1,7 @@
-"""Answers and totals of ``cerlab run`` on their way out: what a run gives comes in, tables go out.
+"""Answers and totals of ``cerlab run`` on their way from the evaluator to the output.
 
-A form is what a line holds of an answer: its positions, its labels, its events, or columns of
-these. What needs the events of an answer takes them from the columns that are kept of the stream:
-those of the batch and of the window before it.
+A form determines the contents of a line: positions, labels, events, or columns. Forms that show
+events read them from the kept columns of the stream: the current batch and the window before it.
 """
 
 from __future__ import annotations
@@ -42,17 +41,18 @@ if TYPE_CHECKING:
     from cerlab.evaluate.aggregates import Request
 
 PENDING_POSITIONS = 1 << 20
-"""Answers with this many positions are labelled at once: their window is read once for them all."""
+"""Answers with this many positions are labelled together, so that their window is read only
+once."""
 
 
 class Enough(Exception):
-    """There are as many answers as were asked for."""
+    """The signal that the output has as many answers as ``--limit`` allows."""
 
 
 class Totals:
-    """The tables of totals by end, which are written as they come.
+    """The tables of totals by end, which are written as they arrive.
 
-    Raises `Enough` as soon as there are as many rows as ``--limit`` says.
+    Raises `Enough` as soon as the number of rows reaches ``--limit``.
     """
 
     def __init__(self, query: Pattern, request: Request, limit: int | None, out: Sink) -> None:
@@ -61,7 +61,7 @@ class Totals:
         self.count = 0
 
     def read(self, part: Stream) -> None:
-        """Take note of the attributes of the next events."""
+        """Record the attributes of the next events."""
         named = [column.attribute for column in self._request.columns if column.attribute]
         if part.is_columnar:
             self._names.update(name for name in part.columns if name not in ("type", "stream"))
@@ -81,11 +81,11 @@ class Totals:
                 raise Enough
 
     def flush(self) -> None:
-        """Let readers see the rows so far."""
+        """Flush the output, so that readers see the rows so far."""
         self._out.flush()
 
     def finish(self) -> None:
-        """Raise `UsageError` for an attribute that no event has had."""
+        """Raise `UsageError` for an attribute that no event has."""
         from cerlab.evaluate.aggregates import check_attributes
 
         if self._names:
@@ -93,9 +93,9 @@ class Totals:
 
 
 class Answers:
-    """Answers by end, one by one or in batches, put into the form that is asked for and written.
+    """Answers by end, singly or in batches, converted to the requested form and written.
 
-    Raises `Enough` as soon as there are as many as ``--limit`` says.
+    Raises `Enough` as soon as the number of answers reaches ``--limit``.
     """
 
     def __init__(
@@ -107,9 +107,10 @@ class Answers:
         by_columns: bool = False,
         types_grow: bool = False,
     ) -> None:
-        """`by_columns`: events have all attributes that their columns have, be they NULL.
+        """Prepare the output; `by_columns`: events have all attributes of their columns, maybe
+        NULL.
 
-        `types_grow`: parts of the stream have attributes and types that others lack.
+        `types_grow`: parts of the stream have attributes and types that other parts lack.
         """
         self._query = query
         self._types_grow = types_grow
@@ -130,18 +131,18 @@ class Answers:
         self._has_begun = False
         self.recent = Recent() if self.needs_events else None
         self.count = 0
-        if not self._with_columns and not self._in_lines:  # no answers are an empty table
+        if not self._with_columns and not self._in_lines:  # an empty table has a header too
             self._out.table(arrow_table((), labels=self._labels))
         if self._left == 0 and not self._with_columns:
             raise Enough
 
     @property
     def needs_events(self) -> bool:
-        """Whether answers show more of their events than their positions."""
+        """True if answers show attributes of their events, not only positions."""
         return self._labels or self._events or self._with_columns
 
     def read(self, part: Stream) -> None:
-        """Take note of the next events."""
+        """Keep the next events."""
         if self.recent is not None:
             self.recent.append(part)
             if self._with_columns:
@@ -165,7 +166,7 @@ class Answers:
             raise Enough
 
     def _one(self, answer: ComplexEvent | Valuation) -> None:
-        """Take an answer."""
+        """Add one answer."""
         if isinstance(answer, Valuation):
             if self._in_lines:
                 self._out.text(self._line(answer))
@@ -194,7 +195,7 @@ class Answers:
         return json.dumps(fields, ensure_ascii=False) + "\n"
 
     def take(self, results: Any) -> None:
-        """Take what a run gives: a batch of the compiled engine, or answers one by one."""
+        """Add the results of a run: a batch of the compiled engine, or single answers."""
         if isinstance(results, list | Iterator):
             for answer in results:
                 self._one(answer)
@@ -202,7 +203,7 @@ class Answers:
             self._batch(results)
 
     def _batch(self, answers: AnswerBatch) -> None:
-        """Take some answers of the compiled engine."""
+        """Add some answers of the compiled engine."""
         self._gather()
         if not len(answers):
             return
@@ -212,15 +213,17 @@ class Answers:
             return
         self._pending.append(answers)
         self._positions += len(answers.positions)
-        # LIMIT counts the rows of one end, which giving out here could cut in two.
+        # LIMIT counts the rows of one end, so an end must not be split over two writes.
         if self._positions >= PENDING_POSITIONS and self._per_end is None:
             self._give_out()
 
     def settle(self, lowest: int = 0, *, final: bool = False) -> None:
-        """Give out what the events so far have completed; answers to come start at `lowest`.
+        """Write the answers that the events so far complete; later answers start at `lowest` or
+        after.
 
-        Where nothing bounds these, answers wait for a while: giving out costs all events that are
-        kept, and so it is done when these are twice as many.
+        If later answers may start anywhere, writing is delayed: it costs time for all kept events,
+        so it
+        happens when their number has doubled.
         """
         self._gather()
         if self.recent is None:
@@ -233,7 +236,7 @@ class Answers:
             self.recent.forget(lowest)
 
     def finish(self) -> None:
-        """Give out the rest; raises `UsageError` for a column that no event has had."""
+        """Write the remaining answers; raises `UsageError` for a column that no event has."""
         if self._with_columns and not self._has_begun:
             self._begin(Stream(()))
         if self._names:
@@ -242,7 +245,7 @@ class Answers:
         self.settle(final=True)
 
     def flush(self) -> None:
-        """Let readers see the answers so far."""
+        """Flush the output, so that readers see the answers so far."""
         self.settle(final=True)
         self._out.flush()
 
@@ -252,7 +255,7 @@ class Answers:
         return None if limit is None else limit.per_end
 
     def _gather(self) -> None:
-        """Make a batch of the answers that came one by one."""
+        """Collect the single answers into a batch."""
         if not self._single:
             return
         from cerlab.engine.answers import batched_answers  # NumPy loads here
@@ -262,9 +265,9 @@ class Answers:
             self._batch(batch)
 
     def _lacks_names(self) -> bool:
-        """Return whether no event so far has had an attribute that a column names.
+        """Return whether a column names an attribute that no event so far has.
 
-        Its rows wait: an attribute that no event has at all is an error, and then there are none.
+        Its rows are delayed, because a name that no event has at all is an error without output.
         """
         if not (self._types_grow and self._with_columns and self._columns):
             return False
@@ -295,7 +298,7 @@ class Answers:
         return event_texts(self._query, stream, at, answers, self._attributes(stream))
 
     def _tables(self, answers: AnswerBatch, stream: Stream, at: int) -> Iterator[tuple[Any, int]]:
-        """The tables of some answers, with how many of these each has."""
+        """Yield the tables of some answers, with the number of answers in each."""
         query = self._query
         if self._events and not self._labels:
             texts = self._event_objects(answers, stream, at)
@@ -315,12 +318,12 @@ class Answers:
         yield table, table.num_rows
 
     def _attributes(self, stream: Stream) -> list[str] | None:
-        """The attributes of all events, None where each has its own."""
+        """Return the attributes of all events, None if each event has its own."""
         names = ("type", "stream")
         return [n for n in stream.columns if n not in names] if self._by_columns else None
 
     def _write(self, table: Any, count: int) -> None:
-        # Rows of valuations are counted here, since an answer may have several.
+        # Counted after labelling, since an answer may have several rows.
         if self._labels and self._left is not None:
             table = table.slice(0, self._left)
             count = table.num_rows
@@ -339,11 +342,11 @@ class Answers:
 
 
 Results: TypeAlias = Answers | Totals
-"""What takes all that a run gives."""
+"""A consumer of the results of a run."""
 
 
 def _answers(table: Any) -> AnswerBatch:
-    """The answers of the rows of a table."""
+    """Return the answers in the rows of a table."""
     import numpy as np
 
     from cerlab.engine.answers import AnswerBatch
@@ -355,14 +358,14 @@ def _answers(table: Any) -> AnswerBatch:
 
 
 def _most_at_an_end(ends: Any) -> int:
-    """Return the largest number of rows of one end; ends do not decrease."""
+    """Return the largest number of rows with one end; `ends` do not decrease."""
     import numpy as np
 
     return int(np.unique(ends, return_counts=True)[1].max(initial=0))
 
 
 def _shifted(table: Any, by: int) -> Any:
-    """Answers on a stream with so many more events before them."""
+    """Return the answers with positions shifted by `by` events."""
     if not by:
         return table
     return arrow_table(

@@ -1,7 +1,7 @@
-"""The arguments of the command line, each declared once, and the commands that have them.
+"""The arguments of the command line, each declared once, and the commands that use them.
 
-Reading this table loads no command: what an argument needs of another module is named here, and
-looked up when a command with this argument is parsed.
+Reading this table imports no command. An argument names the values that it needs from another
+module; they are looked up when a command with this argument is parsed.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from cerlab.model.event import TypeColumn
 
 @dataclass(frozen=True)
 class Values:
-    """The value of a name in a module, looked up when it is asked for."""
+    """A named value of a module, looked up on first use."""
 
     module: str
     name: str
     text: str | None = None
-    """A text that holds the values, where ``{}`` stands."""
+    """A text that contains the values in place of ``{}``."""
 
     def __call__(self) -> Any:
-        """Import the module, and return the value, or the text with it."""
+        """Import the module and return the value, or the text that contains it."""
         value = getattr(import_module(self.module), self.name)
         return value if self.text is None else self.text.format(", ".join(value))
 
 
 def text(argument: str) -> str:
-    """Return an argument that is text; Python has bytes that are no UTF-8 as surrogates."""
+    """Return an argument unchanged if it is text; Python passes invalid UTF-8 as surrogates."""
     if not argument.isprintable() and any("\ud800" <= c <= "\udfff" for c in argument):
-        raise ArgumentTypeError("this is not text in UTF-8")
+        raise ArgumentTypeError("expected text in UTF-8")
     return argument
 
 
@@ -45,10 +45,10 @@ class Argument:
     names: tuple[str, ...]
     parameters: Mapping[str, Any]
     group: str | None = None
-    """The heading of ``--help`` that it stands under."""
+    """Its heading in ``--help``."""
 
     def add_to(self, parser: ArgumentParser, formats: Sequence[str]) -> None:
-        """Add it to a command whose results have these `formats`."""
+        """Add the argument to a command whose results have these `formats`."""
         values = {k: v() if isinstance(v, Values) else v for k, v in self.parameters.items()}
         if "format" in (values.get("dest"), self.names[0].lstrip("-")):
             values["choices"] = formats
@@ -63,7 +63,7 @@ def _group(parser: ArgumentParser, title: str) -> Any:
 
 
 def declared(*names: str, group: str | None = None, **parameters: Any) -> Argument:
-    """Return an argument; the parameters are those of ``add_argument``."""
+    """Return an argument with the parameters of ``add_argument``."""
     return Argument(names, parameters, group)
 
 
@@ -80,7 +80,7 @@ _EVENTS: Mapping[str, Any] = {
 _FILE = "output file (default: standard output)"
 
 ARGUMENTS: dict[str, Argument] = {
-    # what is asked
+    # the query
     "query": declared("query", **_QUERY),
     "query?": declared("query", nargs="?", **_QUERY),
     "a": declared("a", metavar="A", help=_QUERY["help"]),
@@ -378,7 +378,7 @@ _ROWS = ("ndjson", "csv", "table", "parquet")
 
 @dataclass(frozen=True)
 class Command:
-    """A command: the module of ``cerlab.cli`` and its function, the purpose, and the arguments."""
+    """A command: its module in ``cerlab.cli``, its function, its purpose, and its arguments."""
 
     module: str
     function: str
@@ -386,12 +386,12 @@ class Command:
     arguments: str = ""
     """Names in `ARGUMENTS`, in the order of ``--help``."""
     formats: Sequence[str] | Values = ()
-    """What ``--format`` may be; the first where neither it nor the name of OUT tells."""
+    """The choices of ``--format``; the first is the default if the name of OUT has no format."""
     has_default_format: bool = True
     examples: str | Values = ""
     about: str | Values | None = None
     prints: bool = False
-    """Whether all that it prints goes to the file of ``-o``."""
+    """True if the output of ``-o`` is everything the command prints."""
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -410,7 +410,7 @@ class Command:
         parser.set_defaults(command=run, prints=self.prints)
 
     def format_of(self, arguments: Namespace) -> str | None:
-        """Return the format that the name of OUT tells, else the default, if there is one."""
+        """Return the format given by the name of OUT, otherwise the default, or None."""
         from cerlab.io.formats import format_by_suffix
 
         formats = tuple(_value(self.formats))

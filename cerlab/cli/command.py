@@ -17,7 +17,7 @@ OK, NO, BAD, UNDECIDED, INTERRUPTED, INTERNAL = 0, 1, 2, 3, 130, 70
 
 
 BETWEEN_LOOKS = 0.25
-"""Seconds between two looks at the limits of a command that waits or computes elsewhere."""
+"""The seconds between two checks of the limits while a command waits: short for a user."""
 
 _SIGNAL = getattr(signal, "SIGURG", None) or signal.SIGBREAK  # type: ignore[attr-defined,unused-ignore]
 """The signal that interrupts a command at a limit: without a handler the system ignores it."""
@@ -25,10 +25,10 @@ _SIGNAL = getattr(signal, "SIGURG", None) or signal.SIGBREAK  # type: ignore[att
 
 @contextmanager
 def within_limits(arguments: argparse.Namespace) -> Iterator[None]:
-    """A block within the limits of a command, which are seen while it waits for a pipe too.
+    """Apply the limits of a command to a block, even while it waits for a pipe.
 
-    A thread looks at the limits, and at the first that is reached interrupts the main thread:
-    timers and their signals belong to the program that called `main`.
+    A thread checks the limits and interrupts the main thread when one is exceeded: timers and their
+    signals belong to the program that called `main`.
     """
     seconds, memory = arguments.time_limit, arguments.memory_limit
     with limits(seconds, memory):
@@ -48,7 +48,7 @@ def within_limits(arguments: argparse.Namespace) -> Iterator[None]:
             if not over.is_set():
                 poll()
 
-        # The limits are in a context variable, which a new thread would not see.
+        # The limits are in a context variable, which a new thread does not inherit.
         looks = Thread(target=copy_context().run, args=(look,), daemon=True)
         before = signal.signal(_SIGNAL, stop)
         looks.start()
@@ -61,7 +61,7 @@ def within_limits(arguments: argparse.Namespace) -> Iterator[None]:
 
 
 def _signal_main_thread() -> None:
-    # A real signal also ends the read of a pipe, which Windows has no signal for.
+    # A real signal also interrupts the read of a pipe; Windows has no such signal.
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(main_thread().ident or 0, _SIGNAL)
     else:

@@ -1,4 +1,4 @@
-"""``cerlab fuzz``, ``conformance`` and ``trial``: other engines judged by the reference."""
+"""``cerlab fuzz``, ``conformance`` and ``trial``: other engines compared with the reference."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ without answers).
 
 
 def run_fuzz(arguments: argparse.Namespace) -> int:
-    """``cerlab fuzz``: exit 0 for no difference, 1 for one, 3 if too little was compared."""
+    """Run ``cerlab fuzz``; return 0 for no difference, 1 for one, 3 if too little was compared."""
     for name in ("cases", "depth", "events"):
         if getattr(arguments, name) < 1:
             raise UsageError(
-                "CER0853", f"--{name} takes a number from 1", hint="see cerlab fuzz --help"
+                "CER0853", f"expected a number from 1 for --{name}", hint="see cerlab fuzz --help"
             )
     takes = frozenset((*CEL, *CLAUSES)) if arguments.takes is None else wanted(arguments.takes)
     values = ATTRIBUTES if arguments.values == "all" else SMALL
@@ -130,7 +130,7 @@ def _verdict(outcome: Summary) -> str:
 
 
 def _untested(outcome: Summary, takes: frozenset[str]) -> str:
-    """Return the features that no compared case with answers had, with the reason."""
+    """Return the features that no compared case with answers contained, with the reason."""
     reasons = {
         "refused": [each for each in OF_QUERIES if each in outcome.shunned],
         "in no case with answers": [
@@ -144,7 +144,7 @@ def _untested(outcome: Summary, takes: frozenset[str]) -> str:
 
 @contextmanager
 def _watch_fuzz(cases: int) -> Iterator[Progress]:
-    """A progress bar on a terminal."""
+    """Show a progress bar on a terminal while a block runs."""
     if not sys.stderr.isatty():
         yield lambda summary: None
         return
@@ -184,7 +184,7 @@ Exit status: 0 no wrong reply, 1 a wrong reply, 3 nothing was compared.
 
 
 def run_conformance(arguments: argparse.Namespace) -> int:
-    """``cerlab conformance``: exit 0 if nothing is wrong, 1 if something is, 3 if none compared."""
+    """Run ``cerlab conformance``; return 0 if all cases agree, 1 if one differs, 3 if none ran."""
     name = arguments.only
     chosen = [case for case in cases() if name in (None, case.id, case.id.partition("/")[0])]
     if not chosen:
@@ -221,7 +221,7 @@ def _print_case(judged: Judged) -> None:
 
 
 def _print_judged(judged: Sequence[Judged], command: Sequence[str] | None) -> None:
-    """Print a table by group, and each wrong case, with the command that shows it if there is."""
+    """Print a table by group, and each wrong case, with a command to show it if there is one."""
     by_group: dict[str, Counter[Mark]] = {}
     for each in judged:
         by_group.setdefault(each.case.id.partition("/")[0], Counter())[each.mark] += 1
@@ -265,14 +265,14 @@ refused. Exit status: 0 no fault, 1 a fault.
 
 
 def run_trial(arguments: argparse.Namespace) -> int:
-    """``cerlab trial``: exit 0 for no fault, 1 for one."""
+    """Run ``cerlab trial``; return 0 for no fault, 1 for one."""
     if arguments.sqllogictest is not None:
         return _sqllogictest(Path(arguments.sqllogictest), arguments.settled)
     if arguments.conformance:
         return _conformance([adapter(text) for text in arguments.engine or DEFAULT], arguments)
     if arguments.cases < 1 or arguments.minutes <= 0:
         hint = "see cerlab trial --help"
-        raise UsageError("CER0857", "--cases and --minutes take positive numbers", hint=hint)
+        raise UsageError("CER0857", "--cases and --minutes must be positive", hint=hint)
     outcome = trial(
         [adapter(text) for text in arguments.engine or DEFAULT],
         cases=arguments.cases,
@@ -304,12 +304,12 @@ def _conformance(engines: Sequence[Adapter], arguments: argparse.Namespace) -> i
 
 
 def _sqllogictest(folder: Path, file: str | None) -> int:
-    """Every record that is not the same, with its message, and how many of each there are."""
+    """Print every record that differs, with its message, and the number of each verdict."""
     from cerlab.trial.report import check_files, settlements_in
 
     for path in (folder, *([] if file is None else [Path(file)])):
         if not path.exists():
-            raise UsageError("CER0857", f"{path} is not there", hint="give the path of the tests")
+            raise UsageError("CER0857", f"{path} does not exist", hint="give the path of the tests")
     settlements = [] if file is None else settlements_in(text_of(Path(file)))
     counts: Counter[str] = Counter()
     faults = 0
@@ -327,7 +327,7 @@ def _sqllogictest(folder: Path, file: str | None) -> int:
 
 
 def _watch(cases: int, seconds: float) -> None:
-    """Print the progress, on a terminal."""
+    """Print the progress on a terminal."""
     if sys.stderr.isatty():
         line = f"\r{cases:,} cases, {seconds:,.0f} s"
         print(line, end="", file=terminal(sys.stderr), flush=True)

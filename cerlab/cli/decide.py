@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """``cerlab check``: exit 1 if no stream has an answer."""
+    """Run ``cerlab check``; return 1 if no stream has an answer."""
     query = read_query_or_rows(arguments)
     if not isinstance(query, AnyPattern):
         return _check_rows(query)
@@ -62,7 +62,7 @@ def check(arguments: argparse.Namespace) -> int:
 
 
 def _check_rows(query: RowPattern) -> int:
-    """``cerlab check`` of a row pattern: exit 1 if no table has a match."""
+    """Run ``cerlab check`` of a row pattern; return 1 if no table has a match."""
     from cerlab.api import questions  # loads columns, which a query does not need
     from cerlab.rows.compile import prioritised_automaton
     from cerlab.rows.decide import row_remarks
@@ -97,7 +97,7 @@ def _print_check(lines: list[tuple[str, str]], verdict: Verdict) -> None:
 
 
 def _transducer(query: Pattern) -> str:
-    """Describe the transducer of a query without an automaton, or say why none exists."""
+    """Return a line on the transducer of a query without an automaton, or why it has none."""
     try:
         T = query.registers.srt
     except (Unsupported, ResourceLimit) as error:
@@ -107,7 +107,7 @@ def _transducer(query: Pattern) -> str:
 
 
 def _growth(query: Pattern) -> str:
-    """Return a line on how the number of answers per event grows with the stream."""
+    """Return a line on the growth of the number of answers per event with the stream."""
     plan = query.plan
     try:
         symbols = [m.symbol for m in minterms(query.machine.predicates, schema=query.schema)]
@@ -123,7 +123,7 @@ def _growth(query: Pattern) -> str:
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """``cerlab equivalent`` and ``contained``: exit 0 yes, 1 no, 3 not decided."""
+    """Run ``cerlab equivalent`` and ``contained``; return 0 for yes, 1 for no, 3 for undecided."""
     left, right = (read_query_or_rows(arguments, text) for text in (arguments.a, arguments.b))
     if isinstance(left, AnyPattern) and isinstance(right, AnyPattern):
         verdict = {"equivalent": equivalent, "contained": contained}[arguments.called](left, right)
@@ -141,14 +141,14 @@ def compare(arguments: argparse.Namespace) -> int:
 
 
 def _write_certificates(path: str, left: Pattern, right: Pattern) -> None:
-    """Write a line of JSON for each kind of key."""
+    """Write the certificates, a line of JSON for each kind of key."""
     lines = [json.dumps(each) for each in certificates(left, right)]
     with whole_text(path) as file:
         file.writelines(f"{line}\n" for line in lines)
 
 
 def print_witness(verdict: Verdict) -> None:
-    """The witness: its events as NDJSON, and the answer that one side has."""
+    """Print the witness: its events as NDJSON, and the answer that only one side has."""
     assert verdict.witness is not None
     for event in verdict.witness.events:
         print("  " + io.row_text(event))

@@ -1,4 +1,4 @@
-"""What the options that several commands share say, and the events and queries that they name."""
+"""Options that several commands share, and the events and queries that they name."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _QUERY_SUFFIXES = (".ceql", ".cel", ".txt", ".query", ".sql")
 
 
 def until_of(arguments: argparse.Namespace) -> Until | None:
-    """Return ``--until``, as a number if it is one; None without it."""
+    """Return ``--until``, as a number if it is one; None if it is absent."""
     text: str | None = getattr(arguments, "until", None)
     if text is not None:
-        # An integer if it is one: a float is too coarse for nanoseconds since 1970.
+        # An integer stays one: a float is too coarse for nanoseconds since 1970.
         for number in (int, float):
             with suppress(ValueError):
                 return number(text)
@@ -47,13 +47,13 @@ def until_of(arguments: argparse.Namespace) -> Until | None:
 
 
 def check_result(arguments: argparse.Namespace) -> None:
-    """Raise `UsageError` for a format that needs a file, without one."""
+    """Raise `UsageError` for a format that needs a file if none is given."""
     if arguments.format == "parquet" and arguments.output is None:
         raise UsageError("CER0809", "Parquet needs a file", hint="add -o OUT.parquet")
 
 
 def in_columns(arguments: argparse.Namespace) -> bool:
-    """Whether answers are written as rows with names, which CSV always has."""
+    """Return whether answers are written as rows with named columns, as CSV always is."""
     return arguments.columns is not None or arguments.format == "csv"
 
 
@@ -62,13 +62,13 @@ OF_SELECT = "*"
 
 
 def columns_of(arguments: argparse.Namespace) -> list[str] | None:
-    """Return the columns that ``--columns`` names; None where they are those of SELECT."""
+    """Return the columns that ``--columns`` names; None for those of SELECT."""
     text: str | None = arguments.columns
     return None if text is None or text.strip() == OF_SELECT else comma_separated(text)
 
 
 def read_query(arguments: argparse.Namespace, argument: str | None = None) -> Pattern:
-    """Return the query of the command line, a CEQL or CEL one; see `read_pattern`."""
+    """Return the CEQL or CEL query of the command line; see `read_pattern`."""
     query = read_pattern(arguments, argument)
     if isinstance(query, SremoPattern):
         raise _no_sremo()
@@ -78,20 +78,20 @@ def read_query(arguments: argparse.Namespace, argument: str | None = None) -> Pa
 def _no_sremo() -> Unsupported:
     return Unsupported(
         "CER0483",
-        "this command takes CEQL and CEL formulas, and the text is a SREMO",
-        hint="cerlab.evaluate and cerlab.matches take it, from Python",
+        "expected a CEQL query or a CEL formula, got a SREMO",
+        hint="in Python, use cerlab.evaluate or cerlab.matches",
     )
 
 
 def read_pattern(arguments: argparse.Namespace, argument: str | None = None) -> AnyPattern:
-    """The query or SREMO of the command line: the file that is named, or the text itself."""
+    """Return the query or SREMO of the command line, from the named file or the text itself."""
     return any_pattern(query_text(arguments, argument), arguments.language, _schema(arguments))
 
 
 def read_query_or_rows(
     arguments: argparse.Namespace, argument: str | None = None
 ) -> Pattern | RowPattern:
-    """Read the query or the row pattern of the command line; a SREMO is refused."""
+    """Return the query or the row pattern of the command line; a SREMO raises `Unsupported`."""
     query = read_any(arguments, argument)
     if isinstance(query, SremoPattern):
         raise _no_sremo()
@@ -99,7 +99,7 @@ def read_query_or_rows(
 
 
 def read_any(arguments: argparse.Namespace, argument: str | None = None) -> AnyPattern | RowPattern:
-    """Read what the command line asks: a text that has MATCH_RECOGNIZE is a row pattern."""
+    """Return the query of the command line; a text with MATCH_RECOGNIZE is a row pattern."""
     text = query_text(arguments, argument)
     if arguments.language == "rows" or (arguments.language is None and is_row_pattern(text)):
         from cerlab.rows.parser import parse_rows  # loads sqlglot
@@ -109,34 +109,34 @@ def read_any(arguments: argparse.Namespace, argument: str | None = None) -> AnyP
 
 
 def refuse_options(options: Mapping[str, object]) -> None:
-    """Raise `Unsupported` for the first option that is given and says nothing of row patterns."""
+    """Raise `Unsupported` for the first given option that has no meaning for row patterns."""
     if option := next((name for name, value in options.items() if value), None):
         message, hint = f"{option} does not go with row patterns", "leave it out"
         raise Unsupported("CER0451", message, hint=hint)
 
 
 def query_text(arguments: argparse.Namespace, argument: str | None = None) -> str:
-    """The text of the query: of the file that is named, or the text itself."""
+    """Return the text of the query, from the named file or the text itself."""
     argument = arguments.query if argument is None else argument
     assert argument is not None
     return argument if (path := query_file(argument)) is None else text_of(path)
 
 
 def query_file(argument: str) -> Path | None:
-    """The file that QUERY names; None for a text.
+    """Return the file that QUERY names; None for a text.
 
-    Raises `UsageError` for one that is not there, and for what is a file of events by its name.
+    Raises `UsageError` for a missing file, and for the name of a file of events.
     """
     path = Path(argument) if len(argument) < 1024 and "\n" not in argument else None
     if path is not None and format_by_suffix(path) and path.suffix != ".core":
-        hint = "QUERY stands before EVENTS"
+        hint = "put QUERY before EVENTS"
         raise UsageError("CER0838", f"'{argument}' is a file of events, not a query", hint=hint)
-    # Not `path.exists()`, which raises for a text that is too long to be a name.
+    # Not `path.exists()`, which raises for a text too long for a file name.
     there = path is not None and os.path.exists(path) and not path.is_dir()
     if path is None or not (there or path.suffix.lower() in _QUERY_SUFFIXES):
         return None
     if not there:
-        hint = "check the path; a text may stand there as well"
+        hint = "check the path; QUERY may also be the text of a query"
         raise UsageError("CER0808", f"there is no query file '{argument}'", hint=hint)
     return path
 
@@ -148,7 +148,7 @@ def text_of(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise BadData(
             "CER0715",
-            f"this is not UTF-8: {error.reason}",
+            f"expected UTF-8: {error.reason}",
             place=DataPlace(str(path)),
             hint="convert the file, for example with iconv",
         ) from None
@@ -161,7 +161,7 @@ def _schema(arguments: argparse.Namespace) -> Schema | None:
 
 
 def input_options(arguments: argparse.Namespace, query: AnyPattern | None) -> dict[str, Any]:
-    """Return the options for `cerlab.io`; the schema is the query's, else ``--schema``'s."""
+    """Return the options for `cerlab.io`; the query's schema takes precedence over ``--schema``."""
     return {
         "type": arguments.type,
         "schema": query.schema if isinstance(query, Pattern) else _schema(arguments),
@@ -170,13 +170,13 @@ def input_options(arguments: argparse.Namespace, query: AnyPattern | None) -> di
 
 
 def events_named(arguments: argparse.Namespace) -> list[str]:
-    """Return the names of files of events on the command line."""
-    events = getattr(arguments, "events", None)  # of some commands a number
+    """Return the names of the files of events on the command line."""
+    events = getattr(arguments, "events", None)  # a number in some commands
     return events if isinstance(events, list) else []
 
 
 def source_of(arguments: argparse.Namespace) -> io.Source:
-    """Return the events that the command line names: one source, whatever is asked of it."""
+    """Return the events that the command line names, as a single source."""
     source: io.Source | None = getattr(arguments, "source", None)
     if source is None:
         source = arguments.source = io.Source(
@@ -186,7 +186,7 @@ def source_of(arguments: argparse.Namespace) -> io.Source:
 
 
 def comma_separated(text: str) -> list[str]:
-    """The parts of a text between commas."""
+    """Return the parts of a text between commas, without surrounding spaces."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
@@ -196,7 +196,7 @@ def time_option(arguments: argparse.Namespace) -> tuple[str | None, str | None]:
 
 
 def check_files(arguments: argparse.Namespace) -> None:
-    """Raise `UsageError` where a command would write to a file that it reads, or twice to one."""
+    """Raise `UsageError` if a command would write to a file that it reads, or twice to one file."""
     options = vars(arguments)
     out = options.get("output") or "-"
     texts = {name.upper(): options.get(name) for name in ("query", "a", "b")}
@@ -217,11 +217,11 @@ def check_files(arguments: argparse.Namespace) -> None:
 
 
 def _event_files(arguments: argparse.Namespace) -> dict[str, AnyPath]:
-    """Return the files of events, those in folders too, by what users call them."""
+    """Return the files of events, including those in folders, by the names that users give them."""
     named = events_named(arguments)
     if named == ["-"]:
         return {"EVENTS": "-"}
-    with suppress(BadData):  # whoever reads the events says so
+    with suppress(BadData):  # reading the events reports the error
         files = [file.path for file in files_of(named)]
         return {"EVENTS" if len(files) == 1 else f"{path} in EVENTS": path for path in files}
     return {}
@@ -231,13 +231,14 @@ T = TypeVar("T")
 
 
 _PATIENCE_SECONDS = 2.0
-
+"""The bar appears after this time: short commands print no bar."""
 
 _EVERY = 1024
+"""Events between two updates of the bar, which cost more than reading an event."""
 
 
 def whole_stream(query: AnyPattern | None, arguments: argparse.Namespace) -> Stream:
-    """The events that the command line names, read to their end, for a query if there is one."""
+    """Return the events that the command line names, read to the end."""
 
     def watch(parts: Iterable[Part]) -> Iterator[Part]:
         return bar(parts, "reading", about(source_of(arguments)), length)
@@ -250,7 +251,7 @@ def whole_stream(query: AnyPattern | None, arguments: argparse.Namespace) -> Str
 
 
 def about(source: io.Source) -> int | None:
-    """Return about how many events there are, for a terminal; None where nobody knows."""
+    """Return the estimated number of events if the progress is shown; None if unknown."""
     is_known = sys.stderr.isatty() and not any(file.is_pipe for file in source.files)
     return source.estimated_length if is_known else None
 
@@ -258,7 +259,7 @@ def about(source: io.Source) -> int | None:
 def bar(
     parts: Iterable[T], text: str, total: int | None, length: Callable[[T], int]
 ) -> Iterator[T]:
-    """The same parts; on a terminal with a bar, its percentage where a `total` is known."""
+    """Yield the parts; on a terminal show a progress bar, with a percentage if `total` is known."""
     if not sys.stderr.isatty():
         yield from parts
         return
@@ -294,12 +295,12 @@ def bar(
             yield part
             count += length(part)
     finally:
-        if progress.live.is_started:  # without a bar it would print an empty line
+        if progress.live.is_started:  # stopping a bar that never started prints an empty line
             progress.stop()
 
 
 class WatchedStream(Stream):
-    """A stream whose iteration shows its progress."""
+    """A stream whose iteration shows the progress."""
 
     __slots__ = ()
 

@@ -26,7 +26,7 @@ from cerlab.rows.sql import sql
 
 
 def run(query: RowPattern, arguments: argparse.Namespace) -> int:
-    """``cerlab run`` of a row pattern; the result as NDJSON, CSV, a table or Parquet."""
+    """Run a row pattern; write the result as NDJSON, CSV, a table or Parquet."""
     refuse_options(
         {
             "--labels": arguments.labels,
@@ -52,7 +52,7 @@ def run(query: RowPattern, arguments: argparse.Namespace) -> int:
 
 
 def _run_on_pipe(query: RowPattern, arguments: argparse.Namespace) -> int:
-    """Write the rows of the result as they are certain, before the next rows are waited for."""
+    """Write each row of the result when it is certain, before waiting for further rows."""
     session, left = RowPatternSession(query), arguments.limit
     count = 0
     opened = open_sink(arguments.output, arguments.format, lines=_lines, types_grow=True)
@@ -84,14 +84,14 @@ def _run_on_pipe(query: RowPattern, arguments: argparse.Namespace) -> int:
 
 
 def _row(event: Event) -> dict[str, Any]:
-    """Return an event of a pipe as a row, without the type and the stream that it does not have."""
+    """Return an event of a pipe as a row, without the missing type and stream."""
     of_event = {"type": event.type, "stream": event.stream}
     own = {name: word for name, word in of_event.items() if word not in (None, NO_TYPE)}
     return {**own, **with_objects(event)}
 
 
 def run_sql(arguments: argparse.Namespace) -> int:
-    """``cerlab sql``: what `cerlab.sql` gives, written."""
+    """Run ``cerlab sql``: write the result of `cerlab.sql`."""
     check_result(arguments)
     tables = dict(_named_file(text) for text in arguments.tables)
     result = sql(query_text(arguments), tables)
@@ -119,7 +119,7 @@ def _lines(table: Any, file: TextIO, _: bool) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """Return a value with NaN and infinities as text, as all answers have them."""
+    """Return a value; NaN and infinities become text, as in all answers."""
     match value:
         case dict():
             return {name: _finite(each) for name, each in value.items()}

@@ -1,4 +1,5 @@
-"""``cerlab run``: answers as they are found, in batches of columns if the engine takes a query."""
+"""``cerlab run``: answers as they are found, in batches of columns if the engine supports the
+query."""
 
 from __future__ import annotations
 
@@ -60,12 +61,12 @@ if TYPE_CHECKING:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """``cerlab run``."""
+    """Run ``cerlab run``."""
     if arguments.limit is not None and arguments.limit < 0:
         hint = "leave it out for all answers"
         raise UsageError("CER0804", f"--limit is {arguments.limit}, a negative number", hint=hint)
     if arguments.limit is not None:
-        # `islice` and slices of Arrow take no larger number.
+        # `islice` and slices of Arrow accept no larger number.
         arguments.limit = min(arguments.limit, sys.maxsize)
     check_result(arguments)
     if arguments.format != "ndjson" and arguments.show_events:
@@ -80,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
-    """``cerlab run`` of a query."""
+    """Run ``cerlab run`` of a query."""
     with_columns = in_columns(arguments)
     has_totals = isinstance(query, Pattern) and bool(query.ast.aggregates)
     if isinstance(query, SremoPattern) and (arguments.labels or with_columns):
@@ -127,11 +128,11 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
 
 
 def _check_lateness(arguments: argparse.Namespace) -> None:
-    """Raise `UsageError` for a lateness where nothing arrives, or where the events are sorted."""
+    """Raise `UsageError` for a lateness of files, or of events that are sorted."""
     if arguments.lateness is None:
         return
     if not source_of(arguments).is_pipe:
-        raise _no_lateness("files, which are there as a whole")
+        raise _no_lateness("files, which are complete")
     if arguments.sort:
         raise _no_lateness("--sort, which reads all events first")
 
@@ -142,7 +143,7 @@ def _no_lateness(why: str) -> UsageError:
 
 
 def _waits_live(query: AnyPattern, arguments: argparse.Namespace, axis: TimeAxis | None) -> bool:
-    """Whether answers of a pipe wait, and their time is known before the first event."""
+    """Return whether answers of a pipe wait and their time is known before the first event."""
     if arguments.labels or not gives_when_known(query, arguments.evaluator):
         return False
     waiting = query.waits
@@ -155,9 +156,9 @@ def _axis(arguments: argparse.Namespace) -> TimeAxis | None:
 
 
 def _parts_vary(query: AnyPattern, arguments: argparse.Namespace) -> bool:
-    """Whether parts of the events have columns and types that others lack.
+    """Return whether parts of the events have columns and types that other parts lack.
 
-    Not of a file with columns. Declarations name those of CORE's CSV by event type.
+    False for a file with columns. Declarations name the columns of CORE's CSV by event type.
     """
     source = source_of(arguments)
     if source.is_pipe or not source.has_whole_columns:
@@ -166,7 +167,7 @@ def _parts_vary(query: AnyPattern, arguments: argparse.Namespace) -> bool:
 
 
 def _names_columns(query: AnyPattern, arguments: argparse.Namespace) -> bool:
-    """Whether the columns of rows are known before the events."""
+    """Return whether the columns of rows are known before the events."""
     if columns_of(arguments) is not None or query.schema is not None:
         return True
     items = query.ast.items if isinstance(query, Pattern) else None
@@ -174,10 +175,11 @@ def _names_columns(query: AnyPattern, arguments: argparse.Namespace) -> bool:
 
 
 def _run_of_file(query: AnyPattern, arguments: argparse.Namespace) -> Run[Any] | None:
-    """The run of the compiled engine on a file, where it is asked for, or best; None where not.
+    """Return the run of the compiled engine on a file if it is requested or faster, otherwise None.
 
-    Best on files that are not known to be short: a file is not read for this, text is judged by its
-    bytes.
+    It is faster on files that are not known to be short. The file is not read for this decision:
+    the
+    length of a text file is estimated from its bytes.
     """
     if arguments.evaluator not in ("auto", "compiled"):
         return None
@@ -201,7 +203,7 @@ def _feed_file(
     answers: Answers,
     warnings: AnswerWarnings,
 ) -> None:
-    """Read a file in batches: one of them, and the window, is in memory."""
+    """Read a file in batches; only one batch and the window are in memory."""
     source, options = source_of(arguments), input_options(arguments, query)
     attributes = _attributes(query, arguments, _axis_of_file(query, arguments))
     parts = io.batches(source, attributes=attributes, **options)
@@ -233,11 +235,14 @@ def _axis_of_pipe(query: AnyPattern, arguments: argparse.Namespace) -> TimeAxis 
 
 
 def _run_of_pipe(query: AnyPattern, arguments: argparse.Namespace) -> Run[Any] | None:
-    """The run that gives answers of a pipe when they are known; None for what has to be read first.
+    """Return the run that yields answers of a pipe when they are known; None if it must be read
+    first.
 
-    That is a transducer that the engine does not take batch by batch, where it was asked for by
-    name, and columns of answers that no machine labels. Raises `Unsupported` and `UsageError` as
-    `answers_of`, before anything is read.
+    It must be read first for a transducer that the engine cannot run in batches but that is
+    requested
+    by name, and for columns of answers that no machine labels. Raises `Unsupported` and
+    `UsageError`
+    as `answers_of`, before anything is read.
     """
     name, axis = arguments.evaluator, _axis_of_pipe(query, arguments)
     if in_columns(arguments) and isinstance(query, Pattern) and not _labels_as_they_come(query):
@@ -251,7 +256,7 @@ def _run_of_pipe(query: AnyPattern, arguments: argparse.Namespace) -> Run[Any] |
 
 
 def _labels_as_they_come(query: Pattern) -> bool:
-    """Whether the events up to the end of an answer tell its labels."""
+    """Return whether the events up to the end of an answer determine its labels."""
     if not waits(query.ast.formula):
         return True
     return gives_when_known(query) and has_labels(query, live=True)
@@ -264,9 +269,9 @@ def _feed_pipe(
     to: Results,
     warnings: AnswerWarnings,
 ) -> None:
-    """Read a pipe as it comes: an answer is out before the event after its last is waited for.
+    """Read a pipe as it arrives; an answer is written before the next event is awaited.
 
-    At a bad event, too, before its error.
+    Answers before a bad event are written before its error.
     """
     options = input_options(arguments, query)
     parts = io.batches(source_of(arguments), before_reading=to.flush, **options)
@@ -291,7 +296,7 @@ def _feed_pipe(
 def _in_order(
     parts: Iterable[Stream], query: AnyPattern, arguments: argparse.Namespace
 ) -> Iterator[Stream]:
-    """Yield the events of a pipe in order of time as far as ``--lateness`` tells them, then all."""
+    """Yield the events of a pipe in time order, as far as ``--lateness`` allows, then the rest."""
     if arguments.lateness is None:
         yield from parts
         return
@@ -314,7 +319,7 @@ def _in_order(
 def _attributes(
     query: AnyPattern, arguments: argparse.Namespace, axis: TimeAxis | None
 ) -> frozenset[str] | None:
-    """The attributes that are read; None for all."""
+    """Return the attributes that are read; None for all."""
     if arguments.show_events:
         return None
     names = {*requirements_of(query).attributes}
@@ -335,7 +340,7 @@ def _attributes(
 def _run_on_all(
     query: AnyPattern, arguments: argparse.Namespace, answers: Answers, warnings: AnswerWarnings
 ) -> None:
-    """Answers on a stream that was read as a whole."""
+    """Write the answers on a stream that is read as a whole."""
     stream = whole_stream(query, arguments)
     answers.read(stream)
     evaluator = arguments.evaluator
@@ -368,7 +373,7 @@ def _say_what_waits(query: AnyPattern, stream: Stream) -> None:
 
 
 def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
-    """Write the table of ``SELECT COUNT(*), ..``; by end on a pipe as they come."""
+    """Write the table of ``SELECT COUNT(*), ..``; on a pipe, totals by end as they arrive."""
     from cerlab.evaluate.aggregates import group_totals, selected_request
 
     conflicts = {
@@ -381,7 +386,7 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
     request, warnings = selected_request(query), AnswerWarnings(query, arguments)
     _check_lateness(arguments)
     comes = source_of(arguments).is_pipe and not arguments.sort and "end" in request.groups
-    # without a machine answers are listed, of the whole stream
+    # without a machine, answers on the whole stream are listed
     comes = comes and query.machine_kind in ("automaton", "registers")
     comes = comes and compiled(query).takes_batches
     if comes and arguments.format in ("ndjson", "csv"):
@@ -390,11 +395,11 @@ def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
         run = TotalsUpToBadValues(query, request, _axis_of_pipe(query, arguments))
         with open_sink(arguments.output, arguments.format) as out, suppress(Enough):
             to = Totals(query, request, arguments.limit, out)
-            _push(run, Stream(()), to)  # the head of the table
+            _push(run, Stream(()), to)  # writes the head of the table
             _feed_pipe(query, arguments, run, to, warnings)
         return
     if arguments.lateness is not None:
-        raise _no_lateness("totals that are known at the end of all events")
+        raise _no_lateness("totals that are known only after all events")
     stream = whole_stream(query, arguments)
     with using(arguments.threads):
         warnings.read(stream)

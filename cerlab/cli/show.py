@@ -1,4 +1,4 @@
-"""``cerlab show`` and ``fmt``: a query as pictures, and in its canonical form."""
+"""``cerlab show`` and ``fmt``: a query drawn, and in its canonical form."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _FILES: dict[str, Callable[[Vcea | IntervalCea | AnchoredCea | Ucea], str]] = {
 
 
 def _by_exploration(write: Callable[[Any], str]) -> Callable[[Any], str]:
-    """The same of a deterministic machine, which is explored and written out for it."""
+    """Return the writer extended to deterministic machines, which it explores first."""
     return lambda machine: write(as_cea(machine))
 
 
@@ -82,7 +82,7 @@ _KINDS: list[tuple[tuple[type, ...], str, dict[str, Callable[[Any], str]]]] = [
 
 
 def show(arguments: argparse.Namespace) -> int:
-    """``cerlab show``: what `cerlab.show` gives, written."""
+    """Run ``cerlab show``: write the result of `cerlab.show`."""
     pattern = read_any(arguments)
     if isinstance(pattern, RowPattern):
         return _show_rows(pattern, arguments)
@@ -96,7 +96,7 @@ def show(arguments: argparse.Namespace) -> int:
 
 
 def _show_rows(query: RowPattern, arguments: argparse.Namespace) -> int:
-    """``cerlab show`` of a row pattern: its text, or its automaton drawn."""
+    """Run ``cerlab show`` of a row pattern: write its text, or draw its automaton."""
     refuse_options(
         {
             "EVENTS": arguments.events,
@@ -130,7 +130,7 @@ def _render(value: Any, form: Any, theme: Any) -> str | bytes:
     formats = ("svg",) if isinstance(value, Timeline) else ("dot", *FORMS)
     if form not in formats:
         hint = ", ".join([*writers, *formats])
-        raise Unsupported("CER0410", f"{name} is not written as {form}", hint=hint)
+        raise Unsupported("CER0410", f"cannot write {name} as {form}", hint=hint)
     if form == "dot":
         return dot_text(value, theme)
     bytes_of = drawing(value, form, theme or "light")
@@ -138,7 +138,7 @@ def _render(value: Any, form: Any, theme: Any) -> str | bytes:
 
 
 def _write_bytes(data: bytes, arguments: argparse.Namespace) -> None:
-    """Write to the file of ``-o``, else to standard output unless it is a terminal."""
+    """Write to the file of ``-o``, otherwise to standard output unless it is a terminal."""
     if arguments.output is not None:
         with whole_file(arguments.output) as file:
             file.write(data)
@@ -146,16 +146,16 @@ def _write_bytes(data: bytes, arguments: argparse.Namespace) -> None:
     if sys.stdout.isatty():
         raise UsageError(
             "CER0809",
-            f"{arguments.format} is not written to a terminal",
+            f"cannot write {arguments.format} to a terminal",
             hint="name a file: -o OUT",
         )
-    # The text layer has a buffer of its own, and what it holds was printed before.
+    # The text layer has a separate buffer, whose contents were printed before these bytes.
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
 
 
 def fmt(arguments: argparse.Namespace) -> int:
-    """``cerlab fmt``."""
+    """Run ``cerlab fmt``: print the canonical form of a query."""
     query = read_query_or_rows(arguments)
     if query.source is not None and re.search(r"--|/\*", query.source.text):
         print("warning: comments are not part of the canonical form", file=sys.stderr)

@@ -52,7 +52,7 @@ EPILOG = """\
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """``cerlab spark``."""
+    """Run ``cerlab spark``."""
     from cerlab.spark import doctor
     from cerlab.spark.launch import spark_session_class
 
@@ -99,14 +99,14 @@ def _where_time_went(spark: SparkSession) -> str:
 
 
 SMALL = 256 << 20
-"""Inputs of less bytes are for the local engine."""
+"""Below this many bytes, the local engine finishes before Spark has started."""
 
 _BYTES_A_SECOND = 100e6
-"""Bytes a second that the local engine reads at least."""
+"""The bytes a second that the local engine reads at least, for the estimate in the warning."""
 
 
 def _bytes_if_small(found: Inputs) -> int:
-    """Return the bytes of files that the local engine reads before Spark starts, else 0."""
+    """Return the size of files that the local engine reads before Spark starts, otherwise 0."""
     from cerlab.spark.footers import local_path
 
     files = [local_path(file.place) for file in found.files]
@@ -116,7 +116,7 @@ def _bytes_if_small(found: Inputs) -> int:
 
 
 def _warn_of_small(size: int) -> None:
-    """Warn that the local engine answers sooner than Spark starts."""
+    """Warn that the local engine answers before Spark starts."""
     seconds = 1 + size / _BYTES_A_SECOND
     text = f"the events have {size / 1e6:,.1f} MB, which is little for Spark"
     message = f"CER0951: {text}: cerlab run takes about {seconds:.0f} s"
@@ -124,10 +124,11 @@ def _warn_of_small(size: int) -> None:
 
 
 def _tasks_read(query: Pattern, arguments: argparse.Namespace, found: Inputs) -> bool:
-    """Return whether tasks will read the files themselves, as footers tell before Spark starts.
+    """Return whether tasks will read the files themselves, as footers show before Spark starts.
 
-    Then the JVM moves a few large units at most, and a short-lived one costs 4 CPU seconds less
-    for 20 million rows in no order. Where it moves rows, such a one costs a third more.
+    Then the JVM moves only a few large units, and a short-lived one saves 4 CPU seconds on 20
+    million
+    unsorted rows. If the JVM moves rows, a short-lived one costs a third more.
     """
     from cerlab.spark.footers import are_ordered, has_column, have_integers, local_path
     from cerlab.spark.plan import Mode, why_not
@@ -136,11 +137,11 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace, found: Inputs) ->
         return False
     paths, keys = [file.place for file in found.files], comma_separated(arguments.order_by)
     if any(local_path(path) is None for path in paths):
-        return True  # footers on another file system are read once, later
+        return True  # footers on another file system are read only once, later
     if arguments.position and arguments.position not in keys:
         keys = [*keys, arguments.position]
     if query.ast.streams and paths and has_column(paths[0], "stream"):
-        return False  # FROM leaves events out, and footers count all
+        return False  # FROM drops events that footers count
     if paths and have_integers(paths[0], keys):
         return True
     by_ranges = arguments.mode != Mode.KEYS.value and why_not(query.plan, Mode.RANGES) is None
@@ -150,7 +151,7 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace, found: Inputs) ->
 def _run_batch(
     spark: SparkSession, query: Pattern, arguments: argparse.Namespace, found: Inputs, small: int
 ) -> int:
-    """Write the answers; `small` is `_bytes_if_small`, of which files that can be read are told."""
+    """Write the answers; `small` is the result of `_bytes_if_small`, for the warning."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -192,7 +193,7 @@ def _run_batch(
         command = shlex.join(["cerlab", "why", arguments.query, *found.places])
         is_here = all(map(local_path, found.places))
         ask = f"{command} says why" if is_here else "cerlab why says why, of a copy on this machine"
-        # what tasks have read Spark need not be able to read
+        # tasks may have read files that Spark cannot read
         with suppress(PySparkException, Py4JError):
             warn_about_answers(query, request.source, rows, ask)
     return OK
@@ -266,7 +267,7 @@ def _types(arguments: argparse.Namespace) -> _Types:
 
 
 def _columns(arguments: argparse.Namespace) -> str | list[str] | None:
-    """Return the columns of rows with names, as `cerlab.spark.match` takes them."""
+    """Return the columns of rows with names, in the form that `cerlab.spark.match` accepts."""
     return columns_of(arguments) or (None if arguments.columns is None else OF_SELECT)
 
 
@@ -298,7 +299,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _check_query(query: Pattern, arguments: argparse.Namespace) -> None:
-    """Raise for what shows in the command alone, before Spark starts."""
+    """Raise errors that the command alone shows, before Spark starts."""
     from cerlab.spark.plan import choose_mode
     from cerlab.spark.request import check_count, check_partition, no_order
 
@@ -320,8 +321,8 @@ def _check_query(query: Pattern, arguments: argparse.Namespace) -> None:
 def _inputs(arguments: argparse.Namespace) -> Inputs:
     """Return the files of the input, before Spark starts.
 
-    Raises for an output that is there and for files that are not. Places on other file systems are
-    asked where pyarrow opens them.
+    Raises for an existing output and for missing files. Other file systems are checked through
+    pyarrow if it supports them.
     """
     from cerlab.spark.footers import why_not_opened
     from cerlab.spark.inputs import inputs_of
@@ -346,7 +347,7 @@ def _refuse(arguments: argparse.Namespace, *names: str, why: str) -> None:
 
 @contextmanager
 def _errors_of_spark(*places: str | None, debug: bool) -> Iterator[None]:
-    """Turn Spark's exceptions into cerlab's; under --debug with all that Java says before.
+    """Turn Spark's exceptions into cerlab's; with --debug, keep Java's messages.
 
     `places` are those of events and answers.
     """
@@ -364,12 +365,12 @@ def _errors_of_spark(*places: str | None, debug: bool) -> Iterator[None]:
 
 
 _CASE = {"spark.sql.caseSensitive": "true"}
-"""Attributes of events are told apart by the case of their letters."""
+"""The setting that makes names of attributes case-sensitive."""
 
 
 @contextmanager
 def _session(master: str | None, *, short_lived: bool, debug: bool) -> Iterator[SparkSession]:
-    """Start Spark; what Java, its workers and py4j write is seen under --debug only."""
+    """Start Spark; show the output of Java, its workers and py4j under --debug only."""
     from cerlab.spark import session
 
     if debug:
@@ -377,7 +378,7 @@ def _session(master: str | None, *, short_lived: bool, debug: bool) -> Iterator[
         return
     sys.stderr.flush()
     ours, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, 2)  # the JVM keeps what is standard error when it starts, and so do workers
+    os.dup2(nothing, 2)  # the JVM and its workers inherit standard error as it is when they start
     try:
         spark = session(master, _CASE, short_lived=short_lived)
     finally:
@@ -387,7 +388,7 @@ def _session(master: str | None, *, short_lived: bool, debug: bool) -> Iterator[
         os.close(nothing)
     context = getattr(spark, "sparkContext", None)  # Spark Connect has none
     if (server := getattr(context, "_accumulatorServer", None)) is not None:
-        server.handle_error = lambda *_: None  # it prints a stack when the JVM ends
+        server.handle_error = lambda *_: None  # it would print a stack when the JVM ends
     before = logging.root.manager.disable
     logging.disable()
     try:
@@ -398,9 +399,9 @@ def _session(master: str | None, *, short_lived: bool, debug: bool) -> Iterator[
 
 @contextmanager
 def _progress(spark: SparkSession) -> Iterator[None]:
-    """On a terminal, a bar of the tasks of each stage that lasts over two seconds.
+    """Show a progress bar, on a terminal, for each stage that lasts over two seconds.
 
-    None for a session of Spark Connect, which has a bar of its own.
+    A session of Spark Connect shows its own bar.
     """
     context = getattr(spark, "sparkContext", None)
     if context is None or not sys.stderr.isatty():

@@ -17,7 +17,7 @@ from cerlab.errors import ESCAPE, printable
 
 
 class _Stream:
-    """A standard stream; on a terminal, control characters in the text of others are escaped.
+    """A standard stream; on a terminal it escapes control characters in text from elsewhere.
 
     `terminal` is the stream itself, for text that moves the cursor (`cerlab.display.terminal`).
     """
@@ -36,7 +36,7 @@ class _Stream:
             self.write(line)
 
     def flush(self) -> None:
-        """Let the text go."""
+        """Flush the stream."""
         self.terminal.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -52,7 +52,7 @@ class _Answers(_Stream):
             return super().write(text)
 
     def flush(self) -> None:
-        """Let the text go."""
+        """Flush the stream."""
         with _named():
             super().flush()
 
@@ -67,7 +67,7 @@ class _Messages(_Stream):
         return len(text)
 
     def flush(self) -> None:
-        """Let the text go."""
+        """Flush the stream."""
         with suppress(OSError):
             super().flush()
 
@@ -82,7 +82,7 @@ def _named() -> Iterator[None]:
 
 
 class _Closed(FileIO):
-    """A closed standard input: to read it is an error, as it was."""
+    """A closed standard input: reading it raises the operating system's error."""
 
     def readinto(self, _: Any) -> int:
         """Raise the error."""
@@ -95,15 +95,15 @@ class _Closed(FileIO):
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """A block in which the three standard streams are there."""
+    """Run a block in which all three standard streams exist."""
     before = sys.stdin, sys.stdout, sys.stderr
-    # In this order, so that each gets its own number, and no other file can.
+    # In this order, so that each gets its own descriptor and no other file can get it.
     stdin = sys.stdin or TextIOWrapper(BufferedReader(_Closed(os.devnull)))
-    # Opened for reading, so that answers that nobody receives are an error.
+    # Opened for reading, so that writing answers nobody receives is an error.
     stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     if isinstance(stdout, TextIOWrapper):
-        # An encoding without é must not end a command in the middle of its answers.
+        # A character outside the encoding must not end a command in the middle of its answers.
         stdout.reconfigure(errors=ESCAPE)
     sys.stdin = stdin
     sys.stdout, sys.stderr = cast("TextIO", _Answers(stdout)), cast("TextIO", _Messages(stderr))
@@ -116,7 +116,7 @@ def standard_streams() -> Iterator[None]:
 
 
 def _discard_unwritten(file: TextIO) -> None:
-    """Discard what cannot be written; at exit Python would try again, and change the status."""
+    """Discard unwritable output, which Python would write again at exit, changing the status."""
     try:
         file.flush()
     except OSError:

@@ -23,11 +23,11 @@ from cerlab.viz.formulas import tree_text
 
 
 def convert(arguments: argparse.Namespace) -> int:
-    """``cerlab convert``."""
+    """Run ``cerlab convert``."""
     kind = arguments.format
     if kind is None:
         hint = "add --format csv, ndjson, core, parquet or arrow"
-        raise UsageError("CER0867", f"'{arguments.output}' does not tell a format", hint=hint)
+        raise UsageError("CER0867", f"the name '{arguments.output}' has no known format", hint=hint)
     stream = whole_stream(None, arguments)
     with open_sink(None if arguments.output == "-" else arguments.output, kind) as out:
         out.events(stream)
@@ -35,7 +35,8 @@ def convert(arguments: argparse.Namespace) -> int:
 
 
 def explain(arguments: argparse.Namespace) -> int:
-    """``cerlab explain``: cause, example and fix of each code; without one, a line for each."""
+    """Run ``cerlab explain``: print cause, example and fix of codes; without one, list all
+    codes."""
     if arguments.codes:
         print("\n\n".join(entry_text(entry_of(code)) for code in arguments.codes))
         return OK
@@ -107,14 +108,14 @@ def show_tour(out: TextIO) -> None:
 
 
 def tour(_: argparse.Namespace) -> int:
-    """``cerlab demo``, with which the README starts: one query, from its text to its answers."""
+    """Run ``cerlab demo``, the tour of the README: one query, from its text to its answers."""
     show_tour(sys.stdout)
     return OK
 
 
 def completion(arguments: argparse.Namespace) -> int:
-    """``cerlab completion``: the script on standard output."""
-    from argcomplete.shell_integration import shellcode  # a shell alone needs it
+    """Run ``cerlab completion``: print the script."""
+    from argcomplete.shell_integration import shellcode  # only a shell needs it
 
     print(shellcode(["cerlab"], shell=arguments.shell))
     return OK

@@ -1,4 +1,4 @@
-"""``cerlab why``: a derivation of a match, or the unmet parts; or why a stream has no match."""
+"""``cerlab why``: a derivation of a match, or the unmet conditions; or why there is no match."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ T = TypeVar("T")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """``cerlab why``: exit 0 for a match, 1 otherwise."""
+    """Run ``cerlab why``; return 0 for a match, 1 otherwise."""
     positions = None if arguments.positions is None else _positions(arguments.positions)
     if positions is None and not arguments.start is arguments.end is None:
         hint = 'write --positions "" for the empty answer'
-        raise UsageError("CER0836", "--start and --end go with --positions", hint=hint)
+        raise UsageError("CER0836", "--start and --end need --positions", hint=hint)
     query = read_any(arguments)
     if not isinstance(query, AnyPattern):
         return _why_rows(query, arguments, positions)
@@ -74,8 +74,8 @@ def _why_none(query: AnyPattern, stream: Stream, arguments: argparse.Namespace) 
     if isinstance(query, SremoPattern):
         raise Unsupported(
             "CER0495",
-            "why a SREMO has no answer at all is not explained",
-            hint="ask about --positions",
+            "cannot explain why a SREMO has no answer at all",
+            hint="give --positions",
         )
     explanation = why_none(query, stream)
     _print(explanation, arguments.format, why_none_text, why_none_to_json)
@@ -87,5 +87,5 @@ def _positions(text: str) -> list[int]:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
         raise UsageError(
-            "CER0836", f"'{text}' is not a list of positions", hint="write --positions 3,7,9"
+            "CER0836", f"expected a list of positions, got '{text}'", hint="write --positions 3,7,9"
         ) from None
