@@ -1,9 +1,9 @@
-"""Evaluators: plans and events in, answers out. They know machines, not languages.
+"""Evaluators: plans and events in, answers out. No module here knows a query language.
 
-`reference` has the papers' algorithms as written; `kernels` the same operations over flat arrays,
-compiled. `tecs_run` evaluates every plan of an automaton, `windowed` those whose answers lie inside
-a window, faster, `registers` those of a transducer. `whole_stream` chooses between the first two,
-`random_access` gives single answers by number.
+`reference` has the papers' algorithms as written; `kernels` the same operations compiled over flat
+arrays. `tecs_run` evaluates every plan of an automaton; `windowed`, faster, the plans whose answers
+lie inside a window; `registers` the plans of a transducer. `whole_stream` chooses between the first
+two, `random_access` returns single answers by number.
 """
 
 __all__ = ["answers", "labels", "run"]

@@ -31,25 +31,25 @@ Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 
 def double_room(arrays: Arrays) -> Arrays:
-    """A named tuple of arrays with the same contents and twice the room in the first dimension.
+    """Return a named tuple of arrays with the same contents and twice the length.
 
-    Raises `ResourceLimit` where that is more memory than the caller may take.
+    Raises `ResourceLimit` if the caller's memory limit does not allow it.
     """
-    # before as many bytes again are allocated: afterwards a limit could only regret them
+    # polled before allocating: afterwards a memory limit would come too late
     poll(sum(array.nbytes for array in arrays))
     larger = (np.concatenate((array, np.zeros_like(array))) for array in arrays)
     return type(arrays)(*larger)
 
 
 def join_arrays(first: Arrays, second: Arrays) -> Arrays:
-    """Named tuples of arrays one after the other; raises as `double_room`."""
+    """Return the arrays of two named tuples concatenated; raises as `double_room`."""
     poll(sum(array.nbytes for array in (*first, *second)))
     pairs: Iterable[tuple[Any, Any]] = zip(first, second, strict=True)
     return type(first)(*map(np.concatenate, pairs))
 
 
 def arena_of(nodes: int) -> k.Arena:
-    """An arena with room for so many nodes."""
+    """Return an empty arena for `nodes` nodes."""
     return k.Arena(
         np.zeros(nodes, np.int64),
         np.zeros(nodes, np.int32),
@@ -62,7 +62,7 @@ Indices: TypeAlias = NDArray[np.integer[Any]]
 
 
 def rows_of_streams(streams: Sequence[str], columns: Mapping[str, Any]) -> Int64s | None:
-    """The indices of the events that FROM leaves, increasing; None for all."""
+    """Return the increasing indices of the events in FROM; None for all events."""
     if not streams or "stream" not in columns:
         return None
     inside = _is_in(columns["stream"], streams)
@@ -72,7 +72,8 @@ def rows_of_streams(streams: Sequence[str], columns: Mapping[str, Any]) -> Int64
 def events_of_streams(
     streams: Sequence[str], columns: Mapping[str, Any], length: int
 ) -> tuple[Mapping[str, Any], Int64s]:
-    """The columns of the events that FROM leaves, and where these were: int64 (events,)."""
+    """Return the columns of the events in FROM, and the indices of these events: int64
+    (events,)."""
     inside = rows_of_streams(streams, columns)
     if inside is None:
         return columns, np.arange(length, dtype=np.int64)
@@ -80,7 +81,7 @@ def events_of_streams(
 
 
 def _is_in(column: Any, streams: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether each event is in one of some streams, or in every one: shape (events,)."""
+    """Return whether each event belongs to one of the streams or to none: shape (events,)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -115,33 +116,35 @@ PACE = 1 << 14
 
 
 CAREFUL_PACE = 1 << 8
-"""The same for work that may grow with the square of the number of events."""
+"""The first number of events for work that may grow with the square of the events."""
 
 
 SECONDS_OF_PACE = 0.3
-"""The time after which the next calls of a kernel read less; below an eighth of it, more."""
+"""The time above which later calls of a kernel read fewer events; below an eighth, more."""
 
 
 class Evaluation(Protocol[Result_co]):
     """A plan on one stream, batch by batch."""
 
     def push_columns(self, columns: EventColumns, length: int) -> Iterator[Result_co]:
-        """Read `length` more events: what they complete, to be exhausted before the next call.
+        """Read `length` more events; yield the results that they complete. Exhaust it before the
+        next call.
 
-        Where a batch has an event that cannot be read, what the events before it complete comes
-        first, and then `BadData`; neither that event nor those after it are read.
+        If a batch contains an unreadable event, the results of the events before it come first, and
+        then
+        `BadData`; neither that event nor later ones are read.
         """
 
     def finish(self) -> Iterator[Result_co]:
-        """The results that were held back."""
+        """Yield the results that were held back."""
 
 
 ListsAt: TypeAlias = Callable[[Int64s], NDArray[np.bool_]]
-"""Returns which of some ends to list: the answers of the other ones would be dropped."""
+"""A function from ends to a mask of the ends to list; the answers of the others are dropped."""
 
 
 PART_OF_LISTED = 1 << 14
-"""The events read at once under `ListsAt`: what one part gives tells what the next one lists.
+"""The events of a part under `ListsAt`: the results of one part decide what the next one lists.
 
 Each part costs a millisecond; 1,000 keys have 16 events each in it.
 """
@@ -156,10 +159,10 @@ def whole(evaluation: Evaluation[Result], stream: Stream, part: int = PART) -> I
 
 
 def paces(length: int, *, careful: bool = False) -> Iterator[slice]:
-    """Slices of so many events that a kernel reads at once: each takes a part of a second.
+    """Yield slices of events for one kernel call each, sized to take a fraction of a second.
 
-    Between them interrupts and limits are seen, which a kernel does not look at. To be `careful`
-    where an event may meet all that was read before.
+    Interrupts and limits are checked between slices, because a kernel cannot check them. Use
+    `careful` if an event may interact with all earlier ones.
     """
     start, size = 0, CAREFUL_PACE if careful else PACE
     while start < length:
@@ -168,7 +171,7 @@ def paces(length: int, *, careful: bool = False) -> Iterator[slice]:
         yield slice(start, start + size)
         start += size
         took = budget.clock() - before
-        # four times as many events then take half of the bound, where time is linear in them
+        # four times as many events then take at most half of the bound, if time is linear
         if took < SECONDS_OF_PACE / 8:
             size *= 4
         elif took > SECONDS_OF_PACE:
@@ -181,12 +184,13 @@ def until_bad(
     length: int,
     cut: Callable[[Batch, int, int], Batch],
 ) -> Iterator[Result]:
-    """Yield the results of `read`; at a bad event those of all events before it, then raise.
+    """Yield the results of `read`; at a bad event yield those of all events before it, then raise.
 
-    ``cut(batch, start, size)`` are `size` of the events from `start` on.
-
-    A `read` that raises `BadData` at once has read nothing. The bad event is found by halving, so
-    each event is read a few times at most.
+    ``cut(batch, start, size)`` returns `size` events from `start` on. A `read` that raises
+    `BadData`
+    before its first result has read nothing. The bad event is found by halving, so each event is
+    read
+    a few times at most.
     """
     try:
         results = read(batch, length)
@@ -203,7 +207,7 @@ def until_bad(
 
 
 SOME_OBJECTS = 1 << 12
-"""The number of complex events, or valuations, that are created at once."""
+"""The number of complex events, or valuations, that are created together."""
 
 
 MOST_POSITIONS = (1 << 31) - 1
@@ -211,11 +215,11 @@ MOST_POSITIONS = (1 << 31) - 1
 
 
 MANY_POSITIONS = 1 << 19
-"""After a full buffer the next one has room for twice as many answers, up to so many positions."""
+"""The limit up to which a full buffer is replaced by one for twice as many positions."""
 
 
 _SPARSE = 4
-"""A table of positions has at most so many cells for each of them."""
+"""The maximum number of cells of a table of positions, for each position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +228,7 @@ class AnswerBatch:
 
     start: Int64s  # (answers,)
     end: Int64s  # (answers,)
-    offsets: Offsets  # (answers + 1,), int32; int64 where batches are joined
+    offsets: Offsets  # (answers + 1,), int32; int64 in joined batches
     positions: Int64s
 
     def __len__(self) -> int:
@@ -235,7 +239,7 @@ class AnswerBatch:
             yield from self.complex_events(begin, min(begin + SOME_OBJECTS, len(self)))
 
     def complex_events(self, begin: int, end: int) -> list[ComplexEvent]:
-        """The complex events from number `begin` to before `end`."""
+        """Return the complex events from number `begin` to before `end`."""
         offsets = self.offsets[begin : end + 1]
         positions = self.positions[offsets[0] : offsets[-1]].tolist()
         starts, ends = self.start[begin:end].tolist(), self.end[begin:end].tolist()
@@ -243,17 +247,17 @@ class AnswerBatch:
             return complex_events(starts, ends, cut(positions, np.diff(offsets)))
 
     def after(self, count: int) -> AnswerBatch:
-        """All answers but the first `count`."""
+        """Return all answers except the first `count`."""
         return AnswerBatch(
             self.start[count:], self.end[count:], self.offsets[count:], self.positions
         )
 
     def shift_positions(self, by: int) -> AnswerBatch:
-        """The same answers on a stream with so many more events before them."""
+        """Return the answers with positions shifted by `by` events."""
         return AnswerBatch(self.start + by, self.end + by, self.offsets, self.positions + by)
 
     def take(self, numbers: Int64s) -> AnswerBatch:
-        """The answers with some numbers, in the order of these."""
+        """Return the answers with the given numbers, in that order."""
         lengths = np.diff(self.offsets)[numbers]
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
@@ -261,7 +265,7 @@ class AnswerBatch:
         return AnswerBatch(self.start[numbers], self.end[numbers], offsets, positions)
 
     def first(self, count: int) -> AnswerBatch:
-        """The first `count` answers, or all if there are fewer."""
+        """Return the first `count` answers, or all if there are fewer."""
         count = min(count, len(self))
         offsets = self.offsets[: count + 1]
         return AnswerBatch(
@@ -270,19 +274,19 @@ class AnswerBatch:
 
 
 def cut(values: list[int], lengths: Int64s) -> Iterable[tuple[int, ...]]:
-    """The values as tuples of some lengths, one after the other."""
+    """Return the values cut into consecutive tuples of the given lengths."""
     if not len(lengths):
         return ()
     if (lengths == lengths[0]).all():
         one = int(lengths[0])
-        # one iterator many times over: zip cuts equal lengths without a slice for each
+        # the same iterator n times: zip cuts equal lengths without a slice for each
         return zip(*[iter(values)] * one, strict=True) if one else repeat((), len(lengths))
     rest = iter(values)
     return (tuple(islice(rest, n)) for n in lengths.tolist())
 
 
 def batched_answers(answers: Iterable[ComplexEvent], size: int) -> Iterator[AnswerBatch]:
-    """Complex events in batches of so many."""
+    """Yield complex events in batches of `size`."""
     rest = iter(answers)
     while some := list(islice(rest, size)):
         yield AnswerBatch(
@@ -294,7 +298,7 @@ def batched_answers(answers: Iterable[ComplexEvent], size: int) -> Iterator[Answ
 
 
 def one_batch(answers: Iterable[ComplexEvent]) -> AnswerBatch:
-    """Complex events in one batch, which they may be already."""
+    """Return complex events as one batch, unless they are one already."""
     if isinstance(answers, AnswerBatch):
         return answers
     some = list(answers)
@@ -302,7 +306,7 @@ def one_batch(answers: Iterable[ComplexEvent]) -> AnswerBatch:
 
 
 def join_answers(batches: Sequence[AnswerBatch]) -> AnswerBatch:
-    """The answers of some batches in one."""
+    """Return the answers of several batches as one batch."""
     first = batches[0] if len(batches) == 1 else None
     if first and first.offsets[0] == 0 and first.offsets[-1] == len(first.positions):
         return first
@@ -318,7 +322,7 @@ def join_answers(batches: Sequence[AnswerBatch]) -> AnswerBatch:
 
 
 class BatchedAnswers(Iterator[ComplexEvent]):
-    """The answers of some batches, one by one in their order, or all by `in_order`."""
+    """The answers of several batches, one by one in order, or all by `in_order`."""
 
     def __init__(self, batches: Iterable[AnswerBatch]) -> None:
         self._batches = iter(batches)
@@ -330,11 +334,11 @@ class BatchedAnswers(Iterator[ComplexEvent]):
         return answer
 
     def batches(self) -> Iterator[AnswerBatch]:
-        """All batches, if no answer was taken yet."""
+        """Return all batches, if no answer was taken yet."""
         return self._batches
 
     def in_order(self, limit: int | None = None) -> list[ComplexEvent]:
-        """The remaining answers, at most `limit`, by end, start and positions."""
+        """Return the remaining answers, at most `limit`, sorted by end, start and positions."""
         batches: list[AnswerBatch] = []
         for batch in self._batches if limit != 0 else ():
             batches.append(batch if limit is None else batch.first(limit))
@@ -349,7 +353,7 @@ class BatchedAnswers(Iterator[ComplexEvent]):
 
 
 def _order(answers: AnswerBatch) -> list[int] | None:
-    """The numbers of the answers in order; None where positions are too many for a table."""
+    """Return the numbers of the sorted answers; None if a table of positions would be too large."""
     lengths = np.diff(answers.offsets)
     longest = int(lengths.max(initial=0))
     if longest * len(lengths) > _SPARSE * (len(answers.positions) + len(lengths)):
@@ -357,13 +361,13 @@ def _order(answers: AnswerBatch) -> list[int] | None:
     table = np.full((longest, len(lengths)), -1, np.int64)
     rows = np.repeat(np.arange(len(lengths)), lengths)
     table[np.arange(len(rows)) - np.repeat(answers.offsets[:-1], lengths), rows] = answers.positions
-    # -1 puts an answer before those that go on where it ends
+    # -1 sorts an answer before its extensions
     order: list[int] = order_of(answers.end, answers.start, *table).tolist()
     return order
 
 
 def buffer(answers: int, positions: int) -> Answers:
-    """Room for so many answers, and for so many positions in all of them."""
+    """Return buffers for this number of answers, and for positions of all of them together."""
     offsets = allocate(answers + 1, np.int32)
     offsets[0] = 0
     start, end = allocate(answers, np.int64), allocate(answers, np.int64)
@@ -371,24 +375,24 @@ def buffer(answers: int, positions: int) -> Answers:
 
 
 class Buffer:
-    """The buffer into which kernels write answers; one with many is handed over and replaced.
+    """The buffer into which kernels write answers; a full one is handed over and replaced.
 
-    The next one has room for positions as those answers had: what is not written into costs, too.
+    The next buffer is sized by the last answers, because unused room costs time too.
     """
 
     def __init__(self, answers: int) -> None:
         self.arrays = buffer(answers, 8 * answers)
 
     def flush(self, counters: Int64s, answers: int, positions: int) -> AnswerBatch:
-        """The answers that are in it, which is empty afterwards, as the registers say.
+        """Return the answers in the buffer and empty it.
 
-        `answers` and `positions` are the registers that count what has been written.
+        `answers` and `positions` are the registers that count the written answers and positions.
         """
         n, length = int(counters[answers]), int(counters[positions])
         counters[answers] = counters[positions] = 0
         start, end, offsets, cells = self.arrays
         batch = AnswerBatch(start[:n], end[:n], offsets[: n + 1], cells[:length])
-        # a few answers are copied, so that the large buffer is used again
+        # copy a few answers, so that the large buffer is reused
         if n < SOME_OBJECTS and length < SOME_OBJECTS:
             return AnswerBatch(
                 batch.start.copy(), batch.end.copy(), batch.offsets.copy(), batch.positions.copy()
@@ -408,7 +412,7 @@ class Buffer:
             self.lengthen()
 
     def lengthen(self) -> None:
-        """Room for more positions."""
+        """Make room for more positions."""
         # twice as many positions of eight bytes each
         poll(16 * len(self.arrays.positions))
         self.arrays = buffer(len(self.arrays.start), 2 * len(self.arrays.positions))

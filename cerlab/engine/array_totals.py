@@ -39,24 +39,24 @@ from cerlab.engine.reference.totals import ANY_START
 from cerlab.model.columns import order_of
 
 FEW_CELLS = 1_500
-"""Up to so many cells of open starts in a state, two stacks cost more: vector instructions read
+"""Up to this many cells of open starts in a state, two stacks cost more: vector instructions read
 2,000 counts, or 200 sums of doubles with extremes, in the time of one event of stacks (2026-11-28).
 """
 
 FIRST_CELLS = 1 << 10
-"""The kernel has room for so many integers from the beginning."""
+"""The number of integers in the kernel's first pool."""
 
 MOST_CELLS = 1 << 25
 """The maximum number of integers that the kernel keeps."""
 
 
 class ArrayTotals:
-    """The totals of runs as arrays, carried from batch to batch; read by the kernel."""
+    """The totals of runs as arrays that the kernel reads, carried from batch to batch."""
 
     def __init__(self, options: k.Options, *, sums: int = 0, least: int = 0) -> None:
         self.options = options
         self._limbs = [1] * sums
-        """The number of limbs of the gains of each sum, so far."""
+        """The number of limbs of the gains of each sum so far."""
         self._wide = 1
         """The number of limbs of the number of runs."""
         at = np.arange(sums + 2, dtype=np.int64)
@@ -75,10 +75,11 @@ class ArrayTotals:
         groups: int = 1,
         more: bool = False,
     ) -> EndTotals:
-        """Read events; the totals of the ends, with indices of events.
+        """Read events; return the totals of the ends, with indices of events.
 
-        Say whether `more` will come. Raises `TooLarge` where there are too many totals, and then
-        this cannot go on.
+        `more`: further events will come. Raises `TooLarge` for too many totals; this object cannot
+        be used
+        afterwards.
         """
         for ops in (moves.begin, moves.move):
             if np.diff(ops.first).max(initial=0) > k.MOST_OPS:
@@ -105,7 +106,7 @@ class ArrayTotals:
     def _total(
         self, moves: Moves, read: b.Read, rows: k.TotalRows, parts: list[EndTotals]
     ) -> k.TotalRows:
-        """Read on until the last event; return the rows since the last of `parts`."""
+        """Read until the last event; return the rows since the last of `parts`."""
         counters = self._counters
         while True:
             cells, state = self._cells, (self._scratch, rows, counters, self.options)
@@ -115,7 +116,7 @@ class ArrayTotals:
             if status == FULL:
                 parts.append(self._listed(rows))
                 counters[b.ROWS] = 0
-                rows = self._rows(2 * len(rows.event))  # an event may have more rows than these
+                rows = self._rows(2 * len(rows.event))  # one event may need more rows than this
             elif status == NEED_SCRATCH:
                 (self._scratch,) = double_room(_Scratch(self._scratch))
             elif status == NEED_ARENA:
@@ -144,14 +145,15 @@ class ArrayTotals:
         return b.Layout(states, groups, self._layout.least, at)
 
     def _follow(self, states: int, groups: int) -> None:
-        """Have the layout for so many states and groups, and numbers as wide as they are now."""
+        """Use the layout for this number of states and groups, with the current width of
+        numbers."""
         layout, before = self._layout_of(states, groups), self._layout
         alike = layout[:3] == before[:3] and np.array_equal(layout.at, before.at)
         if not alike or not len(self._cells.pool):
             self._move(layout)
 
     def _move(self, layout: b.Layout) -> None:
-        """Move the open starts into a pool with room for as many again; raises `TooLarge`."""
+        """Move the open starts into a pool twice as large as they need; raises `TooLarge`."""
         cells, before = self._cells, self._layout
         height = 2 + layout.states * layout.groups * (int(layout.at[-1]) + layout.least)
         open_starts = np.diff(cells.live)[:, 0] * (cells.epoch == self._counters[b.EPOCH])
@@ -164,7 +166,7 @@ class ArrayTotals:
             raise TooLarge("there are too many starts in the window, partitions and groups")
         size += (height - 2) * self._cells_of_stacks(most, layout.states)
         poll(8 * size)
-        # `mark` needs the columns as they are
+        # copied: `mark` keeps the old columns
         others: list[Any] = [*cells[1:]]
         cells = b.Cells(cells.pool, *(column.copy() for column in others))
         pool, epoch = np.zeros(size, np.int64), self._counters[b.EPOCH]
@@ -172,7 +174,7 @@ class ArrayTotals:
         self._cells, self._layout = cells._replace(pool=pool), layout
 
     def _cells_of_stacks(self, most: int, states: int) -> int:
-        """Return the cells for all stacks, and for new ones of the largest partition twice."""
+        """Return the cells for all stacks, plus new stacks for twice the largest partition."""
         if not self.options.separate or self.options.by_start:
             return 0
         parts, tree_cells = self._stacks.parts, 0
@@ -183,9 +185,9 @@ class ArrayTotals:
         return tree_cells + (2 * (most + states + 1) if cells > FEW_CELLS else 0)
 
     def mark(self, partitions: Int64s) -> Callable[[], None]:
-        """Return a function that undoes what is read after this, of events of these partitions.
+        """Return a function that undoes the reading of later events of these partitions.
 
-        It costs what these partitions hold, whatever number of others there is.
+        The cost depends on the contents of these partitions, not on the number of other ones.
         """
         before, cells, counters = copy(self), self._cells, self._counters.copy()
         known = partitions[partitions < len(cells.base)]
@@ -213,7 +215,7 @@ class ArrayTotals:
         return int(self._layout.at[-1]) + self._layout.least
 
     def begin(self, runs: OpenRuns, idle: Sequence[int], states: int, groups: int) -> None:
-        """Begin with some runs, of partitions with these idle states; raises `TooLarge`."""
+        """Begin with open runs of partitions in these idle states; raises `TooLarge`."""
         totals = runs.totals
         width = [limbs(x, BITS) for x in (totals.runs, *totals.sums)]
         self._wide = len(width[0])
@@ -281,7 +283,7 @@ class ArrayTotals:
         return k.TotalRows(event, start, group, np.zeros((count, columns), np.int64))
 
     def _listed(self, rows: k.TotalRows) -> EndTotals:
-        """The rows that the kernel listed."""
+        """Return the rows that the kernel listed."""
         count = int(self._counters[b.ROWS])
         event, start, group, columns = (each[:count] for each in rows)
         start = start if self.options.by_start else np.full(count, ANY_START, np.int64)
@@ -291,29 +293,29 @@ class ArrayTotals:
     def _totals_of(
         self, end: Int64s, start: Int64s, group: Int64s, columns: Int64s, at: Int64s
     ) -> EndTotals:
-        """The totals that columns of limbs and least values are, with these first columns."""
+        """Return the totals in columns of limbs and least values, with these first columns."""
         parts = (columns[:, first:last] for first, last in pairwise(at.tolist()))
         runs, *sums = map(numbers_of_limbs, parts)
         return EndTotals(end, start, group, runs, tuple(sums), tuple(columns[:, at[-1] :].T))
 
 
 def _no_stacks(partitions: int, events: int) -> b.Stacks:
-    """Return no stacks of some partitions, with room for some events."""
+    """Return empty stacks for some partitions, with room for some events."""
     earlier, opened, occupied = (np.empty(events, np.int64) for _ in range(3))
     return b.Stacks(np.zeros((partitions, b.PARTS), np.int64), earlier, opened, occupied)
 
 
 class OpenRuns(NamedTuple):
-    """The totals of runs that are open, by partition in place of the end."""
+    """The totals of open runs, with the partition in place of the end."""
 
     state: Int64s
     order: Int64s
-    """The place of the start in the order that the window counts."""
+    """The place of the start, in the order that the window counts."""
     totals: EndTotals
 
 
 def _starts_of(partition: Int64s, start: Int64s) -> tuple[Int64s, Int64s]:
-    """Return a row of each start, and for each row the number of its start in its partition."""
+    """Return one row for each start, and for each row the number of its start in the partition."""
     order = order_of(partition, start)
     partitions, starts = partition[order], start[order]
     is_first = np.ones(len(order), np.bool_)
@@ -328,7 +330,7 @@ class _Scratch(NamedTuple):
 
 
 def _empty(partitions: int) -> b.Cells:
-    """No runs of so many partitions."""
+    """Return the empty cells of `partitions` partitions."""
     base, size = (np.zeros(partitions, np.int64) for _ in range(2))
     live, epoch = np.zeros((partitions, 2), np.int64), np.full(partitions, NONE, np.int64)
     nothing = np.zeros(0, np.int64)
@@ -336,7 +338,7 @@ def _empty(partitions: int) -> b.Cells:
 
 
 def numbers_of_limbs(limbs: Int64s) -> Any:
-    """The numbers that limbs of shape (numbers, limbs) are, the lowest one first."""
+    """Return the numbers whose limbs are rows of an array (numbers, limbs), lowest limb first."""
     parts = [limbs[:, n] for n in range(limbs.shape[1])]
     while len(parts) > 1 and not parts[-1].any():
         parts.pop()

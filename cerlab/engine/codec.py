@@ -86,7 +86,7 @@ _WORD = 8
 _DIGEST = hashlib.sha256().digest_size
 
 _FIRST = 1024
-"""Every form, of whichever version, has its name in so many bytes."""
+"""The bytes at the beginning that contain the name of the format, in every version."""
 
 _NAME = re.compile(rb'\{"format": "(cerlab-[a-z]+)", "version": (\d{1,9})[,}]')
 
@@ -123,7 +123,7 @@ def read(layout: Layout, of: str, state: bytes) -> tuple[Values, Arrays]:
     Raises `BadData` for damaged bytes, another version, or the state of another query.
     """
     with reading_state():
-        # of an integer `bytes` makes as many zeros
+        # bytes(n) of an integer n would return n zeros
         expect(isinstance(state, bytes | bytearray | memoryview), "they are no bytes")
         state = bytes(state)
         found = _NAME.search(state, 0, _FIRST)
@@ -139,7 +139,7 @@ def read(layout: Layout, of: str, state: bytes) -> tuple[Values, Arrays]:
         if header["of"] != of:
             raise BadData(
                 "CER0773",
-                "this state is of another query, or of other options",
+                "this state belongs to another query, or to other options",
                 hint="open the query that it was taken from, with the same options",
             )
         expect(set(header["values"]) == set(layout.values), "the names of its values")
@@ -174,7 +174,7 @@ def _read_arrays(layout: Layout, sizes: Mapping[str, Any], body: memoryview) -> 
     # a copy, since an array over bytes cannot be written
     content, arrays, begin = bytearray(body), Arrays(), 0
     for size in sizes.values():
-        # without this, an array of many rows and no columns would need no bytes
+        # otherwise an array of many rows and no columns would need no bytes
         expect(is_whole(size, 0, len(body) + 1), "the sizes")
     for name, declared in layout.arrays.items():
         kind, dimensions = _declared(declared)
@@ -218,7 +218,7 @@ def value_to_json(value: Any) -> Any:
     match value:
         case None | bool():
             return value
-        case str():  # names that are texts of a class of their own
+        case str():  # names may be of a subclass of str
             return unicode(value)
         case float():
             return float(value) if math.isfinite(value) else {"float": repr(float(value))}
@@ -235,14 +235,15 @@ def value_to_json(value: Any) -> Any:
         case TimeAxis(attribute, unit):
             return {"axis": [unicode(attribute), unit and unit.name]}
         case _:
-            raise TypeError(f"{value!r} is no value of a state")
+            raise TypeError(f"expected a value of a state, got {value!r}")
 
 
 def value_from_json(value: Any) -> Any:
-    """Return the value of a JSON document; raise TypeError, ValueError or others for no value."""
+    """Return the value of a JSON document; raise TypeError, ValueError or others for invalid
+    JSON."""
     kind = type(value)
     if kind is list:
-        # one call for all: reading 1,000 integers one by one took 17 times as long
+        # one call for the list: reading 1,000 integers one by one took 17 times as long
         if _PLAIN.issuperset(map(type, value)):
             return tuple(value)
         return tuple([value_from_json(each) for each in value])
@@ -257,7 +258,7 @@ def value_from_json(value: Any) -> Any:
 def _integer(value: Any) -> int:
     number = value_from_json(value)
     if type(number) is not int:
-        raise TypeError("no integer")
+        raise TypeError("expected an integer")
     return number
 
 
@@ -285,9 +286,9 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def event_to_values(event: Event) -> list[Any]:
-    """Return an event as values of a state; nested values are a text of JSON.
+    """Return an event as values of a state; nested values become JSON text.
 
-    Raises `BadData` for nested values that are not of JSON.
+    Raises `BadData` for nested values that JSON cannot represent.
     """
     attributes = event.attributes
     if not isinstance(attributes, PartlyReadable):
@@ -303,7 +304,7 @@ def event_to_values(event: Event) -> list[Any]:
 
 
 def event_from_values(kind: Any, stream: Any, attributes: Any, nested: Any = None) -> Event:
-    """Return the event of values; raises `BadData` and others for damaged ones."""
+    """Return the event with the given values; raises `BadData` and others for damaged ones."""
     expect(isinstance(kind, str) and isinstance(stream, str | None), "an event")
     pairs = dict(attributes)
     expect(all(isinstance(name, str) for name in pairs), "an attribute")
@@ -322,7 +323,8 @@ def event_from_values(kind: Any, stream: Any, attributes: Any, nested: Any = Non
 
 
 def axis_of_state(axis: TimeAxis | None, state_axis: TimeAxis | None) -> TimeAxis | None:
-    """Return the time axis of a resumed run: that of its state; raise `UsageError` for another."""
+    """Return the time axis of a resumed run, which is the state's; raise `UsageError` for
+    another."""
     if axis is not None and state_axis is not None and axis != state_axis:
         raise UsageError(
             "CER0777",

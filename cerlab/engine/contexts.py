@@ -1,7 +1,7 @@
 """The contexts of strategies inside a formula as columns (`cerlab.automata.context`).
 
-Without CONSUME BY a context depends on the events alone, and not on answers. So it is a column that
-is read before the machine is, and every verb of the compiled engine takes the stream with it.
+Without CONSUME BY, a context depends on the events alone, not on answers. So it is a column that
+is computed before the machine runs, and every verb of the compiled engine reads it with the stream.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cerlab.predicates.columns.key_codes import KeyCodes
 
 
 class ContextColumns:
-    """The contexts of events, batch by batch; each substream goes on from batch to batch."""
+    """The contexts of events, batch by batch; each substream continues from batch to batch."""
 
     def __init__(self, plan: Clauses, contexts: Sequence[Context]) -> None:
         self._streams, self._keys = plan.streams, KeyCodes(plan.partition)
@@ -51,7 +51,7 @@ class ContextColumns:
             codes = self._keys.codes(some, len(positions))
             substreams = self._keys.count
         found: dict[str, Any] = {}
-        for walk in self._walks:  # an inner context comes first, and outer ones read it
+        for walk in self._walks:  # inner contexts come first, because outer ones read them
             before = walk.read(some, codes, substreams)
             some = some.with_more({walk.name: pa.array(before, mask=before == NONE)})
             of_all = np.full(length, NONE, np.int64)
@@ -60,11 +60,12 @@ class ContextColumns:
         return found
 
     def states(self) -> list[Int64s]:
-        """Return what `go_back` takes."""
+        """Return a snapshot for `go_back`."""
         return [walk.states.copy() for walk in self._walks]
 
     def state(self) -> tuple[dict[str, Any], Int64s]:
-        """Return the values and the array ``rivals`` of `CONTEXTS`, of substreams that began."""
+        """Return the values and the array ``rivals`` of `CONTEXTS`, of substreams that have
+        begun."""
         keys = self._keys.keys() if self._keys.attributes else [()]
         states = np.stack([walk.padded(len(keys)) for walk in self._walks])
         initial = np.array([[walk.initial] for walk in self._walks])
@@ -74,7 +75,7 @@ class ContextColumns:
         return {"keys": [keys[n] for n in live], "names": names}, np.stack(numbers)
 
     def resume(self, values: Mapping[str, Any], rivals: Int64s) -> None:
-        """Go on from a `state`; raise `BadData` and others for other values."""
+        """Restore a snapshot; raises `BadData` and others for other values."""
         keys, names = values["keys"], values["names"]
         expect(self._keys.attributes or len(keys) <= 1, "the keys of contexts")
         number_keys(self._keys if self._keys.attributes else None, keys)
@@ -84,13 +85,13 @@ class ContextColumns:
             walk.states = walk.numbers_of(of_walk)[row]
 
     def go_back(self, states: Sequence[Int64s]) -> None:
-        """Go back to earlier states; substreams that came later begin again."""
+        """Return to an earlier snapshot; substreams that began later restart."""
         for walk, of_walk in zip(self._walks, states, strict=True):
             walk.states = of_walk
 
 
 class _Walk:
-    """One context of all substreams."""
+    """One context in all substreams."""
 
     def __init__(self, context: Context) -> None:
         self.name, self._machine = context
@@ -105,7 +106,7 @@ class _Walk:
         return self._machine.idle
 
     def padded(self, substreams: int) -> Int64s:
-        """Return the state of each of so many substreams."""
+        """Return the state of each of `substreams` substreams."""
         new = np.full(substreams - len(self.states), self._machine.idle, np.int64)
         return np.concatenate((self.states, new))
 
@@ -115,13 +116,13 @@ class _Walk:
 
     def numbers_of(self, names: Sequence[Any]) -> Int64s:
         """Return the numbers of states; raise ValueError and others for other names."""
-        # each state was numbered when the context was made, so another name is damaged
+        # every state was numbered when the context was made, so an unknown name means damage
         known = self._machine.idle_states
         found = [known.index(Rivals(*map(frozenset, name))) for name in names]
         return np.array(found, np.int64)
 
     def read(self, columns: Mapping[str, Any], codes: Int64s, substreams: int) -> Int64s:
-        """Return the state before each of some events, and go on to the one after them."""
+        """Return the state before each of the events, and advance past them."""
         symbols = self._stage.symbols(columns, len(codes)).astype(np.int64)
         self.states = self.padded(substreams)
         before = np.empty(len(codes), np.int64)
@@ -137,7 +138,7 @@ class _Walk:
             self._after[state, symbol] = following
 
     def _grow(self) -> None:
-        """Make room for all states and symbols that there are; what lacks room is doubled."""
+        """Make room for all states and symbols so far, doubling arrays that are too small."""
         rows, columns = self._after.shape
         states, symbols = len(self._machine.idle_states), len(self._stage.vectors)
         if states <= rows and symbols <= columns:
@@ -155,13 +156,14 @@ CONTEXTS = Layout(
     {"keys": tuple, "names": tuple},
     {"run": "|u1 bytes", "rivals": "<i8 contexts partitions"},
 )
-"""The values: the keys of the substreams that are not as in the beginning; for each context the
-names of its states, which ``rivals`` numbers. The array ``run`` is a state of the general engine.
-"""
+"""The saved values: the keys of the substreams that are not in their initial state; for each
+context
+the names of its states, which ``rivals`` numbers. The array ``run`` is a state of the general
+engine."""
 
 
 class EvaluationInContext(GeneralEvaluation):
-    """The general engine on events that get their contexts as they come."""
+    """The general engine on events to which contexts are added as they arrive."""
 
     def __init__(
         self,
@@ -171,7 +173,7 @@ class EvaluationInContext(GeneralEvaluation):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        """Open a run; with a `state` it goes on from there. Raises as `GeneralEvaluation`."""
+        """Start a run, or continue from `state`; raises as `GeneralEvaluation`."""
         self._contexts = ContextColumns(plan, contexts)
         self._digest = " ".join(
             plan_digest(replace(plan, cea=context.machine.cea, strategy=context.machine.strategy))
@@ -186,7 +188,7 @@ class EvaluationInContext(GeneralEvaluation):
         super().__init__(plan, machine, time, state=own)
 
     def state(self) -> bytes:
-        """Return all that has to be known to go on: the run of the engine, and the contexts."""
+        """Return a snapshot as bytes: the run of the engine, and the contexts."""
         values, rivals = self._contexts.state()
         arrays = {"run": np.frombuffer(super().state(), np.uint8), "rivals": rivals}
         return codec.write(CONTEXTS, self._digest, values, arrays)
@@ -201,11 +203,11 @@ class EvaluationInContext(GeneralEvaluation):
             assert isinstance(columns, Columns), "batches of streams"
             own = self._contexts.read(columns, length)
             return super()._push(columns.with_more(own), length)
-        except BadData:  # nothing of the batch is read: it is halved to find the event
+        except BadData:  # nothing of the batch is read: halving it finds the event
             self._contexts.go_back(before)
             raise
 
 
 def with_contexts(stream: Stream, plan: Clauses, contexts: Sequence[Context]) -> Stream:
-    """Return a stream whose events have their contexts."""
+    """Return a stream whose events contain their contexts."""
     return stream.with_columns(ContextColumns(plan, contexts).read(stream.columns, len(stream)))

@@ -36,24 +36,24 @@ BUDGET = 20_000
 """The maximum number of cells of a machine whose states are merged for a program."""
 
 UNMERGED = 1 << 16
-"""The maximum number of cells of a machine for other programs."""
+"""The maximum number of cells of a machine whose states are not merged."""
 
 
 class Read(IntEnum):
-    """Which events with a symbol have to be read."""
+    """The events with a symbol that must be read."""
 
     NEVER = 0
     ALWAYS = 1
     ONCE = 2
-    """The first after one that is always read: the next ones change nothing more."""
+    """Only the first event after one that is always read: further ones change nothing."""
 
 
 class TooLarge(Exception):
-    """The machine is too large, or the totals are too many, for the kernel."""
+    """The signal that the machine is too large, or the totals are too many, for the kernel."""
 
 
 class Program:
-    """A machine over the symbols so far, whose runs its labels may tell apart."""
+    """A machine over the symbols so far, whose runs may be separated by labels."""
 
     def __init__(
         self,
@@ -64,7 +64,8 @@ class Program:
         *,
         merges: bool = True,
     ) -> None:
-        """Take the arguments of `mealy_of`, the truth vectors of the symbols among them.
+        """Flatten a machine; the arguments are those of `mealy_of`, with the vectors of the
+        symbols.
 
         Raises `TooLarge` for too many cells.
         """
@@ -76,16 +77,16 @@ class Program:
         self.number, self.idle_of = mealy.number, mealy.idle_of
         one_idle = {n: idle for idle, n in reversed(self.idle_of.items())}
         self.idles = tuple(one_idle[n] for n in range(len(mealy.begin)))
-        """One idle state of the machine for each number."""
+        """An idle state of the machine for each number."""
         columns = [_column(mealy, symbol) for symbol in range(len(vectors))]
         numbers: dict[_Column, int] = {}
         action = [numbers.setdefault(column, len(numbers)) for column in columns]
         actions = list(numbers)
-        # bytes where they reach: kernels write and read one for each event
+        # one byte if possible: kernels write and read an action for each event
         self.action: Symbols = np.array(action, np.uint8 if len(actions) <= 256 else np.uint16)
         """The action of each symbol: (symbols,)."""
         self.read: Bytes = np.array(_reads(actions, action[0]), np.uint8)[self.action]
-        """Which events with a symbol have to be read, a `Read`: (symbols,)."""
+        """The events with a symbol that must be read, a `Read`: (symbols,)."""
         self._moves = [_moves(column) for column in actions]
         self._begins = [
             [_Op(DEAD, *move) for move in column.begin[i]]
@@ -112,7 +113,7 @@ class Program:
     def waits(self) -> Int32s:
         """The idle state of the machine after each symbol: (idle states, symbols).
 
-        Machines over more symbols may tell more of them apart.
+        Machines over more symbols may separate more idle states.
         """
         waits = np.full((max(self.idle_of) + 1, len(self._vectors)), DEAD, np.int32)
         for idle in self.idle_of:
@@ -121,13 +122,13 @@ class Program:
 
     @cached_property
     def is_chained(self) -> bool:
-        """Whether `kernels.windowed.chains` can list its answers."""
+        """True if `kernels.chains` can list its answers."""
         only_gathers = len(self.idles) == 1 and not len(self.moves.leave)
         return only_gathers and _is_chained(self.moves.states, self._moves, self._begins)
 
     @cached_property
     def latest_first(self) -> bool:
-        """Whether chains list the answers of an end in that order, in which LIMIT takes them."""
+        """True if chains list the answers of an end in the order in which LIMIT takes them."""
         return all(map(_is_one_to_one, [*self._moves, *self._begins]))
 
     @cached_property
@@ -137,7 +138,7 @@ class Program:
 
 
 class _Column(NamedTuple):
-    """All that a symbol does."""
+    """The effect of a symbol on every state."""
 
     begin: tuple[StepMoves, ...]  # by idle state
     wait: tuple[int, ...]  # by idle state
@@ -165,16 +166,16 @@ def _reads(actions: Sequence[_Column], first: int) -> list[Read]:
     return [
         Read.ONCE
         if a == once
-        # one kernel does not know both
+        # a kernel supports either ALWAYS and ONCE, or the others
         else (Read.NEVER if once is None and _is_nothing(column) else Read.ALWAYS)
         for a, column in enumerate(actions)
     ]
 
 
 def _is_quiet(column: _Column) -> bool:
-    """Whether doing it twice is doing it once: as a rule so of events that satisfy no predicate.
+    """Return whether an action starts and accepts nothing and is idempotent.
 
-    It starts and accepts nothing, and leaves a fresh machine as it is.
+    As a rule this holds for events that satisfy no predicate. It leaves a fresh machine unchanged.
     """
     skips = all(m.mark == SKIP and not m.accepts for step in column.step for m in step)
     after = {q: step[0].target if step else DEAD for q, step in enumerate(column.step)}
@@ -203,25 +204,26 @@ def _stays(q: int, step: StepMoves) -> bool:
 
 
 def _moves(column: _Column) -> list[_Op]:
-    """The ops of runs that started earlier; of one target the run that stays there comes first."""
+    """Return the ops of runs that started earlier; per target, the run that stays comes first."""
     ops = [
         _Op(q, *move)
         for q, step in enumerate(column.step)
         for move in step
         if move.mark != SKIP or not _stays(q, step)
     ]
-    # of a chain the newest record is in front, so the run that stays is put there first
+    # the newest record is at the front of a chain, so the run that stays is added first
     return sorted(ops, key=lambda op: op.source != op.target)
 
 
 def _is_chained(
     states: int, moves: Sequence[Sequence[_Op]], begins: Sequence[Sequence[_Op]]
 ) -> bool:
-    """Return whether runs that enter a state never start earlier than the runs in it.
+    """Return whether runs that enter a state never start earlier than the runs already in it.
 
-    So it is where, at all times, the latest start in the source of a move is no earlier than the
-    latest in its target. For a source p these targets are those that nothing later may come to: no
-    beginning that leaves p out, and no move from what it came to, except through p.
+    This holds if, at all times, the latest start in the source of a move is no earlier than the
+    latest
+    start in its target. For a source p it holds for the targets that no later run can reach: by no
+    beginning that leaves p out, and by no move from a state so reached, except through p.
     """
     for ops in moves:
         targets = [op.target for op in ops if op.target not in (DEAD, op.source)]
@@ -238,7 +240,8 @@ def _is_chained(
 
 
 def _is_one_to_one(ops: Sequence[_Op]) -> bool:
-    """Whether no two ops bring runs to one state, or accept: else answers of two chains mix."""
+    """Return whether no two ops move runs to one state or accept; otherwise answers of chains
+    mix."""
     targets = [op.target for op in ops if op.target != DEAD]
     return len(targets) == len(set(targets)) and sum(op.accepts for op in ops) <= 1
 
@@ -248,13 +251,13 @@ def _ops(rows: Sequence[Sequence[_Op]]) -> Ops:
 
 
 Copy = tuple[int, int]
-"""From a cell, to a cell."""
+"""A pair of cells: source and target of a copy."""
 
 
 def copy_steps(moves: Sequence[Sequence[_Op]], begins: Sequence[Sequence[_Op]]) -> CopySteps | None:
     """Return the copies of each action of a chained program.
 
-    None if an action moves runs round in a circle.
+    None if an action moves runs in a cycle.
     """
     copies: list[list[Copy]] = []
     accepting: list[list[int]] = []
@@ -282,14 +285,14 @@ def copy_steps(moves: Sequence[Sequence[_Op]], begins: Sequence[Sequence[_Op]]) 
 
 
 def _cell(state: int, without: int) -> int:
-    """Return the cell of a state, or that for DEAD."""
+    """Return the cell of a state, or `without` for DEAD."""
     return without if state == DEAD else 3 + state
 
 
 def _sources_first(copies: Sequence[Copy]) -> list[Copy] | None:
-    """An order in which each cell is copied before it is written; None for a circle.
+    """Return an order in which each cell is copied before it is overwritten; None for a cycle.
 
-    Of two copies into one cell the later start wins, which is that of the later copy as given.
+    Of two copies into one cell the later start wins: the later copy in the given order.
     """
     readers = Counter(source for source, _ in copies)
     writers: dict[int, deque[int]] = {}  # copies into each cell, in their order

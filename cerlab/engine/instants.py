@@ -1,7 +1,7 @@
 """Instants of events: exact numbers in arrays, searches in them, and the clocks that read them.
 
-Instants are whole numbers in an array where 64 bits hold them and their sums with a width, doubles
-times a whole number, or Python's numbers.
+Instants are an int64 array if 64 bits hold them and their sums with a width; otherwise doubles
+times a whole number, or a list of Python numbers.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from cerlab.model.columns import Columns, is_arrow, nanoseconds, numbers_of, val
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for, width_of
 
-# the difference of two such instants, less such a width, is below 2^63
+# the difference of two such instants minus such a width is below 2^63
 SAFE = 1 << 61
-"""Beyond this, sums of instants and widths are left to Python's integers."""
+"""The limit above which sums of instants and widths use Python integers."""
 
 FEW = 32
-"""Up to this many searches cost less than the call of a kernel."""
+"""Up to this many searches, the call of a kernel costs more than the searches."""
 
 Float64s: TypeAlias = NDArray[np.float64]
 
@@ -38,14 +38,15 @@ class Doubles(Sequence[Instant]):
     """Instants that are doubles times a whole number; exact, by columns."""
 
     def __init__(self, values: Float64s, factor: int, *, whole: bool = False) -> None:
-        """`values` are finite, (events,), `whole` ones integers; `factor` is the units in 1."""
+        """Wrap finite `values` (events,), integers if `whole`; `factor` is the number of units in
+        1."""
         self.values = values
         self.factor = factor
         self.whole = whole
 
     @property
     def kind(self) -> tuple[int, bool]:
-        """The factor, and whether the values are integers: all instants of an array share both."""
+        """The factor, and whether the values are integers; equal for all instants of an array."""
         return self.factor, self.whole
 
     def __len__(self) -> int:
@@ -65,15 +66,18 @@ class Doubles(Sequence[Instant]):
         return int if self.whole else Fraction
 
     def tolist(self) -> list[Instant]:
-        """Return the instants as Python's numbers."""
+        """Return the instants as Python numbers."""
         return [self._exact(value) * self.factor for value in self.values.tolist()]
 
     def shifted(self, width: Instant) -> tuple[Float64s, Float64s] | None:
-        """Return the least doubles not below each instant plus `width`, and the greatest not above.
+        """Return the least doubles at or above each instant plus `width`, and the greatest at or
+        below.
 
-        None where the width, in the unit of the values, is no double. The sum s of two doubles is
-        off by a double, which is exact as Knuth's two-sum computes it: then no double is between s
-        and what it stands for, so the next one is the bound.
+        None if the width is not a double in the unit of the values. The rounding error of the sum s
+        of
+        two doubles is itself a double, which Knuth's two-sum computes exactly. No double is between
+        s and
+        the exact sum, so the next double is the bound.
         """
         exact = Fraction(width) / self.factor
         try:
@@ -107,12 +111,12 @@ Times = TypeVar("Times")
 
 
 def instant_at(times: Int64s | Doubles, index: int) -> Instant:
-    """Return one instant as Python's number."""
+    """Return one instant as a Python number."""
     return int(times[index]) if isinstance(times, np.ndarray) else times[index]
 
 
 def join_instants(parts: Sequence[Instants]) -> Instants:
-    """Lay instants end to end: in an array if all of them are of one kind."""
+    """Return concatenated instants: an array if all are of one kind, otherwise a list."""
     some = [part for part in parts if len(part)] or parts[:1]
     arrays = [part for part in some if isinstance(part, np.ndarray)]
     doubles = [part for part in some if isinstance(part, Doubles)]
@@ -125,18 +129,18 @@ def join_instants(parts: Sequence[Instants]) -> Instants:
 
 
 def is_safe(time: Instant) -> bool:
-    """Return whether a time is whole, and 64 bits hold its sums."""
+    """Return whether a time is whole and 64 bits hold its sums."""
     return isinstance(time, int) and abs(time) < SAFE
 
 
 def instants_of(times: list[Instant], width: Instant) -> Instants:
-    """Return instants as an array, where 64 bits hold them and their sums with a width."""
+    """Return instants as an array if 64 bits hold them and their sums with a width."""
     whole = is_safe(width) and all(map(is_safe, times))
     return np.array(times, np.int64) if whole else times
 
 
 def list_of(times: Instants) -> list[Instant]:
-    """Return instants as Python's numbers."""
+    """Return instants as a list of Python numbers."""
     return times if isinstance(times, list) else times.tolist()
 
 
@@ -146,7 +150,7 @@ def take_instants(times: Instants, indices: NDArray[np.integer[Any]]) -> Instant
 
 
 def join_arrays(parts: Sequence[NDArray[Scalar]]) -> NDArray[Scalar]:
-    """Lay arrays end to end, without a copy where only one of them has elements."""
+    """Return concatenated arrays, without a copy if only one of them has elements."""
     some = [part for part in parts if len(part)] or parts[:1]
     return some[0] if len(some) == 1 else np.concatenate(some)
 
@@ -161,7 +165,7 @@ def back_at(times: Instants) -> int:
 
 
 ONE_GROUP = np.zeros(0, np.int64)
-"""The groups of events that all are in one."""
+"""The groups of events that are all in one group."""
 
 
 def first_inside(times: Instants, width: Instant, begin: int) -> Int32s:
@@ -225,7 +229,7 @@ def count_before(times: Instants, time: Instant) -> int:
 
 
 def _each(groups: Int64s) -> Iterator[slice]:
-    """Yield the events of each group."""
+    """Yield a slice for each group of events."""
     bounds = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
     for start, end in pairwise(bounds if len(groups) else ()):
         poll()
@@ -238,7 +242,7 @@ class TimeColumn:
     def __init__(self, window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> None:
         self._clock = clock_for(window, axis)
         self.last: Instant | None = None
-        """The instant of the last event."""
+        """The instant of the last event, or None."""
         self.width = width_of(window)
         self._unit = None
         self._in_time = isinstance(window, TimeWindow)
@@ -251,9 +255,10 @@ class TimeColumn:
     def read(
         self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
     ) -> Instants:
-        """Return the instants of a batch. `place` gives the position of an event of the batch.
+        """Return the instants of a batch and remember the last. `place` maps an index to a
+        position.
 
-        Raises `BadData` for a time that is missing or goes back, and has then read nothing.
+        Raises `BadData` for a time that is missing or goes back; nothing is read then.
         """
         if not length:
             return np.zeros(0, np.int64)
@@ -300,7 +305,7 @@ class TimeColumn:
         return now
 
     def instant(self, event: Event, position: int) -> Instant:
-        """Return the instant of the next event, which is not read yet. Raises as `read`."""
+        """Return the instant of the next event without reading it. Raises as `read`."""
         now = self._clock(event, position)
         if self.last is not None:
             check_order(self.last, now, position)
@@ -315,7 +320,7 @@ class TimeColumn:
         return [Event("?", {attribute: value}) for value in values]
 
     def _by_column(self, columns: Mapping[str, Any]) -> tuple[Int64s | Doubles, int] | None:
-        """Return instants without Python's numbers, and the index of one that goes back, or -1.
+        """Return the instants of a column as an array, and the index of one that goes back, or -1.
 
         The column has numbers or moments, and no NULL. Returns None for other columns.
         """
@@ -330,7 +335,7 @@ class TimeColumn:
             return None
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
-            if isinstance(columns, Columns):  # the next run of the stream finds it in one piece
+            if isinstance(columns, Columns):  # cached in one piece for the next run of the stream
                 columns.keep(self._attribute, column)
         factor = 1 if moments or self._unit is None else self._unit.value
         pair = self._whole(column, factor, moments=moments)
@@ -339,8 +344,7 @@ class TimeColumn:
     def _whole(self, column: Any, factor: int, *, moments: bool) -> tuple[Int64s, int] | None:
         """Return a column of integers or moments as int64.
 
-        Returns None for other columns, and where 64 bits might not hold all instants less the
-        width.
+        Returns None for other columns, and if 64 bits might not hold all instants minus the width.
         """
         import pyarrow as pa
 
@@ -352,14 +356,14 @@ class TimeColumn:
             return None
         values = numbers_of(column).astype(np.int64, copy=False)
         back = goes_back(values)
-        # instants in order have their extremes at the ends
+        # sorted instants have their extremes at the ends
         least, most = (values[0], values[-1]) if back < 0 else (values.min(), values.max())
         if max(-int(least), int(most)) >= SAFE // factor:
             return None
         return (values if factor == 1 else values * factor), back
 
     def _doubles(self, column: Any, factor: int) -> tuple[Doubles, int] | None:
-        """Return a column of numbers as doubles, or None where one is not finite or not exact."""
+        """Return a column of numbers as doubles, or None if one is not finite or not exact."""
         import pyarrow as pa
 
         values = numbers_of(column).astype(np.float64, copy=False)
@@ -371,8 +375,8 @@ class TimeColumn:
 
 
 def read_clocks(clocks: Sequence[TimeColumn], read: Callable[[TimeColumn], Times]) -> list[Times]:
-    """Return the instants by each clock; a bad time for one leaves all as they were."""
-    if len(clocks) < 2:  # a push of one event pays for each step
+    """Return the instants by each clock; after a bad time, all clocks are unchanged."""
+    if len(clocks) < 2:  # common case, fast for a push of one event
         return [read(clock) for clock in clocks]
     before = [clock.last for clock in clocks]
     try:
@@ -384,10 +388,10 @@ def read_clocks(clocks: Sequence[TimeColumn], read: Callable[[TimeColumn], Times
 
 
 class EventNumbers:
-    """The numbers of events, batch by batch, as the instants that a window in events counts."""
+    """A clock that numbers events, batch by batch: the instants of a window in events."""
 
     def __init__(self, window: EventWindow) -> None:
-        # no stream is so long, and a number of events less the width has to fit 64 bits
+        # capped: no stream is longer, and a number of events minus the width must fit 64 bits
         self.width = min(window.width, SAFE)
         """The width of the window."""
         self.last: Instant | None = None
@@ -396,7 +400,7 @@ class EventNumbers:
     def read(
         self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
     ) -> Instants:
-        """Return the numbers of the events of a batch, as `TimeColumn.read` returns instants."""
+        """Return the numbers of the events of a batch, in the form of `TimeColumn.read`."""
         begin = 0 if self.last is None else int(self.last) + 1
         if length:
             self.last = begin + length - 1
@@ -404,5 +408,5 @@ class EventNumbers:
 
 
 def clock_of(window: Window, axis: TimeAxis | None) -> TimeColumn | EventNumbers:
-    """Return the clock by which a window that counts all events is measured."""
+    """Return the clock of a window that counts all events."""
     return EventNumbers(window) if isinstance(window, EventWindow) else TimeColumn(window, axis)

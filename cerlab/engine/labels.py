@@ -1,4 +1,4 @@
-"""Rows of answers with their labels, as flat arrays, and what those are made of."""
+"""Rows of answers with their labels, as flat arrays, and the machines that compute them."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ from cerlab.predicates.columns.ranks import Ranks
 from cerlab.predicates.syntax import FALSE, may_hold
 
 Ways: TypeAlias = Callable[[ComplexEvent], Iterable[Sequence[frozenset[str]]]]
-"""The ways to give the positions of an answer their labels."""
+"""A function from an answer to the labellings of its positions."""
 
 
 _Getter: TypeAlias = Callable[[Positions], Positions]
 
 
 class LabelledAnswers(NamedTuple):
-    """The rows of some answers: number n is a way to label answer ``answer[n]``.
+    """The rows of some answers: row n is one labelling of the answer ``answer[n]``.
 
-    It has the positions ``positions[offsets[n] : offsets[n + 1]]``, and at the same places in
-    `marks` the numbers of their sets of labels in `labels`.
+    Its positions are ``positions[offsets[n] : offsets[n + 1]]``; the same slice of `marks` has the
+    numbers of their label sets in `labels`.
     """
 
     start: Int64s  # (rows,)
@@ -77,7 +77,7 @@ class LabelledAnswers(NamedTuple):
 def _labelled_rows(
     answers: AnswerBatch, rows: LabelledRows, labels: tuple[frozenset[str], ...]
 ) -> LabelledAnswers:
-    """The rows that a kernel lists for some answers; `labels` are those of the marks."""
+    """Return the rows that a kernel lists for some answers; `labels` are those of the marks."""
     offsets, flat = _flat(answers)
     if len(rows.answer) == len(answers):  # one row each
         start, end = answers.start, answers.end
@@ -91,7 +91,7 @@ def _labelled_rows(
 
 
 def valuations_of_rows(rows: LabelledAnswers) -> Iterator[Valuation]:
-    """A valuation for each row."""
+    """Yield a valuation for each row."""
     getters_of = cache(lambda marks: _getters([rows.labels[mark] for mark in marks]))
     for begin in range(0, len(rows.start), SOME_OBJECTS):
         offsets = rows.offsets[begin : begin + SOME_OBJECTS + 1]
@@ -117,14 +117,14 @@ def _getters(labels: Sequence[frozenset[str]]) -> list[tuple[str, _Getter]]:
     for label in sorted(frozenset[str]().union(*labels)):
         at = [n for n, L in enumerate(labels) if label in L]
         together = at[-1] - at[0] == len(at) - 1
-        # one slice is faster than many items, and `itemgetter` of one item gives no tuple
+        # one slice is faster than many items, and `itemgetter` of one item returns no tuple
         places = [slice(at[0], at[-1] + 1)] if together else at
         getters.append((label, itemgetter(*places)))
     return getters
 
 
 def _flat(answers: AnswerBatch) -> tuple[Int64s, Int64s]:
-    """The offsets of some answers from 0 on, and their positions."""
+    """Return the offsets of some answers, counted from 0, and their positions."""
     first, last = int(answers.offsets[0]), int(answers.offsets[-1])
     return answers.offsets.astype(np.int64) - first, answers.positions[first:last]
 
@@ -132,7 +132,7 @@ def _flat(answers: AnswerBatch) -> tuple[Int64s, Int64s]:
 def rows_of_ways(
     answers: AnswerBatch, ways: Ways, labels: Collection[str] | None
 ) -> LabelledAnswers:
-    """The rows of some answers by a function that lists the labels of each answer's positions."""
+    """Return the rows of some answers by a function that lists the labellings of an answer."""
     numbers: dict[frozenset[str], int] = {}
     answer: list[int] = []
     positions: list[int] = []
@@ -158,11 +158,11 @@ def rows_of_ways(
 
 
 Label: TypeAlias = Callable[[AnswerBatch], LabelledAnswers]
-"""Gives the rows of some answers, in their order; at least one for each."""
+"""A function from answers to their rows, in order, at least one for each."""
 
 
 class LabelMachine:
-    """A machine with labels, and what it takes to label answers, kept for the next stream."""
+    """A machine with labels, and what it needs to label answers, kept for the next stream."""
 
     def __init__(self, A: Vcea | LabelledSrt) -> None:
         self.A = of_vcea(A) if isinstance(A, Vcea) else A
@@ -171,8 +171,9 @@ class LabelMachine:
     def label(self, plan: PlanClauses, stream: Stream, labels: Collection[str] | None) -> Label:
         """Return a function that labels answers of a plan on one stream.
 
-        `labels` are the labels to tell apart, None for all. Runs over an answer are looked at only
-        where the places of its positions leave a choice.
+        `labels` are the labels to separate, None for all. Runs over an answer are computed only if
+        the
+        places of its positions do not determine the labels.
         """
         key = None if labels is None else frozenset(labels)
         places = self._places.get(key)
@@ -191,27 +192,27 @@ class LabelMachine:
 
 
 def _asked(labels: frozenset[str], some: Collection[str] | None) -> frozenset[str]:
-    """Return those labels that are told apart."""
+    """Return the labels in `some`, or all labels if it is None."""
     return labels if some is None else labels.intersection(some)
 
 
 MOST_TAKEN = 8
-"""The positions before and after one are counted up to this number.
+"""The cap on the counted positions before and after a position.
 
 It covers the fixed parts around an iteration; the table grows with its square.
 """
 
 
 class Places:
-    """The labels that a machine gives to a position by what is known of its place in an answer.
+    """The labels that a machine assigns to a position, given its place in an answer.
 
-    An answer is known to have a run, so the moves that may be at the position give the labels.
+    Since the answer has a run, the possible moves at the position determine the labels.
     """
 
     def __init__(self, A: LabelledSrt, labels: frozenset[str] | None) -> None:
         asked = {t.labels: _asked(t.labels, labels) for t in A.Delta if t.labels}
         self.marks = tuple(sorted(set(asked.values()), key=sorted))
-        """The sets of labels that are told apart."""
+        """The different sets of labels."""
         self._A = A
         self._number = {L: self.marks.index(those) for L, those in asked.items()}
         program, final, mark = labelling_program(A, self._number)
@@ -222,7 +223,7 @@ class Places:
         self.predicates = tuple(
             dict.fromkeys(P for P, m in zip(asks, moves, strict=True) if m.marks and P != FALSE)
         )
-        """What moves that take an event ask of it, whatever registers hold."""
+        """The tests on events of moves that take an event, regardless of registers."""
         self._moves = [
             (self.predicates.index(P), number, before[m.source][:, None] & after[m.target])
             for P, m, number in zip(asks, moves, mark, strict=True)
@@ -232,14 +233,15 @@ class Places:
 
     @cached_property
     def machine(self) -> LabellingProgram:
-        """The program of the runs that decide where places do not."""
+        """The program of the runs that decide if places do not."""
         return labelling_program(merged(self._A), self._number)
 
     def of(self, vector: int) -> Int32s:
         """Return the marks of positions whose event has a truth vector of `predicates`.
 
         Shape (`MOST_TAKEN` + 1, `MOST_TAKEN` + 1), by the numbers of positions before and after;
-        NONE where no answer has such a position, SEVERAL where it may have two marks.
+        NONE if
+        no answer has such a position, SEVERAL if it may have two marks.
         """
         if (row := self._rows.get(vector)) is None:
             row = self._rows[vector] = self._row(vector)
@@ -275,7 +277,7 @@ def _taken(
 def _label_by_place(
     by_place: Int32s, symbols: Codes, labels: tuple[frozenset[str], ...], answers: AnswerBatch
 ) -> LabelledAnswers:
-    """Return the rows of answers whose places decide: one each."""
+    """Return the rows of answers whose places determine the labels: one row each."""
     offsets, positions = _flat(answers)
     marks = np.empty(len(positions), np.int32)
     k.label_by_place(by_place, symbols, offsets, positions, marks)
@@ -285,7 +287,7 @@ def _label_by_place(
 
 # 512 MB of positions
 MOST_CHANGES = 1 << 26
-"""The number of events that are indexed by state; above it, events are read one by one."""
+"""The most events that are indexed by state (512 MB); above it, events are read one by one."""
 
 
 ROOM = 64
@@ -304,15 +306,15 @@ class Runs:
         symbols: Codes,
         by_place: Int32s,
     ) -> None:
-        """Raise `NotTaken` for a machine that the kernel does not run.
+        """Prepare the kernel; raise `NotTaken` for an unsupported machine.
 
-        `stage` gave the events their `symbols`, and `by_place` has the marks of these.
+        `stage` assigned the `symbols` to the events; `by_place` has their marks.
         """
         program = places.machine.program
         if any(mixes(move.guard) for move in program.moves):
             raise NotTaken("one side of a comparison computes with values of two events")
         atoms, by_atoms = event_atoms(program), symbols
-        # guards of one atom each, as types are, have been looked at already
+        # guards of a single atom, such as types, are decided by the symbol
         if not set(atoms) <= set(places.predicates):
             stage = SymbolStage(atoms)
             by_atoms = stage.symbols(stream.columns, len(stream))
@@ -332,7 +334,7 @@ class Runs:
         self._trellis = _empty_trellis(len(names.slots))
 
     def label(self, answers: AnswerBatch) -> LabelledAnswers:
-        """Return the rows of answers, in their order; those of one answer by their labels."""
+        """Return the rows of answers, in order; the rows of one answer are sorted by labels."""
         offsets, positions = _flat(answers)
         local = Answers(answers.start, answers.end, offsets, positions)
         if (rank := self._rank) is not None:
@@ -358,9 +360,9 @@ class Runs:
 
 
 def _substreams(plan: PlanClauses, stream: Stream) -> Int64s | None:
-    """The positions of the events of all substreams, one substream after the other.
+    """Return the positions of the events of all substreams, one substream after the other.
 
-    None where they are those of the stream.
+    None if they are all events in stream order.
     """
     columns, length = stream.columns, len(stream)
     inside: Int64s | None = rows_of_streams(plan.streams, columns)
@@ -373,7 +375,7 @@ def _substreams(plan: PlanClauses, stream: Stream) -> Int64s | None:
 
 
 def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None) -> Events:
-    """The events of all substreams, with the codes of what they bring."""
+    """Return the events of all substreams, with the codes of their values."""
     codes = Ranks(names.of_constants())
     values = codes.of_columns(stream.columns, names.values, len(stream))
     rows = np.stack(values, axis=1) if values else np.zeros((len(stream), 0), np.int64)
@@ -403,7 +405,7 @@ def _labels(
         if elsewhere.all() or total > MOST_CHANGES:
             changes.append(EVERYWHERE)
             continue
-        # most states change nowhere, which needs no look at the events
+        # most states never change, so no event needs to be read for them
         at.append(np.flatnonzero(elsewhere[symbols]) if elsewhere.any() else at[0])
         changes.append(len(at[-1]))
         total += len(at[-1])

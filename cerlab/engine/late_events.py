@@ -1,9 +1,9 @@
-"""Events of one stream that come late: held back, and given in order of time.
+"""Late events of one stream: held back, and released in time order.
 
-`InOrder` takes events in any order within a lateness of the largest time seen, and gives them in
-order of time; events of one time stay in the order of their arrival. An event is given when the
-largest time is more than the lateness after it. An event is late if its time is below that of an
-event that was given, or below a promise. This is decided event by event, so batches do not matter.
+`InOrder` accepts events in any order within a lateness of the largest time seen, and releases
+them in time order; events with equal times stay in order of arrival. An event is released when the
+largest time exceeds its time by more than the lateness. An event is late if its time is below that
+of a released event, or below a promise. Each event is judged separately, so batches do not matter.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cerlab.model.stream import (
 )
 
 Length: TypeAlias = str | int | float | timedelta
-"""A number in the unit of the column, or a length of time: ``"10 seconds"``, a `timedelta`."""
+"""A number in the unit of the column, or a duration: ``"10 seconds"``, a `timedelta`."""
 
 _NANOSECONDS = {
     ("ns", "nanosecond"): 1,
@@ -55,13 +55,13 @@ _LENGTH = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 def length_of(length: Length, option: str) -> tuple[Fraction, bool]:
     """Return a length in nanoseconds and True, or a number without a unit and False.
 
-    Raises `UsageError`, which names the option `option`, for what is no length.
+    Raises `UsageError`, which names the option `option`, for an invalid length.
 
     >>> length_of("1.5 us", "lateness"), length_of("20", "lateness")
     ((Fraction(1500, 1), True), (Fraction(20, 1), False))
     """
     if isinstance(length, timedelta):
-        # Not `total_seconds`, which is a float.
+        # not `total_seconds`: a float would round
         microseconds = length // timedelta(microseconds=1)
         if microseconds < 0:
             raise _no_length(str(length), option)
@@ -79,9 +79,9 @@ def length_of(length: Length, option: str) -> tuple[Fraction, bool]:
 
 
 def length_in(unit: int | None, length: Length, option: str) -> Fraction:
-    """Return a length in units of so many nanoseconds; a number without a unit is left as it is.
+    """Return a length in units of `unit` nanoseconds; a number without a unit is unchanged.
 
-    `unit` is None where nothing tells what a number in the column means. Raises as `length_of`, and
+    `unit` is None if the unit of the column is unknown. Raises as `length_of`, and
     `UsageError` for a length that cannot be converted.
 
     >>> length_in(1_000_000, "1.5 seconds", "lateness"), length_in(None, "20", "lateness")
@@ -93,7 +93,7 @@ def length_in(unit: int | None, length: Length, option: str) -> Fraction:
     if unit is None:
         raise UsageError(
             "CER0882",
-            f"{option}={str(length)!r}: nothing says what a number in the column of times means",
+            f"{option}={str(length)!r}: the unit of numbers in the time column is unknown",
             hint=by_door(
                 "give unit=, or a plain number", "give --time COLUMN:UNIT, or a plain number"
             ),
@@ -124,21 +124,21 @@ ORDER = Layout(
     },
     {"run": "|u1 bytes"},
 )
-"""The values: the axis; whether the lateness is in nanoseconds, and not in the unit of the axis;
-the lateness; the numbers of events taken and late; the largest time, the time of the last event
-given and the last promise; the times and the events held back, in order."""
+"""The saved values: the axis; whether the lateness is in nanoseconds or in the unit of the axis;
+the lateness; the numbers of accepted and late events; the largest time, the time of the last
+released event and the last promise; the times and the events held back, in order."""
 
 Aside: TypeAlias = Callable[[Event, BadData], None]
-"""Sets a late event aside, with its error."""
+"""A function that sets a late event aside, with its error."""
 
 
 class InOrder:
-    """The events of a stream in order of time, as far as the lateness tells them."""
+    """The events of a stream in time order, as far as the lateness allows."""
 
     def __init__(self, time: TimeAxis | None, lateness: Length, aside: Aside | None = None) -> None:
-        """`aside` takes late events; without it they raise `BadData`.
+        """Start without events; `aside` receives late events, which otherwise raise `BadData`.
 
-        Raises `UsageError` without a time axis, and for what is no length.
+        Raises `UsageError` without a time axis, and for an invalid lateness.
         """
         number, in_time = length_of(lateness, "lateness")
         if time is None:
@@ -152,30 +152,31 @@ class InOrder:
         self._held: list[tuple[Instant, int, Event]] = []
         """A heap of the events held back: time, number in order of arrival, event."""
         self._given: list[tuple[Instant, int, Event]] = []
-        """The events given last, and `_last` as it was before them."""
+        """The events released last; `_before` is the value of `_last` before them."""
         self._newest: Instant | None = None
-        """The largest time."""
+        """The largest time so far."""
         self._last: Instant | None = None
-        """The time of the last event given."""
+        """The time of the last released event."""
         self._before: Instant | None = None
         self._floor: Instant | None = None
         """The last promise."""
         self.taken = self.late = 0
-        """The number of events taken, those held back included; the number of late events."""
+        """The number of accepted events, including those held back; the number of late events."""
 
     def _set_length(self, lateness: Instant, in_time: bool) -> None:
         self.length = lateness, in_time
-        # The clock alone decides what a time is; the width is not used.
+        # only the clock is used, to read times; the width is not
         self._window: TimeWindow | AttributeWindow = AttributeWindow(1, self.time.attribute)
         if in_time:
             self._window = TimeWindow(1)
         self._clock = clock_for(self._window, self.time)
 
     def push(self, events: Stream) -> Iterator[Stream]:
-        """Take more events, and yield one stream: the events that these release, in order.
+        """Accept more events, and yield one stream: the events that they release, in order.
 
         Raises `BadData` afterwards for a late event, if there is no `aside`, and for an event
-        without a time; the events before it are taken.
+        without a
+        time; the events before it are accepted.
         """
         self._given, self._before, error = [], self._last, None
         try:
@@ -188,7 +189,7 @@ class InOrder:
             raise error
 
     def _take(self, event: Event) -> None:
-        """Take an event, and give those that it releases."""
+        """Accept an event, and release the events that are due."""
         now = self._clock(event, self.taken)
         bounds = [t for t in (self._last, self._floor) if t is not None]
         if bounds and now < max(bounds):
@@ -202,7 +203,7 @@ class InOrder:
         self.taken += 1
         if self._newest is None or now > self._newest:
             self._newest = now
-        # also where the event is not the newest: it may be due when it comes
+        # even if the event is not the newest: it may be due when it arrives
         self._give_before(self._newest - self.length[0])
 
     def _late_error(self, event: Event) -> BadData:
@@ -218,7 +219,7 @@ class InOrder:
         )
 
     def _give_before(self, bound: Instant | None) -> None:
-        """Give the events before a time; None for all."""
+        """Release the events before a time; None releases all."""
         held = self._held
         while held and (bound is None or held[0][0] < bound):
             self._given.append(heappop(held))
@@ -228,16 +229,16 @@ class InOrder:
         return Stream([event for _, _, event in self._given], time=self.time)
 
     def put_back(self, read: int) -> None:
-        """Hold the events again that were given last, but for the first `read`."""
+        """Hold back again the events released last, except the first `read`."""
         self._last = self._given[read - 1][0] if read else self._before
         for each in self._given[read:]:
             heappush(self._held, each)
         del self._given[read:]
 
     def advance(self, until: Until) -> Stream:
-        """Promise that all events before a time have come, and return those; "end" gives all.
+        """Declare that all events before a time have arrived, and return them; "end" returns all.
 
-        Raises `UsageError` for no time, `BadData` for one before the last event given.
+        Raises `UsageError` for an invalid time, `BadData` for one before the last released event.
         """
         then: Instant | None = None
         if not (isinstance(until, str) and until == "end"):
@@ -268,7 +269,8 @@ class InOrder:
 
     @classmethod
     def resumed(cls, values: Mapping[str, Any]) -> InOrder:
-        """Return the order that a state describes; raises `BadData` and others for others."""
+        """Return the order with saved values; raises `BadData` and other errors for damaged
+        values."""
         times, lateness = values["times"], values["lateness"]
         newest, last, floor = values["bounds"]
         known = [t for t in (newest, last, floor) if t is not None]
@@ -297,10 +299,11 @@ class InOrder:
 def opened_order(
     time: TimeAxis | None, lateness: Length | None, state: bytes | None
 ) -> tuple[InOrder | None, bytes | None]:
-    """Return the order of a session, None for one that takes no late events, and its run's state.
+    """Return the order of a session, None without lateness, and the state of its run.
 
-    Raises as `InOrder`, `BadData` for other bytes, and `UsageError` for another lateness than that
-    of the state.
+    Raises as `InOrder`, `BadData` for other bytes, and `UsageError` for a lateness other than that
+    of
+    the state.
     """
     if state is None:
         return (None if lateness is None else InOrder(time, lateness)), None
@@ -320,10 +323,11 @@ def opened_order(
 
 
 def read_given(run: Run[Any], given: Stream, order: InOrder) -> Iterator[Any]:
-    """Push the events that were given to a run, and yield the results.
+    """Push released events to a run, and yield the results.
 
-    An event that the run refuses is lost, and the events after it are held again. Of a batch that
-    it refuses as a whole the events are pushed one by one, so the events before the bad one are
+    An event that the run refuses is lost, and the events after it are held back again. If the run
+    refuses a batch as a whole, its events are pushed one by one, so the events before the bad one
+    are
     read. Raises as the run.
     """
     begin, alone = run.position, False

@@ -1,7 +1,7 @@
-"""Measures: integers of each event that represent its values in sums over answers.
+"""Measures: integers for the values of events in sums over answers.
 
-A sum of doubles is exact: all are multiples of one power of two, so they are integers of it.
-Least values are compared by their rank among the values of the column.
+Sums of doubles are exact: all doubles are integer multiples of one power of two. Least values are
+compared by their rank in the column.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cerlab.engine.labels import LabelledAnswers
 
 Integers: TypeAlias = NDArray[Any]
-"""Integers as int64, or as Python's own where 64 bits are too few."""
+"""Integers as int64, or as Python integers if 64 bits are too few."""
 
 
 class Numbers(NamedTuple):
@@ -39,9 +39,9 @@ class Numbers(NamedTuple):
     present: Int64s  # (events,), 1 where there is a number
     exponent: int
     whole: bool
-    """Whether the column holds integers."""
+    """True if the column contains integers."""
     durations: bool = False
-    """Whether the integers are nanoseconds of durations."""
+    """True if the integers are nanoseconds of durations."""
 
 
 class RankedColumn(NamedTuple):
@@ -56,18 +56,18 @@ class RankedColumn(NamedTuple):
         return len(self.first)
 
     def by(self, function: str) -> Int64s:
-        """Numbers whose least is that of the min or max, shape (events,); -1 for none."""
+        """Return numbers whose least is that of the min or max, shape (events,); -1 for NULL."""
         if function == "min":
             return self.ranks
         return np.where(self.ranks < 0, -1, self.size - 1 - self.ranks)
 
     def back(self, function: str, numbers: Integers) -> Int64s:
-        """The ranks of numbers of `by`, -1 for the largest integer."""
+        """Return the ranks for numbers of `by`, -1 for the largest integer."""
         ranks = numbers if function == "min" else self.size - 1 - numbers
         return np.where(numbers == np.iinfo(np.int64).max, -1, ranks)
 
     def examples(self, ranks: Int64s) -> Any:
-        """For each rank an event that has the value, NULL for -1: an Arrow array."""
+        """Return, for each rank, an event with the value, NULL for -1: an Arrow array."""
         import pyarrow as pa
 
         ranks = ranks.astype(np.int64)
@@ -75,9 +75,9 @@ class RankedColumn(NamedTuple):
 
 
 def numbers(column: Any, name: str) -> Numbers:
-    """The numbers of an Arrow column, or its durations; NaN is as NULL.
+    """Return the numbers or durations of an Arrow column; NaN counts as NULL.
 
-    Raises `TypeMismatch` for a column of something else, `BadData` for an infinity.
+    Raises `TypeMismatch` for a column of another type, `BadData` for an infinity.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -110,7 +110,7 @@ def numbers(column: Any, name: str) -> Numbers:
 
 
 def exact_numbers(values: Sequence[Value], name: str) -> Numbers:
-    """The numbers of values that no type of Arrow holds: integers of any size, and doubles.
+    """Return the numbers of values outside Arrow's types: integers of any size, and doubles.
 
     Raises as `numbers`.
     """
@@ -133,36 +133,36 @@ def exact_numbers(values: Sequence[Value], name: str) -> Numbers:
 
 
 def no_sum(name: str, kind: object) -> TypeMismatch:
-    """The error that a column is not of numbers or durations."""
+    """Return the error that a column has no numbers or durations to sum."""
     return TypeMismatch(
         "CER0306",
         f"column '{name}' of {kind} has no sum",
-        hint="sums and averages are of numbers or durations; min, max and count take every column",
+        hint="sum and avg need numbers or durations; min, max and count accept every column",
     )
 
 
 def infinite(name: str) -> BadData:
-    """Return the error for a value to be summed that is not a number."""
+    """Return the error for an infinity in a sum."""
     return BadData(
         "CER0748",
-        f"column '{name}' holds an infinity, so its sum is not a number",
-        hint="leave such events out by a filter, or take min and max",
+        f"column '{name}' contains an infinity, so its sum is not a number",
+        hint="filter such events out, or use min and max",
     )
 
 
 def _scale(doubles: NDArray[np.float64], present: Int64s) -> tuple[Integers, Int64s, int]:
-    """The doubles as integers of one power of two."""
+    """Return the doubles as integers times one power of two: integers, present, exponent."""
     mantissa, powers = np.frexp(doubles)
     exponent = powers.astype(np.int64)
     integers = (mantissa * 2.0**53).astype(np.int64)
     nonzero = integers != 0
     if not nonzero.any():
         return integers, present, 0
-    low = integers[nonzero] & -integers[nonzero]  # the lowest bit that is set
+    low = integers[nonzero] & -integers[nonzero]  # the lowest set bit
     zeros = np.frexp(low.astype(np.float64))[1] - 1
     least = int((exponent[nonzero] - 53 + zeros).min())
     shift = np.where(nonzero, exponent - 53 - least, 0)
-    # 53 bits of a double shifted by 9 are 62, which an int64 holds
+    # 53 bits shifted by 9 are 62 bits, which fit an int64
     if int(shift.max()) <= 9:
         up, down = np.maximum(shift, 0), np.maximum(-shift, 0)
         return (integers >> down) << up, present, least
@@ -172,7 +172,7 @@ def _scale(doubles: NDArray[np.float64], present: Int64s) -> tuple[Integers, Int
 
 
 def ranks(column: Any, name: str) -> RankedColumn:
-    """Rank the values of an Arrow column; NaN is as NULL, since it has no place in an order."""
+    """Return the values of an Arrow column by rank; NaN counts as NULL, since it has no order."""
     poll(8 * len(column))
     codes = Ranks().of_column(column, name)
     distinct, first, number = np.unique(codes, return_index=True, return_inverse=True)
@@ -181,7 +181,7 @@ def ranks(column: Any, name: str) -> RankedColumn:
 
 
 def group_ranks(column: Any, name: str) -> RankedColumn:
-    """Rank the values of an Arrow column for grouping; NaN is a value and ranks last."""
+    """Return the values of an Arrow column by rank, for grouping; NaN is a value and ranks last."""
     import pyarrow.compute as pc
 
     ordered = ranks(column, name)
@@ -194,7 +194,7 @@ def group_ranks(column: Any, name: str) -> RankedColumn:
 
 
 def limbs(integers: Integers, bits: int) -> list[Int64s]:
-    """Integers as int64 digits in base ``2**bits``, lowest first, the highest one signed."""
+    """Return integers as int64 digits in base ``2**bits``, lowest first, the highest one signed."""
     digits: list[Int64s] = []
     rest = integers
     while True:
@@ -213,18 +213,19 @@ def _fits(integers: Integers, bits: int) -> Sequence[bool]:
 
 
 MOST_INTEGER = (1 << 62) - 1
-"""Integers up to this size are kept in 64 bits: so is the sum of any two of them."""
+"""Integers up to this size stay in 64 bits: the sum of any two of them fits."""
 
 
 NOTHING: int = NO_LEAST
-"""The least of no values."""
+"""Sentinel: the least of no values."""
 
 
 class AggregateInputs(NamedTuple):
-    """The integers that runs carry, by event of a stream and by label.
+    """The integers that runs accumulate, by event of a stream and by label.
 
-    `groups` are numbers of values, 0 for NULL, each with how many numbers there are; a label there
-    holds one event at most.
+    `groups` are numbers of values, 0 for NULL, each with the count of numbers; their labels contain
+    at
+    most one event.
     """
 
     sums: tuple[tuple[str, Integers], ...]  # (events,)
@@ -233,13 +234,13 @@ class AggregateInputs(NamedTuple):
 
     @property
     def labels(self) -> frozenset[str]:
-        """The labels whose events are told apart."""
+        """The labels whose events must be separated."""
         of_groups = (label for label, _, _ in self.groups)
         return frozenset((*(label for label, _ in (*self.sums, *self.least)), *of_groups))
 
     @property
     def strides(self) -> list[int]:
-        """By how much a group grows for each number, by column of `groups`."""
+        """The stride of each column of `groups` in the number of a group."""
         sizes = [size for _, _, size in self.groups]
         return [prod(sizes[:n]) for n in range(len(sizes))]
 
@@ -247,29 +248,29 @@ class AggregateInputs(NamedTuple):
 class EndTotals(NamedTuple):
     """Totals of ends, by start and group, in the order of the ends: one row for each.
 
-    Arrays of int64, or of Python's integers where 64 bits are too few.
+    Arrays of int64, or of Python integers if 64 bits are too few.
     """
 
     end: Int64s  # (rows,)
-    start: Int64s  # (rows,), `ANY_START` where starts are not told apart
+    start: Int64s  # (rows,), `ANY_START` if starts are not separated
     group: Int64s  # (rows,)
     runs: Int64s  # (rows,)
     sums: tuple[Integers, ...]  # one of (rows,) for each sum
-    least: tuple[Integers, ...]  # the same for least values, `NOTHING` for none
+    least: tuple[Integers, ...]  # one of (rows,) for each least value, `NOTHING` for none
 
     def since(self, first: int) -> EndTotals:
         """Return the totals of the ends from a position on."""
         return self.rows(slice(int(np.searchsorted(self.end, first)), None))
 
     def rows(self, at: slice | Int64s) -> EndTotals:
-        """Return some of the rows."""
+        """Return the rows at the given indices."""
         end, start, group, runs = (x[at] for x in (self.end, self.start, self.group, self.runs))
         sums, least = (tuple(x[at] for x in of) for of in (self.sums, self.least))
         return EndTotals(end, start, group, runs, sums, least)
 
 
 def join_totals(parts: Sequence[EndTotals]) -> EndTotals:
-    """Totals one after the other."""
+    """Return several totals concatenated."""
     if len(parts) == 1:
         return parts[0]
     columns = [(*each[:4], *each.sums, *each.least) for each in parts]
@@ -281,7 +282,7 @@ def join_totals(parts: Sequence[EndTotals]) -> EndTotals:
 def columns_of(
     totals_by_end: Iterable[tuple[int, dict[Place, Total]]], inputs: AggregateInputs
 ) -> EndTotals:
-    """The totals of ends as columns."""
+    """Return the totals of ends as columns."""
     rows = [(end, place, total) for end, of in totals_by_end for place, total in of.items()]
     totals = [total for _, _, total in rows]
     end = integers([end for end, _, _ in rows])
@@ -300,7 +301,7 @@ def columns_of(
 
 
 def integers(values: Sequence[int]) -> Integers:
-    """Integers as an array: int64, or Python's own where 64 bits are too few."""
+    """Return integers as an array: int64, or Python integers if 64 bits are too few."""
     fit = all(-MOST_INTEGER <= value <= MOST_INTEGER for value in values)
     return np.array(values, np.int64 if fit else object)
 
@@ -308,9 +309,9 @@ def integers(values: Sequence[int]) -> Integers:
 def totals_of_rows(
     batches: Iterable[LabelledAnswers], inputs: AggregateInputs, *, by_start: bool
 ) -> EndTotals:
-    """The totals of listed rows, which come by end; a batch of them is in memory, and the totals.
+    """Return the totals of listed rows, which come by end; only a batch of rows is in memory.
 
-    As `totals_of_ends` has them.
+    The result has the form of `totals_of_ends`.
     """
     none = np.zeros(0, np.int64)
     sums, least = (none,) * len(inputs.sums), (none,) * len(inputs.least)
@@ -319,14 +320,14 @@ def totals_of_rows(
         totals = _rows_one_by_one(rows, inputs, by_start=by_start)
         parts.append(group_rows(totals, [totals.end, totals.start, totals.group]))
     whole = join_totals(parts)
-    # an end may have answers in two batches
+    # an end may have rows in two batches
     return group_rows(whole, [whole.end, whole.start, whole.group])
 
 
 def _rows_one_by_one(
     rows: LabelledAnswers, inputs: AggregateInputs, *, by_start: bool
 ) -> EndTotals:
-    """Return each row as the total of itself."""
+    """Return each row as its own total."""
     count = len(rows.answer)
     inside = slice(int(rows.offsets[0]), int(rows.offsets[-1]))
     positions, marks = rows.positions[inside], rows.marks[inside]
@@ -362,9 +363,9 @@ def _rows_one_by_one(
 def slide(
     totals: EndTotals, by: Sequence[Int64s], lowest: Int64s, inputs: AggregateInputs
 ) -> EndTotals:
-    """The same rows, each with all before it that agree in all of `by` and do not end too early.
+    """Return the rows, each summed with the earlier rows that agree in `by` and end in its window.
 
-    `lowest` is by position the first end that counts at an end there.
+    `lowest` is, by position, the first end that counts at an end there.
     """
     queues: dict[tuple[Any, ...], Sliding] = {}
     groups = list(zip(*(column.tolist() for column in by), strict=True)) or [()] * len(totals.end)
@@ -385,7 +386,7 @@ def slide(
 
 
 def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:
-    """Add up the rows that agree in all of `by`; return the totals in the order of first rows."""
+    """Return the sums of the rows that agree in all of `by`, in the order of first rows."""
     order = order_of(*by)
     is_first = np.zeros(len(order), np.bool_)
     is_first[:1] = True
@@ -409,7 +410,7 @@ def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:
 
 
 def nothing(inputs: AggregateInputs) -> EndTotals:
-    """One row, of no answers."""
+    """Return one row, of no answers."""
     zero = np.zeros(1, np.int64)
     least = np.full(1, NOTHING, np.int64)
     return EndTotals(
@@ -418,5 +419,5 @@ def nothing(inputs: AggregateInputs) -> EndTotals:
 
 
 def largest(integers: Integers) -> int:
-    """The largest size of some integers."""
+    """Return the largest magnitude of some integers."""
     return max(abs(int(integers.max())), abs(int(integers.min()))) if len(integers) else 0

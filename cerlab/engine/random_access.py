@@ -1,9 +1,8 @@
-"""Answers by number, in the order of iteration: one way for each way to iterate.
+"""Answers by number, in the order of iteration: one class for each way to iterate.
 
-Each keeps where it is, so that going on from there costs what lies between; going back to an
-earlier answer starts again, and so does what was interrupted. Numbers asked for in increasing order
-are one pass over the stream. Threads may share an access: it looks up one answer at a time, because
-the place of a lookup is where the next one begins.
+Each access keeps its position, so that a later answer costs only the distance; an earlier answer,
+or an interruption, restarts it. Increasing numbers are a single pass over the stream. Threads may
+share an access: it looks up one answer at a time, since each lookup starts where the last ended.
 """
 
 from __future__ import annotations
@@ -37,16 +36,17 @@ if TYPE_CHECKING:
     from cerlab.engine.symbol_tables import LearnedTables
 
 
-# 20 seconds at 50 million answers a second, as fast as the compiled engine is to list
+# 20 seconds at 50 million answers a second, the speed of listing in the compiled engine
 MAX_PASSED = 10**9
-"""The most answers passed over on the way to one, where no shorter way exists."""
+"""The most answers to pass on the way to one, if no shorter way exists."""
 
 
 class Ends:
-    """The ends with answers, and how many answers there are up to each: counted as far as needed.
+    """The ends with answers, and the number of answers up to each, counted as far as needed.
 
-    `counts` gives (end, count), by end. The sums are kept while they fit the budget; what comes
-    after is still counted, so that `find` can say how much it would have needed.
+    `counts` yields (end, count), by end. The sums are kept while they fit the budget; later ends
+    are
+    still counted, so that `find` can report how much memory it would need.
     """
 
     def __init__(self, counts: Callable[[], Iterator[tuple[int, int]]]) -> None:
@@ -61,16 +61,17 @@ class Ends:
         self.total = 0
 
     def find(self, k: int) -> tuple[int, int] | None:
-        """The end of the k-th answer, and its number among those of that end; None without one.
+        """Return the end of the k-th answer and its number among those of that end, or None.
 
-        After None, `total` is the number of all answers. Raises `ResourceLimit`, and what
-        counting raises; it then starts again.
+        After None, `total` is the number of all answers. Raises `ResourceLimit`, and errors of
+        counting,
+        after which it starts again.
         """
         while self.total <= k:
             try:
                 following = next(self._counts, None)
             except BaseException:
-                # a generator that has raised is over: the next lookup begins anew
+                # a generator that has raised is finished: restart it for the next lookup
                 self._start()
                 raise
             if following is None:
@@ -88,18 +89,18 @@ class Ends:
 
 
 class Access(Protocol):
-    """The answers of a query on a stream, by number from 0."""
+    """Interface: the answers of a query on a stream, by number from 0."""
 
     @property
     def total(self) -> int:
         """Return the number of answers."""
 
     def answer(self, k: int) -> ComplexEvent:
-        """The k-th in the order of iteration; raises IndexError, `ResourceLimit`."""
+        """Return the k-th answer in the order of iteration; raises IndexError, `ResourceLimit`."""
 
 
 class ListAccess:
-    """Answers that are listed already."""
+    """Answers that are already listed."""
 
     def __init__(self, answers: Sequence[ComplexEvent]) -> None:
         self._answers = answers
@@ -113,7 +114,7 @@ class ListAccess:
         return len(self._answers)
 
     def answer(self, k: int) -> ComplexEvent:
-        """The k-th of the list."""
+        """Return the k-th answer of the list."""
         _check_natural(k)
         if k >= self.total:
             raise _no_answer(k, self.total)
@@ -121,10 +122,10 @@ class ListAccess:
 
 
 class TecsAccess:
-    """Answers in the order of the reference's tECS, by counting; never listed.
+    """Answers in the order of the reference's tECS, found by counting, never listed.
 
-    Kept: the number of answers up to each end, the evaluation at the end last asked for, and the
-    numbers below its nodes.
+    It keeps the number of answers up to each end, the evaluation at the end of the last lookup, and
+    the counts below its nodes.
     """
 
     def __init__(
@@ -134,7 +135,8 @@ class TecsAccess:
         stream: Stream,
         given: Callable[[], Callable[[int], bool]] | None = None,
     ) -> None:
-        """Under THROTTLE ``given()`` decides for each end, in order, whether it is given."""
+        """Start; under THROTTLE, ``given()`` returns a function that decides for each end, in
+        order."""
         self._given = given
         self._plan = plan
         self._machine = machine
@@ -157,7 +159,7 @@ class TecsAccess:
         return sum(count for _, count in self._counts())
 
     def answer(self, k: int) -> ComplexEvent:
-        """The k-th; raises `ResourceLimit` where the numbers on the way to it are too long."""
+        """Return the k-th answer; raises `ResourceLimit` if the counts on the way are too large."""
         _check_natural(k)
         with self._looking:
             if (place := self._ends.find(k)) is None:
@@ -172,7 +174,7 @@ class TecsAccess:
 class BatchAccess:
     """Answers in the order of the compiled engine, which lists them in batches.
 
-    A batch is passed over as a whole. Kept: the run, and the batch last asked for.
+    A batch is passed as a whole. The access keeps the run, and the batch of the last lookup.
     """
 
     def __init__(
@@ -191,7 +193,7 @@ class BatchAccess:
         self._first = 0
 
     def batches(self) -> Iterator[AnswerBatch]:
-        """All answers, from the first; the compiler loads here."""
+        """Yield all answers, from the first; the compiler loads here."""
         from cerlab.engine.whole_stream import compiled_answers
 
         yield from compiled_answers(
@@ -203,13 +205,13 @@ class BatchAccess:
 
     @cached_property
     def total(self) -> int:
-        """Count the answers: by kernels where they can, otherwise by Python's integers."""
+        """The number of answers, counted by kernels if possible, otherwise by Python integers."""
         if (count := self.count_by_kernel()) is not None:
             return count
         return totals.count(self._plan, self._tables.machine, self._stream, self._time())
 
     def count_by_kernel(self) -> int | None:
-        """Count the answers by kernels; None where they cannot."""
+        """Return the number of answers by kernels; None if they cannot count them."""
         from cerlab.engine.flat_program import TooLarge
         from cerlab.engine.totals import counts_of_ends, total_of
 
@@ -220,7 +222,8 @@ class BatchAccess:
             return None
 
     def answer(self, k: int) -> ComplexEvent:
-        """The k-th; raises `ResourceLimit` if more than `MAX_PASSED` come before."""
+        """Return the k-th answer; raises `ResourceLimit` if more than `MAX_PASSED` come before
+        it."""
         _check_natural(k)
         if k > MAX_PASSED:
             raise _too_far(k) if k < self.total else _no_answer(k, self.total)
@@ -244,7 +247,7 @@ class BatchAccess:
 
 
 class WaitAccess(BatchAccess):
-    """The same of answers that wait; `tables` are those of the automata inside."""
+    """Access to answers that wait; `tables` are those of the automata inside."""
 
     def __init__(self, plan: WaitPlan, tables: Mapping[int, LearnedTables], stream: Stream) -> None:
         self._waits = plan, tables, stream, axis_of_windows(plan.windows, stream)
@@ -252,9 +255,9 @@ class WaitAccess(BatchAccess):
         self._start()
 
     def batches(self, lists: ListsAt | None = None) -> Iterator[AnswerBatch]:
-        """All answers, from the first; the compiler loads here.
+        """Yield all answers, from the first; the compiler loads here.
 
-        Answers of ends that `lists` leaves out may be missing.
+        Answers of ends that `lists` excludes may be missing.
         """
         from cerlab.engine.waits.whole import waited_answers
 
@@ -262,14 +265,15 @@ class WaitAccess(BatchAccess):
 
     @cached_property
     def total(self) -> int:
-        """Count the answers: by kernels where 64 bits are enough, else by Python's integers."""
+        """The number of answers, counted by kernels if 64 bits suffice, otherwise by Python
+        integers."""
         from cerlab.engine.waits.whole import waited_count
 
         return waited_count(*self._waits)
 
 
 class OfBatches(BatchAccess):
-    """Access to the answers of batches, each pass over which begins anew."""
+    """Access to the answers of batches; each pass restarts the function that yields them."""
 
     def __init__(self, batches: Callable[[], Iterator[AnswerBatch]], total: Callable[[], int]):
         self._from_the_first, self._count = batches, total
@@ -277,20 +281,20 @@ class OfBatches(BatchAccess):
         self._start()
 
     def batches(self) -> Iterator[AnswerBatch]:
-        """All answers, from the first."""
+        """Yield all answers, from the first."""
         return self._from_the_first()
 
     @cached_property
     def total(self) -> int:
-        """Count the answers."""
+        """The number of answers."""
         return self._count()
 
 
 def sample(access: Access, n: int, seed: int | None) -> list[ComplexEvent]:
-    """n answers, each uniform over all, independent; equal seeds draw equally.
+    """Return n answers, independent and uniform over all; equal seeds draw equally.
 
-    Their numbers are drawn first and looked up in increasing order, in one pass. Raises IndexError
-    if there is nothing to draw from, `UsageError` for a negative n, and as `Access.answer`.
+    The numbers are drawn first and looked up in increasing order, in one pass. Raises IndexError
+    without answers, `UsageError` for a negative n, and as `Access.answer`.
     """
     if n < 0:
         message = f"a sample of {n} answers, a negative number"
@@ -312,7 +316,7 @@ def _complex_event(batch: AnswerBatch, n: int) -> ComplexEvent:
 
 def _check_natural(k: int) -> None:
     if k < 0:
-        raise IndexError(f"there is no answer number {shown_number(k)}: they count from 0")
+        raise IndexError(f"there is no answer number {shown_number(k)}: numbers begin at 0")
 
 
 def _no_answer(k: int, total: int) -> IndexError:

@@ -1,4 +1,4 @@
-"""Rows of many keys, put in order up to a lateness."""
+"""Rows of many keys, sorted by time up to a lateness."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ORDER = [("time", "ascending"), ("position", "ascending")]
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """Order state of some sequences, by number.
+    """The state of the order of some sequences, by number.
 
     The arrays are (sequences,): whether a row has been released, and time and position of the last
     one.
@@ -37,13 +37,13 @@ class Sequences:
         return len(self.has_released)
 
     def with_count(self, count: int) -> Sequences:
-        """With so many sequences, of which the last ones are new."""
+        """Return the state extended to `count` sequences, the new ones without rows."""
         more = count - len(self)
         has_released, time, position = (np.pad(array, (0, more)) for array in self.arrays())
         return Sequences(has_released, time, position, self.pending_rows)
 
     def only(self, numbers: Any) -> Sequences:
-        """These sequences, which are numbered anew; the others have no rows held back."""
+        """Return these sequences, renumbered; the others must have no rows held back."""
         new_number = np.full(len(self), -1, np.int64)
         new_number[numbers] = np.arange(len(numbers))
         sequence = new_number[_numbers(self.pending_rows, "sequence")]
@@ -52,44 +52,44 @@ class Sequences:
         return Sequences(has_released, time, position, pending)
 
     def arrays(self) -> tuple[Any, Any, Any]:
-        """Whether a row has been released, and time and position of the last one."""
+        """Return whether a row has been released, and time and position of the last one."""
         return self.has_released, self.time, self.position
 
     def waiting(self) -> Any:
-        """Whether rows are held back, bool (sequences,)."""
+        """Return whether rows are held back, bool (sequences,)."""
         waiting = np.zeros(len(self), bool)
         waiting[_numbers(self.pending_rows, "sequence")] = True
         return waiting
 
     def newest(self) -> Any:
-        """The latest time so far of each sequence that has had a row, (sequences,)."""
+        """Return the latest time so far of each sequence with rows, (sequences,)."""
         newest = self.time.copy()
         sequence = _numbers(self.pending_rows, "sequence")
-        newest[sequence] = _numbers(self.pending_rows, "time")  # the last one stays
+        newest[sequence] = _numbers(self.pending_rows, "time")  # sorted: the last one wins
         return newest
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Split of arriving rows: each is released, or late, or held back."""
+    """The split of arriving rows: each is released, late, held back, or bad."""
 
     released_rows: Any
     """By sequence, in order."""
     late: Any
     after: Sequences
     bad: Any
-    """The rows that have no place among the others, with the reason in ``why``."""
+    """The rows without a valid place in the order, with the reason in ``why``."""
 
 
 def nothing(schema: Any) -> Sequences:
-    """No sequence yet, of rows with a schema."""
+    """Return the state of no sequences, for rows with a schema."""
     rows = with_sequence(schema.empty_table(), np.zeros(0, np.int64))
     times = rows.column("time").to_numpy()
     return Sequences(np.zeros(0, bool), times, np.zeros(0, np.int64), rows)
 
 
 def with_sequence(rows: Any, numbers: Any) -> Any:
-    """The rows with other numbers of sequences."""
+    """Return the rows with other numbers of sequences."""
     import pyarrow as pa
 
     if "sequence" in rows.column_names:
@@ -110,11 +110,13 @@ def arrive(
     *,
     quarantine: bool = False,
 ) -> Arrival:
-    """Take in some more rows of known sequences, perhaps none.
+    """Add more rows, perhaps none, to known sequences; return the split.
 
-    Rows without position, time or type, with a time far away, repeated rows, and rows whose
-    position does not increase along the times are set apart under `quarantine`; else they raise
-    `BadData`. `labels` are the names of time and position.
+    Rows without position, time or type, with a time out of range, repeated rows, and rows whose
+    position
+    does not increase along the times are set apart under `quarantine`; otherwise they raise
+    `BadData`.
+    `labels` are the names of time and position.
     """
     import pyarrow as pa
 
@@ -139,7 +141,7 @@ def arrive(
     _check_positions(before, whole, labels, before.has_released)
     sequence, times = _numbers(whole, "sequence"), _numbers(whole, "time")
     newest = before.time.copy()
-    newest[sequence] = times  # the last one of each stays
+    newest[sequence] = times  # sorted, so the last assignment wins
     due = _is_more(newest[sequence], times, lateness)
     if floor is not None:
         due |= times < floor
@@ -164,9 +166,9 @@ def _without_file(rows: Any) -> Any:
 
 
 def _is_more(after: Any, before: Any, length: Instant) -> Any:
-    """Whether times are more than a length after others that are not later, exactly if whole."""
+    """Return whether times exceed earlier times by more than a length; exact for integers."""
     if after.dtype == np.int64:
-        # Unsigned, for the difference of two int64 may need all 64 bits.
+        # unsigned, because the difference of two int64 may need all 64 bits
         return after.view(np.uint64) - before.view(np.uint64) > length
     return before < after - length
 
@@ -177,7 +179,7 @@ def _in_order(rows: Any) -> Any:
 
 
 def _late(before: Sequences, rows: Any, floor: Instant | None) -> Any:
-    """Which rows are late, as a mask."""
+    """Return a mask of the late rows."""
     sequence, times, positions = (_numbers(rows, n) for n in ("sequence", "time", "position"))
     time, position = before.time[sequence], before.position[sequence]
     late = (times < time) | ((times == time) & (positions <= position))
@@ -188,7 +190,7 @@ def _late(before: Sequences, rows: Any, floor: Instant | None) -> Any:
 
 
 def _without_place(rows: Any, labels: ColumnNames) -> Any:
-    """Return as text why a row can have no place in a stream, NULL for a row that can."""
+    """Return, as text, why a row can have no place in a stream; NULL for a valid row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -207,10 +209,11 @@ def _without_place(rows: Any, labels: ColumnNames) -> Any:
 
 
 def _misplaced(before: Sequences, fresh: Any, labels: ColumnNames) -> Any:
-    """Return as text why a row in order has no place beside the others, else NULL.
+    """Return, as text, why a row has no place in the order of the others; NULL for a valid row.
 
-    Rows that were read before stay. Of the others one goes if its position is not below those that
-    stay after it, and not above all before it.
+    Rows that were read before stay. A new row is misplaced if its position is not below those of
+    the
+    staying rows after it, and not above those of all rows before it.
     """
     import pyarrow as pa
 
@@ -228,7 +231,7 @@ def _misplaced(before: Sequences, fresh: Any, labels: ColumnNames) -> Any:
     order = order_of(sequence, time, position, is_fresh)
     sequence, time, position, is_fresh = (a[order] for a in (sequence, time, position, is_fresh))
     ranks = np.unique(position, return_inverse=True)[1]
-    place = sequence * (len(ranks) + 1) + ranks + 1  # increases by sequences, then by positions
+    place = sequence * (len(ranks) + 1) + ranks + 1  # increases with (sequence, rank)
     stays = np.where(is_fresh, np.iinfo(np.int64).max, place)
     wrong = is_fresh & (place >= np.minimum.accumulate(stays[::-1])[::-1])
     above = np.maximum.accumulate(np.where(wrong, 0, place))
@@ -256,9 +259,9 @@ def _refuse_cells(rows: Any, labels: ColumnNames) -> NoReturn:
 
 
 def _check_positions(before: Sequences, rows: Any, labels: ColumnNames, has_released: Any) -> None:
-    """Raise `BadData` where the positions of ordered rows do not increase along a sequence.
+    """Raise `BadData` unless the positions of ordered rows increase along each sequence.
 
-    In a sequence that `has_released` rows they come after the last of those.
+    If a sequence `has_released` rows, its rows must come after the last of them.
     """
     import pyarrow as pa
 
@@ -294,7 +297,7 @@ def _refuse(last: Any, rows: Any, labels: ColumnNames) -> NoReturn:
 
 
 def _view(rows: Any) -> Any:
-    """Rows as `first_problem` takes them."""
+    """Return rows in the form that `first_problem` reads."""
     import pyarrow as pa
 
     position, time = rows.column("position"), rows.column("time")

@@ -1,4 +1,4 @@
-"""The order of rows in tables: what a row has to have, and how one follows another."""
+"""The order of rows in tables: required cells of a row, and the order of consecutive rows."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from cerlab.model.stream import far_time
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """Users' names for the columns of the survey."""
+    """The names of the columns of the survey, as users wrote them."""
 
     keys: tuple[str, ...]
     time: str | None = None
     units: tuple[tuple[str, int], ...] = ()
-    """The columns of moments, which are integers of that many nanoseconds."""
+    """The columns of moments, which are integers in a unit of that many nanoseconds."""
 
     @property
     def moments(self) -> bool:
-        """Whether times are moments."""
+        """True if times are moments."""
         return any(name == self.time for name, _ in self.units)
 
     def text(self, name: str | None, value: Any) -> str:
-        """Return a value of a column as a user reads it: an integer of a moment as that."""
+        """Return a value of a column as text; an integer that represents a moment becomes a
+        moment."""
         unit = dict(self.units).get(name or "")
         return repr(value) if unit is None or value is None else str(Timestamp(value * unit))
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A fault of a row of a table: a code of `cerlab.errors`, and its text."""
+    """A fault of a row of a table: an error code and its text."""
 
     row: int
     code: str
@@ -42,7 +43,8 @@ class Problem:
 
 
 def first_problem(before: Any | None, rows: Any, labels: ColumnNames) -> Problem | None:
-    """Return the first row that cannot follow its predecessor; `before` precedes the table."""
+    """Return the first row that cannot follow its predecessor, or None; `before` precedes the
+    table."""
     problems = [
         Problem(int(wrong.argmax()), code, message(int(wrong.argmax())))
         for wrong, code, message in _checks(before, rows, labels)
@@ -52,9 +54,9 @@ def first_problem(before: Any | None, rows: Any, labels: ColumnNames) -> Problem
 
 
 def is_stream(keys: Sequence[Any], times: Any | None, *, positions: bool) -> bool:
-    """Whether rows are a stream in the order they are in, by their keys and times: NumPy arrays.
+    """Return whether rows, given by NumPy arrays of keys and times, are a stream in this order.
 
-    With `positions` the last key is one. Nothing is missing and no key is NaN.
+    With `positions`, the last key is a position. No value is missing and no key is NaN.
     """
     if not increase(keys) or (positions and not increase(keys[-1:])):
         return False
@@ -62,23 +64,23 @@ def is_stream(keys: Sequence[Any], times: Any | None, *, positions: bool) -> boo
 
 
 def increase(keys: Sequence[Any]) -> bool:
-    """Whether each row is after the one before it, by the first of the keys that differ."""
+    """Return whether each row is after the one before it, in lexicographic order of the keys."""
     after = keys[-1][1:] > keys[-1][:-1]
     for key in keys[-2::-1]:
-        # From the last key to the first, which decides where it differs.
+        # from the last key to the first: the first key that differs decides
         after = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & after)
     return bool(after.all())
 
 
 def indices_in_from(rows: Any) -> Any:
-    """The indices of the rows of a stream in FROM, int64."""
+    """Return the indices of the rows in FROM, int64."""
     if "kept" not in rows.column_names:
         return np.arange(rows.num_rows)
     return np.flatnonzero(mask(rows.column("kept")))
 
 
 class _Check(NamedTuple):
-    """Yield the faulty rows of each check, its code, and its message for one of them."""
+    """A mask of faulty rows, their code, and the message for one of them."""
 
     wrong: Any
     code: str
@@ -115,7 +117,7 @@ def _nameless(rows: Any) -> _Check:
 
 
 def _out_of_place(before: Any | None, rows: Any, labels: ColumnNames) -> _Check:
-    """Rows with the place of the one before: its position or less, else all of its keys."""
+    """Return the rows whose position, or else whose keys, do not follow the row before."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -160,14 +162,14 @@ def _far_time(rows: Any, times: Any, label: str) -> _Check:
 
 
 def are_far(times: Any) -> Any:
-    """Return for each of some moments whether 64 bits of nanoseconds do not hold it."""
+    """Return whether each moment is outside 64 bits of nanoseconds."""
     import pyarrow.compute as pc
 
     return pc.or_(pc.less(times, -LAST_MOMENT), pc.greater(times, LAST_MOMENT))
 
 
 def _goes_back(rows: Any, times: Any, labels: ColumnNames) -> _Check:
-    """Rows in FROM whose time is before that of the one in FROM before, in this table."""
+    """Return the rows in FROM whose time is before that of the previous row in FROM."""
     import pyarrow.compute as pc
 
     in_from = indices_in_from(rows)
@@ -189,7 +191,7 @@ def backwards(before: object, now: object, labels: ColumnNames) -> str:
 
 
 def mask(column: Any) -> Any:
-    """Booleans of Arrow as those of NumPy; NULL is false."""
+    """Return Booleans of Arrow as a NumPy array; NULL is false."""
     whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     return whole.fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
 
@@ -199,7 +201,7 @@ def _cell(rows: Any, name: str, row: int) -> Any:
 
 
 MICROSECOND = 1_000
-"""Moments that Spark moves are integers of so many nanoseconds."""
+"""The unit of the moments that Spark transfers, in nanoseconds."""
 
 LAST_MOMENT = (2**63 - 1) // MICROSECOND
-"""The last moment of a time axis, in microseconds; the first is as far before 1970."""
+"""The last moment of a time axis, in microseconds; the first is its negative."""

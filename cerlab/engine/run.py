@@ -1,6 +1,6 @@
 """Runs: batches of events in, the answers that they complete out.
 
-For every split of a stream into batches, the pushes and `Run.finish` together give the answers of
+For every split of a stream into batches, the pushes and `Run.finish` together yield the answers of
 the whole stream.
 """
 
@@ -20,11 +20,12 @@ Answer_co = TypeVar("Answer_co", ComplexEvent, Valuation, covariant=True)
 
 
 class Run(Protocol[Answer_co]):
-    """A query on events that arrive.
+    """Interface: a query on events that arrive.
 
-    What a push gives is lazy, and exhausted before the next call. Where a batch has an event that
-    cannot be read, the answers before it come first, and then `BadData`; neither that event nor
-    those after it are read.
+    The result of a push is lazy; exhaust it before the next call. If a batch contains an unreadable
+    event, the answers before it come first, and then `BadData`; neither that event nor later ones
+    are
+    read.
     """
 
     @property
@@ -33,34 +34,35 @@ class Run(Protocol[Answer_co]):
 
     @property
     def lowest(self) -> int:
-        """Least start of answers to come; 0 if unknown."""
+        """The least start of later answers; 0 if unknown."""
 
     def push(self, events: Stream) -> Iterator[Iterable[Answer_co]]:
-        """Read more events: the answers that they complete, by end."""
+        """Read more events; yield the answers that they complete, by end."""
 
     def advance(self, until: Until) -> Iterator[Iterable[Answer_co]]:
-        """Promise that all events before a time have come: the answers that this makes known.
+        """Declare that all events before a time have arrived; yield the answers that become known.
 
-        Raises `UsageError` for no such time, `BadData` for one before the last event; warns where
-        nothing waits.
+        Raises `UsageError` for an invalid time, `BadData` for one before the last event; warns if
+        no answer
+        waits.
         """
 
     def finish(self) -> Iterator[Iterable[Answer_co]]:
-        """The answers that were held back: no event comes any more."""
+        """Yield the answers that were held back, after the last event."""
 
     def waiting(self) -> int:
-        """The number of answers that wait for the clock; nothing is pushed after this question."""
+        """Return the number of answers that wait for the clock; push nothing after this call."""
 
 
 class OpenRun(Run[ComplexEvent], Protocol):
-    """A run that holds nothing back, and goes on from bytes."""
+    """Interface: a run without delayed answers, which can be saved as bytes."""
 
     def state(self) -> bytes:
-        """All that has to be known to go on."""
+        """Return a snapshot as bytes."""
 
 
 class Around:
-    """The common part of runs that stand around another run."""
+    """The common part of runs that wrap another run."""
 
     _run: Any
 
@@ -72,26 +74,26 @@ class Around:
 
     @property
     def lowest(self) -> int:
-        """Least start of answers to come; 0 if unknown."""
+        """The least start of later answers; 0 if unknown."""
         lowest: int = self._run.lowest
         return lowest
 
 
 class AtOnce(Generic[Batch]):
-    """What is common to runs whose answers do not wait for anything but their last event."""
+    """The common part of runs whose answers never wait for later events."""
 
     @property
     def lowest(self) -> int:
-        """Return 0: it is unknown."""
+        """The constant 0: the least start of later answers is unknown."""
         return 0
 
     def advance(self, until: Until) -> Iterator[Batch]:
-        """Give no answer, and warn: a promise says nothing to this query."""
+        """Yield no answer, and warn: a promise has no effect on this query."""
         warn_of_no_wait()
         return iter(())
 
     def finish(self) -> Iterator[Batch]:
-        """Give nothing: no answer is held back."""
+        """Yield no answer: none is held back."""
         return iter(())
 
     def waiting(self) -> int:
@@ -100,6 +102,6 @@ class AtOnce(Generic[Batch]):
 
 
 def warn_of_no_wait() -> None:
-    """Warn that a promise says nothing to a query of which no answer waits."""
+    """Warn that a promise has no effect on a query whose answers never wait."""
     text = "CER0916: nothing in the pattern waits, so the clock changes nothing"
     warn(AnswerWarning(text), stacklevel=stacklevel_of_caller())

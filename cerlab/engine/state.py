@@ -43,7 +43,7 @@ TECS = NODES | {
     "seen": "<i8 partitions",
     "pool": "<i4 pool",
 }
-"""The arena; of each partition the length of its entries, its idle state and its number of events;
+"""The arena; for each partition the length of its entries, its idle state and its number of events;
 and the entries of all partitions."""
 
 NAMES = {"states": tuple, "idle": tuple}
@@ -51,9 +51,9 @@ NAMES = {"states": tuple, "idle": tuple}
 ENGINE = Layout(
     "cerlab-engine", 5, {"time": AXIS, "read": int, "keys": tuple, **NAMES, "window": tuple}, TECS
 )
-"""The values: the axis of a window in hours, minutes or seconds; the number of events; the keys of
-the partitions; the names of the states and idle states that the arrays number from 0; the instants
-and the positions of the events inside the window."""
+"""The saved values: the axis of a window in hours, minutes or seconds; the number of events; the
+keys of the partitions; the names of the states and idle states that the arrays number from 0; the
+instants and the positions of the events inside the window."""
 
 
 def state_to_bytes(
@@ -83,7 +83,7 @@ def state_from_bytes(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the values and the arrays of a state, with the numbers of this machine.
 
-    Raises `BadData` for bytes that are no state, of another version, or of another query.
+    Raises `BadData` for bytes that are not a state, of another version, or of another query.
     """
     values, arrays = codec.read(ENGINE, plan_digest(plan), state)
     with reading_state():
@@ -92,7 +92,7 @@ def state_from_bytes(
 
 
 def _check(values: Mapping[str, Any], arrays: Mapping[str, Any], *, in_time: bool) -> None:
-    """Check window, nodes and numbers of events; raises `BadData` and others."""
+    """Raise `BadData` and others for an invalid window, node or number of events."""
     read, keys = values["read"], values["keys"]
     expect(len(keys) == len(arrays["length"]), "a number of partitions that is not that of keys")
     expect((values["time"] is not None) == in_time, "what time is measured on")
@@ -103,9 +103,9 @@ def _check(values: Mapping[str, Any], arrays: Mapping[str, Any], *, in_time: boo
 
 
 def number_keys(known: KeyCodes | None, keys: Sequence[Any]) -> None:
-    """Give the keys of a state the ids 0, 1, ..; `known` is None without PARTITION BY.
+    """Assign the ids 0, 1, .. to the keys of a state; `known` is None without PARTITION BY.
 
-    Raises `BadData` and others for keys that are equal, or are none.
+    Raises `BadData` and others for equal or invalid keys.
     """
     attributes = () if known is None else known.attributes
     expect({*map(type, keys)} <= {tuple}, "a key")
@@ -120,9 +120,9 @@ def number_keys(known: KeyCodes | None, keys: Sequence[Any]) -> None:
 def with_names(
     machine: Machine, arrays: Mapping[str, Any]
 ) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the names of the macro-states of a run, and the arrays with the numbers of these.
+    """Return the names of the macro-states of a run, and the arrays numbered by them.
 
-    Names are by ``states`` and ``idle``.
+    The names are under ``states`` and ``idle``.
     """
     pool, places = arrays["pool"].copy(), heads(arrays["pool"])
     states, pool[places] = np.unique(pool[places], return_inverse=True)
@@ -137,14 +137,14 @@ def with_names(
 def with_numbers(
     machine: Machine, names: Mapping[str, Any], arrays: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arrays with the numbers that named macro-states have in this machine.
+    """Return the arrays with the numbers that the named macro-states have in this machine.
 
     Raises `BadData` and others for arrays that `check_pool` refuses.
     """
     expect(is_inside(arrays["idle_state"], 0, len(names["idle"])), "an idle state")
     check_pool(arrays, len(names["states"]))
     numbers = np.array([state_of_name(machine, name) for name in names["states"]], np.int32)
-    # two entries of one state in a list would be answers twice
+    # two entries of one state in a list would duplicate answers
     expect(len(np.unique(numbers)) == len(numbers), "equal states")
     idles = np.array([idle_of_name(machine, name) for name in names["idle"]], np.int32)
     pool, places = arrays["pool"].copy(), heads(arrays["pool"])
@@ -153,7 +153,7 @@ def with_numbers(
 
 
 def check_pool(arrays: Mapping[str, NDArray[Any]], states: int) -> None:
-    """Check the entries of all partitions: their states, and the order of their nodes."""
+    """Raise `BadData` for invalid states in the entries of partitions, or nodes out of order."""
     pool, lengths = arrays["pool"], arrays["length"]
     expect(is_inside(lengths, 0, len(pool) + 1), "the length of a partition")
     expect(sum(lengths.tolist()) == len(pool), "the lengths of the partitions")
@@ -163,9 +163,9 @@ def check_pool(arrays: Mapping[str, NDArray[Any]], states: int) -> None:
 
 
 def check_nodes(arrays: Mapping[str, NDArray[Any]], starts: int, read: int) -> NDArray[np.int64]:
-    """Check the nodes of the arena: children before parents, positions and starts in order.
+    """Raise `BadData` for nodes out of order; return the latest position at or below each node.
 
-    Returns the latest position at or below each node, NONE without one.
+    Children must come before parents, and positions and starts in order. NONE: no position.
     """
     number = np.arange(len(arrays["position"]))
     expect(is_inside(arrays["position"], NONE, read), "the position of a node")

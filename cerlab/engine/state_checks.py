@@ -1,4 +1,4 @@
-"""Checks of the parts of a saved state, which may have been edited: `BadData` before any is used.
+"""Checks of the parts of a saved state, which may be edited: `BadData` before any part is used.
 
 No kernel is imported here, so interpreted sessions use the same checks as the compiled engine.
 """
@@ -16,7 +16,7 @@ from cerlab.model.event import Duration, Timestamp
 from cerlab.predicates.truth import kind_of
 
 MOST_EVENTS = 1 << 61
-"""Positions are below this: sums of two fit in 64 bits."""
+"""The limit on positions: the sum of two fits in 64 bits."""
 
 VALUES = frozenset((bool, int, float, str, Timestamp, Duration, type(None)))
 """The types of values of events."""
@@ -26,7 +26,7 @@ _UNREADABLE = (
     *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
     *(OSError, RuntimeError, UsageError),
 )
-"""Exceptions that damaged bytes raise; errors of recursion and of Arrow are among these."""
+"""The exceptions that damaged bytes raise, including errors of recursion and of Arrow."""
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def bad_state(why: str) -> BadData:
     return BadData(
         "CER0771",
         f"these bytes are not a state that state() returned: {why}",
-        hint="keep states as they are; start again from the events, on Spark with a new checkpoint",
+        hint="do not change states; start again from the events, on Spark with a new checkpoint",
     )
 
 
@@ -54,22 +54,23 @@ def expect(holds: object, fault: str) -> None:
 
 
 def is_whole(value: object, low: int = 0, high: int = MOST_EVENTS) -> bool:
-    """Whether a value is an integer from `low` to below `high`, and not TRUE or FALSE."""
+    """Return whether a value is an integer from `low` to below `high`, not TRUE or FALSE."""
     return type(value) is int and low <= value < high
 
 
 def is_inside(array: Any, low: int, high: int) -> bool:
-    """Whether all numbers of an array are at least `low` and below `high`."""
+    """Return whether all numbers of an array are at least `low` and below `high`."""
     return bool(((array >= low) & (array < high)).all())
 
 
 def is_value(value: object) -> bool:
-    """Whether something is a value of an event."""
+    """Return whether an object is a value of an event."""
     return type(value) in VALUES
 
 
 def check_window(times: Sequence[Any], positions: Sequence[Any], read: int) -> None:
-    """Check the events of a window, of `read` so far: instants and positions in order."""
+    """Raise `BadData` unless instants and positions of a window's events are in order, below
+    `read`."""
     expect(len(times) == len(positions), "the window")
     check_times(times)
     expect(all(is_whole(p, 0, read) for p in positions), "positions of the window")
@@ -77,13 +78,13 @@ def check_window(times: Sequence[Any], positions: Sequence[Any], read: int) -> N
 
 
 def check_times(times: Sequence[Any]) -> None:
-    """Check that instants do not go back."""
+    """Raise `BadData` if an instant goes back."""
     expect(all(type(t) is int or isinstance(t, Fraction) for t in times), "a time of the window")
     expect(all(a <= b for a, b in pairwise(times)), "times go back")
 
 
 def check_key(key: Any, length: int) -> None:
-    """Check the key of a partition: pairs of a kind and a value of it (`partition_key`)."""
+    """Raise `BadData` unless a key of a partition has `length` pairs of a kind and a value."""
     expect(isinstance(key, tuple) and len(key) == length, "a key of another length")
     for kind, value in key:
         expect(kind is not None and kind_of(value) == kind, "a key")

@@ -1,8 +1,8 @@
-"""Any answer by its number, without listing those before it.
+"""Any answer by its number, without listing the answers before it.
 
-`random_access` finds the end of an answer by counting, one way for each way in which answers are
-iterated; `subtree_counts` the answer among those of its end by going down the tECS, which `dag`
-describes.
+`random_access` finds the end of an answer by counting, with one class for each way of iteration.
+`subtree_counts` finds the answer among those of its end by descending the tECS, described by a
+`Dag`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ Vertex = TypeVar("Vertex", bound=Hashable)
 
 
 class Parts(NamedTuple, Generic[Vertex]):
-    """A node: what enumeration does there.
+    """The effect of a node on enumeration.
 
-    A bottom has the start as its `position`, and nothing else. An output takes its `position` and
-    goes on with `left`. A union has no position; it goes on with `left`, then with `right`, which
-    is None if all of it is outside the window.
+    A bottom has the start as its `position`, and no children. An output takes its `position` and
+    continues with `left`. A union has no position; it continues with `left`, then with `right`,
+    which is
+    None if all of it is outside the window.
     """
 
     position: int | None
@@ -38,7 +39,7 @@ class Parts(NamedTuple, Generic[Vertex]):
 
 
 class Dag(Protocol[Vertex]):
-    """The answers of one end as the tECS holds them: nodes inside the window only.
+    """Interface: the answers of one end in the tECS, with only the nodes inside the window.
 
     In all DAGs of one evaluation with an equal `scope`, a node has the same answers below it.
     """
@@ -49,7 +50,7 @@ class Dag(Protocol[Vertex]):
 
     @property
     def scope(self) -> Hashable:
-        """The facts beyond a node on which the answers below it depend."""
+        """The facts, other than a node, that determine the answers below it."""
 
     @property
     def roots(self) -> Sequence[Vertex]:
@@ -60,24 +61,24 @@ class Dag(Protocol[Vertex]):
 
 
 BUDGET = 5 * 10**8
-"""Bytes that the numbers of answers up to ends may take, and those below nodes as much again."""
+"""The most bytes for the numbers of answers up to ends, and again for those below nodes."""
 
 
 _DIGIT = sys.int_info.bits_per_digit
 
 
 def bytes_of(bits: int) -> int:
-    """The size of a positive Python integer of so many bits."""
+    """Return the size of a positive Python integer of `bits` bits."""
     return int.__basicsize__ + sys.int_info.sizeof_digit * -(-bits // _DIGIT)
 
 
 def fits(size: int) -> bool:
-    """Whether numbers of so many bytes may be made."""
+    """Return whether `size` bytes of numbers are within the budget."""
     return size <= BUDGET
 
 
 def check_budget(size: int, noun: str) -> None:
-    """Raise `ResourceLimit` if `noun` needs more bytes than there may be."""
+    """Raise `ResourceLimit` if `noun` needs more bytes than the budget."""
     if not fits(size):
         raise ResourceLimit(
             "CER0613",
@@ -87,7 +88,8 @@ def check_budget(size: int, noun: str) -> None:
 
 
 def shown_number(n: int) -> str:
-    """A number as text; a long one by its length, as Python would refuse to write it.
+    """Return a number as text; for a long one its number of digits, since Python refuses to print
+    it.
 
     >>> shown_number(1_000), shown_number(10**5_000)
     ('1,000', 'a number of 5,001 digits')
@@ -101,8 +103,9 @@ def shown_number(n: int) -> str:
 class CountedNode:
     """A node with the number of answers below it, and a shortcut along its right edges.
 
-    `depth` is how many right edges can be followed, `jump` where a number of them leads at once:
-    about half of them, or one, as in a skew-binary list, so that a search takes logarithmic time.
+    `depth` is the number of right edges below; `jump` is the target of many of them, about half or
+    one,
+    as in a skew-binary list, so that a search takes logarithmic time.
     """
 
     __slots__ = ("below", "depth", "jump", "left", "position", "right")
@@ -119,15 +122,15 @@ class CountedNode:
         if right is not None:
             self.depth = right.depth + 1
             over = right.jump
-            # two jumps of one length become one of twice that length
+            # two jumps of equal length become one of twice that length
             equal = right.depth - over.depth == over.depth - over.jump.depth
             self.jump = over.jump if equal else right
 
 
 class Weights(Generic[Vertex]):
-    """The weighed nodes of a DAG, kept for all DAGs of a scope while they fit the budget.
+    """The counted nodes of a DAG, kept for all DAGs of a scope while they fit the budget.
 
-    `additions` counts the sums made.
+    `additions` is the number of sums computed.
     """
 
     def __init__(self) -> None:
@@ -137,10 +140,11 @@ class Weights(Generic[Vertex]):
         self.additions = 0
 
     def answer(self, dag: Dag[Vertex], k: int) -> ComplexEvent:
-        """The k-th answer of a DAG, in the order of its enumeration.
+        """Return the k-th answer of a DAG, in the order of its enumeration.
 
-        Costs the nodes that are not weighed yet, and the answer's size times the logarithm of the
-        window. Raises `ResourceLimit` before numbers are made that do not fit the budget.
+        Costs the nodes that are not counted yet, and the answer's size times the logarithm of the
+        window.
+        Raises `ResourceLimit` before computing numbers that do not fit the budget.
         """
         self._weigh(dag)
         for root in dag.roots:
@@ -177,7 +181,7 @@ class Weights(Generic[Vertex]):
         return left.below + right.below
 
     def _unknown(self, dag: Dag[Vertex]) -> dict[Vertex, Parts[Vertex]]:
-        """The nodes that are not weighed yet, children before parents."""
+        """Return the nodes that are not counted yet, children before parents."""
         old, parts_of = self._nodes, dag.parts
         nodes: dict[Vertex, Parts[Vertex]] = {}
         stack: list[tuple[Vertex, Parts[Vertex] | None]] = [(root, None) for root in dag.roots]
@@ -185,7 +189,7 @@ class Weights(Generic[Vertex]):
             node, parts = stack.pop()
             if node in nodes or node in old:
                 continue
-            if parts is not None:  # the second time: its children are known
+            if parts is not None:  # second visit: its children are known
                 nodes[node] = parts
                 continue
             parts = parts_of(node)
@@ -194,7 +198,8 @@ class Weights(Generic[Vertex]):
         return nodes
 
     def _estimate(self, fresh: dict[Vertex, Parts[Vertex]]) -> int:
-        """The bytes of the sums to come, from their logarithms; other nodes share a number."""
+        """Return the bytes of the new sums, estimated from logarithms; other nodes share a
+        number."""
         logs: dict[Vertex, float] = {}
 
         def log(node: Vertex) -> float:
@@ -208,7 +213,7 @@ class Weights(Generic[Vertex]):
                 logs[node] = log(left)
             else:
                 x, y = log(left), log(right)
-                # the logarithm of the sum, without the sum, which may not fit the budget
+                # the logarithm of the sum without computing the sum, which may exceed the budget
                 logs[node] = max(x, y) + log2(1 + 2.0 ** -abs(x - y))
                 total += bytes_of(int(logs[node]) + 1)
         return total
@@ -222,7 +227,7 @@ def _answer(node: CountedNode, end: int, k: int) -> ComplexEvent:
     positions: list[int] = []
     while True:
         if node.right is not None:
-            # counted from the end: what comes by right edges is a suffix of the answers
+            # counted from the end: the answers along right edges are a suffix
             from_k = node.below - k
             node = _last_with(node, from_k)
             k = node.below - from_k
@@ -235,7 +240,7 @@ def _answer(node: CountedNode, end: int, k: int) -> ComplexEvent:
 
 
 def _last_with(node: CountedNode, answers: int) -> CountedNode:
-    """The last node along right edges that has at least so many answers; `node` has."""
+    """Return the last node along right edges with at least `answers` answers, which `node` has."""
     while (right := node.right) is not None:
         if node.jump.below >= answers:
             node = node.jump
@@ -249,8 +254,9 @@ def _last_with(node: CountedNode, answers: int) -> CountedNode:
 class TecsDag:
     """The answers of the final active states at an end: a `Dag`.
 
-    Inside the window nodes never change. So what is below them depends on the lowest start alone,
-    and without a window on nothing, for as long as one evaluation goes on.
+    Inside the window, nodes never change. So the answers below them depend only on the lowest
+    start, and
+    without a window on nothing, as long as one evaluation continues.
     """
 
     __slots__ = ("_lowest", "end", "roots", "scope")
@@ -262,11 +268,12 @@ class TecsDag:
         self._lowest = lowest
 
     def latest_first(self) -> Iterator[ComplexEvent]:
-        """Its answers in the order in which LIMIT takes them."""
+        """Return its answers in the order in which LIMIT takes them."""
         return enumerate_latest_first(self.roots, self.end, self._lowest)
 
     def parts(self, node: Node) -> Parts[Node]:
-        """The right side of a union only if the window allows some of it."""
+        """Return the parts of a node; the right side of a union only if the window allows some of
+        it."""
         if isinstance(node, Union):
             right = node.right
             inside = right is not None and right.max_start >= self._lowest
@@ -279,8 +286,9 @@ class TecsDag:
 class TecsWalk:
     """The evaluation of a stream, forward from end to end.
 
-    An earlier end starts it again if there is a window, which cuts off what is behind it; without
-    one the DAGs of all ends passed are kept.
+    An earlier end restarts it if there is a window, which cuts off old nodes; without a window, the
+    DAGs
+    of all passed ends are kept.
     """
 
     def __init__(self, plan: Plan, machine: Deterministic, stream: Stream) -> None:
@@ -293,10 +301,10 @@ class TecsWalk:
         self.evaluations = 0
 
     def to(self, end: int) -> TecsDag:
-        """The DAG of an end that has answers."""
+        """Return the DAG of an end that has answers."""
         if end in self._dag_of:
             return self._dag_of[end]
-        dag, self._dag = self._dag, None  # kept again only if nothing interrupts the way
+        dag, self._dag = self._dag, None  # an interruption leaves None
         if dag is None or end < dag.end:
             self._dags, dag = self._from_the_first(), None
         while dag is None or dag.end < end:
@@ -319,7 +327,7 @@ class TecsWalk:
 
 
 class _Final(NamedTuple):
-    """The nodes that ``Output`` enumerates, in its order, and the lowest start."""
+    """The nodes that ``Output`` enumerates, in order, and the lowest start."""
 
     roots: tuple[Node, ...]
     lowest: int

@@ -35,7 +35,8 @@ class GrowingTable:
     def follow(self, vectors: list[int], idle_states: int) -> None:
         """Make room for all states of the machine and for the symbols of some truth vectors.
 
-        States have other tables too, so this is told of all that were found through them.
+        States are also found through other tables, so this call passes all truth vectors known so
+        far.
         """
         self._vectors = vectors
         final = self._machine.final
@@ -67,7 +68,7 @@ class GrowingTable:
         table.wait[idle, symbol] = after
 
     def _grow(self, states: int, idle: int, symbols: int) -> None:
-        """The same cells in arrays of another size."""
+        """Copy the cells into arrays of another size."""
         larger = _table(states, idle, symbols)
         pairs: Iterable[tuple[Any, Any]] = zip(self.arrays, larger, strict=True)
         for before, after in pairs:
@@ -85,10 +86,11 @@ def _table(states: int, idle: int, symbols: int) -> Table:
 class LearnedTables:
     """The predicate stage, the tables and the program of a machine, as far as streams needed them.
 
-    Several threads may share it. The machine numbers its states under a lock of its own; one thread
-    at a time reads symbols; a program does not change; and a table, which kernels read and write
-    side by side with other threads, is in one thread's hands until it is given back. Threads that
-    are to read symbols at once have `for_threads`.
+    Several threads may share it. The machine numbers its states under its lock; one thread at a
+    time
+    reads symbols; a program never changes; and a table, which kernels read and write, belongs to
+    one
+    thread until it is given back. Threads that read symbols in parallel use `for_threads`.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -122,17 +124,17 @@ class LearnedTables:
         return self._stage.vectors
 
     def symbols(self, columns: Mapping[str, Any], length: int) -> Codes:
-        """The symbol of each event, as `SymbolStage.symbols`."""
+        """Return the symbol of each event, as `SymbolStage.symbols`."""
         with self._reading:
             return self._stage.symbols(columns, length)
 
     def symbol(self, event: Event) -> int:
-        """The symbol of one event, as `SymbolStage.symbol`."""
+        """Return the symbol of one event, as `SymbolStage.symbol`."""
         with self._reading:
             return self._stage.symbol(event)
 
     def know(self, vector: int) -> int:
-        """Return the symbol of a truth vector, which is new here perhaps."""
+        """Return the symbol of a truth vector, adding it if it is new."""
         with self._reading:
             self._stage.know((vector,))
             return self._stage.vectors.index(vector)
@@ -143,9 +145,9 @@ class LearnedTables:
         return narrowest(self.seen)
 
     def take_table(self, idle_states: int) -> GrowingTable:
-        """A table that nobody else uses, with room for all states and symbols so far."""
+        """Return a table that no other thread uses, with room for all states and symbols so far."""
         try:
-            # popping a list is one step of the interpreter: two threads never get one table
+            # list.pop is atomic: two threads never get the same table
             table = self._tables.pop()
         except IndexError:
             table = GrowingTable(self.machine)
@@ -153,11 +155,11 @@ class LearnedTables:
         return table
 
     def give_back(self, table: GrowingTable) -> None:
-        """Let others use a table that was taken."""
+        """Return a table to the pool for other threads."""
         self._tables.append(table)
 
     def program(self) -> Program | None:
-        """The program over the symbols so far; None where the machine is too large for one."""
+        """Return the program over the symbols so far; None if the machine is too large for one."""
         with self._lock:
             symbols, latest = self._program
             vectors = list(self._stage.vectors)
@@ -171,5 +173,5 @@ class LearnedTables:
 
 
 def learned_tables(machine: Machine | LearnedTables) -> LearnedTables:
-    """The tables of a machine: those of the caller, or empty ones."""
+    """Return the tables of a machine: the caller's, or empty ones."""
     return machine if isinstance(machine, LearnedTables) else LearnedTables(machine)

@@ -44,11 +44,11 @@ CONSUMES = {Consume.NONE: k.KEEP, Consume.PARTITION: k.RESET_PARTITION, Consume.
 
 
 SKIPS_KEPT = 4096
-"""The most cases of single events that are just counted that are remembered."""
+"""The most remembered cases of single events that are only counted."""
 
 
 KEYS_KEPT = 4096
-"""Fewer keys of PARTITION BY are all kept: forgetting them would cost more than their rows."""
+"""Below this many keys of PARTITION BY all are kept: forgetting them would cost more."""
 
 MOST = k.NO_LIMIT - 1
 
@@ -61,8 +61,9 @@ def limit_of(plan: Plan) -> int:
 class Tecs:
     """The nodes and active states of all partitions, and the answers that events complete.
 
-    `width` is that of a window in events counted in partitions, else NONE. `arena` nodes, `answers`
-    of a handed-over batch: starting sizes, which grow as needed.
+    `width` is that of a window in events counted in partitions, otherwise NONE. `arena` nodes,
+    `answers`
+    of a handed-over batch are starting sizes, which grow as needed.
     """
 
     def __init__(
@@ -89,27 +90,29 @@ class Tecs:
 
     @property
     def steps(self) -> int:
-        """Entries and nodes visited so far: the operations that complexity is counted in."""
+        """The number of entries and nodes visited so far: the operations that measure the cost."""
         return int(self._counters[k.STEPS])
 
     @property
     def nodes(self) -> int:
-        """Room for nodes in the arena."""
+        """The room for nodes in the arena."""
         return len(self._arena.position)
 
     def partitions(self, count: int) -> None:
-        """Make room for so many partitions."""
+        """Make room for `count` partitions."""
         have = len(self.parts.start)
         if count > have:
             more = _partitions(2 * count - have, self._idle)
             self.parts = join_arrays(self.parts, more)
 
     def read(self, events: Events, lowest: Int64s | None = None) -> Iterator[AnswerBatch]:
-        """The answers that events complete, as `kernels.tecs.batch.read_batch` lists them.
+        """Yield the answers that events complete, as `kernels.tecs.read_batch` lists them.
 
-        With `lowest`, int64 (partitions,), windows are those of each partition: the first start
-        that one allowed before these events. To be exhausted before the next call. Raises
-        `ResourceLimit` where determinisation does.
+        With `lowest`, int64 (partitions,), each partition has its own window: the first start that
+        its
+        window allowed before these events. Exhaust it before the next call. Raises `ResourceLimit`
+        if
+        determinisation does.
         """
         if len(events.idles):
             self._idle_states = max(self._idle_states, int(events.idles.max()) + 1)
@@ -128,7 +131,7 @@ class Tecs:
         least: Int64s | None = None,
         is_silent: bool = False,
     ) -> Iterator[AnswerBatch]:
-        """The same for one event, in arrays that are there; `least` is `lowest` of `read`."""
+        """Read one event, as `read`, in reused arrays; `least` is `lowest` of `read`."""
         if self._one is None or self._one.symbols.dtype != self._tables.symbol_type:
             place, at, first = np.zeros((3, 1), np.int64)
             symbols, silent = np.zeros(1, self._tables.symbol_type), np.zeros(1, np.uint8)
@@ -170,16 +173,16 @@ class Tecs:
             yield self._answers.flush(self._counters, k.ANSWERS, k.POSITIONS)
 
     def just_skips(self, symbol: int, p: int) -> bool:
-        """Whether an event is read by just counting it, as most are; it is then read.
+        """Return whether an event changes nothing but the count, as most do; if so, it is read.
 
-        As `kernels.tecs.batch.next_that_matters` decides it, without the cost of calling a kernel.
+        The test is that of `kernels.tecs.next_that_matters`, without the cost of a kernel call.
         """
         if p == k.NONE:
             return True
         parts = self.parts
         if parts.epoch[p] != self._counters[k.EPOCH]:
             return False
-        # of the machine alone: what was seen once holds ever after, and cells of arrays are slow
+        # depends on the machine alone, so it can be cached; array cells are slow to read
         case = symbol, int(parts.idle[p]), int(parts.active[p])
         if case not in self._skipped:
             if not self._skips(*case):
@@ -191,7 +194,7 @@ class Tecs:
         return True
 
     def _skips(self, symbol: int, w: int, active: int) -> bool:
-        """Whether an event is just counted in an idle state with these states active."""
+        """Return whether an event changes nothing in an idle state with these states active."""
         table = self._tables.take_table(self._idle_states)
         arrays = table.arrays
         skips = bool(
@@ -204,7 +207,7 @@ class Tecs:
         return skips
 
     def _provide(self, status: int, lowest: int | Int64s) -> None:
-        """The room that a kernel lacked."""
+        """Provide the room that a kernel lacked."""
         match status:
             case k.NEED_ARENA:
                 self._room(lowest)
@@ -213,7 +216,7 @@ class Tecs:
                 self._scratch = _scratch(2 * entries, 2 * longest)
             case k.NEED_POOL:
                 size = int(self.parts.length.sum())
-                # rows get twice their length, so three quarters are left for those that grow
+                # rows get twice their length, which leaves three quarters of the pool for growth
                 poll(4 * max(2 * len(self._pool), 8 * size))
                 pool = np.zeros(max(2 * len(self._pool), 8 * size), np.int32)
                 move_together(self._counters, self.parts, self._pool, pool)
@@ -233,19 +236,20 @@ class Tecs:
         return states
 
     def _room(self, lowest: int | Int64s) -> None:
-        """Room in the arena: drop what no window allows; grow if that leaves little."""
+        """Make room in the arena: drop nodes outside the window; grow if that frees too little."""
         self.forget(lowest)
         now = (self._batches, int(self._counters[k.EVENT]))
         again, self._collected_at = self._collected_at == now, now
-        # less than half free would soon be full again, and each collection reads the whole arena
+        # each collection reads the whole arena, so it must free at least half of it
         if again or 2 * self._counters[k.HEAD] > self.nodes:
             self._arena = double_room(self._arena)
 
     def forget(self, lowest: int | Int64s) -> None:
-        """Drop nodes outside the window, and what CONSUME BY ANY has ended.
+        """Drop nodes outside the window, and those that CONSUME BY ANY has ended.
 
         `lowest` is the lowest start inside it, of all or of each of the first partitions; windows
-        counted in partitions know their own.
+        counted in
+        partitions know their own.
         """
         parts = self.parts
         stale = parts.epoch != self._counters[k.EPOCH]
@@ -261,13 +265,14 @@ class Tecs:
         collect(self._arena, self._counters, parts, self._pool, limits, number)
 
     def live_partitions(self, count: int) -> Int64s:
-        """Which of the first `count` partitions are not as in the beginning; after `forget`."""
+        """Return which of the first `count` partitions are not in their initial state; after
+        `forget`."""
         parts = self.parts
         fresh = (parts.length[:count] == 0) & (parts.idle[:count] == self._idle)
         return np.flatnonzero(~fresh)
 
     def keep(self, partitions: Int64s) -> None:
-        """Number the partitions anew: these become 0, 1, ..; the others are as in the beginning."""
+        """Renumber these partitions to 0, 1, ..; the others must be in their initial state."""
         fresh = _partitions(max(1, 2 * len(partitions)), self._idle)
         pairs: Iterable[tuple[Any, Any]] = zip(self.parts, fresh, strict=True)
         for before, after in pairs:
@@ -276,7 +281,7 @@ class Tecs:
         self.parts = fresh
 
     def arrays(self, count: int) -> dict[str, Any]:
-        """Return the arrays that a state keeps of the first `count` partitions; after `forget`."""
+        """Return the arrays for a state of the first `count` partitions; after `forget`."""
         parts = self.parts
         length = parts.length[:count]
         before = np.cumsum(length) - length
@@ -291,7 +296,7 @@ class Tecs:
         }
 
     def resume(self, arrays: Mapping[str, Any]) -> None:
-        """Go on from what `arrays` gave."""
+        """Restore the result of `arrays`."""
         self._idle_states = int(max(arrays["idle_state"], default=0)) + 1
         count, head = len(arrays["length"]), len(arrays["position"])
         self._arena = arena_of(max(self.nodes, 2 * head))
@@ -303,7 +308,7 @@ class Tecs:
         parts.start[:count] = np.cumsum(arrays["length"]) - arrays["length"]
         parts.idle[:count] = arrays["idle_state"]
         parts.events[:count] = arrays["seen"]
-        parts.active[:count] = -1  # all bits: the first event looks at every state
+        parts.active[:count] = -1  # all bits set: the first event checks every state
         size = len(arrays["pool"])
         self._pool = np.zeros(max(1 << 10, 4 * size), np.int32)
         self._pool[:size] = arrays["pool"]
@@ -334,15 +339,16 @@ FEW = 32
 """Up to this many events cost less as values than as columns: half at 30 events (2026-11-28)."""
 
 FEWER = 6
-"""Up to this many cost less one by one: a quarter to a half at 2 events, .5 to .9 at 5, and twice
-as much at 30 where every event matters (2026-11-28)."""
+"""Up to this many events cost less one by one: 25 % to 50 % at 2 events, 50 % to 90 % at 5, but
+twice
+as much at 30 if every event matters (2026-11-28)."""
 
 
 class GeneralEvaluation(AtOnce[AnswerBatch]):
     """The evaluation of a plan on one stream, batch by batch, by the general engine.
 
-    Each answer comes with the batch that completes it, and the state can be kept. `arena` nodes,
-    `answers` of a handed-over batch: starting sizes, which grow as needed.
+    Each answer comes with the batch that completes it, and the state can be saved. `arena` nodes,
+    `answers` of a handed-over batch are starting sizes, which grow as needed.
     """
 
     def __init__(
@@ -355,9 +361,9 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         answers: int = 1 << 15,
         state: bytes | None = None,
     ) -> None:
-        """A fresh run, or with `state` one that goes on; raises `BadData` for other bytes.
+        """Start a run, or continue from `state`; raises `BadData` for other bytes.
 
-        Without `time` it is that of the state; raises `UsageError` for another one.
+        Without `time`, the axis of the state applies; raises `UsageError` for another one.
         """
         self._plan = plan
         self._tables = learned_tables(machine)
@@ -377,17 +383,17 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
 
     @property
     def steps(self) -> int:
-        """Entries and nodes visited so far: the operations that complexity is counted in."""
+        """The number of entries and nodes visited so far: the operations that measure the cost."""
         return self._tecs.steps
 
     @property
     def nodes(self) -> int:
-        """Room for nodes in the arena."""
+        """The room for nodes in the arena."""
         return self._tecs.nodes
 
     @property
     def lowest(self) -> int:
-        """The lowest start of answers to come; 0 where it is unknown."""
+        """The lowest start of later answers; 0 if it is unknown."""
         window = self._plan.window
         if isinstance(window, EventWindow):
             alone = self._keys is None and not self._plan.streams
@@ -395,9 +401,9 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         return max(0, self._starts.lowest)
 
     def state(self) -> bytes:
-        """Return all that has to be known to go on, as bytes (`cerlab.engine.codec`).
+        """Return a snapshot as bytes (`cerlab.engine.codec`).
 
-        Ask for it between batches, when their answers have been taken.
+        Call it between batches, when their answers have been consumed.
         """
         self._tecs.forget(self._starts.lowest)
         keys = self._keys.keys() if self._keys else [()]
@@ -414,16 +420,17 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         self._tecs.resume(arrays)
 
     def push_columns(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
-        """Read `length` more events; yields their answers, each as soon as a buffer is full.
+        """Read `length` more events; yield their answers, each as soon as a buffer is full.
 
-        To be exhausted before the next call. `columns` are as `SymbolStage.symbols` takes them.
-        Raises `BadData` for a time that is missing or goes back, after the answers before it, and
-        `ResourceLimit` where determinisation does.
+        Exhaust it before the next call. `columns` are in the form of `SymbolStage.symbols`. Raises
+        `BadData`
+        for a time that is missing or goes back, after the answers before it, and `ResourceLimit` if
+        determinisation does.
         """
         return until_bad(self._push, columns, length, slice_columns)
 
     def push(self, events: Stream) -> Iterator[AnswerBatch]:
-        """The same for the events of a stream, in the way that costs less."""
+        """Read the events of a stream, by columns or one by one, whichever costs less."""
         if not events.is_columnar and len(events) <= FEW:
             return self.push_events(events.events)
         return self.push_columns(events.columns, len(events))
@@ -450,7 +457,7 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         if self._keys is not None:
             codes = [self._keys.code(t) for t in relevant]
             self._tecs.partitions(self._keys.count)
-        # last, since it raises for a bad time: until here nothing is kept but codes of new keys
+        # last, since it raises for a bad time: up to here only codes of new keys are kept
         lowest = self._starts.read_events(relevant, positions)
         self.position += length
         return self._tecs.read(
@@ -463,7 +470,7 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         )
 
     def _push_event(self, event: Event) -> Iterator[AnswerBatch]:
-        """Read one event, without what serves many; raise at once for a bad time."""
+        """Read one event without columns; raise for a bad time before any answer."""
         if self._keys is not None:
             self._forget_keys(self._keys)
         position, code = self.position, 0
@@ -482,7 +489,8 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         return self._tecs.read_one(symbol, code, position, lowest)
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
-        """The answers of a batch without a bad event; raises at once for others."""
+        """Return the answers of a batch without a bad event; raise before the first answer
+        otherwise."""
         if self._keys is not None:
             self._forget_keys(self._keys)
         columns, positions = events_of_streams(self._plan.streams, columns, length)
@@ -498,12 +506,12 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         return self._tecs.read(Events(symbols, codes, positions, lowest))
 
     def _forget_keys(self, keys: KeyCodes) -> None:
-        """Number the partitions anew if most of them have nothing in the window any more."""
+        """Renumber the partitions if most of them are empty."""
         if keys.count < self._enough_keys:
             return
         self._tecs.forget(self._starts.lowest)
         live = self._tecs.live_partitions(keys.count)
         self._keys = keys.only(live.tolist())
         self._tecs.keep(live)
-        # forgetting reads every partition, so it waits until there are twice as many again
+        # forgetting reads every partition, so wait until their number has doubled
         self._enough_keys = KEYS_KEPT + 2 * len(live)

@@ -1,7 +1,8 @@
-"""Tests of listed valuations: the outermost filters of a query where no machine takes them.
+"""Tests of listed valuations: the outermost filters of a query, if no machine supports them.
 
-A machine lists the valuations of the formula without the filters. Those of one end are tested
-together, before the projection of SELECT; strategy, window and CONSUME BY act on what passes.
+A machine lists the valuations of the formula without the filters. The valuations of one end are
+tested together, before the projection of SELECT; strategy, window and CONSUME BY act on those that
+pass.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from cerlab.predicates.truth import Key, partition_key, satisfies
 
 
 class Filtering:
-    """The tests of one stream, whose events are read one by one before what they end is tested."""
+    """The tests on one stream; its events are read one by one before the valuations that they
+    end."""
 
     def __init__(self, plan: FilterPlan, time: TimeAxis | None, *, is_tested: bool = False) -> None:
-        """With `is_tested`, all valuations are known to satisfy the condition.
+        """Prepare the tests; `is_tested`: all valuations are known to satisfy the condition.
 
         Raises `UsageError` for a window in time without `time`.
         """
@@ -38,10 +40,10 @@ class Filtering:
         self._numbers: dict[int, int] = {}
         self._lengths: dict[Key | None, int] = {}
         self.consumed: dict[Key | None, int] = {}
-        """The end after which each substream goes on; one for all under CONSUME BY ANY."""
+        """The end after which each substream continues; one for all under CONSUME BY ANY."""
 
     def read(self, event: Event, position: int) -> None:
-        """Note the time and the number of an event, where they are asked for."""
+        """Record the time and the number of an event, if they are needed."""
         plan = self.plan
         if self._clock is None and not plan.counts:
             return
@@ -57,7 +59,7 @@ class Filtering:
             self._numbers[position] = self._lengths[key] = self._lengths.get(key, 0) + 1
 
     def at_end(self, ending: Iterable[Valuation], event: Callable[[int], Event]) -> list[Valuation]:
-        """Return what becomes of all listed valuations with one end."""
+        """Return the valuations with one end that pass all tests, projected."""
         plan, key, some = self.plan, None, list(ending)
         if plan.consume is not Consume.NONE and some:
             if plan.consume is Consume.PARTITION:
@@ -97,7 +99,7 @@ class Filtering:
             case Strategy.STRICT:
                 number = self._number
                 return {C for C in sets if all(number(b) == number(a) + 1 for a, b in pairwise(C))}
-            case Strategy.NXT:  # the first difference decides; what goes on beats what is over
+            case Strategy.NXT:  # the first difference decides; an extension beats its prefix
                 return {min(sets, key=lambda C: (*C, float("inf")))} if sets else set()
             case Strategy.LAST:  # the last difference decides
                 return {max(sets, key=lambda C: C[::-1])} if sets else set()
@@ -111,9 +113,9 @@ class Filtering:
 def ends_that_pass(
     tests: Filtering, listed: Iterable[Valuation], stream: Stream, offset: int = 0
 ) -> Iterator[list[Valuation]]:
-    """Yield what passes of each end of some valuations, which come by end.
+    """Yield the passing valuations of each end; the listed ones come by end.
 
-    The `stream` is that from position `offset` on.
+    The `stream` begins at position `offset`.
     """
     events = stream.events
     for _, ending in groupby(listed, key=lambda V: V.end):
@@ -121,7 +123,7 @@ def ends_that_pass(
 
 
 def projected(plan: FilterPlan, V: Valuation, event: Callable[[int], Event]) -> Valuation:
-    """Return a valuation with the labels of SELECT alone."""
+    """Return a valuation with only the labels of SELECT."""
     labels, of_streams = plan.labels, plan.of_streams
     if labels is None:
         return V

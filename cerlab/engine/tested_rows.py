@@ -1,8 +1,9 @@
-"""Conditions on all events of a label, tested on rows of labelled answers by columns.
+"""Conditions on all events of a label, tested by columns on rows of labelled answers.
 
 Each operand becomes a column with one value for each row. `SymbolStage` then evaluates the
-condition over these columns, as a predicate over events. Values outside the domain of a column
-form are those of `cerlab.predicates.groups`, which defines them all.
+condition
+over these columns, as a predicate over events. Values outside the domain of a column form are
+computed by `cerlab.predicates.groups`, which defines all of them.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ EXACT_DOUBLES = 1 << 53
 """Up to this bound a double holds every integer, so sums of whole doubles are exact."""
 
 FRACTIONS = 1 << 10
-"""Doubles are added exactly where they are multiples of one part in this many: money, halves."""
+"""Doubles are added exactly if all are multiples of 1/1024, such as halves or quarters."""
 
 
 class _Held(NamedTuple):
-    """The events of a label: those of row n are ``events[offsets[n] : offsets[n + 1]]``."""
+    """The events of a label: row n has ``events[offsets[n] : offsets[n + 1]]``."""
 
     offsets: Int64s  # (rows + 1,)
     events: Int64s
@@ -67,7 +68,7 @@ class _Held(NamedTuple):
 
 
 _Values = Callable[[_Held], Column]
-"""Returns the value of an operand for each row."""
+"""A function from the events of a label to the value of an operand for each row."""
 
 
 class RowTests:
@@ -135,7 +136,7 @@ class RowTests:
         return [holds(atomic, labels(n), event) for n in range(len(rows.start))]
 
     def _values(self, x: OfGroup) -> _Values:
-        """Return what computes the values of an operand for some rows."""
+        """Return the function that computes the values of an operand for some rows."""
         columns, length, name = self._stream.columns, len(self._stream), x.attribute
         if name is None:
             return lambda held: array_from(held.lengths)
@@ -175,7 +176,7 @@ def answers_of_rows(rows: LabelledAnswers) -> AnswerBatch:
 
 
 def take_rows(rows: LabelledAnswers, numbers: Int64s) -> LabelledAnswers:
-    """Return the rows with some numbers, in the order of these."""
+    """Return the rows with the given numbers, in that order."""
     lengths = np.diff(rows.offsets)[numbers]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     at = np.arange(offsets[-1]) + np.repeat(rows.offsets[numbers] - offsets[:-1], lengths)
@@ -221,7 +222,7 @@ def _extremes(column: Column, codes: Int64s, sign: int, held: _Held) -> Column:
 
 
 def _values_at(column: Column, places: Int64s) -> Column:
-    """Return the values of a column at some places, NULL at NONE."""
+    """Return the values of a column at some places, NULL for NONE."""
     if is_arrow(column):
         return column.take(array_from(places, places == NONE))
     values = values_of(column, "?")
@@ -229,7 +230,7 @@ def _values_at(column: Column, places: Int64s) -> Column:
 
 
 class _Numbers(NamedTuple):
-    """Values of events, integers or doubles that are added exactly."""
+    """Values of events: integers or doubles whose sums are exact."""
 
     values: NDArray[Any]  # (events,), int64 or float64
     lacks: NDArray[np.uint8]  # (events,)
@@ -238,7 +239,7 @@ class _Numbers(NamedTuple):
 
 
 def _exact_numbers(column: Column, name: str) -> _Numbers | None:
-    """Return the numbers of a column that are added without rounding; None for other columns."""
+    """Return the numbers of a column whose sums need no rounding; None for other columns."""
     numbers = one_array(column, name)
     if numbers is None or numbers.of_time is not None or numbers.values.dtype == np.uint64:
         return None
@@ -268,5 +269,5 @@ def _totals(numbers: _Numbers, function: Group, by_definition: _Values, held: _H
     if function is Group.SUM:
         return array_from(sums, counts == 0)
     if sums.dtype == np.int64 and not (np.abs(sums) <= EXACT_DOUBLES).all():
-        return by_definition(held)  # the sum would be rounded before it is divided
+        return by_definition(held)  # the sum would be rounded before the division
     return array_from(sums / np.maximum(counts, 1), counts == 0)

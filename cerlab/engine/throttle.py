@@ -1,7 +1,7 @@
-"""THROTTLE: the ends of answers that are given, at most one in a while in each substream.
+"""THROTTLE: at most one end of answers in a time span is given, in each substream.
 
-It acts after all other clauses, on the ends of answers alone. So one filter serves every evaluator:
-it reads each batch of events beside the evaluator, for keys and times, and decides end by end.
+It applies after all other clauses, to the ends of answers alone. So one filter serves every
+evaluator: it reads keys and times of each batch of events, and decides end by end.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ THROTTLE = Layout(
     {"time": AXIS, "read": int, "now": tuple, "keys": tuple, "given": tuple, "last": tuple},
     {"run": "|u1 bytes"},
 )
-"""The values: the axis of a throttle in hours, minutes or seconds; the number of events; the time
-of the last event, if one is measured; the keys of the substreams; for each substream the end that
-was given last and its time, then its last event and the time of that. The array is the state of the
-run whose answers are filtered."""
+"""The saved values: the axis of a throttle in hours, minutes or seconds; the number of events; the
+time of the last event, if measured; the keys of the substreams; for each substream the last given
+end and its time, then its last event and the time of that. The array is the state of the run whose
+answers are filtered."""
 
 
 class _Rows(NamedTuple):
-    """The events of a batch that FROM leaves: positions, substreams and times."""
+    """The events of a batch in FROM: positions, substreams and times."""
 
     positions: Any
     keys: Sequence[int]
@@ -51,22 +51,22 @@ class _Rows(NamedTuple):
 
 
 class _Latest(NamedTuple):
-    """The substreams and times of events, and by substream the time of the end given last."""
+    """The substreams and times of events, and by substream the time of the last given end."""
 
     keys: Int64s  # (events,)
     times: Int64s  # (events,)
     time: Int64s  # (substreams,)
-    is_given: NDArray[np.bool_]  # (substreams,), whether there is such an end
+    is_given: NDArray[np.bool_]  # (substreams,), whether an end was given
 
 
 MOST = np.iinfo(np.int64).max
-"""The largest distance of 64 bits."""
+"""The largest distance in 64 bits."""
 
 _NO_ROWS = _Rows((), (), [])
 
 
 class Throttle:
-    """Decides which ends are given. The events up to an end have to be read before the question."""
+    """A filter of ends. The events up to an end must be read before `gives` is called for it."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Throttle:
         *,
         carried: bool,
     ) -> None:
-        """With `carried`, answers may end at the last event of a substream before the batch.
+        """Start; `carried`: answers may end at a substream's last event before the batch.
 
         Raises `UsageError` for hours, minutes or seconds without a time axis.
         """
@@ -97,7 +97,7 @@ class Throttle:
         self._last: dict[int, tuple[int, Instant]] = {}
         """By substream: its last event before the batch, and the time of that."""
         self._ends: dict[int, int] = {}
-        """The substream of each of those events."""
+        """The substream of each of these events."""
         self._first, self._rows = 0, _NO_ROWS
         self._before: Instant | None = None
         self._latest: _Latest | None = None
@@ -106,7 +106,7 @@ class Throttle:
     def read(self, events: Stream) -> None:
         """Read a batch.
 
-        Raises `BadData` for a time that is missing or goes back, and has then read nothing.
+        Raises `BadData` for a time that is missing or goes back; nothing is read then.
         """
         self._before = None if self._clock is None else self._clock.last
         self._rows = self._read_columns(events) if events.is_columnar else self._read_events(events)
@@ -149,7 +149,7 @@ class Throttle:
         return numbers
 
     def settle(self, read: int) -> None:
-        """Take over the events of the batch up to position `read`; those after it were not read."""
+        """Commit the events of the batch up to position `read`; later ones were not read."""
         rows, self._rows = self._rows, _NO_ROWS
         every = len(rows.positions)
         count = every if read == self.position else bisect_left(rows.positions, read)
@@ -185,7 +185,7 @@ class Throttle:
     def may_give(self, ends: Int64s) -> NDArray[np.bool_]:
         """Return which events of the batch would be given if they were the next ends.
 
-        True also where an exact comparison needs more than 64 bits.
+        An event is also included if the exact comparison needs more than 64 bits.
         """
         latest = self._latest = self._latest or self._latest_of_keys()
         if latest is None:
@@ -195,14 +195,14 @@ class Throttle:
             n = np.searchsorted(positions, ends)
         keys = latest.keys[n]
         distance = latest.times[n] - latest.time[keys]
-        # a distance below 0 has left 64 bits: times do not go back
+        # a negative distance has overflowed 64 bits, because times do not go back
         far = (distance < 0) | (distance >= min(ceil(self._width), MOST))
         return np.array(far | ~latest.is_given[keys], np.bool_)
 
     def _latest_of_keys(self) -> _Latest | None:
-        """Return the arrays of `may_give`; None where times are no integers of 64 bits."""
+        """Return the arrays of `may_give`; None if times are not integers of 64 bits."""
         times: Any = self._rows.times
-        if isinstance(times, list) and self._clock is None:  # numbers in the substream
+        if isinstance(times, list) and self._clock is None:  # times are numbers in the substream
             times = np.array(times, np.int64)
         if not isinstance(times, np.ndarray) or times.dtype != np.int64:
             return None
@@ -225,16 +225,17 @@ class Throttle:
         return keys[n], list_of(times[n : n + 1])[0]
 
     def leave(self, answers: Iterable[Answer]) -> Iterator[Answer]:
-        """Yield the answers that are given; they come by end, at least in each substream."""
+        """Yield the answers that are given; the input comes by end, at least in each substream."""
         for end, of_end in groupby(answers, key=_end):
             if self.gives(end):
                 yield from of_end
 
     def leave_of_part(self, answers: Iterable[Answer], *, exhausts: bool) -> Iterable[Answer]:
-        """Return the answers that are given of a part of what a run gives.
+        """Return the given answers of one part of a run's results.
 
-        An iterator is of one end. Its other answers are not listed if the end is not given, unless
-        it `exhausts` them, because consumption acts after the last answer.
+        An iterator contains answers of one end. If the end is not given, its other answers are not
+        listed,
+        unless the filter `exhausts` them, because consumption acts after the last answer.
         """
         if isinstance(answers, AnswerBatch):
             return self.leave_of_batch(answers)

@@ -1,4 +1,4 @@
-"""Totals over the answers of each end, without listing them.
+"""Totals over the answers of each end, without listing the answers.
 
 By the kernel (`engine.kernels.totals`); on short streams by the reference, whose integers have any
 size.
@@ -63,7 +63,7 @@ from cerlab.predicates.columns.key_codes import KeyCodes, rows_by_code
 from cerlab.threads import in_threads
 
 SHORT = 256
-"""Up to this many events, totals run without kernels: loading them would cost more."""
+"""Up to this many events, totals run without kernels, whose loading would cost more."""
 
 
 def totals_of_ends(
@@ -75,11 +75,13 @@ def totals_of_ends(
     *,
     by_start: bool,
 ) -> EndTotals:
-    """The totals of the ends of a stream, by start and group.
+    """Return the totals of the ends of a stream, by start and group.
 
-    They are over rows: a row is an answer with the labels of `inputs`; an answer whose labels can
-    be given in several ways is a row for each. Starts are told apart if `by_start`; the number of a
-    group has mixed digits, one for each column of `inputs.groups`, the first one lowest.
+    They are over rows: a row is an answer with the labels of `inputs`; an answer with several
+    labellings
+    has several rows. Starts are separated if `by_start`. The number of a group has mixed digits,
+    one for
+    each column of `inputs.groups`, the first one lowest.
     """
     with_labels = LabelledMachine(machine, plan.vcea, inputs.labels)
     short = len(stream) <= SHORT
@@ -91,7 +93,7 @@ def totals_of_ends(
 
     if short:
         try:
-            # an eighth of the budget, a quarter of a second: loading the kernels takes no longer
+            # an eighth of the budget, 0.25 s: about the time that loading the kernels takes
             return exactly(8)
         except ResourceLimit as error:
             if error.code != "CER0605":
@@ -132,7 +134,7 @@ def _without_starts(totals: dict[Place, Total]) -> dict[Place, Total]:
 
 
 def _gain_of(machine: LabelledMachine, inputs: AggregateInputs) -> reference.GainOf:
-    """The gain of a run that takes an event with a mark, by event."""
+    """Return the function to the gain of a run that takes an event with a mark."""
     groups = list(zip(inputs.groups, inputs.strides, strict=True))
 
     @cache
@@ -155,7 +157,7 @@ def read_of(
     inputs: AggregateInputs,
     positions: Int64s,
 ) -> b.Read:
-    """What the kernel reads: fields of `b.Read`, and the gains by the events at some positions."""
+    """Return the input of the kernel: fields of `b.Read`, and the gains of events at positions."""
     length, groups = len(positions), zip(inputs.groups, inputs.strides, strict=True)
     digits = [limbs(x[positions], BITS) for _, x in inputs.sums]
     least = [x[positions] for _, x in inputs.least]
@@ -177,7 +179,7 @@ class Places:
     def __init__(self, plan: Clauses, time: TimeAxis | None) -> None:
         self._window = plan.window
         self._starts = WindowStarts(plan.window, time)
-        """The events inside a window in time that have mattered."""
+        """The relevant events inside a window in time."""
         self._keys = KeyCodes(plan.partition)
         self._seen = np.zeros(0, np.int64)
 
@@ -188,7 +190,7 @@ class Places:
 
     @property
     def last(self) -> Instant | None:
-        """The instant of the last event, where a window asks for it."""
+        """The instant of the last event, if a window needs it."""
         return None if self._starts.clock is None else self._starts.clock.last
 
     def keys(self) -> list[tuple[Value, ...]]:
@@ -200,7 +202,7 @@ class Places:
         return self._keys.only(partitions).keys() if self._keys.attributes else self.keys()
 
     def copy(self) -> Places:
-        """Return another one that goes on from here."""
+        """Return a copy that continues from here."""
         other = copy(self)
         other._starts = self._starts.copy()
         return other
@@ -208,7 +210,7 @@ class Places:
     def resume(
         self, keys: Sequence[tuple[Value, ...]], pointers: Sequence[Any], last: Instant | None
     ) -> None:
-        """Go on after the events of some partitions, with the states of their `WindowPointer`s."""
+        """Restore the events of some partitions, with the states of their `WindowPointer`s."""
         if self._keys.attributes:
             columns = dict(zip(self._keys.attributes, zip(*keys, strict=True), strict=False))
             self._keys.codes(columns, len(keys))
@@ -230,11 +232,11 @@ class Places:
         return np.array([self._ordinal[pair] for pair in pairs], np.int64)
 
     def is_inside(self, start: int) -> bool:
-        """Return whether the window of the last event has a start that it had once."""
+        """Return whether the window of the last event still contains a start."""
         return self._starts.clock is None or start >= self._starts.lowest
 
     def state(self, partitions: Int64s, starts: Int64s, order: Int64s) -> list[Any]:
-        """Return for each partition the state of a `WindowPointer` with these starts inside."""
+        """Return, for each partition, the state of a `WindowPointer` with these starts inside."""
         count = len(self.keys())
         seen = [*self._seen.tolist(), *([0] * count)][:count]
         inside: list[dict[int, Instant]] = [{} for _ in seen]
@@ -254,10 +256,11 @@ class Places:
         symbols: Symbols,
         program: Program,
     ) -> dict[str, Any]:
-        """The events that matter and are in a partition, as fields of `b.Read`.
+        """Return the relevant events that are in a partition, as fields of `b.Read`.
 
         The columns and `symbols` are of all events of a batch, `positions` those in the stream.
-        Raises `BadData` for a time that is missing or goes back.
+        Raises
+        `BadData` for a time that is missing or goes back.
         """
         count = len(positions)
         indices, actions = np.empty(count + 1, np.int32), np.empty(count + 1, program.action.dtype)
@@ -292,7 +295,7 @@ class Places:
         }
 
     def _ordinals(self, codes: Int64s | None, count: int) -> Int64s:
-        """For each event the number of earlier events of its partition."""
+        """Return, for each event, the number of earlier events of its partition."""
         more = np.zeros(max(0, self.partitions - len(self._seen)), np.int64)
         self._seen = np.concatenate((self._seen, more))
         if codes is None:
@@ -304,9 +307,9 @@ class Places:
 
 
 class _Parts:
-    """A whole stream by parts: the columns of the events that FROM leaves, and their positions.
+    """A whole stream by parts: the columns of the events in FROM, and their positions.
 
-    It is passed twice, since the symbols of all events tell which of them matter.
+    It is read twice, since all symbols are needed to decide which events are relevant.
     """
 
     def __init__(self, plan: Plan, stream: Stream) -> None:
@@ -321,7 +324,7 @@ class _Parts:
             start += length
 
     def read(self, places: Places, symbols: Sequence[Symbols], program: Program) -> dict[str, Any]:
-        """Return the events that matter, as fields of `b.Read`; raises as `Places.read`."""
+        """Return the relevant events, as fields of `b.Read`; raises as `Places.read`."""
         parts = [
             places.read(columns, positions, its_symbols, program)
             for (columns, positions), its_symbols in zip(self, symbols, strict=True)
@@ -345,7 +348,7 @@ def _totals_by_kernel(
     *,
     by_start: bool,
 ) -> EndTotals:
-    """The totals by the kernel; raises `TooLarge`."""
+    """Return the totals by the kernel; raises `TooLarge`."""
     stage, places = SymbolStage(machine.predicates), Places(plan, time)
     events_of = _Parts(plan, stream)
     symbols = [stage.symbols(columns, len(positions)) for columns, positions in events_of]
@@ -376,10 +379,9 @@ NO_INPUTS = AggregateInputs((), (), ())
 def counts_of_ends(
     plan: Plan, tables: LearnedTables, stream: Stream, time: TimeAxis | None
 ) -> list[tuple[Int64s, Any]]:
-    """Return the ends of a stream, and how many answers each has; at most the LIMIT.
+    """Return the ends of a stream, and the number of answers of each, at most the LIMIT.
 
-    Each pair has the ends of some partitions, in order. Raises `TooLarge` where there are too many
-    counts.
+    Each pair has the ends of some partitions, in order. Raises `TooLarge` for too many counts.
     """
     places, events_of = Places(plan, time), _Parts(plan, stream)
     symbols = [tables.symbols(columns, len(positions)) for columns, positions in events_of]
@@ -402,10 +404,10 @@ def counts(
 
 
 SHARE = 1 << 18
-"""The number of events, of whole partitions, that the kernel reads together.
+"""The number of events, in whole partitions, that the kernel reads together.
 
-Their totals fit the processor's cache: 8.5 million events of 100,000 partitions take a fifth of its
-time (2026-11-28).
+Their totals fit the processor's cache: 8.5 million events of 100,000 partitions take 20 % of the
+time of a single call (2026-11-28).
 """
 
 

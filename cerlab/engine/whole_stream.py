@@ -1,7 +1,7 @@
 """One stream on several cores: overlapping ranges, each read from one window before it on.
 
-An answer belongs to the range in which it ends, and begins at most one window before that. So the
-ranges have all answers, each once; what they share is read twice.
+An answer belongs to the range in which it ends, and begins at most one window before that. So each
+answer is found in exactly one range; the overlap is read twice.
 """
 
 from __future__ import annotations
@@ -56,15 +56,16 @@ RANGE = 1 << 20
 
 
 SHORTEST = 1 << 19
-"""The minimum number of events of a range, but for the last one."""
+"""The minimum number of events of a range, except the last one."""
 
 
 FIRST_LOOK = 1 << 10
-"""The events in which the begin of a window is searched at first; then four times as many."""
+"""The number of events in which the start of a window is searched first, then four times as
+many."""
 
 
 def why_not_by_ranges(plan: Plan) -> str | None:
-    """Why a query has to be read from the beginning; None if ranges stand on their own."""
+    """Return why a query must be read from the beginning; None if ranges are independent."""
     if (reason := why_not_windowed(plan)) is not None:
         return reason
     if plan.consume is not Consume.NONE:
@@ -79,10 +80,11 @@ def why_not_by_ranges(plan: Plan) -> str | None:
 def ranged_answers(
     plan: Plan, tables: LearnedTables, stream: Stream, time: TimeAxis | None, *, threads: int
 ) -> Iterator[AnswerBatch]:
-    """The answers of a plan on a stream by several threads, where `why_not_by_ranges` allows it.
+    """Yield the answers of a plan on a stream by several threads, if `why_not_by_ranges` allows it.
 
-    In the order of one thread, but for the order inside an end. At most two ranges for each thread
-    are in memory with their answers.
+    In the order of one thread, except inside an end. At most two ranges for each thread are in
+    memory
+    with their answers.
     """
     columns, length = stream.columns, len(stream)
     ranges = pairwise([*cuts(length, threads), length])
@@ -95,7 +97,7 @@ def ranged_answers(
     def start_some(count: int) -> None:
         for start, end in islice(ranges, count):
             running.append(
-                # limits are set for a context, which a new thread would not inherit
+                # limits are in a context, which a new thread does not inherit
                 pool.submit(copy_context().run, _range, plan, free, columns, time, start, end)
             )
 
@@ -108,21 +110,23 @@ def ranged_answers(
             if result.error is not None:
                 raise result.error
     finally:
-        # An iteration that is given up ends wherever it is collected, perhaps while a thread starts
+        # An abandoned iteration ends wherever it is collected, perhaps while a thread starts
         # and holds a lock that waiting for others would need.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def cuts(length: int, threads: int) -> Iterator[int]:
-    """Return the first events of ranges; later ranges are shorter, so no thread waits long.
+    """Yield the first events of ranges; later ranges are shorter, so that no thread waits long.
 
-    Each is the same share of what is left, in bounds: guided self-scheduling (Polychronopoulos and
-    Kuck 1987).
+    Each is the same share of the rest, within bounds: guided self-scheduling (Polychronopoulos and
+    Kuck
+    1987).
     """
     start, least = 0, min(SHORTEST, -(-length // threads))
     while start < length:
         yield start
-        # long ranges at first, as each reads one window twice; short ones last, so all end together
+        # long ranges first, since each reads a window twice; short ones last, so threads end
+        # together
         start += min(RANGE, max(least, (length - start) // (2 * threads)))
 
 
@@ -157,10 +161,11 @@ def _range(
 
 
 def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: int) -> int:
-    """An event from which on all are that may be in one window with event `cut` or a later one.
+    """Return an event such that all events in one window with event `cut` or later are after it.
 
-    The last event before the cut is among them, so that no time goes back unseen. Raises `BadData`
-    as reading those events does.
+    The last event before the cut is included, so that a time that goes back is seen. Raises
+    `BadData` as
+    reading those events does.
     """
     assert plan.window is not None
     if isinstance(plan.window, EventWindow):
@@ -181,7 +186,8 @@ def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: i
 
 
 def attributes_read(plan: Plan, machine: Machine, time: TimeAxis | None) -> frozenset[str]:
-    """The attributes that the evaluation of a plan reads, ``type`` and ``stream`` perhaps too."""
+    """Return the attributes that the evaluation of a plan reads, maybe ``type`` and ``stream``
+    too."""
     attributes = attributes_of(atom for P in machine.predicates for atom in atoms(P))
     names = {*attributes, *plan.partition}
     if isinstance(plan.window, AttributeWindow):
@@ -197,10 +203,11 @@ def stream_evaluation(
     time: TimeAxis | None = None,
     lists: ListsAt | None = None,
 ) -> WindowedEvaluation | GeneralEvaluation:
-    """The fastest evaluation of a plan on a stream that is read to its end.
+    """Return the fastest evaluation of a plan on a stream that is read to its end.
 
-    Its answers may be held back; after the last batch those that are come from ``finish``. Answers
-    of ends that `lists` leaves out may be missing.
+    Its answers may be held back; after the last batch ``finish`` returns the rest. Answers of ends
+    that
+    `lists` excludes may be missing.
     """
     if why_not_windowed(plan) is None:
         return WindowedEvaluation(plan, learned_tables(machine), time, lists=lists)
@@ -216,12 +223,12 @@ def compiled_answers(
     threads: int = 1,
     lists: ListsAt | None = None,
 ) -> Iterator[AnswerBatch]:
-    """The answers of a plan on a stream, in batches, by end.
+    """Yield the answers of a plan on a stream, in batches, by end.
 
-    On one thread, answers of ends that `lists` leaves out may be missing.
-
-    Several `threads` evaluate ranges of the stream, for queries whose ranges are independent
-    (`windowed.ranges`); others are evaluated by one.
+    On one thread, answers of ends that `lists` excludes may be missing. Several `threads` evaluate
+    ranges of the stream, for queries whose ranges are independent (`why_not_by_ranges`); other
+    queries
+    use one thread.
     """
     if threads > 1 and len(stream) > 1 and why_not_by_ranges(plan) is None:
         yield from ranged_answers(plan, learned_tables(machine), stream, time, threads=threads)
@@ -234,12 +241,12 @@ def compiled_answers(
 
 
 def explain(plan: Plan, tables: LearnedTables) -> Explanation:
-    """Describe how the engine reads streams, for the symbols it has seen."""
+    """Return how the engine reads streams, for the symbols it has seen."""
     return Explanation((*_predicates(tables), *_machine(plan, tables), *_clauses(plan)))
 
 
 def explain_runs(plan: AnyPlan) -> Explanation:
-    """Describe how the engine runs a transducer; raises `ResourceLimit` for too large ones."""
+    """Return how the engine runs a transducer; raises `ResourceLimit` for one that is too large."""
     return Explanation((*_runs(plan), *([] if isinstance(plan, RegisterPlan) else _clauses(plan))))
 
 
@@ -263,7 +270,7 @@ def explain_waits(
     machines: Sequence[Machine | CorrelatedPlan],
     window_text: Callable[[Window], str],
 ) -> Explanation:
-    """Describe what the answers of each machine go through until they are given."""
+    """Return the steps that the answers of each machine pass until they are given."""
 
     def words(step: WaitStep) -> str:
         match step:

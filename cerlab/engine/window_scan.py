@@ -1,9 +1,8 @@
 """The window scan: a batch of events is read together with the window of events before it.
 
-An answer inside a window is decided by the events of one window. So a batch is read together with
-the last window before it, and nothing else is carried over: no run, no node, no state but the
-idle one. All events of that window are kept, also those that changed nothing, since a symbol that
-no event had yet can make them matter.
+An answer inside a window depends on the events of one window. So a batch is read together with the
+last window before it, and only the idle state is carried over: no run, no node. All events of that
+window are kept, including those without effect, since a later, new symbol can make them relevant.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ Result = TypeVar("Result")
 
 
 def why_not_windowed(plan: Plan) -> str | None:
-    """Why a plan has to be read from the beginning, by the general engine; None if it has not."""
+    """Return why a plan needs the general engine, from the beginning; None if it does not."""
     if plan.window is None:
         return "without WITHIN an answer may begin at any time, so nothing can be left out"
     if plan.partition and isinstance(plan.window, EventWindow):
@@ -59,7 +58,7 @@ def why_not_windowed(plan: Plan) -> str | None:
 
 
 class ScanResult(NamedTuple):
-    """The last scan: what it read, and the events that ended answers."""
+    """The last scan: its input, and the events that ended answers."""
 
     program: Program | None
     batches: list[Batch]
@@ -68,10 +67,10 @@ class ScanResult(NamedTuple):
 
 
 class WindowScan(AtOnce[Result], ABC, Generic[Result]):
-    """A plan on one stream, batch by batch, where `why_not_windowed` has no objection.
+    """A plan on one stream, batch by batch, if `why_not_windowed` allows it.
 
-    Results may be held back until as much has been read as one window has; `finish` gives the
-    rest. Subclasses say what `_evaluate` is.
+    Results may be held back until the unread events are as many as one window; `finish` returns the
+    rest. Subclasses define `_evaluate`.
     """
 
     def __init__(self, plan: Plan, tables: LearnedTables, time: TimeAxis | None = None) -> None:
@@ -84,10 +83,11 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         self.begin(0, 0)
 
     def begin(self, position: int, end: int) -> None:
-        """Begin anew, at an event of the stream; results end at event `end` or later.
+        """Restart at an event of the stream; results end at event `end` or later.
 
-        The events before `position` are outside the window of those. Not in the middle of a stream
-        for strategies and CONSUME BY, which remember more than a window.
+        The events before `position` must be outside their window. Do not start in the middle of a
+        stream for
+        strategies and CONSUME BY, which depend on more than a window.
         """
         self._position = position
         self._end = end
@@ -99,11 +99,13 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         self._clock.last = None
 
     def push_columns(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
-        """Read `length` more events: what they complete; exhaust it before the next call.
+        """Read `length` more events; yield the results that they complete. Exhaust it before the
+        next call.
 
-        `columns` are as `SymbolStage.symbols` takes them. Raises `BadData` for a time that is
-        missing or goes back, after all that the events before it complete, and `ResourceLimit`
-        where determinisation does.
+        `columns` are in the form of `SymbolStage.symbols`. Raises `BadData` for a time that is
+        missing or
+        goes back, after all results of the events before it, and `ResourceLimit` if determinisation
+        does.
         """
         try:
             yield from until_bad(self._push, columns, length, slice_columns)
@@ -112,11 +114,11 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
             raise
 
     def push(self, events: Stream) -> Iterator[Result]:
-        """The same for the events of a stream."""
+        """Read the events of a stream; yield and raise as `push_columns`."""
         return self.push_columns(events.columns, len(events))
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
-        """Return the results of a batch; raises at once for a bad event in it."""
+        """Return the results of a batch; raise for a bad event in it before the first result."""
         batch = self._batch(columns, length)
         return iter(()) if batch is None else self._append(batch)
 
@@ -124,12 +126,12 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         self._carry_over()
         self._pending.append(batch)
         before = len(self._window_before.symbols) if self._window_before else 0
-        # a scan reads the window again: with as much that is new, events are read twice on average
+        # a scan reads the window again: with as many new events, each is read twice on average
         if sum(len(batch.symbols) for batch in self._pending) >= before:
             yield from self._scan()
 
     def _batch(self, columns: Mapping[str, Any], length: int) -> Batch | None:
-        """Return the next events that FROM leaves, or None."""
+        """Return the next events in FROM, or None."""
         start, read = self._position, length
         inside = rows_of_streams(self._plan.streams, columns)
         positions = None
@@ -147,7 +149,7 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         return batch._replace(times=times)
 
     def _batches(self) -> list[Batch]:
-        """The window carried over, and the batches that were not read with it yet."""
+        """Return the window carried over, and the unread batches."""
         return [*([self._window_before] if self._window_before else []), *self._pending]
 
     @property
@@ -157,13 +159,13 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
 
     @property
     def lowest(self) -> int:
-        """The lowest start of answers to come; 0 where it is unknown."""
+        """The lowest start of later answers; 0 if it is unknown."""
         batches = self._batches() if self._last_scan is None else self._last_scan.batches
         first = next((batch for batch in batches if len(batch.symbols)), None)
         return 0 if first is None else int(first.at(np.zeros(1, np.int64))[0])
 
     def finish(self) -> Iterator[Result]:
-        """The results that were held back."""
+        """Yield the results that were held back."""
         if self._pending:
             yield from self._scan()
 
@@ -189,7 +191,7 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         return max(1, self._keys.count) if self._keys else 1
 
     def _carry_over(self) -> None:
-        """Keep the events that the next ones may have in their window, but for consumed ones."""
+        """Keep the events that may be in the window of later ones, except consumed ones."""
         if self._last_scan is None:
             return
         program, batches, events, ends = self._last_scan
@@ -197,7 +199,7 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         at, codes = again.positions, again.codes
         assert at is not None
         assert codes is not None
-        # the last event that CONSUME BY has ended: nothing up to it can be in an answer to come
+        # no event up to the last consumed one can be in a later answer
         over = np.full(self._partitions, -1, np.int64)
         if self._consume == k.RESET_ALL and len(ends):
             over[:] = events.positions[ends[-1]]
@@ -209,11 +211,11 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
             self._idle = self._idle_at(program, batches, stop, int(over[0]))
         self._window_before = again.take(live)
         self._last_scan = None
-        if program is not None:  # else partitions are kept from batch to batch, by number
+        if program is not None:  # otherwise partitions are kept from batch to batch, by number
             self._forget_keys()
 
     def _forget_keys(self) -> None:
-        """Number the partitions anew if most of them have no event in the window any more."""
+        """Renumber the partitions if most of them have no event in the window."""
         if self._keys is None or self._window_before is None:
             return
         assert self._window_before.codes is not None
@@ -223,7 +225,7 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
             self._window_before = self._window_before._replace(codes=codes.astype(np.int32))
 
     def _idle_at(self, program: Program, batches: list[Batch], position: int, restart: int) -> int:
-        """The number of the idle state before a position; after `restart` all begins anew."""
+        """Return the number of the idle state before a position, after a restart at `restart`."""
         idle = self._idle if restart < 0 else self._tables.machine.idle
         for batch in batches:
             at = batch.at(np.arange(len(batch.symbols)))
@@ -236,18 +238,19 @@ class Batch(NamedTuple):
     """Consecutive events of the stream; shape (events,) each."""
 
     symbols: Symbols  # of the predicate stage
-    times: Instants  # what the window is measured in
+    times: Instants  # in the unit of the window
     start: int  # the position of the first event
-    positions: Int64s | None  # None where they follow on `start`
+    positions: Int64s | None  # None if they are consecutive from `start`
     keys: Mapping[str, Any]  # the columns of PARTITION BY
-    codes: Int32s | None  # the partitions where they are known, NONE for none
+    codes: Int32s | None  # the partitions if they are known, NONE for none
 
     def at(self, indices: Any) -> Any:
-        """The positions of the events at some indices, int64 as these are: (indices,) or one."""
+        """Return the positions of the events at some indices, int64 as these are: (indices,) or
+        one."""
         return indices + np.int64(self.start) if self.positions is None else self.positions[indices]
 
     def take(self, indices: NDArray[np.integer[Any]]) -> Batch:
-        """The events at some indices, of a batch whose partitions are learned."""
+        """Return the events at some indices, of a batch whose partitions are learned."""
         assert self.codes is not None
         times = take_instants(self.times, indices)
         codes = self.codes[indices]
@@ -255,18 +258,18 @@ class Batch(NamedTuple):
 
 
 class RelevantPart(NamedTuple):
-    """The events of one batch that have to be read."""
+    """The relevant events of one batch."""
 
     batch: Batch
     indices: Int32s  # (events,), in the batch
     actions: Symbols  # (events,), what they do in the program
-    codes: Int32s | None  # (events,), None where there is one partition
+    codes: Int32s | None  # (events,), None for a single partition
 
 
 class RelevantEvents:
-    """The events that have to be read, of all batches; each property has shape (events,).
+    """The relevant events of all batches; each property has shape (events,).
 
-    Most are computed only where there are answers.
+    Most properties are computed only if there are answers.
     """
 
     def __init__(self, parts: Sequence[RelevantPart], width: Instant) -> None:
@@ -303,7 +306,7 @@ class RelevantEvents:
 
     @property
     def positions_and_offset(self) -> tuple[NDArray[np.signedinteger[Any]], int]:
-        """The position of each event less a number that is the same for all.
+        """The position of each event minus a common offset, and the offset.
 
         In 32 bits, whatever the batches: kernels are compiled for one width of integers.
         """
@@ -328,7 +331,7 @@ class RelevantEvents:
 
     @property
     def times_by_index(self) -> tuple[Instants, Int32s]:
-        """Times, and where that of each event is among them: not moved for one batch."""
+        """Times, and the index of each event's time in them; a single batch needs no copy."""
         if len(self.parts) == 1:
             return self.parts[0].batch.times, self.parts[0].indices
         return self.times, np.arange(self.count, dtype=np.int32)
@@ -337,7 +340,7 @@ class RelevantEvents:
 def relevant_events(
     program: Program | None, batches: Sequence[Batch], keys: KeyCodes | None, width: Instant
 ) -> RelevantEvents:
-    """Return the events of some batches that have to be read: all of them without a program.
+    """Return the relevant events of some batches: all events without a program.
 
     `width` is that of the window.
     """
@@ -390,7 +393,7 @@ def _parts_with_once(
 
 
 def partitions(batch: Batch, keys: KeyCodes | None) -> Int32s:
-    """The partition of each event of a batch, shape (events,); NONE for none."""
+    """Return the partition of each event of a batch, shape (events,); NONE for none."""
     if batch.codes is not None:
         return batch.codes
     if keys is None:
@@ -399,11 +402,11 @@ def partitions(batch: Batch, keys: KeyCodes | None) -> Int32s:
 
 
 def last_window(batches: Sequence[Batch], width: Instant, keys: KeyCodes | None) -> Batch:
-    """The events not more than `width` before the last one, of whatever symbol, as one batch."""
+    """Return the events within `width` before the last one, whatever their symbol, as one batch."""
     now = next(batch.times[-1] for batch in reversed(batches) if len(batch.symbols))
     parts: list[Batch] = []
     for batch in reversed(batches):
-        # also events that changed nothing: over the symbols to come they may
+        # events without effect too: with later symbols they may have one
         cut = bisect_left(batch.times, now - width)
         size = len(batch.symbols) - cut
         inside = np.arange(cut, cut + size)

@@ -1,8 +1,8 @@
-"""Plans with a window: the events that end an answer come first, then answers enumerated.
+"""Plans with a window: first the events that end an answer are found, then answers are listed.
 
-`scan` reads a stream by batches, each with the window before it; `program` is the machine as flat
-arrays; `evaluation` lists answers, `chains` where runs only gather; `ranges` puts several threads
-to one stream.
+`window_scan` reads a stream by batches, each with the window before it; `flat_program` is the
+machine as flat arrays; this module lists answers, by `Chains` if runs only gather; `whole_stream`
+uses several threads for one stream.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ from cerlab.model.stream import TimeAxis
 NO_TIMES = np.zeros(0, np.int64)
 
 RECORDS_PER_NODE = 16
-"""Room for records costs nothing until it is used, and is not kept; so there is more of it."""
+"""The room for records, in multiples of nodes: unused room costs nothing and is not kept."""
 
 
 FEW_ENDS = 16
-"""With fewer ends than one in so many events, their windows are looked up one by one."""
+"""If fewer than one event in 16 is an end, their windows are searched one by one."""
 
 
 class WindowedEvaluation(WindowScan[AnswerBatch]):
-    """The answers of a plan; `arena` nodes, `answers` of a batch: starting sizes, which grow."""
+    """The answers of a plan; `arena` nodes and `answers` of a batch are starting sizes, which
+    grow."""
 
     def __init__(
         self,
@@ -51,13 +52,13 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         answers: int = 1 << 15,
         lists: ListsAt | None = None,
     ) -> None:
-        """Answers of ends that `lists` leaves out may be missing; not under CONSUME BY."""
+        """Prepare; answers of ends that `lists` excludes may be missing. Not for CONSUME BY."""
         super().__init__(plan, tables, time)
         self._lists = lists
         self._sizes = (arena, answers)
 
     def begin(self, position: int, end: int) -> None:
-        """Begin anew; room for nodes, records and answers is kept."""
+        """Restart; the room for nodes, records and answers is kept."""
         super().begin(position, end)
         self._alone = False
 
@@ -83,7 +84,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             yield from self._by_tecs_alone(events, again)
             return np.zeros(0, np.int32)
         ends, idles = self._ends(program, events, again)
-        # chains list the answers of an end in an order of their own, which LIMIT may not take
+        # chains list the answers of an end in another order than LIMIT may need
         in_order = program.latest_first or self._plan.limit is None
         if self._lists is not None and len(ends):
             kept = self._lists(events.positions[ends])
@@ -97,7 +98,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
     def _ends(
         self, program: Program, events: RelevantEvents, again: int
     ) -> tuple[k.Int32s, k.Int32s]:
-        """Phase one: the events that end an answer, and the idle state that each event meets."""
+        """Return the events that end an answer, and the idle state at each event (phase one)."""
         times = events.parts[0].batch.times if len(events.parts) == 1 else events.times
         plain = self._keys is None and self._consume == k.KEEP and isinstance(times, np.ndarray)
         if plain and program.copy_steps is not None:
@@ -114,7 +115,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         latest.idle[0] = program.idle_of[self._idle]
         times, width, first = events.times, 0, NO_IDLE_STATES
         if isinstance(times, np.ndarray):
-            # comparing the times of ends alone: with `first` of all events, a scan by key takes
+            # compare only the times of ends: with `first` of all events, a scan by key takes
             # 1.25 times as long (Q3 and Q6: 1.15 times)
             width = int(self._width)
         else:
@@ -145,15 +146,15 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
     def _by_chains(
         self, program: Program, events: RelevantEvents, ends: k.Int32s
     ) -> Iterator[AnswerBatch]:
-        """Phase two where runs only gather."""
+        """Yield the answers if runs only gather (phase two)."""
         positions, offset = events.positions_and_offset
         first = self._first(events, ends)
         chain_events = ChainEvents(events.actions, events.codes, positions, offset, ends, first)
         return self._chains.read(program.moves, chain_events, self._partitions)
 
     def _first(self, events: RelevantEvents, ends: k.Int32s) -> k.Int32s:
-        """The first event inside the window of each end."""
-        # one pass over all events costs less than a search for each of many ends
+        """Return the first event inside the window of each end."""
+        # for many ends, one pass over all events costs less than a search for each
         if len(ends) * FEW_ENDS > events.count or len(events.parts) > 1:
             return events.first[ends]
         times, index = events.times_by_index
@@ -165,7 +166,8 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
     def _by_tecs(
         self, events: RelevantEvents, ends: k.Int32s, idles: k.Int32s, again: int
     ) -> Iterator[AnswerBatch]:
-        """Phase two by the general engine, from the beginning in each stretch of windows."""
+        """Yield the answers by the general engine, restarted in each stretch of windows (phase
+        two)."""
         count = events.count
         first = events.first
         indices, restarts = np.empty(count, np.int32), np.zeros(count, np.uint8)
@@ -188,7 +190,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         at = again if self._alone else 0
         restarts = np.zeros(events.count - at, np.uint8)
         if not self._alone:
-            # the first time alone: from then on the tECS has read all that came before
+            # only the first time: afterwards the tECS has read all earlier events
             restarts[:1] = 1
         self._alone = True
         self._tecs.partitions(self._partitions)
@@ -217,7 +219,7 @@ class Chains:
         """Records visited so far."""
 
     def read(self, moves: k.Moves, events: c.Events, partitions: int) -> Iterator[AnswerBatch]:
-        """The answers at the `ends`, as `kernels.windowed.chains.list_chains` lists them."""
+        """Yield the answers at the `ends`, as `kernels.chains.list_chains` lists them."""
         counters = np.zeros(c.REGISTERS, np.int64)
         heads = np.full(partitions * moves.states, k.NONE, np.int32)
         epoch = np.zeros(partitions, np.int64)
@@ -231,7 +233,7 @@ class Chains:
     def _list(
         self, moves: k.Moves, events: c.Events, heads: k.Int32s, epoch: k.Int64s, counters: k.Int64s
     ) -> Iterator[AnswerBatch]:
-        """The answers at some more ends, but for the last ones, which are in the buffer."""
+        """Yield the answers at more ends, except the last ones, which are in the buffer."""
         while True:
             chains = c.Chains(
                 self._records, heads, epoch, self._search, self._answers.arrays, counters

@@ -1,8 +1,9 @@
 """Windows: the first event inside the window of each event.
 
 From low level to high: the queue of the events inside; the starts of one window, batch by batch;
-the ends of a sliding window; the starts of several windows. Time does not decrease, so the first
-event that a window still allows only moves forward.
+the
+ends of a sliding window; the starts of several windows. Time does not go back, so the first event
+that a window allows only moves forward.
 """
 
 from __future__ import annotations
@@ -37,8 +38,10 @@ class _Inside:
     """The events inside a window with their instants, as a queue.
 
     An event is moved a constant number of times on average, so the cost of a push does not depend
-    on the size of the window. Instants are in an array until one of another kind comes. From then
-    on they are in a list, which is copied at each access.
+    on the
+    size of the window. Instants are in an array until one of another kind arrives. From then on
+    they are
+    in a list, which is copied at each access.
     """
 
     def __init__(self) -> None:
@@ -48,7 +51,7 @@ class _Inside:
         self._positions: Int64s = np.empty(0, np.int64)
         self._begin = self._end = 0
         self.moves = 0
-        """Events moved so far."""
+        """The number of events moved so far."""
 
     def __len__(self) -> int:
         return self._end - self._begin
@@ -87,7 +90,7 @@ class _Inside:
         self._end = until
 
     def _begin_with(self, times: Instants) -> None:
-        """Take the kind of the first instants."""
+        """Set the kind of instants from the first ones."""
         self._begin = self._end = 0
         self._doubles = times.kind if isinstance(times, Doubles) else None
         room: Any = np.empty(len(self._positions), np.float64 if self._doubles else np.int64)
@@ -105,7 +108,7 @@ class _Inside:
             self._doubles = None
 
     def add(self, time: Instant, position: int, *, whole: bool) -> None:
-        """Add one event; `whole` says that 64 bits hold instants less the width of the window."""
+        """Add one event; `whole`: 64 bits hold instants minus the width of the window."""
         if self._end == len(self._positions):
             self._move(2 * (len(self) + 1))
         is_int = whole and isinstance(time, int) and -SAFE < time < SAFE
@@ -155,58 +158,59 @@ class WindowStarts:
         self.clock = (
             None if window is None or isinstance(window, EventWindow) else TimeColumn(window, axis)
         )
-        """The clock of a window in time, else None."""
+        """The clock of a window in time, otherwise None."""
         self._inside = _Inside()
 
     def read(self, columns: Mapping[str, Any], positions: Int64s) -> Int64s:
-        """Return for each event the first position inside its window, shape (events,).
+        """Return, for each event, the first position inside its window, shape (events,).
 
         `positions` are those in the stream, shape (events,). Raises `BadData` for a time that is
-        missing or goes back, and has then read nothing.
+        missing or
+        goes back; nothing is read then.
         """
         if self.clock is None:
             return np.full(len(positions), NONE, np.int64)
         return self.take(self.clock.read(columns, len(positions), positions.item), positions)
 
     def take(self, times: Instants, positions: Int64s) -> Int64s:
-        """Read events whose instants the clock has given; return as `read`."""
+        """Read events whose instants the clock has read; return as `read`."""
         if self.clock is None or not len(positions):
             return np.full(len(positions), NONE, np.int64)
         before = len(self._inside)
         self._inside.append(times, positions)
         first = first_inside(self._inside.times, self.clock.width, before)
         starts = self._inside.positions[first]
-        # time does not go back, so no later window begins before that of the last event
+        # time does not go back, so no later window begins before the last event's window
         self._inside.drop(int(first[-1]))
         return starts
 
     def read_events(self, events: Sequence[Event], positions: Sequence[int]) -> list[int]:
-        """Return as `read` for a few events, without columns."""
+        """Read a few events without columns; return as `read`."""
         if self.clock is None:
             return [NONE] * len(events)
         return self.take_events(self.clock.read_events(events, positions), positions)
 
     def take_events(self, times: Sequence[Instant], positions: Sequence[int]) -> list[int]:
-        """Read a few events whose instants the clock has given; return as `read`."""
+        """Read a few events whose instants the clock has read; return as `read`."""
         return [*map(self.take_event, times, positions)]
 
     def read_event(self, event: Event, position: int) -> int:
-        """Return as `read` for one event."""
+        """Read one event; return as `read`."""
         if self.clock is None:
             return NONE
         return self.take_event(self.clock.read_event(event, position), position)
 
     def take_event(self, time: Instant, position: int) -> int:
-        """Read an event whose instant the clock has given; return as `read`."""
+        """Read an event whose instant the clock has read; return as `read`."""
         assert self.clock is not None
         width = self.clock.width
         self._inside.add(time, position, whole=isinstance(width, int) and width < SAFE)
         return self._inside.drop_before(time - width)
 
     def copy(self) -> WindowStarts:
-        """Return another one that goes on from here."""
+        """Return a copy that continues from here."""
         other = copy(self)
-        # both have one array, and the other one appends behind the events that this one knows
+        # both share an array; the copy appends after the events that this one reads
         other.clock, other._inside = copy(self.clock), copy(self._inside)
         return other
 
@@ -240,10 +244,9 @@ class WindowStarts:
 
 
 class SlidingEnds:
-    """The first end that a sliding window has at each event of a stream.
+    """The first end inside a sliding window at each event of a stream.
 
-    A window in events counts the whole stream. A window in time has no end at events that FROM
-    leaves out.
+    A window in events counts the whole stream. A window in time has no end at events outside FROM.
     """
 
     def __init__(self, window: Window, streams: Sequence[str], axis: TimeAxis | None) -> None:
@@ -281,7 +284,7 @@ class SlidingEnds:
         return self._starts.take_event(time, position)
 
     def copy(self) -> SlidingEnds:
-        """Return another one that goes on from here."""
+        """Return a copy that continues from here."""
         other = copy(self)
         other._starts = self._starts.copy()
         return other
@@ -298,8 +301,7 @@ class SlidingEnds:
 class Windows:
     """Several windows: the order of each event, and the lowest order that all windows allow.
 
-    Without a window in events, orders are positions. With one, they number the events that are
-    read, which are those of the streams that FROM names.
+    Without a window in events, orders are positions. With one, they number the events in FROM.
     """
 
     def __init__(
@@ -309,7 +311,7 @@ class Windows:
         axis: TimeAxis | None,
         bounds: Int64s | None = None,
     ) -> None:
-        """With `bounds`, event n allows no start before ``bounds[n]`` either."""
+        """Create the windows; with `bounds`, event n also allows no start before ``bounds[n]``."""
         self._bounds = np.zeros(0, np.int64) if bounds is None else bounds
         self._widths = [w.width for w in windows if isinstance(w, EventWindow)]
         self._starts = [WindowStarts(w, axis) for w in windows if not isinstance(w, EventWindow)]
@@ -318,7 +320,8 @@ class Windows:
         self._count = 0
 
     def read(self, columns: Mapping[str, Any], positions: Int64s) -> tuple[Int64s, Int64s]:
-        """Return both, shape (events,) each; raises `BadData`, and has then read nothing."""
+        """Return the order and the lowest order of each event; raises `BadData`, then reads
+        nothing."""
         numbers = np.arange(self._count, self._count + len(positions))
         order = numbers if self._widths else positions
         lowest = np.zeros(len(positions), np.int64)
@@ -336,7 +339,8 @@ class Windows:
     def read_events(
         self, events: Sequence[Event], positions: Sequence[int]
     ) -> tuple[Sequence[int], list[int]]:
-        """Return both for a few events, without columns; raises as `read`."""
+        """Return the order and the lowest order of a few events, without columns; raises as
+        `read`."""
         lowest = [0] * len(events)
         times = read_clocks(self._clocks, lambda clock: clock.read_events(events, positions))
         for starts, its_times in zip(self._starts, times, strict=True):

@@ -64,7 +64,7 @@ def test_the_window_query_joins_three_different_relations() -> None:
 def test_a_deletion_is_refused_by_name() -> None:
     evaluation = WindowEvaluation()
     evaluation.process("r", (1, 1))
-    with pytest.raises(Unsupported, match="nothing is deleted") as caught:
+    with pytest.raises(Unsupported, match="assumes no deletions") as caught:
         evaluation.process("r", (1, 1), insertion=False)
     assert caught.value.code == "CER0460"
 

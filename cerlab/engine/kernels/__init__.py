@@ -1,5 +1,6 @@
-"""The compiled operations over flat arrays. Numba loads when one is imported.
+"""The compiled operations over flat arrays. Numba loads when a module of this folder is imported.
 
-`tecs` has those of `engine.reference`, by the same names (CORE Alg. 1; CORE Alg. 2); `windowed`
-finds ends and lists chains; `registers` follows configurations. Kernels allocate nothing.
+`tecs` has the operations of `engine.reference`, by the same names (CORE Alg. 1; CORE Alg. 2);
+`windowed` finds ends and `chains` lists answers; `registers` moves configurations. Kernels allocate
+nothing.
 """

@@ -1,8 +1,8 @@
 """Decorators that compile kernels, and the arrays that kernels work on.
 
 Everything is an integer: node ids, states, symbols, partitions, positions. A kernel that finds no
-room, or a cell of the table that is not determinised yet, returns a status and has changed nothing:
-capacity and growth are the driver's affair.
+room, or a table cell that is not determinised yet, returns a status and has changed nothing: its
+driver provides capacity and calls again.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from cerlab.kernel_cache import Kernel, jit
 def kernel(function: Kernel) -> Kernel:
     """Compile a function over arrays that allocates nothing, once per machine.
 
-    Without reference counts (``_nrt``): with them, handing a few dozen arrays from one kernel to
-    the next costs five times what the kernels do. ``NUMBA_DISABLE_JIT=1`` leaves the Python.
+    Reference counts are off (``_nrt``): with them, passing a few dozen arrays from one kernel to
+    the next costs five times as much as the kernels. With ``NUMBA_DISABLE_JIT=1`` the function
+    stays Python.
     """
     return jit(function, nogil=True, _nrt=False)
 
 
 def inline(function: Kernel) -> Kernel:
-    """The same for a part of a kernel: an array is eight arguments, so a call would not be free."""
+    """Compile a part of a kernel inline: each array is eight arguments, so a call would be
+    expensive."""
     return jit(function, nogil=True, _nrt=False, forceinline=True)
 
 
@@ -46,16 +48,16 @@ Offsets: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 
 
 Symbols: TypeAlias = NDArray[np.unsignedinteger[Any]]
-"""In the narrowest dtype that holds all of them."""
+"""Symbols in the narrowest dtype that holds all of them."""
 
 
 def row_offsets(rows: Sequence[Sequence[object]]) -> Int32s:
-    """Return the offsets of rows laid end to end, and the end of the last row."""
+    """Return the offsets of concatenated rows, and the end of the last row."""
     return np.cumsum([0, *map(len, rows)], dtype=np.int32)
 
 
 def flat(rows: Sequence[Sequence[Sequence[Any]]], *types: Any) -> tuple[Any, ...]:
-    """Lay rows of records end to end: return their offsets, then a column for each field.
+    """Return the offsets of concatenated rows of records, then a column for each field.
 
     `types` are the dtypes of the fields.
 
@@ -72,7 +74,7 @@ NO_LIMIT = np.iinfo(np.int64).max
 
 
 NONE = -1
-"""No node, no state."""
+"""Sentinel: no node, no state."""
 
 
 UNKNOWN = -2
@@ -80,14 +82,14 @@ UNKNOWN = -2
 
 
 DONE, NEED_CELL, NEED_ARENA, NEED_SCRATCH, NEED_POOL, NEED_STACK, FULL = range(7)
-"""The status that a kernel returns: finished, or its lack; `FULL` is the output buffer."""
+"""The status that a kernel returns: finished, or what it lacks; `FULL` is the output buffer."""
 
 
 class Arena(NamedTuple):
     """The nodes of the tECS, by id (CORE Sec. 4.1). A child has a smaller id than its parent.
 
     bottom: `left` is NONE. output: `position`, `left` is the next node. union: `position` is NONE,
-    `right` NONE if nothing there is inside the window any more.
+    `right` is NONE if the window has passed everything there.
     """
 
     position: Int64s  # (nodes,)
@@ -109,7 +111,7 @@ class Table(NamedTuple):
 
 
 class Partitions(NamedTuple):
-    """One row per partition: where its active states are in the pool, and its idle state."""
+    """The partitions: for each its active states in the pool, and its idle state."""
 
     start: Int64s  # (partitions,), offset in the pool
     room: Int64s  # (partitions,), reserved there
@@ -123,9 +125,10 @@ class Partitions(NamedTuple):
 class Ops(NamedTuple):
     """The ops of the actions of a program: action a has ``first[a] .. first[a + 1]``.
 
-    The runs in state `source` go on in `target`, NONE for nowhere, and are answers if `accepts`.
-    `source` is NONE for the run that starts. `marks` has the number of the mark by which they take
-    the event, NONE for runs that skip it.
+    The runs in state `source` move to `target`, NONE for nowhere, and are answers if `accepts`.
+    `source` is NONE for the run that starts. `marks` is the number of the mark by which they take
+    the
+    event, NONE for runs that skip it.
     """
 
     first: Int32s  # (actions + 1,)
@@ -136,7 +139,7 @@ class Ops(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """A program: the ops of each action on runs that start and on runs that go on.
+    """A program: the ops of each action on runs that start and on runs that started earlier.
 
     `begin` has its ops by idle state and action, at ``idle * actions + action``. `leave` lists the
     states that an action empties, laid out as ops.
@@ -159,14 +162,15 @@ class Limits(NamedTuple):
     consume: int
     """The effect of an answer: KEEP, RESET_PARTITION or RESET_ALL."""
     width: int
-    """The width of the window: of one in events that partitions count, else NONE; in a scan that of
-    time, where it is an integer."""
+    """The width of the window: in events, if partitions count it, otherwise NONE; in a scan the
+    width
+    in time, if it is an integer."""
 
 
 class CopySteps(NamedTuple):
     """The copies of latest starts by the actions of a chained program, in equally many steps.
 
-    The latest starts are in cells: `BEGINNING` has the event being read, `SPARE` is for steps that
+    The latest starts are in cells: `BEGINNING` has the current event, `SPARE` is for steps that
     do nothing, `NEVER` holds NONE, and state q has cell ``3 + q``. Action a copies cell
     ``source[a * width + n]`` to ``target[a * width + n]``, for n from 0 on, and accepts the runs of
     the cells ``accepting[a * accepts + n]``.
@@ -183,7 +187,7 @@ BEGINNING, SPARE, NEVER = 0, 1, 2
 
 
 class Scratch(NamedTuple):
-    """The active states after the event being read: a union-list each."""
+    """The active states after the current event, each with a union-list."""
 
     state: Int32s  # (entries,)
     length: Int32s  # (entries,)
@@ -194,12 +198,12 @@ class Stack(NamedTuple):
     """The depth-first search of an enumeration, kept between calls."""
 
     node: Int32s  # (stack,)
-    depth: Int32s  # (stack,); under a LIMIT the nodes that take the position being gone down from
+    depth: Int32s  # (stack,); under a LIMIT the nodes that take the position above
     path: Int64s  # (longest answer,), the positions taken from the root down
 
 
 class Tecs(NamedTuple):
-    """All that the general engine works on."""
+    """The arrays of the general engine."""
 
     arena: Arena
     counters: Int64s  # (REGISTERS,)
@@ -238,9 +242,10 @@ class Answers(NamedTuple):
     REGISTERS,
 ) = range(15)
 """Registers, int64: head of the arena, end of the pool, epoch of CONSUME BY ANY, event of the
-batch, what is being done with it, size of the stack, entry and node being enumerated, answers of
-this end, answers and positions in the buffer, steps counted, positions taken on the way down and
-where the nodes below them begin in the stack; how many registers there are."""
+batch,
+its phase, size of the stack, entry and node being enumerated, answers of this end, answers and
+positions in the buffer, counted steps, positions taken on the way down, start of the nodes below
+them in the stack; the number of registers."""
 
 
 READING, LISTING = 0, 1

@@ -1,9 +1,11 @@
 """The totals of open runs, and how events move them.
 
-A run is known by its partition, its state, its start and its group only. A partition has a block of
-a pool: a row for each state, group and column, with a cell for each open start. Starts leave the
-window in the order in which they came, so the open ones lie side by side. Without a window, and
-where rows are not grouped by start, there is one cell in each row.
+A run is identified only by its partition, its state, its start and its group. A partition has a
+block of a pool: a row for each state, group and column, with a cell for each open start. Starts
+leave
+the window in the order of arrival, so the open ones are contiguous. Without a window, if rows are
+not
+grouped by start, each row has one cell.
 """
 
 from __future__ import annotations
@@ -29,16 +31,16 @@ from cerlab.engine.kernels.limbs import (
 )
 
 NOTHING: Any = np.iinfo(np.int64).max
-"""The least of no values."""
+"""Sentinel: the least of no values."""
 
 
 class Read(NamedTuple):
-    """The events that change something, and what a run gains by taking one.
+    """The relevant events, and the gain of a run that takes one.
 
-    An event may begin runs at place `order`; those of a place before `lowest` have left the window.
+    An event may begin runs at place `order`; those at a place before `lowest` have left the window.
     """
 
-    actions: Int64s  # (events,), what each does in the program
+    actions: Int64s  # (events,), the action of each in the program
     codes: Int64s  # (events,), the partition
     order: Int64s  # (events,)
     lowest: Int64s  # (events,)
@@ -76,7 +78,7 @@ class Cells(NamedTuple):
 
 
 class Stacks(NamedTuple):
-    """The stacks of partitions with many open starts (`kernels.two_stacks`), while a batch is read.
+    """The stacks of partitions with many open starts (`kernels.two_stacks`), within one batch.
 
     `parts` has the columns `BASE` to `LIMIT` for each partition.
     """
@@ -88,31 +90,34 @@ class Stacks(NamedTuple):
 
 
 (BASE, SIZE, FIRST, LAST, NEWEST, STATES, LIMIT, PARTS) = range(8)
-"""Columns of `Stacks.parts`: where the block begins, cells in a row of it, the oldest open start of
-the older stack and the next cell, both 0 for a partition without stacks; one more than the newest
-event of the newer stack; bit q if a run of the older stack was in state q when the newer one began;
-so many open starts may be dead before they are looked for; how many columns there are."""
+"""Columns of `Stacks.parts`: the beginning of the block, the cells in a row of it, the oldest open
+start of the older stack and the next cell (both 0 for a partition without stacks), one more than
+the
+newest event of the newer stack, the states of the older stack's runs when the newer one began (bit
+q
+for state q), the number of open starts at which dead ones are searched; the number of columns."""
 
 (AT, ROWS, EPOCH, END, WIDER, STACKED, SETTLES, FEW, STEPS, REGISTERS) = range(10)
-"""Registers, int64: the next event, rows listed, resets so far, the end of the pool that is used,
-whether numbers need another limb, whether a partition has stacks, whether they are taken down, for
-which the events are passed again, so many cells of a state are always kept one by one, cells read
-so far; how many there are."""
+"""Registers, int64: the next event, listed rows, resets so far, the used end of the pool, whether
+numbers need another limb, whether a partition has stacks, whether they are taken down by a second
+pass over their events, the number of cells of a state below which stacks are not used, cells read
+so
+far; the number of registers."""
 
 NEED_WIDTH = 99
-"""The status that a kernel returns where numbers need another limb."""
+"""The status of a kernel whose numbers need another limb."""
 
 
 @inline
 def make_room(cells: Cells, layout: Layout, counters: Int64s, p: int) -> bool:
-    """Make room for one more start of a partition; whether the pool has it."""
+    """Make room for one more start of a partition; return False if the pool is full."""
     columns = layout.at[layout.at.shape[0] - 1] + layout.least
     height = 2 + layout.states * layout.groups * columns
     size, low, base = cells.size[p], cells.live[p, 0], cells.base[p]
     count = cells.live[p, 1] - low
     to, room = base, size
     if 2 * low < size or size == 0:
-        # half of the cells or more are open: moved within the block, they would move often
+        # at least half of the cells are open: moving them within the block would happen often
         room = max(1, 2 * size)
         to = counters[END]
         if to + height * room > cells.pool.shape[0]:
@@ -129,7 +134,7 @@ def make_room(cells: Cells, layout: Layout, counters: Int64s, p: int) -> bool:
 
 @inline
 def add_place(cells: Cells, p: int, order: int, position: int) -> None:
-    """Open a start, for which there is room, without runs."""
+    """Add an open start without runs; there must be room."""
     n, base, size = cells.live[p, 1], cells.base[p], cells.size[p]
     cells.pool[base + n] = order
     cells.pool[base + size + n] = position
@@ -138,7 +143,7 @@ def add_place(cells: Cells, p: int, order: int, position: int) -> None:
 
 @inline
 def clear(pool: Int64s, at: int, layout: Layout, wider: int, size: int, m: int) -> None:
-    """Leave no runs at `m` places of all groups of a state."""
+    """Clear the runs at `m` places of all groups of a state."""
     numbers = layout.at.shape[0] - 1
     rows = layout.groups * (layout.at[numbers] + wider * numbers + layout.least)
     if size == m or rows == 1:
@@ -159,7 +164,7 @@ def gather(
     layout: Layout,
     by_start: bool,
 ) -> None:
-    """Copy runs with a limb more for each number; add up those of all starts unless `by_start`."""
+    """Copy runs, with one more limb for each number; sum over all starts unless `by_start`."""
     numbers, many = layout.at.shape[0] - 1, m if by_start else 1
     columns = layout.at[numbers] + layout.least
     one = Layout(1, 1, layout.least, layout.at)
@@ -204,10 +209,11 @@ def arrive(
     wider: int,
     counters: Int64s,
 ) -> None:
-    """Add the runs at `m` places to others, with what they gain by taking event i.
+    """Add the runs at `m` places to others, with their gain by taking event i.
 
     Numbers have `wider` more limbs than in the layout. Rows of the source have m cells, those of
-    the target `size`.
+    the
+    target `size`.
     """
     numbers, grows = layout.at.shape[0] - 1, 0
     limbs = layout.at[numbers] + wider * numbers
@@ -267,8 +273,8 @@ def move_runs(
     """Move the runs at `m` places by event i, into the states whose bits are set in `only`.
 
     `first` is the cell of the first place in state 0, and `only` is NONE for all states. The
-    scratch has room from `moved` on. `sources` and `targets` are of ``moves.move``, or the
-    reverse: then the places are of the ends of runs, and the event comes before them.
+    scratch has room from `moved` on. `sources` and `targets` are those of ``moves.move``, or
+    exchanged: then the places are the ends of runs, and the event comes before them.
     """
     a, move = read.actions[i], moves.move
     columns = layout.at[layout.at.shape[0] - 1] + layout.least
@@ -276,10 +282,11 @@ def move_runs(
     low, high = move.first[a], move.first[a + 1]
     counters[STEPS] += (1 + high - low) * width * m
     for o in range(low, high):
-        # all sources are copied before a target is written: one may be the target of another
+        # copy all sources before writing a target: a source may be a target too
         if move.target[o] != NONE and is_among(only, targets[o]):
             of, to = first + sources[o] * width * size, moved + (o - low) * width * m
-            # numbers of runs alone, one limb each: loops over rows of one cell would cost twice
+            # only numbers of runs, one limb each: loops over rows of one cell would cost twice as
+            # much
             if width == 1:
                 copy(scratch, to, pool, of, m)
                 continue
@@ -289,7 +296,7 @@ def move_runs(
                     copy(scratch, to + r * m, pool, of + r * size, m)
                     if c + 1 != layout.at[1] or layout.groups == 1:
                         continue
-                    # most groups have no runs: then the other columns are not read
+                    # most groups have no runs: skip their other columns
                     if not any_of(scratch, to + g * columns * m, 1, 0, layout.at[1] * m):
                         break
     for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
@@ -307,13 +314,13 @@ def move_runs(
 
 @inline
 def is_among(only: int, state: int) -> bool:
-    """Return whether the bit of a state is set, or all are as NONE has them."""
+    """Return whether the bit of a state is set in `only`; NONE contains all states."""
     return only == NONE or (only >> state) & 1 != 0
 
 
 @inline
 def drop_dead(cells: Cells, layout: Layout, counters: Int64s, p: int) -> None:
-    """Drop the open starts of a partition that have no runs any more."""
+    """Drop the open starts of a partition that have no runs."""
     columns = layout.at[layout.at.shape[0] - 1] + layout.least
     height = 2 + layout.states * layout.groups * columns
     base, size, kept = cells.base[p], cells.size[p], 0
@@ -338,9 +345,10 @@ def drop_dead(cells: Cells, layout: Layout, counters: Int64s, p: int) -> None:
 def move_cells(
     cells: Cells, stacks: Stacks, layout: Layout, pool: Int64s, new: Layout, epoch: int
 ) -> int:
-    """Move all open starts into another pool with a larger layout; where the pool ends.
+    """Move all open starts into another pool with a larger layout; return the end of the pool.
 
-    A block that is open for less than a quarter becomes smaller; others would grow again.
+    A block with less than a quarter of its cells open becomes smaller; others would soon grow
+    again.
     """
     parts, end = stacks.parts, 0
     rows = new.states * new.groups * (new.at[new.at.shape[0] - 1] + new.least)

@@ -1,9 +1,10 @@
-"""Phase two where runs only gather: the tECS as one chain of records for each state (CORE 4.1).
+"""Phase two if runs only gather: the tECS as one chain of records for each state (CORE 4.1).
 
-A record is an output node with the union that would stand above it: it is the event taken, the
-chain that it extends (`down`), and what the state had before (`older`). Where what enters a state
-never starts earlier than what is there (`is_chained`), the chain is ordered by latest start,
-newest first, so a search that stops at the window finds an answer at every step (CORE Thm. 2).
+A record is an output node combined with the union above it: the event taken, the chain that it
+extends (`down`), and the earlier chain of the state (`older`). If runs that enter a state never
+start
+earlier than the runs in it (`is_chained`), the chain is ordered by latest start, newest first, so a
+search that stops at the window finds an answer at every step (CORE Thm. 2).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols, inline, kernel
 class Records(NamedTuple):
     """The records by id; a record's `down` and `older` have smaller ids.
 
-    `event` is the index of the event taken, NONE where a run starts without taking its event.
+    `event` is the index of the event taken, NONE if a run starts without taking its event.
     `down` is NONE for the first event of a run, whose `start` is that event.
     """
 
@@ -38,7 +39,7 @@ class ChainSearch(NamedTuple):
 
 
 class Chains(NamedTuple):
-    """The state of `list_chains`, kept between calls; drivers read the answers alone."""
+    """The state of `list_chains`, kept between calls; drivers read only the answers."""
 
     records: Records
     heads: Int32s  # (partitions * states,): the newest record of state q of p at p * states + q
@@ -74,9 +75,9 @@ class Events(NamedTuple):
     STEPS,
     REGISTERS,
 ) = range(13)
-"""Registers, int64: records used, next event to be read, number of the event that ends answers,
-what is being done with it, the op being listed, depth of the search, its record, answers of this
-end, answers and positions in the buffer, epoch, steps counted; how many there are."""
+"""Registers, int64: used records, next event to read, number of the event that ends answers, its
+phase, the op being listed, depth of the search, its record, answers of this end, answers and
+positions in the buffer, epoch, counted steps; the number of registers."""
 
 
 READING, ACCEPTING, SEARCHING = 0, 1, 2
@@ -86,15 +87,15 @@ READING, ACCEPTING, SEARCHING = 0, 1, 2
 def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains) -> int:
     """List the answers that end at the events `ends`; return DONE or the lack.
 
-    Only the events in the windows of those are read. Called again with the same registers it goes
-    on.
+    Only the events in the windows of these ends are read. Another call with the same registers
+    continues.
     """
     counters, epoch, ends = chains.counters, chains.epoch, events.ends
     while counters[END] < ends.shape[0]:
         end = ends[counters[END]]
         p = events.codes[end]
         if counters[PHASE] == READING:
-            # what lies between two windows is not read: behind it all chains are new
+            # events between two windows are skipped; after a gap all chains are new
             if events.first[counters[END]] > counters[AT]:
                 counters[AT] = events.first[counters[END]]
                 counters[HEAD] = 0
@@ -109,7 +110,7 @@ def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains
         status = list_end(moves, events, limits, chains, end)
         if status != k.DONE:
             return status
-        # its answers come from the heads before it, so the event itself is taken only now
+        # answers come from the heads before the event, so the event is appended only now
         if limits.consume == k.KEEP:
             if not take_event(moves, chains, events.actions[end], p, end):
                 return k.NEED_ARENA
@@ -150,22 +151,22 @@ def read_until(moves: k.Moves, events: Events, chains: Chains, end: int) -> bool
 
 @inline
 def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
-    """Append the records of an event; without room return False and change nothing."""
+    """Append the records of an event; without room, return False and change nothing."""
     begin, move, records, heads = moves.begin, moves.move, chains.records, chains.heads
     row, head = p * moves.states, chains.counters[HEAD]
     low, high = move.first[a], move.first[a + 1]
-    # the run that starts here has two ops at most, one that takes the event and one that skips
+    # the run that starts here has at most two ops: one takes the event, one skips it
     if head + high - low + 2 > records.event.shape[0]:
         return False
     lowest = head
-    # all heads are read before one is written: an op may start from the target of another
+    # read all heads before writing one: an op may start from the target of another
     for o in range(low, high):
         source, target = heads[row + move.source[o]], move.target[o]
         if target != k.NONE and source != k.NONE:
             records.event[head] = i
             records.down[head] = source
             records.start[head] = records.start[source]
-            # for the moment the target of the op; the next loop puts the head there
+            # temporarily the target of the op; the next loop stores the head there
             records.older[head] = target
             head += 1
     for r in range(lowest, head):
@@ -187,7 +188,7 @@ def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
 
 @inline
 def list_end(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains, end: int) -> int:
-    """List the answers of the runs that an event accepts, first of runs that it starts."""
+    """List the answers of runs that an event accepts, those that start at it first."""
     begin, move, counters = moves.begin, moves.move, chains.counters
     a, row = events.actions[end], events.codes[end] * moves.states
     starts = begin.first[a + 1] - begin.first[a]
@@ -224,7 +225,7 @@ def list_end(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains, e
 
 @inline
 def is_full(answers: k.Answers, counters: Int64s, length: int) -> bool:
-    """Whether the buffer has no room for one more answer of that length."""
+    """Return whether the buffer lacks room for one more answer of that length."""
     return (
         counters[ANSWERS] == answers.start.shape[0]
         or counters[POSITIONS] + length > answers.positions.shape[0]
@@ -233,7 +234,7 @@ def is_full(answers: k.Answers, counters: Int64s, length: int) -> bool:
 
 @inline
 def list_start(has_mark: bool, position: int, answers: k.Answers, counters: Int64s) -> None:
-    """The answer that begins and ends with one event."""
+    """List the answer that begins and ends with one event."""
     answer, place = counters[ANSWERS], counters[POSITIONS]
     answers.start[answer] = position
     answers.end[answer] = position
@@ -248,9 +249,9 @@ def list_start(has_mark: bool, position: int, answers: k.Answers, counters: Int6
 
 @inline
 def search_chain(events: Events, limits: k.Limits, chains: Chains) -> int:
-    """All ways down from register RECORD, newest first, each inside the window.
+    """List all ways down from register RECORD, newest first, each inside the window.
 
-    By unsigned numbers, which are never looked at as indices from the end.
+    Indices are unsigned: Numba would otherwise check for negative ones.
     """
     records, search, answers, counters = (
         chains.records,
@@ -274,7 +275,7 @@ def search_chain(events: Events, limits: k.Limits, chains: Chains) -> int:
     while left > 0:
         steps += 1
         n = np.uintp(r)
-        # newest first: what is older starts no later, so the rest of this chain is outside as well
+        # newest first: older records start no later, so the rest of this chain is outside too
         if r == k.NONE or start[n] < lowest:
             if depth == one:
                 break
@@ -299,7 +300,7 @@ def search_chain(events: Events, limits: k.Limits, chains: Chains) -> int:
                 answers.positions[place] = first
                 place += one
             level = depth
-            # the search went from the end back, positions are listed forwards
+            # the search went backwards from the end; positions are listed forwards
             while level > np.uintp(0):
                 level -= one
                 answers.positions[place] = open_position[level]

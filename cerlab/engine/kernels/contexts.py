@@ -12,8 +12,8 @@ def states_before(
     """Write the state before each event from event `begin` on; return where this stops.
 
     `codes`, `symbols` and `before` are int64 (events,); a code is the number of a substream, or
-    `NONE` outside all of them. `after`, (states, symbols), is the next state, `NONE` where it is
-    unknown: there the reading stops. `states`, (substreams,), go on with the events.
+    `NONE` outside all of them. `after`, (states, symbols), is the next state, `NONE` if it is
+    unknown: then reading stops. `states`, (substreams,), are updated by the events.
     """
     for i in range(begin, codes.shape[0]):
         if codes[i] == NONE:

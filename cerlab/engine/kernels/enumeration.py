@@ -1,4 +1,4 @@
-"""Answers of the event just read, into a buffer; resumed where that was full (CORE Alg. 2)."""
+"""Answers of the last event, written into a buffer; resumable when it is full (CORE Alg. 2)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from cerlab.engine.kernels.arrays import (
 
 @inline
 def enumerate_event(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int | None) -> int:
-    """``Output``: all answers of the final active states; DONE, FULL or NEED_STACK.
+    """List all answers of the final active states (``Output``); return DONE, FULL or NEED_STACK.
 
-    Called again with the same registers it goes on. With a `limit` only so many of the event are
-    listed, in the order `latest_first`.
+    Another call with the same registers continues. With a `limit`, only that many answers of the
+    event
+    are listed, in the order `latest_first`.
     """
-    if limit is not None:  # decided by its type: without a LIMIT no code is made for one
+    if limit is not None:  # decided by its type: without a LIMIT, its code is not compiled
         return list_latest(tecs, p, end, lowest, limit)
     counters, pool, stack, parts = tecs.counters, tecs.pool, tecs.stack, tecs.parts
     stop = parts.start[p] + parts.length[p]
@@ -59,7 +60,8 @@ def enumerate_event(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int | No
 def _search(
     arena: k.Arena, counters: Int64s, stack: k.Stack, answers: k.Answers, end: int, lowest: int
 ) -> int:
-    """Depth first, left before right; a right child only if its max-start is inside the window."""
+    """Search depth first, left before right; enter a right child only if the window has its
+    max-start."""
     top, count = counters[k.TOP], counters[k.END_ANSWERS]
     answer, place = counters[k.ANSWERS], counters[k.POSITIONS]
     status = k.DONE
@@ -91,7 +93,8 @@ def _search(
                 break
             if arena.position[node] == k.NONE:
                 right = arena.right[node]
-                # max-start bounds all that is below, so no branch is entered that holds no answer
+                # invariant: max-start bounds everything below, so every entered branch has an
+                # answer
                 if right != k.NONE and arena.max_start[right] >= lowest:
                     stack.node[top] = right
                     stack.depth[top] = depth
@@ -109,9 +112,9 @@ def _search(
 
 @kernel
 def list_latest(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int) -> int:
-    """The first `limit` answers of the event; DONE, FULL or NEED_STACK.
+    """List the first `limit` answers of the event; return DONE, FULL or NEED_STACK.
 
-    Called again with the same registers it goes on. Each answer comes once, also if nodes share
+    Another call with the same registers continues. Each answer is listed once, even if nodes share
     some.
     """
     counters, stack, answers = tecs.counters, tecs.stack, tecs.answers
@@ -120,7 +123,7 @@ def list_latest(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int) -> int:
             return k.NEED_STACK
         counters[k.ENTRY] = tecs.parts.start[p] + tecs.parts.length[p]
     while counters[k.END_ANSWERS] < limit and counters[k.TOP] > 0:
-        # this level is done: the cell below its heap says where that of the level above begins
+        # this level is finished: the cell below its heap has the base of the level above
         if counters[k.TOP] == counters[k.BASE]:
             counters[k.TOP] = counters[k.BASE] - 1
             counters[k.BASE] = stack.node[counters[k.TOP]]
@@ -164,13 +167,13 @@ def descend(
 ) -> bool:
     """Take the latest position of the level: begin the level below it, or list its answer.
 
-    False if there is no room; the level is then as large a set of nodes, with the same answers.
+    Return False without room; the level is then an equivalent, larger set of nodes.
     """
     node, taking = stack.node, stack.depth
     base, top = counters[k.BASE], counters[k.TOP]
     position, start, takes = k.NONE, k.NONE, 0
     while top > base:
-        # ids grow with time, so the largest id of the heap has the latest position
+        # invariant: ids grow with time, so the largest id of the heap has the latest position
         x = node[base]
         if arena.position[x] != k.NONE and arena.position[x] < position:
             break
@@ -183,7 +186,7 @@ def descend(
             return False
         counters[k.STEPS] += 1
         top = pop(node, base, top)
-        # a node may be there several times, and its answers are listed once
+        # a node may occur several times, but its answers are listed once
         while top > base and node[base] == x:
             top = pop(node, base, top)
         if arena.left[x] == k.NONE:
@@ -211,7 +214,7 @@ def descend(
 
 @inline
 def list_answer(start: int, end: int, counters: Int64s, path: Int64s, answers: k.Answers) -> None:
-    """The answer of the positions taken; there is room for it."""
+    """List the answer with the positions taken; there must be room."""
     answer, place, length = counters[k.ANSWERS], counters[k.POSITIONS], counters[k.LEVEL]
     answers.start[answer] = start
     answers.end[answer] = end
@@ -225,7 +228,7 @@ def list_answer(start: int, end: int, counters: Int64s, path: Int64s, answers: k
 
 @inline
 def push(heap: Int32s, base: int, top: int, node: int) -> int:
-    """Put a node into the heap from `base` to `top`; where it ends then."""
+    """Push a node onto the heap from `base` to `top`; return the new top."""
     at = top - base
     while at > 0:
         above = (at - 1) >> 1
@@ -239,7 +242,7 @@ def push(heap: Int32s, base: int, top: int, node: int) -> int:
 
 @inline
 def pop(heap: Int32s, base: int, top: int) -> int:
-    """Take the largest node out of the heap from `base` to `top`; where it ends then."""
+    """Pop the largest node of the heap from `base` to `top`; return the new top."""
     size = top - base - 1
     node = heap[base + size]
     at = 0
@@ -271,7 +274,7 @@ def collect(
     number[:head] = UNREACHABLE
     for p in range(parts.start.shape[0]):
         _mark_roots(arena, parts, pool, p, lowest[p], number)
-    # parents first: they have larger ids than their children
+    # invariant: parents have larger ids than their children, so descending order is parents first
     for node in range(head - 1, -1, -1):
         limit = number[node]
         if limit == UNREACHABLE or arena.left[node] == NONE:
@@ -284,7 +287,7 @@ def collect(
             else:
                 arena.right[node] = NONE
     new_id = 0
-    # children first, and no new id is above the old one, so nodes move in place
+    # children first; no new id exceeds the old one, so nodes move in place
     for node in range(head):
         if number[node] == UNREACHABLE:
             continue
@@ -345,7 +348,7 @@ def move_together(counters: Int64s, parts: Partitions, pool: Int32s, into: Int32
 
 
 FINE = -1
-"""No node is misplaced."""
+"""Sentinel: no node is misplaced."""
 
 
 @kernel
@@ -353,8 +356,11 @@ def misplaced_node(arena: Arena, latest: NDArray[np.int64]) -> int:
     """Return the first node that is not a bottom, output or union in time order, or FINE.
 
     Children are in range and before their parents. `latest` is int64 (nodes,): written with the
-    latest position at or below each node. Below an output all is earlier, but for a bottom at the
-    event itself; a union has the max-start of its left child, and that of the right is no later.
+    latest
+    position at or below each node. Below an output all positions are earlier, except a bottom at
+    the
+    event itself. A union has the max-start of its left child, and that of the right child is no
+    later.
     """
     for n in range(arena.position.shape[0]):
         position, left, right = arena.position[n], arena.left[n], arena.right[n]
@@ -375,9 +381,9 @@ def misplaced_node(arena: Arena, latest: NDArray[np.int64]) -> int:
 
 @kernel
 def mark_entries(pool: Int32s, heads: Bytes) -> bool:
-    """Mark where entries begin in a pool that has them one after the other; False if it has not.
+    """Mark where the consecutive entries of a pool begin; return False for an invalid pool.
 
-    `heads` is uint8 (entries and nodes,), zeros at first.
+    `heads` is uint8 (entries and nodes,), initially zeros.
     """
     at = 0
     while at < pool.shape[0]:
@@ -390,11 +396,13 @@ def mark_entries(pool: Int32s, heads: Bytes) -> bool:
 
 @kernel
 def misplaced_entry(max_start: Int64s, lengths: Int64s, pool: Int32s, states: int) -> int:
-    """The first partition whose entries are not as Algorithm 1 makes them; FINE if all are.
+    """Return the first partition whose entries Algorithm 1 could not make; FINE if none.
 
-    Entries are known to lie one after the other. Those of a partition fill its part of the pool;
-    their states are below `states`, their nodes those of the arena, by decreasing latest start, and
-    the entries by the latest start of their first nodes.
+    The entries must be consecutive. Those of a partition fill its part of the pool; their states
+    are
+    below `states`, their nodes are nodes of the arena, by decreasing latest start, and the entries
+    are
+    sorted by the latest start of their first nodes.
     """
     at = 0
     for p in range(lengths.shape[0]):
@@ -417,5 +425,5 @@ def misplaced_entry(max_start: Int64s, lengths: Int64s, pool: Int32s, states: in
 
 @inline
 def is_before(arena: Arena, latest: NDArray[np.int64], node: int, position: int) -> bool:
-    """Whether an output of a position may stand above a node."""
+    """Return whether an output with a position may be the parent of a node."""
     return latest[node] < position or (arena.left[node] == NONE and latest[node] == position)

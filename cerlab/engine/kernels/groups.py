@@ -19,14 +19,14 @@ KIND = 60
 def count_distinct(
     codes: Int64s, offsets: Int64s, events: Int64s, seen: Int64s, counts: Int64s
 ) -> None:
-    """Write the number of different codes of each row; NONE is the code of what is not counted.
+    """Write the number of different codes of each row; codes NONE do not count.
 
-    `seen` has a cell for each code, filled with NONE.
+    `seen` has a cell for each code, initially NONE.
     """
     for n in range(counts.shape[0]):
         for i in range(offsets[n], offsets[n + 1]):
             code = codes[events[i]]
-            # the cell names the last row with the code, so nothing is cleared between rows
+            # the cell has the last row with the code, so nothing is cleared between rows
             if code != NONE and seen[code] != n:
                 seen[code] = n
                 counts[n] += 1
@@ -38,7 +38,7 @@ def find_extremes(
 ) -> None:
     """Write the first event with the least code of each row; with a `sign` of -1, the greatest.
 
-    NONE where no event has a code, or where codes are of several kinds.
+    NONE if no event has a code, or if codes are of several kinds.
     """
     for n in range(places.shape[0]):
         best = place = NONE
@@ -65,9 +65,9 @@ def add_up(
     sums: NDArray[Any],
     counts: Int64s,
 ) -> None:
-    """Write the sum of the values of each row, and their number; `lacks` tells which are missing.
+    """Write the sum of the values of each row, and their number; `lacks` marks missing values.
 
-    The caller knows that every partial sum is exact.
+    The caller guarantees that every partial sum is exact.
     """
     for n in range(counts.shape[0]):
         for i in range(offsets[n], offsets[n + 1]):

@@ -1,8 +1,8 @@
-"""Labels of answers by runs of a machine with labels over each answer alone.
+"""Labels of answers, by runs of a machine with labels over each answer separately.
 
 A run reads the events of the answer's interval that are in its substream, and takes those at the
-answer's positions. What is in between is passed over: from a state that skips change nowhere before
-the next position, in one step.
+answer's positions. The events between are skipped in one step from a state that no skip changes
+before the next position.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ EVERYWHERE = -1
 
 
 class LabelledRows(NamedTuple):
-    """A row for each way to give an answer its labels: the marks of its positions."""
+    """The rows, one for each labelling of an answer: the marks of its positions."""
 
     answer: Int64s  # (rows,), increasing
     marks: Int32s  # (positions of all rows,)
 
 
 AT, ROWS, MARKS, CONFIGURATIONS, LAYERS, STAMP, ALL = range(7)
-"""Registers, int64: the answer being read, rows and marks listed, configurations and layers of that
-answer, sets made so far; how many registers there are."""
+"""Registers, int64: the current answer, listed rows and marks, configurations and layers of the
+answer, number of sets so far; the number of registers."""
 
 
 SEVERAL = -2
-"""A position may have several marks."""
+"""Sentinel: a position may have several marks."""
 
 
 @kernel
 def label_by_place(
     by_place: Int32s, symbols: Symbols, offsets: Offsets, positions: Int64s, marks: Int32s
 ) -> None:
-    """Write the mark of each position of answers whose places decide."""
+    """Write the marks of positions of answers whose places determine them."""
     for n in range(offsets.shape[0] - 1):
         mark_places(by_place, symbols, offsets, positions, n, marks, offsets[n])
 
@@ -58,7 +58,7 @@ def mark_places(
     marks: Int32s,
     place: int,
 ) -> bool:
-    """Write the marks of answer n from `place` on; return False where one may have several."""
+    """Write the marks of answer n from `place` on; return False if a position may have several."""
     begin, stop, most = offsets[n], offsets[n + 1], by_place.shape[1] - 1
     for i in range(begin, stop):
         mark = by_place[symbols[positions[i]], min(i - begin, most), min(stop - 1 - i, most)]
@@ -72,7 +72,7 @@ def mark_places(
 def list_row(marks: Int32s, steps: int, length: int, rows: LabelledRows, counters: Int64s) -> bool:
     """Append the row of the `length` marks among the first `steps`; return False without room.
 
-    The others are NONE: those of events that are not taken.
+    The other marks are NONE, of events that are not taken.
     """
     row, place = counters[ROWS], counters[MARKS]
     if row == rows.answer.shape[0] or place + length > rows.marks.shape[0]:
@@ -89,9 +89,9 @@ def list_row(marks: Int32s, steps: int, length: int, rows: LabelledRows, counter
 
 @inline
 def next_change(changes: int, first: int, change_at: Int64s, i: int, end: int) -> int:
-    """The first of the events ``change_at[first : first + changes]`` from i to before `end`.
+    """Return the first of ``change_at[first : first + changes]`` from i to before `end`.
 
-    That is `end` if there is none; i itself where `changes` is EVERYWHERE.
+    Return `end` if there is none, and i itself if `changes` is EVERYWHERE.
     """
     if changes == EVERYWHERE or i == end:
         return i
@@ -116,7 +116,8 @@ def hold(
     selection_offsets: Int64s,
     selection: Int64s,
 ) -> int:
-    """Write the positions of each row whose mark is `inside`, and their offsets; how many."""
+    """Write the positions of each row whose mark is `inside`, and their offsets; return their
+    number."""
     count = 0
     for n in range(offsets.shape[0] - 1):
         for i in range(offsets[n], offsets[n + 1]):
@@ -130,7 +131,7 @@ def hold(
 class LabelTables(NamedTuple):
     """The tables of a transducer with labels; each symbol has one rule per state.
 
-    A configuration of state q is what it was after each event that is not taken but those
+    A configuration of state q is unchanged by every event that is not taken, except those at
     ``change_at[change_first[q] :][: changes[q]]``.
     """
 
@@ -147,20 +148,22 @@ class Trellis(NamedTuple):
     """The runs over one answer by layers, and a walk through them; layer n begins at ``layer[n]``.
 
     Configuration c leads by the steps ``first[c] .. first[c + 1]`` into the next layer, sorted by
-    their marks. The walk at depth d is in the configurations ``members[begin[d] : begin[d + 1]]``,
-    which it left last by the steps with the mark ``mark_of[d]``.
+    marks.
+    At depth d the walk is in the configurations ``members[begin[d] : begin[d + 1]]``, which it left
+    last
+    by the steps with the mark ``mark_of[d]``.
     """
 
     state: Int32s  # (room,)
     slots: Int64s  # (room, slots)
     first: Int32s  # (room + 1,)
-    accepts: Bytes  # (room,), whether some way from it does
+    accepts: Bytes  # (room,), whether some way from it accepts
     layer: Int32s  # (room + 1,)
     mark: Int32s  # (steps,)
     target: Int32s  # (steps,)
     bucket: Int32s  # (a power of two,): the last configuration of a hash
-    bucket_of: Int64s  # (the same,): the layer that it is of, as a stamp
-    next: Int32s  # (room,): the one before of the same hash
+    bucket_of: Int64s  # (a power of two,): the layer of this configuration, as a stamp
+    next: Int32s  # (room,): the previous configuration of the hash
     members: Int32s  # (room,)
     on: Int32s  # (room,): the next step of each member
     inside: Int64s  # (room,): the set that a configuration was put into last
@@ -178,9 +181,9 @@ def label_by_runs(
     rows: LabelledRows,
     counters: Int64s,
 ) -> int:
-    """List the rows of all answers; DONE, FULL, or NEED_SCRATCH for more room to unroll.
+    """List the rows of all answers; return DONE, FULL, or NEED_SCRATCH for more room to unroll.
 
-    Called again with the same registers it goes on, with the answer that it was at.
+    Another call with the same registers continues with the interrupted answer.
     """
     symbols, offsets, positions = labels.symbols, answers.offsets, answers.positions
     while counters[AT] < answers.start.shape[0]:
@@ -197,7 +200,7 @@ def label_by_runs(
             if status == k.DONE and mark_accepting(labels, runs, counters):
                 status = walk(answers, runs, rows, counters)
         if status != k.DONE:
-            # the answer is read again, so the rows that it has so far are taken back
+            # the answer is read again, so drop its rows so far
             counters[ROWS], counters[MARKS] = row, place
             return status
         counters[AT] += 1
@@ -213,7 +216,7 @@ def unroll(
     runs: Trellis,
     counters: Int64s,
 ) -> int:
-    """The layers of the answer at AT: DONE or NEED_SCRATCH."""
+    """Build the layers of the answer at AT; return DONE or NEED_SCRATCH."""
     n = counters[AT]
     i, last = answers.start[n], answers.end[n] + 1
     at, stop = answers.offsets[n], answers.offsets[n + 1]
@@ -235,7 +238,7 @@ def unroll(
         before, takes = counters[CONFIGURATIONS], until == position
         if not advance(rules, labels, events, runs, counters, until, takes, until + 1 == last):
             return k.NEED_SCRATCH
-        if counters[CONFIGURATIONS] == before:  # no run goes on
+        if counters[CONFIGURATIONS] == before:  # no run continues
             break
         if takes:
             at += 1
@@ -254,9 +257,9 @@ def advance(
     takes: bool,
     is_last: bool,
 ) -> bool:
-    """Add a layer, by the moves that take event e or by the moves that skip it; False without room.
+    """Add a layer by the moves that take, or skip, event e; return False without room.
 
-    After the last event of the answer, configurations differ in nothing but whether they accept.
+    After the last event of the answer, configurations differ only in whether they accept.
     """
     layer, low, high = counters[LAYERS], runs.layer[counters[LAYERS]], counters[CONFIGURATIONS]
     steps = runs.first[low]
@@ -300,12 +303,12 @@ def advance(
 
 @inline
 def find_or_add(runs: Trellis, counters: Int64s, new: int) -> int:
-    """The configuration of the layer being made that is as `new`; that one is kept if none is."""
+    """Return the configuration of the new layer that equals `new`; add `new` if there is none."""
     code = runs.state[new] + 1
     for s in range(runs.slots.shape[1]):
         code = (code * 1_000_003 + runs.slots[new, s] + 1) & HASH_MASK
     b = code & (runs.bucket.shape[0] - 1)
-    # a bucket of another layer counts as empty: that saves clearing the table for each
+    # a bucket of another layer counts as empty, so the table is never cleared
     c = runs.bucket[b] if runs.bucket_of[b] == counters[STAMP] else k.NONE
     runs.next[new] = c
     while c != k.NONE:
@@ -325,7 +328,7 @@ def find_or_add(runs: Trellis, counters: Int64s, new: int) -> int:
 def mark_accepting(labels: LabelTables, runs: Trellis, counters: Int64s) -> bool:
     """Write `accepts` of all configurations; return that of the first one."""
     last = runs.layer[counters[LAYERS]]
-    # backwards: the targets of a layer are in the next one, so they are known
+    # backwards: the targets of a layer are in the next one, already computed
     for c in range(counters[CONFIGURATIONS] - 1, -1, -1):
         if c >= last:
             runs.accepts[c] = labels.final[runs.state[c]]
@@ -363,7 +366,7 @@ def walk(answers: k.Answers, runs: Trellis, rows: LabelledRows, counters: Int64s
             step, stop = on[m], runs.first[members[m] + 1]
             while step < stop and runs.mark[step] == mark:
                 c = runs.target[step]
-                # one configuration may be reached by several steps: rows come once
+                # several steps may reach one configuration, but each row is listed once
                 if runs.accepts[c] and runs.inside[c] != counters[STAMP]:
                     runs.inside[c] = counters[STAMP]
                     members[end], on[end] = c, runs.first[c]
@@ -377,12 +380,12 @@ def walk(answers: k.Answers, runs: Trellis, rows: LabelledRows, counters: Int64s
 
 
 NO_MARK = 1 << 30
-"""Above all marks."""
+"""Sentinel: greater than every mark."""
 
 
 @inline
 def next_mark(runs: Trellis, low: int, high: int) -> int:
-    """Return the lowest mark by which members go on, or NO_MARK; pass steps that lead nowhere."""
+    """Return the lowest mark by which members continue, or NO_MARK; skip dead steps."""
     lowest = NO_MARK
     for m in range(low, high):
         step, stop = runs.on[m], runs.first[runs.members[m] + 1]

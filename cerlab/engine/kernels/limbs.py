@@ -1,7 +1,7 @@
 """Numbers of any size as limbs of `BITS` bits, and loops over rows of cells.
 
-A number is one cell or several, a fixed step apart: the lowest limb first, the last one signed and
-larger. After an event no last limb is near 64 bits.
+A number is one or more cells, a fixed step apart: the lowest limb first, the last one signed and
+larger. Invariant: between events no last limb is near 64 bits.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from numpy.typing import NDArray
 from cerlab.engine.kernels.arrays import Int64s, inline
 
 BITS = 24
-"""The size of a limb."""
+"""The bits of a limb."""
 
 MASK = (1 << BITS) - 1
 
-# a limb of a gain is below 2^24, so a product is below 2^51, and 2^10 of both sizes below 2^62
+# bounds: a limb of a gain is below 2^24, a product below 2^51, and a sum of 2^10 of them below 2^62
 MOST_RUNS = 1 << 27
-"""The largest last limb of the number of runs before an event, where sums are multiples of it."""
+"""The largest last limb of the number of runs before an event; sums are multiples of it."""
 
 MOST = 1 << 51
 """The largest last limb of other numbers before an event."""
 
 TOGETHER = 1 << 10
-"""So many numbers are added up before their sum is cut into limbs."""
+"""The number of terms after which a sum is cut into limbs."""
 
 SMALL = 1 << 31
-"""The product of two numbers below this fits 62 bits."""
+"""The product of two numbers below 2^31 fits 62 bits."""
 
 MOST_ABOVE = 1 << 30
-"""So large what is above the last limb may be: 2^7 of such products together fit 62 bits."""
+"""The bound on the part above the last limb: 2^7 products with it sum to 62 bits."""
 
-# Unsigned indices: for others Numba asks whether they count from the end, and LLVM does not
+# Unsigned indices: for signed ones Numba checks for negative values, and LLVM does not
 # compile the loop to vector instructions.
 
 
@@ -56,7 +56,7 @@ def fill(target: Int64s, to: int, value: int, m: int) -> None:
 
 @inline
 def plus(target: Int64s, to: int, source: Int64s, of: int, m: int, times: int) -> None:
-    """Add a multiple of `m` cells to others."""
+    """Add a multiple of `m` cells to other cells."""
     t, s = np.uintp(to), np.uintp(of)
     for n in range(np.uintp(m)):
         target[t + n] += source[s + n] * times
@@ -64,7 +64,7 @@ def plus(target: Int64s, to: int, source: Int64s, of: int, m: int, times: int) -
 
 @inline
 def add_counts(target: Int64s, to: int, source: Int64s, of: int, m: int) -> Any:
-    """Add `m` numbers of runs to others; return a number with as many bits as the largest."""
+    """Add `m` numbers of runs to others; return a number with as many bits as the largest sum."""
     t, s, bits = np.uintp(to), np.uintp(of), np.int64(0)
     for n in range(np.uintp(m)):
         there = target[t + n] + source[s + n]
@@ -75,7 +75,7 @@ def add_counts(target: Int64s, to: int, source: Int64s, of: int, m: int) -> Any:
 
 @inline
 def carry(target: Int64s, to: int, size: int, m: int) -> None:
-    """Move what is above a limb in `m` cells to the next row, `size` cells on."""
+    """Carry the bits above a limb of `m` cells into the next row, `size` cells on."""
     t, above = np.uintp(to), np.uintp(to + size)
     for n in range(np.uintp(m)):
         target[above + n] += target[t + n] >> BITS
@@ -84,14 +84,14 @@ def carry(target: Int64s, to: int, size: int, m: int) -> None:
 
 @inline
 def carry_one(target: Int64s, at: int, step: int) -> None:
-    """Move what is above a limb in one cell to the next limb, a step on."""
+    """Carry the bits above a limb of one cell into the next limb, a step on."""
     target[at + step] += target[at] >> BITS
     target[at] &= MASK
 
 
 @inline
 def sum_of(source: Int64s, of: int, m: int) -> Any:
-    """Add up `m` cells."""
+    """Return the sum of `m` cells."""
     s, total = np.uintp(of), np.int64(0)
     for n in range(np.uintp(m)):
         total += source[s + n]
@@ -100,7 +100,7 @@ def sum_of(source: Int64s, of: int, m: int) -> Any:
 
 @inline
 def largest_of(source: Int64s, of: int, m: int) -> Any:
-    """Return the largest size in `m` cells."""
+    """Return the largest magnitude in `m` cells."""
     s, largest = np.uintp(of), np.int64(0)
     for n in range(np.uintp(m)):
         largest = max(largest, abs(source[s + n]))
@@ -129,7 +129,7 @@ def occupied(source: Int64s, at: int, count: int, step: int) -> bool:
 
 @inline
 def add_up(pool: Int64s, row: int, m: int, out: Int64s, into: int) -> None:
-    """Add up `m` limbs into two."""
+    """Add `m` limbs into two."""
     for n in range(0, m, TOGETHER):
         part = out[into] + sum_of(pool, row + n, min(m - n, TOGETHER))
         out[into] = part & MASK
@@ -138,7 +138,7 @@ def add_up(pool: Int64s, row: int, m: int, out: Int64s, into: int) -> None:
 
 @inline
 def digit(pool: Int64s, at: int, step: int, count: int, d: int) -> Any:
-    """Return digit `d` of a number of `count` limbs, whose last limb is digits of three."""
+    """Return digit `d` of a number of `count` limbs, whose last limb has three digits."""
     if d < count - 1:
         return pool[at + d * step]
     top = pool[at + (count - 1) * step]
@@ -163,10 +163,10 @@ def add_product(
     count: int,
     work: int,
 ) -> bool:
-    """Add the product of two numbers to `count` limbs, which are two or more, side by side.
+    """Add the product of two numbers to `count` >= 2 adjacent limbs; return whether it fits.
 
-    Returns whether it fits. The cells of `out` from `work` on are written, as many as both numbers
-    have limbs and four more.
+    The cells of `out` from `work` on are written: as many as both numbers have limbs, and four
+    more.
     """
     x, y = pool[first], pool[second]
     if first_count == 1 and second_count == 1 and abs(x) < SMALL and abs(y) < SMALL:
@@ -195,17 +195,17 @@ def add_product(
 
 
 DOUBLE_BITS = 62
-"""So many bits of a number are rounded to a double; a last one of 1 stands for all below."""
+"""The bits of a number that are rounded to a double; the last one is 1 if any lower bit is set."""
 
 
 @inline
 def rounded(
     limb: NDArray[np.int64], first: int, count: int, at: int, exponent: int, work: Int64s
 ) -> Any:
-    """Return the double nearest to a number times ``2**exponent``, to even of two.
+    """Return the double nearest to a number times ``2**exponent``; ties round to even.
 
-    Its limbs are ``limb[first:first + count, at]``, signed and of 63 bits at most. The first
-    ``count + 2`` cells of `work` are written. The product is below 2^1023.
+    Its limbs are ``limb[first:first + count, at]``, signed and of at most 63 bits. The first
+    ``count + 2`` cells of `work` are written. The product must be below 2^1023.
     """
     above = np.int64(0)
     for d in range(count):
@@ -245,11 +245,11 @@ def rounded(
 
 @inline
 def times_power(value: float, exponent: int) -> Any:
-    """Return a double times a power of two; `math.ldexp` would need Numba at run time."""
+    """Return a double times a power of two; `math.ldexp` would need Numba's runtime."""
     factor = 2.0 if exponent > 0 else 0.5
     left = abs(exponent)
     while left > 0:
-        # no step leaves the doubles that are exact: a value has 62 bits, and 2^512 is the largest
+        # every step is exact: a value has 62 bits, and 2^512 is the largest factor
         step, base = min(left, 511), factor
         left -= step
         while step > 0:

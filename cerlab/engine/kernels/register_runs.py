@@ -1,7 +1,8 @@
-"""Events of a register program: configurations followed, arrivals merged, answers listed.
+"""Events of a register program: configurations moved, arrivals merged, answers listed.
 
-An event is followed first, which changes nothing but the head of the arena, and then settled; so
-where room lacks it is followed anew.
+An event is first followed, which changes only the head of the arena, and then settled; so if room
+is
+lacking, it can be followed again.
 """
 
 from __future__ import annotations
@@ -41,11 +42,15 @@ def read_events(
     limit: int | None,
     total: r.Floats | None,
 ) -> int:
-    """Read events from number ``counters[EVENT]`` on: DONE, or what lacks; called again it goes on.
+    """Read events from number ``counters[EVENT]`` on; return DONE, or the lack.
 
-    The nodes that accept at an event are one list in `tecs.pool`, of one partition, whose state is
-    final. With a `total`, float64 (1,), answers are counted, and not listed. `limit` is the most
-    answers of one end, None for all.
+    Another call continues.
+
+    The accepting nodes of an event are one list in `tecs.pool`, of one partition whose state is
+    final.
+    With a `total`, float64 (1,), answers are counted and not listed. `limit` is the most answers of
+    one
+    end, None for all.
     """
     counters, pool = tecs.counters, tecs.pool
     while counters[k.EVENT] < events.symbol.shape[0]:
@@ -55,7 +60,7 @@ def read_events(
             if status == k.DONE:
                 status = room_to_settle(tecs)
             if status != k.DONE:
-                # the nodes of this attempt are given up: nothing points at them yet
+                # discard the nodes of this attempt: nothing refers to them yet
                 counters[k.HEAD] = counters[r.HEAD_BEFORE]
                 return status
             settle(rules, configurations, tecs, events.lowest[e])
@@ -66,7 +71,7 @@ def read_events(
             counters[k.PHASE] = k.LISTING
         if pool[1] > 0:
             end, lowest = events.position[e], events.lowest[e]
-            if total is not None:  # decided by its type: code for one or the other is made
+            if total is not None:  # decided by its type: only one of the branches is compiled
                 status = count_event(tecs, configurations.memo, lowest, limit, total)
             elif events.lists[e]:
                 status = enumerate_event(tecs, 0, end, lowest, limit)
@@ -100,7 +105,7 @@ def follow(
             bucket = key_bucket(live, state, key)
         c = live.head[chain, bucket]
         while c != k.NONE:
-            # before the visit, which may take c out of its lists
+            # read before the visit, which may remove c from its lists
             after = live.next[chain, c]
             counters[r.VISITS] += 1
             if chain == r.BY_STATE or (live.state[c] == state and live.slots[c, slot] == key):
@@ -159,12 +164,12 @@ def visit(
 
 @inline
 def room_to_settle(tecs: k.Tecs) -> int:
-    """Whether all arrivals will find room."""
+    """Return DONE if all arrivals will find room, otherwise the lack."""
     counters = tecs.counters
     arrivals = counters[r.ARRIVALS]
     if counters[r.FREE] < arrivals:
         return k.NEED_POOL
-    # `either` adds three nodes at most for each arrival
+    # bound: `either` adds at most three nodes for each arrival
     if counters[k.HEAD] + 3 * arrivals > tecs.arena.left.shape[0]:
         return k.NEED_ARENA
     return k.DONE if ENTRY_HEADER + arrivals <= tecs.pool.shape[0] else k.NEED_SCRATCH
@@ -172,7 +177,7 @@ def room_to_settle(tecs: k.Tecs) -> int:
 
 @inline
 def settle(rules: r.Rules, configurations: r.Configurations, tecs: k.Tecs, lowest: int) -> None:
-    """Let leave what leaves, and arrive what arrives; the nodes that accept go into the pool."""
+    """Remove departures, add arrivals, and write the accepting nodes into the pool."""
     live, arrivals, counters, pool = (
         configurations.live,
         configurations.arrivals,
@@ -196,7 +201,7 @@ def settle(rules: r.Rules, configurations: r.Configurations, tecs: k.Tecs, lowes
 def arrive(
     configurations: r.Configurations, tecs: k.Tecs, state: int, row: int, lowest: int
 ) -> None:
-    """Add the matches of an arrival to the configuration of a state and of its values."""
+    """Add the matches of an arrival to the configuration with its state and values."""
     live, arrivals, arena, counters = (
         configurations.live,
         configurations.arrivals,
@@ -207,7 +212,7 @@ def arrive(
     c = find(live, state, slots, row)
     if c == k.NONE:
         create(live, counters, state, slots, row, node)
-    # by another rule the same set may arrive again, and adds nothing
+    # the same set may arrive again by another rule, and adds nothing
     elif node != live.latest[c]:
         both = either(arena, configurations.memo, counters, node, live.node[c], lowest)
         if arena.max_start[both] > arena.max_start[live.node[c]]:
@@ -219,7 +224,7 @@ def arrive(
 
 @inline
 def singleton(arena: Arena, counters: Int64s, position: int, order: int) -> int:
-    """The set of the partial match that begins at the event."""
+    """Return the set of the partial match that begins at the event."""
     if counters[BOTTOM] == NONE:
         counters[BOTTOM] = bottom(arena, counters, position, order)
     return counters[BOTTOM]
@@ -238,10 +243,11 @@ def with_mark(arena: Arena, memo: NodeMemo, counters: Int64s, node: int, positio
 def either(
     arena: Arena, memo: NodeMemo, counters: Int64s, first: int, second: int, lowest: int
 ) -> int:
-    """The matches of both, in the order of latest starts; those out of the window may be left out.
+    """Return the matches of both, by decreasing latest start; may omit those outside the window.
 
-    Adds three nodes at most. Where sets come by ascending latest start, as they do but for
-    transitions that skip, each left child is no union, and the delay of listing is constant.
+    Adds at most three nodes. If sets arrive by ascending latest start, which holds except for
+    transitions
+    that skip, no left child is a union, and the delay of listing is constant.
     """
     if arena.max_start[first] < arena.max_start[second]:
         first, second = second, first
@@ -270,9 +276,10 @@ def either(
 
 @inline
 def count_event(tecs: k.Tecs, memo: NodeMemo, lowest: int, limit: int | None, total: Floats) -> int:
-    """Add the number of the event's answers to `total`, at most `limit`: DONE or NEED_STACK.
+    """Add the number of the event's answers, at most `limit`, to `total`; return DONE or
+    NEED_STACK.
 
-    A float64: exact up to 2^53. Costs the nodes that the window reaches, not the answers.
+    The number is a float64, exact up to 2^53. The cost is the number of nodes in the window.
     """
     arena, counters, pool, count = tecs.arena, tecs.counters, tecs.pool, 0.0
     for i in range(counters[k.ENTRY] + 2, tecs.parts.length[0]):
@@ -288,7 +295,7 @@ def count_event(tecs: k.Tecs, memo: NodeMemo, lowest: int, limit: int | None, to
 
 @inline
 def count_node(tecs: k.Tecs, memo: NodeMemo, root: int, lowest: int) -> int:
-    """Write ``memo.matches[root]``: how many matches inside the window the node has."""
+    """Write ``memo.matches[root]``, the number of matches of a node inside the window."""
     arena, counters, stack = tecs.arena, tecs.counters, tecs.stack
     now = counters[ATTEMPT]
     stack.node[0] = root

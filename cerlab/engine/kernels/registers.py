@@ -1,4 +1,4 @@
-"""Configurations of a transducer: followed, merged, listed and counted (SRT Alg. 1)."""
+"""Configurations of a transducer: moved, merged, listed and counted (SRT Alg. 1)."""
 
 from __future__ import annotations
 
@@ -27,18 +27,21 @@ EQ, NE, LT, LE, GT, GE = range(6)
 
 
 BY_STATE, BY_CONTENTS, BY_KEY = range(3)
-"""The lists that each configuration is in: those of its state, those of equal contents, and from
-`BY_KEY` on those of the slots that its state is asked by."""
+"""The lists of each configuration: those of its state, those of equal contents, and from `BY_KEY`
+on
+those of the slots that index its state."""
 
 
 class Rules(NamedTuple):
     """The moves of configurations by symbol: jobs of a symbol, rules of a job.
 
     A job visits the configurations of a state: all, oldest start first (`chain` is BY_STATE), or
-    those in list `chain` of the event's value number `value`. Where it `leaves`, they do not stay.
-    A rule is a disjunction of clauses, a clause a conjunction of literals: a comparison of two
-    operands, or its negation. An operand is a slot; from ``slots`` on a value of the event; then a
-    constant. `move` of a rule is a row of the arrays below.
+    those in
+    list `chain` of the event's value number `value`. If it `leaves`, they do not stay. A rule is a
+    disjunction of clauses, a clause a conjunction of literals: a comparison of two operands, or its
+    negation. Operands are numbered: slots, then values of the event, then constants. `move` of a
+    rule is
+    a row of the arrays below.
     """
 
     jobs: Int32s  # (symbols + 1,)
@@ -62,10 +65,11 @@ class Rules(NamedTuple):
 
 
 class Live(NamedTuple):
-    """The live configurations, by number, in doubly linked lists; and the numbers that are free.
+    """The live configurations, by number, in doubly linked lists; and the free numbers.
 
-    `node` is the set of their matches in the tECS, NONE for the empty match alone; `latest` the
-    node that was united with it last. List `chain` with bucket b begins at ``head[chain, b]``.
+    `node` is the set of their matches in the tECS, NONE for only the empty match; `latest` the node
+    that
+    was united with it last. List `chain` with bucket b begins at ``head[chain, b]``.
     """
 
     state: Int32s  # (room,)
@@ -81,7 +85,7 @@ class Live(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """The effect of an event, before it is applied: configurations that arrive and that leave."""
+    """The effect of an event before it is applied: configurations that arrive and that leave."""
 
     move: Int32s  # (arrivals,)
     node: Int32s  # (arrivals,)
@@ -90,7 +94,7 @@ class Arrivals(NamedTuple):
 
 
 class NodeMemo(NamedTuple):
-    """A memo of operations on nodes, each valid at one attempt at an event."""
+    """A memo of operations on nodes, each valid for one attempt at an event."""
 
     extension_at: Int64s  # (nodes,)
     extension: Int32s  # (nodes,)
@@ -102,7 +106,7 @@ class NodeMemo(NamedTuple):
 
 
 class Configurations(NamedTuple):
-    """The configurations, what the event being read does with them, and the sets of matches."""
+    """The configurations, the effect of the current event on them, and the sets of matches."""
 
     live: Live
     arrivals: Arrivals
@@ -111,7 +115,7 @@ class Configurations(NamedTuple):
 
 
 class Events(NamedTuple):
-    """The events that may do something, in order."""
+    """The relevant events, in order."""
 
     symbol: NDArray[np.integer[Any]]  # (events,)
     values: Int64s  # (events, values)
@@ -125,15 +129,15 @@ class Events(NamedTuple):
 FREE, ARRIVALS, DEPARTURES, ATTEMPT, HEAD_BEFORE, BOTTOM, VISITS, ALL = range(
     REGISTERS, REGISTERS + 8
 )
-"""More registers than `arrays` has: free numbers, arrivals, configurations that leave, attempts
-at events so far, head of the arena before this attempt, the bottom node of the event, visits of
-configurations counted; how many registers there are."""
+"""Further registers after those of `arrays`: free numbers, arrivals, departures, attempts at events
+so far, head of the arena before this attempt, the bottom node of the event, counted visits of
+configurations; the number of registers."""
 
 
 @inline
 def compare(operator: int, left: int, right: int) -> bool:
-    """``left op right`` of two codes; false where the two do not compare."""
-    # NULL, and values of two kinds, compare with nothing: they are not unequal either
+    """Return ``left op right`` of two codes; false if the two do not compare."""
+    # NULL, and values of different kinds, do not compare: they are not unequal either
     if left < 0 or right < 0 or (left >> KIND) != (right >> KIND):
         return False
     if operator == EQ:
@@ -151,7 +155,7 @@ def compare(operator: int, left: int, right: int) -> bool:
 
 @inline
 def operand(contents: Int64s, events: Events, c: int, e: int, number: int) -> int:
-    """The code of an operand: of ``contents[c]``, a value of event e, or a constant; else -1."""
+    """Return the code of an operand: of ``contents[c]``, of event e, or a constant; or -1."""
     if number == NONE:
         return NONE
     slots, values = contents.shape[1], events.values.shape[1]
@@ -164,13 +168,13 @@ def operand(contents: Int64s, events: Events, c: int, e: int, number: int) -> in
 
 @inline
 def guard_holds(rules: Rules, contents: Int64s, events: Events, c: int, e: int, rule: int) -> bool:
-    """Whether ``(t, v) |= guard``: whether all literals of some clause hold (SRT Def. 13)."""
+    """Return whether ``(t, v) |= guard``: all literals of some clause hold (SRT Def. 13)."""
     for clause in range(rules.clauses[rule], rules.clauses[rule + 1]):
         holds = True
         for n in range(rules.literals[clause], rules.literals[clause + 1]):
             left = operand(contents, events, c, e, rules.left[n])
             right = operand(contents, events, c, e, rules.right[n])
-            # a literal fails where it holds and is negated, or neither
+            # a literal fails if it holds and is negated, or neither
             if compare(rules.operator[n], left, right) == (rules.is_negated[n] == 1):
                 holds = False
                 break
@@ -185,13 +189,13 @@ HASH_MASK = (1 << 31) - 1
 
 @inline
 def key_bucket(live: Live, state: int, key: int) -> int:
-    """The bucket of a state and the value of one slot."""
+    """Return the bucket of a state and the value of one slot."""
     return (((state + 1) * 1_000_003 + key) & HASH_MASK) & (live.head.shape[1] - 1)
 
 
 @inline
 def contents_bucket(live: Live, state: int, slots: Int64s, row: int) -> int:
-    """The bucket of a state and the values ``slots[row]``."""
+    """Return the bucket of a state and the values ``slots[row]``."""
     code = state + 1
     for s in range(slots.shape[1]):
         code = (code * 1_000_003 + slots[row, s] + 1) & HASH_MASK
@@ -200,7 +204,7 @@ def contents_bucket(live: Live, state: int, slots: Int64s, row: int) -> int:
 
 @inline
 def bucket_of(live: Live, c: int, chain: int) -> int:
-    """The bucket that a configuration has in a list; NONE if it is in no such list."""
+    """Return the bucket of a configuration in a list; NONE if it is in no such list."""
     state = live.state[c]
     if chain == BY_STATE:
         return state
@@ -212,7 +216,7 @@ def bucket_of(live: Live, c: int, chain: int) -> int:
 
 @inline
 def link(live: Live, c: int) -> None:
-    """Put a configuration at the end of its lists."""
+    """Append a configuration to its lists."""
     for chain in range(live.next.shape[0]):
         bucket = bucket_of(live, c, chain)
         if bucket != NONE:
@@ -228,7 +232,7 @@ def link(live: Live, c: int) -> None:
 
 @inline
 def unlink(live: Live, c: int) -> None:
-    """Take a configuration out of its lists."""
+    """Remove a configuration from its lists."""
     for chain in range(live.next.shape[0]):
         bucket = bucket_of(live, c, chain)
         if bucket != NONE:
@@ -245,7 +249,7 @@ def unlink(live: Live, c: int) -> None:
 
 @inline
 def forget(live: Live, counters: Int64s, c: int) -> None:
-    """Remove a configuration."""
+    """Remove a configuration and free its number."""
     unlink(live, c)
     live.free[counters[FREE]] = c
     counters[FREE] += 1
@@ -253,7 +257,7 @@ def forget(live: Live, counters: Int64s, c: int) -> None:
 
 @inline
 def find(live: Live, state: int, slots: Int64s, row: int) -> int:
-    """The configuration of a state with the values ``slots[row]``, or NONE."""
+    """Return the configuration of a state with the values ``slots[row]``, or NONE."""
     c = live.head[BY_CONTENTS, contents_bucket(live, state, slots, row)]
     while c != NONE:
         same = live.state[c] == state
@@ -267,7 +271,7 @@ def find(live: Live, state: int, slots: Int64s, row: int) -> int:
 
 @inline
 def create(live: Live, counters: Int64s, state: int, slots: Int64s, row: int, node: int) -> int:
-    """A configuration with the values ``slots[row]``; there must be room."""
+    """Create a configuration with the values ``slots[row]``; there must be room."""
     counters[FREE] -= 1
     c = live.free[counters[FREE]]
     live.state[c] = state
@@ -281,7 +285,7 @@ def create(live: Live, counters: Int64s, state: int, slots: Int64s, row: int, no
 
 @kernel
 def sweep(live: Live, counters: Int64s, arena: Arena, lowest: int) -> None:
-    """Remove the configurations whose latest start is out of the window."""
+    """Remove the configurations whose latest start is outside the window."""
     for state in range(live.key_slot.shape[1]):
         c = live.head[BY_STATE, state]
         while c != NONE:
@@ -294,7 +298,7 @@ def sweep(live: Live, counters: Int64s, arena: Arena, lowest: int) -> None:
 
 @kernel
 def restart(live: Live, counters: Int64s, empty: Int64s) -> None:
-    """Only the first configuration: state 0, the slots as in ``empty[0]``, no mark."""
+    """Remove all configurations, and create the first: state 0, slots as ``empty[0]``, no mark."""
     for state in range(live.key_slot.shape[1]):
         while live.head[BY_STATE, state] != NONE:
             forget(live, counters, live.head[BY_STATE, state])
@@ -303,7 +307,7 @@ def restart(live: Live, counters: Int64s, empty: Int64s) -> None:
 
 @kernel
 def move_over(live: Live, counters: Int64s, into: Live, room: Int64s) -> None:
-    """Copy all configurations into empty arrays with more room; `room` are its registers."""
+    """Copy all configurations into empty arrays with more room; `room` are their registers."""
     for state in range(live.key_slot.shape[1]):
         c = live.head[BY_STATE, state]
         while c != NONE:

@@ -13,7 +13,7 @@ NEXT, LAST, MAX = range(3)
 NUMBERS = {Strategy.NXT: NEXT, Strategy.LAST: LAST, Strategy.MAX: MAX}
 
 MOST_STEPS = 1 << 20
-"""The comparisons of answers between two looks at the limits."""
+"""The number of comparisons of answers between two checks of the limits."""
 
 
 @kernel
@@ -28,9 +28,9 @@ def select(
 ) -> int:
     """Mark in `keep` the answers that survive among those of their end, from answer `begin` on.
 
-    Answers of an end are together, and answers with the same positions survive together. `order`
-    is scratch, as long as there are answers. Returns where it stopped, before another end: at the
-    last one, or after `MOST_STEPS` comparisons.
+    Answers of an end are contiguous, and answers with equal positions survive together. `order` is
+    scratch, with a cell for each answer. Returns the next answer, at the beginning of an end: after
+    the last one, or after `MOST_STEPS` comparisons.
     """
     steps = 0
     while begin < ends.size and steps < MOST_STEPS:
@@ -53,7 +53,7 @@ def select(
 
 @kernel
 def _compare(strategy: int, offsets: Offsets, positions: Int64s, n: int, m: int) -> int:
-    """1, 0 or -1 as answer n is preferred to m, has its positions, or is not preferred."""
+    """Return 1, 0 or -1: answer n is preferred to m, has equal positions, or is not preferred."""
     lengths = offsets[n + 1] - offsets[n], offsets[m + 1] - offsets[m]
     for at in range(min(lengths[0], lengths[1])):
         if strategy == NEXT:
@@ -76,9 +76,10 @@ def _maximal(
     order: Int64s,
     keep: NDArray[np.bool_],
 ) -> int:
-    """Keep the sets that no other contains; return the number of comparisons.
+    """Keep the sets that no other set contains; return the number of comparisons.
 
-    A set is compared with the longer sets that are kept: another one that contains it is in one.
+    A set is compared only with the longer sets that are kept: every other superset is inside one of
+    them.
     """
     longest, steps = 0, 0
     for n in range(begin, stop):
@@ -105,7 +106,7 @@ def _maximal(
 
 @kernel
 def _is_inside(offsets: Offsets, positions: Int64s, n: int, m: int) -> bool:
-    """Whether answer m has all positions of answer n."""
+    """Return whether answer m contains all positions of answer n."""
     at = offsets[m]
     for i in range(offsets[n], offsets[n + 1]):
         while at < offsets[m + 1] and positions[at] < positions[i]:

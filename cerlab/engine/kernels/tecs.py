@@ -27,7 +27,7 @@ from cerlab.engine.kernels.enumeration import enumerate_event
 def new_node(
     arena: Arena, counters: Int64s, position: int, left: int, right: int, max_start: int
 ) -> int:
-    """A node at the head of the arena; there must be room."""
+    """Create a node at the head of the arena; there must be room."""
     node = counters[HEAD]
     arena.position[node] = position
     arena.left[node] = left
@@ -39,38 +39,39 @@ def new_node(
 
 @inline
 def bottom(arena: Arena, counters: Int64s, position: int, order: int) -> int:
-    """``new-bottom(i)``; `order` is its start as the window counts it."""
+    """Create ``new-bottom(i)``; `order` is its start as the window counts it."""
     return new_node(arena, counters, position, NONE, NONE, order)
 
 
 @inline
 def extend(arena: Arena, counters: Int64s, node: int, position: int) -> int:
-    """``extend(n, j)``."""
+    """Create ``extend(n, j)``."""
     return new_node(arena, counters, position, node, NONE, arena.max_start[node])
 
 
 @inline
 def join(arena: Arena, counters: Int64s, left: int, right: int) -> int:
-    """``left | right``, where the left one has no smaller max-start."""
+    """Create ``left | right``; the max-start of the left must not be smaller."""
     return new_node(arena, counters, NONE, left, right, arena.max_start[left])
 
 
 @inline
 def is_union(arena: Arena, node: int) -> bool:
-    """Whether a node is a union; a bottom node has no left child, an output has a position."""
+    """Return whether a node is a union; a bottom has no left child, an output has a position."""
     return arena.position[node] == NONE
 
 
 @inline
 def union(arena: Arena, counters: Int64s, first: int, second: int) -> int:
-    """``union(n1, n2)`` of two safe nodes with equal max-start: safe again (CORE Sec. 4.2)."""
+    """Return ``union(n1, n2)`` of two safe nodes with equal max-start, safe again (CORE Sec.
+    4.2)."""
     if not is_union(arena, first):
         return join(arena, counters, first, second)
     if not is_union(arena, second):
         return join(arena, counters, second, first)
     l1, r1 = arena.left[first], arena.right[first]
     l2, r2 = arena.left[second], arena.right[second]
-    if r1 == NONE:  # the window has passed what was on the right
+    if r1 == NONE:  # the window has passed the right child
         older = r2
     elif r2 == NONE:
         older = r1
@@ -85,7 +86,7 @@ def union(arena: Arena, counters: Int64s, first: int, second: int) -> int:
 
 @inline
 def insert(arena: Arena, counters: Int64s, scratch: Scratch, entry: int, node: int) -> bool:
-    """``insert(ul, n)``, corrected (erratum E11); False if the list has no room."""
+    """Apply ``insert(ul, n)``, corrected (erratum E11); return False if the list has no room."""
     length = scratch.length[entry]
     max_start = arena.max_start[node]
     at = length
@@ -108,7 +109,7 @@ def insert(arena: Arena, counters: Int64s, scratch: Scratch, entry: int, node: i
 
 @inline
 def merge(arena: Arena, counters: Int64s, pool: Int32s, first: int, length: int) -> int:
-    """``merge(ul)`` of the list ``pool[first : first + length]``: ``n0 | (n1 | (.. | nk))``."""
+    """Return ``merge(ul)`` of ``pool[first : first + length]``: ``n0 | (n1 | (.. | nk))``."""
     node = pool[first + length - 1]
     for i in range(length - 2, -1, -1):
         node = join(arena, counters, pool[first + i], node)
@@ -119,8 +120,9 @@ def merge(arena: Arena, counters: Int64s, pool: Int32s, first: int, length: int)
 def advance(tecs: k.Tecs, p: int, symbol: int, position: int, order: int, lowest: int) -> int:
     """Read the event at a position of the stream in partition p; return DONE or the lack.
 
-    `order` is the event's place as the window counts it, `lowest` the first place inside it. On
-    any other status than DONE nothing has changed.
+    `order` is the event's place as the window counts it, `lowest` the first place inside it. With
+    any
+    status other than DONE nothing has changed.
     """
     arena, counters, table, parts, pool = (
         tecs.arena,
@@ -161,7 +163,7 @@ def advance(tecs: k.Tecs, p: int, symbol: int, position: int, order: int, lowest
 
 @inline
 def _is_ready(tecs: k.Tecs, p: int, symbol: int) -> int:
-    """Whether all cells that the event needs are known, and the arena has room for its nodes."""
+    """Return DONE if the event's cells are known and the arena has room, otherwise the lack."""
     table, parts, pool = tecs.table, tecs.parts, tecs.pool
     if table.begin_take[parts.idle[p], symbol] == k.UNKNOWN:
         return k.NEED_CELL
@@ -170,7 +172,7 @@ def _is_ready(tecs: k.Tecs, p: int, symbol: int) -> int:
     while at < end:
         if table.take[pool[at], symbol] == k.UNKNOWN:
             return k.NEED_CELL
-        # length - 1 joins of `merge`, an extension, and three joins for each of two unions
+        # bound: length - 1 joins of `merge`, an extension, and three joins for each of two unions
         nodes += pool[at + 1] + 8
         at += 2 + pool[at + 1]
     return k.DONE if tecs.counters[k.HEAD] + nodes <= tecs.arena.position.shape[0] else k.NEED_ARENA
@@ -178,7 +180,7 @@ def _is_ready(tecs: k.Tecs, p: int, symbol: int) -> int:
 
 @inline
 def _inside(arena: k.Arena, pool: Int32s, first: int, length: int, lowest: int) -> int:
-    """Return the number of nodes of a union-list inside the window: they are in front."""
+    """Return the number of nodes of a union-list inside the window, which are at its front."""
     if arena.max_start[pool[first]] < lowest:
         return 0
     alive = length
@@ -191,7 +193,7 @@ def _inside(arena: k.Arena, pool: Int32s, first: int, length: int, lowest: int) 
 def _execute(
     tecs: k.Tecs, count: int, q: int, first: int, length: int, symbol: int, position: int
 ) -> int:
-    """``ExecTrans``: the marking transition first; how many entries there are now, or -1."""
+    """Execute the marking transition first (``ExecTrans``); return the number of entries, or -1."""
     arena, counters, table, pool = tecs.arena, tecs.counters, tecs.table, tecs.pool
     scratch = tecs.scratch
     take, skip = table.take[q, symbol], table.skip[q, symbol]
@@ -199,7 +201,7 @@ def _execute(
         return count
     there = _find(scratch, count, skip)
     node = k.NONE
-    # only a list that is marked or inserted is merged; one that is handed over stays a list
+    # a list is merged only to be marked or inserted; a list that is handed over stays one
     if take != k.NONE or there != k.NONE:
         node = merge(arena, counters, pool, first, length)
     if take != k.NONE:
@@ -226,7 +228,7 @@ def _find(scratch: k.Scratch, count: int, state: int) -> int:
 
 @inline
 def _add_entry(scratch: k.Scratch, count: int, state: int, node: int) -> int:
-    """A new entry with a list of one node; there is room for two."""
+    """Add an entry with a list of one node; there must be room."""
     scratch.state[count] = state
     scratch.length[count] = 1
     scratch.nodes[count, 0] = node
@@ -237,7 +239,8 @@ def _add_entry(scratch: k.Scratch, count: int, state: int, node: int) -> int:
 def _add(
     arena: k.Arena, counters: Int64s, scratch: k.Scratch, count: int, state: int, node: int
 ) -> int:
-    """``Add``: a new entry, or an insertion; -1 without room."""
+    """Add an entry or insert the node (``Add``); return the number of entries, or -1 without
+    room."""
     entry = _find(scratch, count, state)
     if entry != k.NONE:
         return count if insert(arena, counters, scratch, entry, node) else -1
@@ -248,7 +251,7 @@ def _add(
 def _hand_over(
     scratch: k.Scratch, count: int, state: int, pool: Int32s, first: int, length: int
 ) -> int:
-    """The first to reach a state hands its list over; -1 without room."""
+    """Hand the list of the first source over to a state; return the number of entries, or -1."""
     if count == scratch.state.shape[0] or length > scratch.nodes.shape[1]:
         return -1
     scratch.state[count] = state
@@ -266,7 +269,7 @@ def _commit(tecs: k.Tecs, p: int, count: int) -> bool:
     for entry in range(count):
         length += 2 + scratch.length[entry]
     if length > parts.room[p]:
-        # twice the room, so a row that grows moves a logarithmic number of times
+        # twice the room, so a growing row moves a logarithmic number of times
         if counters[k.POOL_END] + 2 * length > pool.shape[0]:
             return False
         parts.start[p] = counters[k.POOL_END]
@@ -295,8 +298,9 @@ NO_IDLE_STATES = np.zeros(0, np.int32)
 class Events(NamedTuple):
     """A batch of events; `restarts` and `idles` may be empty.
 
-    Before an event with ``restarts[i]`` all is as in the beginning, but for the idle state, which
-    is ``idles[i]``. The answers of the events before `report_from`, and of events with
+    Before an event with ``restarts[i]``, everything returns to the initial state, except that the
+    idle
+    state is ``idles[i]``. The answers of the events before `report_from`, and of events with
     ``silent[i]``, are not listed, and consume nothing.
     """
 
@@ -314,9 +318,11 @@ class Events(NamedTuple):
 def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int, limit: int | None) -> int:
     """Read the events from register EVENT on; return DONE or the lack at that event.
 
-    The window allows starts from ``events.lowest[i]`` on or, if `limits.width` is not NONE, those
-    that are at most so many events before in the same partition. `idle` is the idle state at first,
-    `limit` the most answers of one end, None for all.
+    The window allows starts from ``events.lowest[i]`` on or, if `limits.width` is not NONE, at most
+    that
+    many events earlier in the same partition. `idle` is the initial idle state, `limit` the most
+    answers
+    of one end, None for all.
     """
     counters, parts, width = tecs.counters, tecs.parts, limits.width
     while True:
@@ -358,10 +364,11 @@ def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int, limit:
 
 @inline
 def next_that_matters(tecs: k.Tecs, events: Events, idle: int) -> int:
-    """The next event from register EVENT on that some run, or the idle state, does not just skip.
+    """Return the next event from register EVENT on that changes more than the count.
 
-    The events before it are read on the way: they change nothing but how many there were. One that
-    needs an unknown cell of the table matters. Its partition is reset if all were since.
+    Earlier events are read on the way: every run, and the idle state, skips them. An event that
+    needs an
+    unknown cell of the table is returned too. Its partition is reset first if all were since.
     """
     counters, table, parts = tecs.counters, tecs.table, tecs.parts
     symbols, codes, restarts, idles = events.symbols, events.codes, events.restarts, events.idles
@@ -373,7 +380,7 @@ def next_that_matters(tecs: k.Tecs, events: Events, idle: int) -> int:
         p = codes[i]
         fresh = idle
         if restarts.shape[0] and restarts[i]:
-            # once: the kernel may be called again for this event
+            # cleared: the kernel may be called again for this event
             restarts[i] = 0
             now += 1
             counters[k.EPOCH] = now

@@ -1,7 +1,7 @@
-"""Totals over the answers of each end, as `engine.reference.totals` has them (CORE Sec. 4.3).
+"""Totals over the answers of each end, as in `engine.reference.totals` (CORE Sec. 4.3).
 
 Events move the runs of their partition (`kernels.blocks`): by a cell for each open start, or by two
-stacks where many are open (`kernels.two_stacks`).
+stacks if many starts are open (`kernels.two_stacks`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from cerlab.engine.kernels.two_stacks import (
 )
 
 MOST_OPS = 1 << 10
-"""The most moves of one symbol: so many numbers may be added to one at one event."""
+"""The most moves of one symbol: the most terms that one event adds to one number."""
 
 
 class TotalRows(NamedTuple):
@@ -62,7 +62,7 @@ class Options(NamedTuple):
 
     consume: int
     separate: bool
-    """Whether starts are told apart: for a window, or because rows are grouped by them."""
+    """True if starts are separated: for a window, or because rows are grouped by them."""
     by_start: bool
 
 
@@ -78,7 +78,7 @@ def total_ends(
     counters: Int64s,
     options: Options,
 ) -> int:
-    """List the totals of every end; DONE, or what is needed before the next event is read.
+    """List the totals of every end; return DONE, or the lack before the next event.
 
     NEED_ARENA: room in the pool; NEED_SCRATCH: room for moves; FULL: room for rows; NEED_WIDTH.
     """
@@ -87,11 +87,11 @@ def total_ends(
     width = layout.groups * columns
     wide = layout.groups * (columns + numbers)
     begin, move, settles = moves.begin, moves.move, counters[SETTLES] != 0
-    # the run that starts has no group yet
+    # a run that starts has no group yet
     one = Layout(1, 1, layout.least, layout.at)
-    # numbers of runs alone, one limb each: loops over rows of one cell would cost twice as much
+    # only numbers of runs, one limb each: loops over rows of one cell would cost twice as much
     plain = width == 1 and not options.by_start
-    # by start each total is given, and a matrix would have a row for each group
+    # stacks need sums over starts, and their matrix would have a row for each group
     many = not settles and not options.by_start and layout.groups == 1
     many &= layout.states <= MOST_STATES
     least_limit = min(FEW_DEAD, counters[FEW])
@@ -123,7 +123,7 @@ def total_ends(
         w = cells.idle[p] * moves.actions + a
         begins = begin.first[w] < begin.first[w + 1]
         fresh = begins if options.separate else live[p, 1] == 0
-        # all room is asked for before the event is read: its totals move once only
+        # check all room before reading the event: its totals must move only once
         if fresh and live[p, 1] == cells.size[p] and not make_room(cells, layout, counters, p):
             return k.NEED_ARENA
         if fresh and not options.separate:
@@ -221,7 +221,7 @@ def list_totals(
     p: int,
     i: int,
 ) -> None:
-    """List a row for each start and group with answers. There is room."""
+    """List a row for each start and group with answers; there must be room."""
     row, numbers = counters[ROWS], layout.at.shape[0] - 1
     columns = layout.at[numbers] + numbers + layout.least
     starts = cells.base[p] + cells.size[p] + cells.live[p, 0]

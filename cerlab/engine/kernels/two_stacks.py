@@ -1,15 +1,17 @@
-"""Windows with many open starts: two stacks, so that an event costs the same however many they are.
+"""Windows with many open starts: two stacks, so that the cost of an event is independent of them.
 
-The totals of all starts in a window are added up in two parts. The older stack has for each of its
-starts the runs of it and of all later ones there, as they were when the newer stack began. The
+The totals of all starts in a window are the sum of two parts. The older stack has, for each of its
+starts, the runs of it and of all later starts there, as they were when the newer stack began. The
 newer stack has the sum of the runs that began since, and for each state the runs that a run in it
-has become since: a row of the transition matrix. So a start that leaves the window is dropped from
-the older stack, nothing is subtracted, and least values and numbers of any size work alike. When
-the older stack is empty, the newer one becomes the older one: its events are passed from the last
-to the first, each once. Below some open starts, one cell for each is cheaper (`kernels.totals`).
+has
+become since: a row of the transition matrix. So a start that leaves the window is dropped from the
+older stack, and nothing is subtracted; least values and numbers of any size work alike. When the
+older stack is empty, the newer one becomes the older one: its events are passed from the last to
+the
+first, each once. For few open starts, one cell for each is cheaper (`kernels.totals`).
 
-A block has a cell for each state that a run of the older stack may be in, one for the sum of the
-newer stack, and one for each start of the older stack.
+A block has a cell for each state of the older stack's runs, one for the sum of the newer stack, and
+one for each start of the older stack.
 """
 
 from __future__ import annotations
@@ -53,20 +55,22 @@ from cerlab.engine.kernels.limbs import (
 from cerlab.engine.kernels.windows import first_from
 
 FEW_STATES = 32
-"""A matrix has a cell for each state: with so many states more, twice as many cells are few."""
+"""The states whose matrix costs as much as one cell for each start: with 32 more states, the limit
+of
+few starts doubles."""
 
 FEW_DEAD = 32
-"""Up to so many open starts are not worth a look for dead ones."""
+"""The number of open starts below which dead ones are not searched."""
 
 MOST_STATES = 62
-"""The most states of a machine for stacks: each has a bit."""
+"""The most states of a machine for stacks: each has a bit of a register."""
 
 
 @inline
 def forget(cells: Cells, stacks: Stacks, layout: Layout, p: int, lowest: int) -> bool:
     """Drop the starts of a partition that have left the window.
 
-    Returns whether the older stack, if there are stacks, is empty now.
+    Returns whether the older stack, if there are stacks, is now empty.
     """
     base, live, parts = cells.base[p], cells.live, stacks.parts
     first = first_from(cells.pool, base + live[p, 0], base + live[p, 1], lowest) - base
@@ -76,7 +80,7 @@ def forget(cells: Cells, stacks: Stacks, layout: Layout, p: int, lowest: int) ->
     parts[p, FIRST] = min(parts[p, FIRST] + gone, parts[p, LAST])
     if parts[p, FIRST] == parts[p, LAST]:
         return True
-    # what only starts that have left could become would grow for nothing
+    # clear the rows that only starts outside the window could reach: they would grow for nothing
     size, rows = parts[p, SIZE], layout.at[layout.at.shape[0] - 1] + layout.least
     for q in range(layout.states):
         row = parts[p, BASE] + q * rows * size
@@ -101,9 +105,9 @@ def arrange(
     p: int,
     many: bool,
 ) -> int:
-    """Drop the dead starts of a partition, and renew its stacks if `many` of the others need some.
+    """Drop the dead starts of a partition, and rebuild its stacks if `many` and enough are left.
 
-    Returns DONE, or what is needed before this is tried again.
+    Returns DONE, or the lack; then the call is repeated.
     """
     parts = stacks.parts
     if parts[p, FIRST] > 0:
@@ -116,14 +120,14 @@ def arrange(
     if not many or m * (layout.at[layout.at.shape[0] - 1] + layout.least) <= few:
         parts[p, LIMIT] = 2 * m
         return k.DONE
-    # without room this is tried again, whatever the limit was before
+    # without room this is tried again, regardless of the earlier limit
     parts[p, LIMIT] = 0
     return stack(layout, cells, stacks, counters, p)
 
 
 @inline
 def stack(layout: Layout, cells: Cells, stacks: Stacks, counters: Int64s, p: int) -> int:
-    """Begin stacks: all open starts are in the older one. Returns as `arrange`."""
+    """Begin stacks, with all open starts in the older one; return as `arrange`."""
     pool, parts, numbers = cells.pool, stacks.parts, layout.at.shape[0] - 1
     limbs = layout.at[numbers]
     rows = limbs + layout.least
@@ -180,7 +184,7 @@ def add_cell(layout: Layout, pool: Int64s, of: int, to: int, size: int, counters
 
 @inline
 def note(stacks: Stacks, layout: Layout, pool: Int64s, p: int, i: int, opened: int) -> None:
-    """Put an event that was read on the newer stack; `opened` as in `Stacks`."""
+    """Push an event that was read onto the newer stack; `opened` as in `Stacks`."""
     parts, states = stacks.parts, 0
     size, rows = parts[p, SIZE], layout.at[layout.at.shape[0] - 1] + layout.least
     for q in range(layout.states):
@@ -202,17 +206,16 @@ def settle(
     counters: Int64s,
     p: int,
 ) -> int:
-    """Give the runs of each open start to its cells, and take the stacks down.
+    """Write the runs of each open start back to its cells, and take the stacks down.
 
-    Returns DONE, or what is needed before this is tried again: then nothing has changed that the
-    next try reads.
+    Returns DONE, or the lack; then nothing has changed that the repeated call reads.
     """
     parts, pool, begin, states = stacks.parts, cells.pool, moves.begin, layout.states
     numbers = layout.at.shape[0] - 1
     limbs = layout.at[numbers]
     rows = limbs + layout.least
     height = rows * states
-    # for each state, and the runs of a start: rows with a cell for each state at the end
+    # rows for each state, and for the runs of a start, with a cell for each state at the end
     begun, wide = states * height, (states + 1) * height
     work = wide + rows + numbers
     moved = work + 2 * limbs + 4
@@ -246,7 +249,7 @@ def settle(
             only, move = stacks.occupied[stacks.earlier[i] - 1], moves.move
             ends = scratch, 0, states, states, scratch, moved
             move_runs(moves, read, layout, i, move.target, move.source, only, *ends, counters)
-            # what no run before the event is in would grow for nothing
+            # skip states without runs before the event: their rows would grow for nothing
             for q in range(states):
                 if not (only >> q) & 1:
                     fill(scratch, q * height, 0, height)
@@ -285,11 +288,13 @@ def total_after(
     to: int,
     work: int,
 ) -> bool:
-    """Write what runs at the beginning of the newer stack have become in one state.
+    """Write the runs in one state that descend from those at the start of the newer stack.
 
     The runs in state 0 are at `first`, with a `step` from row to row, and the state has its rows
-    from `row` on. The runs at `newer` are added, unless it is NONE. What is written has a limb more
-    for each number. Returns whether it fits.
+    from
+    `row` on. The runs at `newer` are added, unless it is NONE. The result has one more limb for
+    each
+    number. Returns whether it fits.
     """
     numbers, runs, size = layout.at.shape[0] - 1, layout.at[1], parts[p, SIZE]
     limbs = layout.at[numbers]
@@ -304,7 +309,7 @@ def total_after(
         if not occupied(pool, by, runs, size):
             continue
         for r in range(2 * numbers - 1):
-            # the sum of both: each part as often as the other one has runs
+            # the sum of both parts, each multiplied by the number of runs of the other
             number = (r + 1) // 2
             count = layout.at[number + 1] - layout.at[number]
             x, y = of + layout.at[number] * step, by
@@ -334,7 +339,7 @@ def total_after(
 
 @inline
 def narrowed(layout: Layout, wide: Int64s, of: int, pool: Int64s, to: int, step: int) -> bool:
-    """Copy runs without the limb that `total_after` has more; return whether they fit."""
+    """Copy runs without the extra limb of `total_after`; return whether they fit."""
     numbers, fits = layout.at.shape[0] - 1, True
     for r in range(numbers):
         for c in range(layout.at[r], layout.at[r + 1]):

@@ -1,4 +1,4 @@
-"""Where ends of answers are carried to: searches over the events of all substreams together."""
+"""The events to which ends of answers are carried: searches over all substreams together."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def last_before(keys: Int64s, limits: Int64s, wanted: Int64s, seen: Int64s, last
 
 @kernel
 def bounds_of_rivals(keys: Int64s, starts: Int64s, latest: Int64s, bounds: Int64s) -> None:
-    """Write the least start that comes after those of all answers of a rival, for each event.
+    """Write, for each event, the least start after the starts of all answers of a rival so far.
 
-    ``starts[n]`` is the latest start of an answer that ends at event n, NONE without one;
-    `latest`, (keys,), is that of each key so far.
+    ``starts[n]`` is the latest start of an answer that ends at event n, NONE without one; `latest`,
+    (keys,), is that of each key so far.
     """
     for n in range(keys.shape[0]):
         if keys[n] != NONE:

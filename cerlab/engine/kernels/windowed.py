@@ -14,10 +14,11 @@ from cerlab.engine.kernels.arrays import NONE, Bytes, Int32s, Int64s, Symbols, k
 def relevant(
     symbols: Symbols, read: Bytes, action: Symbols, index: Int32s, actions: Symbols
 ) -> int:
-    """Write the indices of the events whose symbol is read, and their actions; how many.
+    """Write the indices of the events whose symbol is read, and their actions; return their number.
 
     For programs without `Read.ONCE`. Without a branch: each event is written, and the next one
-    overwrites it if it is not read; so `index` and `actions` have room for one more.
+    overwrites
+    it if it is not read; so `index` and `actions` need room for one more.
     """
     count = 0
     for i in range(symbols.shape[0]):
@@ -39,10 +40,12 @@ def relevant_once(
     index: Int32s,
     actions: Symbols,
 ) -> int:
-    """The same with `Read.ONCE`: such an event only if the one before it in its partition was not.
+    """Do as `relevant` with `Read.ONCE`: skip such an event directly after another in its
+    partition.
 
-    ``fresh[p]`` is 1 as long as the next such event of partition p has to be read; kept from batch
-    to batch. `always` is `Read.ALWAYS`.
+    ``fresh[p]`` is 1 while the next such event of partition p must be read; it is kept from batch
+    to
+    batch. `always` is `Read.ALWAYS`.
     """
     count = 0
     for i in range(symbols.shape[0]):
@@ -59,17 +62,17 @@ def relevant_once(
 
 
 class Events(NamedTuple):
-    """The relevant events. Either `times` or `first` is given, the other is empty."""
+    """The relevant events. Either `times` or `first` is given; the other is empty."""
 
-    actions: Symbols  # (events,), what each does in the program
+    actions: Symbols  # (events,), the action of each in the program
     codes: Int32s  # (events,), the partition of each, NONE for none
     times: Int64s  # (events,)
     first: Int32s  # (events,), the first event inside the window of each
-    report_from: int  # so many have been reported, and are only read again
+    report_from: int  # the number of events reported before, which are only read again
 
 
 (AT, ENDS, RESETS, REGISTERS) = range(4)
-"""Registers, int64: the next event, ends of answers, resets so far; how many."""
+"""Registers, int64: the next event, ends of answers, resets so far; the number of registers."""
 
 
 class Latest(NamedTuple):
@@ -79,7 +82,7 @@ class Latest(NamedTuple):
     epoch: Int64s  # (partitions,), when it was last reset
     idle: Int32s  # (partitions,)
     scratch: Int32s  # (ops of an action,), scratch
-    idle_before: Int32s  # (events,), written with the idle state each meets, or empty
+    idle_before: Int32s  # (events,), written with the idle state before each, or empty
     best: Int32s  # (events,), written with the latest start of the answers each ends, or empty
 
 
@@ -89,7 +92,7 @@ def find_ends(
 ) -> None:
     """Write the indices of the events that end an answer into `ends`, ``counters[ENDS]`` of them.
 
-    Reads the events from ``counters[AT]`` on; called again with more events it goes on after them.
+    Reads the events from ``counters[AT]`` on; a call with more events continues after them.
     """
     begin, move = moves.begin, moves.move
     start, epoch, idle, scratch = latest.start, latest.epoch, latest.idle, latest.scratch
@@ -112,7 +115,7 @@ def find_ends(
         best = k.NONE
         low, high = move.first[a], move.first[a + 1]
         for o in range(low, high):
-            # all sources are read before a target is written: one may be the target of another
+            # read all sources before writing a target: a source may be a target too
             scratch[o - low] = start[row + move.source[o]]
         for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
             start[row + moves.leave[o]] = k.NONE
@@ -121,7 +124,7 @@ def find_ends(
             if target != k.NONE:
                 start[row + target] = max(start[row + target], origin)
             if move.accepts[o]:
-                # the latest start decides alone: where it is outside the window, so are all others
+                # the latest start decides: if it is outside the window, so are all others
                 best = max(best, origin)
         for o in range(begin.first[w], begin.first[w + 1]):
             if begin.target[o] != k.NONE:
@@ -148,7 +151,7 @@ def find_ends(
 
 
 class TimedEvents(NamedTuple):
-    """The relevant events of one partition, with times that are not moved."""
+    """The relevant events of one partition, with times of the whole batch."""
 
     actions: Symbols  # (events,)
     times: Int64s  # (events of the batch,)
@@ -165,10 +168,11 @@ def find_ends_by_copies(
     ends: Int32s,
     counters: Int64s,
 ) -> None:
-    """The same for a chained program, one partition, and nothing consumed.
+    """Do as `find_ends` for a chained program, one partition, and no consumption.
 
-    `latest` has a cell each, as `CopySteps` says. Unsigned numbers and first steps outside the
-    loop: that is half the time.
+    `latest` has the cells of `CopySteps`. Unsigned indices and the first steps outside the loop
+    halve the
+    time.
     """
     source, target, accepting = steps.source, steps.target, steps.accepting
     actions, times, row, report_from = events.actions, events.times, events.row, events.report_from
@@ -197,9 +201,10 @@ def find_ends_by_copies(
 
 @kernel
 def inside_windows(first: Int32s, ends: Int32s, indices: Int32s, restarts: Bytes) -> int:
-    """Write the events in the window of one of the `ends` (increasing) into `indices`; how many.
+    """Write the events in the window of one of the increasing `ends` to `indices`; return their
+    number.
 
-    ``restarts[n]`` is 1 where the one before ``indices[n]`` is not among them, or there is none.
+    ``restarts[n]`` is 1 if the event before ``indices[n]`` is missing or not among them.
     """
     count, at = 0, 0
     for n in range(ends.shape[0]):
@@ -216,7 +221,7 @@ def inside_windows(first: Int32s, ends: Int32s, indices: Int32s, restarts: Bytes
 
 @kernel
 def idle_after(symbols: Symbols, wait: Int32s, idle: int) -> int:
-    """The idle state after some events, by ``wait[idle, symbol]``."""
+    """Return the idle state after some events, by ``wait[idle, symbol]``."""
     for i in range(symbols.shape[0]):
         idle = wait[idle, symbols[i]]
     return idle

@@ -1,4 +1,4 @@
-"""Where the windows and the waits of events begin and end, by arrays of instants in order."""
+"""The bounds of windows and waits of events, by sorted arrays of instants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ def goes_back(times: Int64s) -> int:
     """Return the index of an event whose time, int64 (events,), is below the last one, or -1."""
     back = False
     for i in range(1, times.shape[0]):
-        # without an exit, so that it compiles to vector instructions; the place is looked for after
+        # no early exit, so that it compiles to vector instructions; the place is searched
+        # afterwards
         back |= times[i] < times[i - 1]
     if back:
         for i in range(1, times.shape[0]):
@@ -21,9 +22,9 @@ def goes_back(times: Int64s) -> int:
 
 @inline
 def first_from(keys: Int64s, n: int, until: int, lowest: int) -> int:
-    """Return the first index from `n` on, but not beyond `until`, whose key is not below `lowest`.
+    """Return the first index from `n` on, at most `until`, whose key is at or above `lowest`.
 
-    This is where a window begins. Keys do not decrease.
+    A window begins there. Keys do not decrease.
     """
     while n < until and keys[n] < lowest:
         n += 1
@@ -36,10 +37,13 @@ def window_starts(
 ) -> int:
     """Write the index of the first event inside the window of each event from event `begin` on.
 
-    Events lie group by group, and a window never reaches into another group. `times` is int64
-    (events,). `groups` is as long; it is empty where all events are in one group, whose times do
-    not decrease. `first` (events - begin,) is written. Returns the index of an event whose time is
-    before that of the one before it in its group, or -1.
+    Groups are contiguous, and a window never reaches into another group. `times` is int64
+    (events,).
+    `groups` is as long, or empty if all events are in one group, whose times do not decrease.
+    `first`
+    (events - begin,) is written. Returns the index of an event whose time is before that of the
+    previous
+    event in its group, or -1.
     """
     low, has_groups = 0, groups.shape[0] > 0
     for i in range(begin, times.shape[0]):
@@ -57,12 +61,12 @@ def window_starts(
 def first_above(times: Int64s, begun: Int64s, width: int, after: Int64s) -> None:
     """Write the index of the first of `times` that is more than `width` after each of `begun`.
 
-    `times`, int64 (events,), do not decrease. `after`, (begun,), is written. The cost is linear
-    where `begun` does not decrease either.
+    `times`, int64 (events,), do not decrease. `after`, (begun,), is written. The cost is linear if
+    `begun` does not decrease either.
     """
     high = 0
     for n in range(begun.shape[0]):
-        # ends that wait again come in the order of their first waits: a step back is possible
+        # ends that wait again are in the order of their first waits, so `begun` may decrease
         while high > 0 and times[high - 1] - begun[n] > width:
             high -= 1
         while high < times.shape[0] and times[high] - begun[n] <= width:

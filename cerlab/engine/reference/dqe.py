@@ -2,7 +2,7 @@
 
 The query is ``y, ts3 <- r(x, ts1), s(x, y, ts2), t(y, ts3) | ts1 < ts2, ts2 < ts3, ts3 - ts1 < 5``.
 Two assumptions of complex event recognition make it easy: tuples are never deleted, and the
-timestamps increase along the stream. What breaks one of them is refused by name.
+timestamps increase along the stream. A stream that breaks one of them raises an error.
 
 The data structure, after the first i elements (DQE Sec. 4):
 
@@ -30,8 +30,8 @@ _INT64 = range(-(2**63), 2**63)
 class WindowQuery:
     """``y, ts3 <- r(x, ts1), s(x, y, ts2), t(y, ts3) | ts1 < ts2 < ts3, ts3 - ts1 < window``.
 
-    `r`, `s`, `t` are the names of the relations; without a window (None) the last predicate is
-    not there (DQE Sec. 4). Raises `UsageError` for names that are not three.
+    `r`, `s`, `t` are the names of the relations. With `window` None, the last predicate is dropped
+    (DQE Sec. 4). Raises `UsageError` unless the three names differ.
     """
 
     r: str = "r"
@@ -47,7 +47,7 @@ class WindowQuery:
 
 
 class HashMap:
-    """From values to timestamps; an access is one operation of the RAM model (DQE Sec. 2)."""
+    """A map from values to timestamps; an access is one operation of the RAM model (DQE Sec. 2)."""
 
     def __init__(self) -> None:
         self._entries: dict[Value, int] = {}
@@ -59,12 +59,12 @@ class HashMap:
         return self._entries.get(key)
 
     def put(self, key: Value, timestamp: int) -> None:
-        """Make or overwrite the entry of a key."""
+        """Create or overwrite the entry of a key."""
         self.operations += 1
         self._entries[key] = timestamp
 
     def entries(self) -> dict[Value, int]:
-        """A copy of all entries, which counts for nothing."""
+        """Return a copy of all entries, without counting an operation."""
         return dict(self._entries)
 
 
@@ -76,12 +76,12 @@ class Relation:
         self.operations = 0
 
     def insert(self, row: Row) -> None:
-        """Add a row, if it is not there."""
+        """Add a row, unless it is present."""
         self.operations += 1
         self._rows[row] = None
 
     def __iter__(self) -> Iterator[Row]:
-        """Each row once, in the order of insertion, one operation before each and at the end."""
+        """Yield each row once, in insertion order, one operation before each and at the end."""
         for row in self._rows:
             self.operations += 1
             yield row
@@ -113,18 +113,19 @@ class WindowEvaluation:
         return self.H_R.operations + self.H_S.operations + self.T.operations
 
     def process(self, relation: str, row: Row, *, insertion: bool = True) -> None:
-        """Take the next element of the stream; the timestamp is the last column (DQE Alg. 1).
+        """Read the next element of the stream; the timestamp is the last column (DQE Alg. 1).
 
-        Values are numbers (not NaN), texts and moments, timestamps 64-bit integers. Raises
-        `Unsupported` for a deletion, and `BadData` for a timestamp that is not greater than the
-        one before, for a relation that is not in the query, and for a row that does not fit. What
-        is refused changes nothing.
+        Values are numbers (not NaN), texts and moments; timestamps are 64-bit integers. Raises
+        `Unsupported` for a deletion, and `BadData` for a timestamp that is not greater than the one
+        before, for a relation outside the query, and for a row that does not fit. An element that
+        raises
+        an error changes nothing.
         """
         if not insertion:
             raise Unsupported(
                 "CER0460",
-                f"Algorithm 1 assumes that nothing is deleted, here {relation}{row} is",
-                hint="the reference of generalised conjunctive queries takes deletions",
+                f"Algorithm 1 assumes no deletions, got one of {relation}{row}",
+                hint="the reference of generalised conjunctive queries supports deletions",
             )
         if relation not in self._update:
             raise BadData(
@@ -139,18 +140,18 @@ class WindowEvaluation:
                 "CER0764",
                 f"Algorithm 1 assumes that timestamps increase, but {timestamp} in "
                 f"{relation}{row} comes after {self._now}",
-                hint="the reference of generalised conjunctive queries takes any timestamps",
+                hint="the reference of generalised conjunctive queries supports any timestamps",
             )
         self._now = timestamp
         update(row, timestamp)
 
     def _r(self, row: Row, ts1: int) -> None:
-        """Line 3: the last timestamp of x is the greatest, since timestamps increase."""
+        """Execute line 3: the last timestamp of x is the greatest, since timestamps increase."""
         x = row[0]
         self.H_R.put(x, ts1)
 
     def _s(self, row: Row, ts2: int) -> None:
-        """Lines 5 and 6, corrected: keep the greater, for y may know a later r (erratum E15)."""
+        """Execute lines 5 and 6, corrected: keep the greater value (erratum E15)."""
         x, y = row[0], row[1]
         ts1 = self.H_R.get(x)
         if ts1 is not None:
@@ -158,7 +159,7 @@ class WindowEvaluation:
             self.H_S.put(y, ts1 if latest is None else max(latest, ts1))
 
     def _t(self, row: Row, ts3: int) -> None:
-        """Lines 8 and 9: if the latest r that y knows is too early, all of them are."""
+        """Execute lines 8 and 9: if the latest r of y is too early, all of them are."""
         y = row[0]
         ts1 = self.H_S.get(y)
         window = self.query.window
@@ -166,12 +167,12 @@ class WindowEvaluation:
             self.T.insert((y, ts3))
 
     def enumerate(self) -> Iterator[Row]:
-        """``Q(S[1..i])``, each answer once, one operation before each (DQE Def. 2)."""
+        """Yield ``Q(S[1..i])``, each answer once, one operation before each (DQE Def. 2)."""
         yield from self.T
 
 
 def _timestamp_of(relation: str, row: Row, columns: int) -> int:
-    """The timestamp of a row that has the right columns."""
+    """Return the timestamp of a row after checking its columns."""
     if len(row) != columns:
         raise BadData(
             "CER0761",

@@ -50,30 +50,31 @@ class Clauses(Protocol):
 
     @property
     def limit(self) -> Limit | None:
-        """LIMIT; None for none."""
+        """LIMIT; None without it."""
 
 
 class Reader(Protocol):
-    """Reads a substream event by event; positions are those of the whole stream, increasing."""
+    """Interface of readers of a substream; positions are those of the whole stream, increasing."""
 
     def advance(self, event: Event, position: int) -> None:
         """Read the next event."""
 
     def forget(self, before: int) -> None:
-        """No answer that starts before this position will be asked for again."""
+        """Allow the reader to drop answers that start before a position."""
 
     def reset(self) -> None:
-        """Go on as if the events so far had never been (CONSUME BY)."""
+        """Forget all events so far (CONSUME BY)."""
 
 
 class Recogniser(Reader, Protocol, Generic[AnswerOut]):
     """A reader that lists answers."""
 
     def answers(self, lowest_start: int) -> Iterator[AnswerOut]:
-        """The answers that end at the event just read and start at `lowest_start` or later.
+        """Return the answers that end at the last event and start at `lowest_start` or later.
 
-        Under a LIMIT in the order `latest_first`, else in any that query and stream fix.
-        To be exhausted or dropped before the next event is read; `reset` does not disturb it.
+        Under a LIMIT in the order `latest_first`, otherwise in an order fixed by query and stream.
+        Exhaust
+        or drop the iterator before the next event is read; `reset` does not disturb it.
         """
 
 
@@ -101,7 +102,8 @@ class WindowPointer:
         self._inside: deque[tuple[Instant, int]] = deque()
 
     def advance(self, time: Instant, position: int) -> int:
-        """Read an event's time; the position of the first event not more than the width before."""
+        """Read an event's time; return the position of the first event within the width before
+        it."""
         if self._counts:
             time = self._events
             self._events += 1
@@ -116,11 +118,11 @@ class WindowPointer:
         return self._inside[0][1] if self._inside else 0
 
     def state(self) -> Any:
-        """All of it, as nested tuples of values."""
+        """Return a snapshot for `resume`."""
         return self._events, list(self._inside)
 
     def resume(self, state: Any, read: int) -> None:
-        """Go on from a `state` after `read` events; raises `BadData` and others for others."""
+        """Restore a snapshot after `read` events; raises `BadData` and others for other values."""
         self._events, inside = state
         expect(is_whole(self._events, 0, read + 1), "the events of a partition")
         pairs = [(time, position) for time, position in inside]
@@ -129,7 +131,7 @@ class WindowPointer:
 
 
 class Substream(Generic[R]):
-    """One partition: its recogniser and its window, if there is one."""
+    """The state of one partition: its recogniser and its window, if it has one."""
 
     def __init__(self, recogniser: R, window: Window | None) -> None:
         self.recogniser = recogniser
@@ -148,7 +150,7 @@ class Driver(Generic[R]):
         if isinstance(plan.window, AttributeWindow | TimeWindow):
             self._clock = clock_for(plan.window, time)
         self.now: Instant | None = None
-        """The instant of the last event, where a window asks for it."""
+        """The instant of the last event, if a window needs it."""
 
     def read(self, event: Event, position: int) -> tuple[R, int] | None:
         """Read the event at a position.
@@ -162,7 +164,7 @@ class Driver(Generic[R]):
             return None
         time: Instant = 0
         if self._clock is not None:
-            # also of events without a key: it is the whole stream that has to be in order
+            # events without a key too: the whole stream must be in order
             time = self._clock(event, position)
             if self.now is not None:
                 check_order(self.now, time, position)
@@ -181,7 +183,7 @@ class Driver(Generic[R]):
         return substream.recogniser, lowest
 
     def state(self, of: Callable[[R], Any]) -> Any:
-        """All of it, `of` giving the state of a recogniser: nested tuples of values."""
+        """Return a snapshot for `resume`; `of` returns the state of a recogniser."""
         parts = [
             (key, of(part.recogniser), part.pointer and part.pointer.state())
             for key, part in self.substreams.items()
@@ -189,7 +191,7 @@ class Driver(Generic[R]):
         return self.now, parts
 
     def resume(self, state: Any, into: Callable[[R, Any], None], read: int) -> None:
-        """Go on from a `state` after `read` events, each recogniser by `into`.
+        """Restore a snapshot after `read` events, each recogniser by `into`.
 
         Raises `BadData`, ValueError, TypeError and others for other values.
         """
@@ -204,7 +206,7 @@ class Driver(Generic[R]):
                 part.pointer.resume(pointer, read)
 
     def consume(self, recogniser: R) -> None:
-        """End what an answer of this recogniser ends (CONSUME BY)."""
+        """Apply CONSUME BY after an answer of this recogniser."""
         match self.plan.consume:
             case Consume.NONE:
                 pass
@@ -229,13 +231,14 @@ def run(
     events: Iterable[Event],
     time: TimeAxis | None = None,
 ) -> Iterator[Answer]:
-    """All answers of a plan on a stream, lazily, by end; events are read only as needed."""
+    """Yield all answers of a plan on a stream, lazily, by end; events are read only as needed."""
     for driver, _, reader, lowest in _readings(plan, recogniser, events, time):
         yield from _answers(driver, reader, lowest)
 
 
 def answers_at(driver: Driver[Recogniser[Answer]], event: Event, position: int) -> Iterator[Answer]:
-    """Read the event at a position: the answers that it ends, to be exhausted before the next."""
+    """Read the event at a position; yield the answers that it ends. Exhaust it before the next
+    call."""
     if (read := driver.read(event, position)) is not None:
         yield from _answers(driver, *read)
 
@@ -258,10 +261,10 @@ def ends(
     time: TimeAxis | None,
     result_of: Callable[[R, int], Result | None],
 ) -> Iterator[tuple[int, Result]]:
-    """The positions where answers end, each with what `result_of` makes of the recogniser there.
+    """Yield the positions where answers end, each with the result of `result_of` there.
 
-    `result_of` gets the lowest start that the window allows and gives something false if no answer
-    ends here. What it gives is good until the next position is asked for.
+    `result_of` is called with the recogniser and the lowest start that the window allows; a false
+    result means that no answer ends there. A result is valid until the next position is requested.
     """
     for driver, position, reader, lowest in _readings(plan, recogniser, events, time):
         if result := result_of(reader, lowest):
@@ -272,7 +275,8 @@ def ends(
 def _readings(
     plan: Clauses, recogniser: Callable[[], R], events: Iterable[Event], time: TimeAxis | None
 ) -> Iterator[tuple[Driver[R], int, R, int]]:
-    """After each event of a substream: the driver, the position, and what `Driver.read` gives."""
+    """Yield, after each event of a substream, the driver, the position, and `Driver.read`'s
+    result."""
     if time is None and isinstance(plan.window, TimeWindow):
         events = tuple(events)
         time = only_timestamp(events)
@@ -285,10 +289,11 @@ def _readings(
 def labels_of_answer(
     plan: Plan, events: Sequence[Event], answer: ComplexEvent
 ) -> dict[int, frozenset[str]]:
-    """For each position of an answer, the labels that some accepting run gives it.
+    """Return, for each position of an answer, the labels that some accepting run assigns to it.
 
-    Forward, the states that runs over the answer can be in; backward, those that go on to accept.
-    Linear in the length of the answer's interval.
+    A forward pass computes the states of runs over the answer; a backward pass keeps those that
+    lead to
+    acceptance. Linear in the length of the answer's interval.
     """
     A = plan.vcea
     inside = substream(plan, events, answer)
@@ -314,7 +319,7 @@ def labels_of_answer(
 
 
 def substream(plan: Clauses, events: Sequence[Event], answer: ComplexEvent) -> list[int]:
-    """The positions of the answer's interval that are in its substream."""
+    """Return the positions of the answer's interval that are in its substream."""
     key = partition_key(events[answer.start], plan.partition)
     return [
         i

@@ -26,11 +26,11 @@ class InContexts(Generic[Answer]):
         return self._recogniser.answers(lowest_start)
 
     def forget(self, before: int) -> None:
-        """Drop what starts earlier; contexts are kept, as rivals are."""
+        """Drop the runs that start earlier; contexts are kept, as rivals are."""
         self._recogniser.forget(before)
 
     def reset(self) -> None:
-        """Begin the substream again, contexts included."""
+        """Restart the substream, including its contexts."""
         self._recogniser.reset()
         self._contexts.reset()
 
@@ -38,5 +38,5 @@ class InContexts(Generic[Answer]):
 def in_contexts(
     recogniser: Callable[[], Recogniser[Answer]], contexts: Sequence[Context]
 ) -> Callable[[], Recogniser[Answer]]:
-    """Return what makes the recogniser of a substream, with its contexts if there are some."""
+    """Return a factory of recognisers, which add contexts if there are some."""
     return (lambda: InContexts(recogniser(), contexts)) if contexts else recogniser

@@ -1,4 +1,4 @@
-"""Evaluation with a list for each active state; all that match (FOUND Alg. 1; FOUND Alg. 4)."""
+"""Evaluation with a list for each active state; all matches (FOUND Alg. 1; FOUND Alg. 4)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ State = TypeVar("State")
 class ListEvaluation(ABC, Generic[State]):
     """The active states, each with the list of its partial complex events (FOUND Sec. 7.2).
 
-    What a state is, and how an event moves the lists, each algorithm says for itself. The order of
-    `lists` is that in which the states were reached, so the order of the answers is fixed by
-    automaton and stream.
+    Each algorithm defines its states, and how an event moves the lists. `lists` is in the order in
+    which the states were reached, so automaton and stream determine the order of the answers.
     """
 
     def __init__(self) -> None:
@@ -33,41 +32,41 @@ class ListEvaluation(ABC, Generic[State]):
 
     @abstractmethod
     def reset(self) -> None:
-        """Start anew: the next event is the first. An enumeration that goes on is not disturbed."""
+        """Restart: the next event is the first. A running enumeration is not disturbed."""
 
     @abstractmethod
     def _update(self, event: Event, old: Mapping[State, NodeList]) -> None:
-        """Make the new lists out of the old ones."""
+        """Compute the new lists from the old ones."""
 
     @abstractmethod
     def _is_final(self, state: State) -> bool:
-        """Whether the nodes of the current position in the list of a state are answers."""
+        """Return whether nodes of the current position in the list of a state are answers."""
 
     def advance(self, event: Event, position: int) -> None:
         """Read the next event: one iteration of the main loop."""
-        # copies of two pointers: an append to a new list may not lengthen the old ones
+        # copies of two pointers: an append to a new list must not lengthen the old ones
         old = {q: nodes.lazycopy() for q, nodes in self.lists.items()}
         self.lists = {}
         self._position = position
         self._update(event, old)
 
     def _take(self, p: State, old: NodeList) -> None:
-        """``list_p.add(Node(t.position, old))``, for a move by •."""
+        """Execute ``list_p.add(Node(t.position, old))``, for a move by •."""
         self.steps.update += 1
         self.lists.setdefault(p, NodeList()).add(Node(self._position, old))
 
     def _skip(self, p: State, old: NodeList) -> None:
-        """``list_p.append(old)``, for a move by ∘."""
+        """Execute ``list_p.append(old)``, for a move by ∘."""
         self.steps.update += 1
         self.lists.setdefault(p, NodeList()).append(old)
 
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
-        """The complex events that end at the event just read, each once (FOUND Alg. 2)."""
+        """Return the complex events that end at the last event, each once (FOUND Alg. 2)."""
         final = [nodes for q, nodes in self.lists.items() if self._is_final(q)]
         return enumerate_lists(final, self._position, lowest_start, self.steps)
 
     def forget(self, before: int) -> None:
-        """Nothing is dropped: the paper has no windows, and its lists only grow."""
+        """Keep everything: the paper has no windows, and its lists only grow."""
 
 
 class Evaluation(ListEvaluation[int]):
@@ -84,7 +83,7 @@ class Evaluation(ListEvaluation[int]):
         super().__init__()
 
     def reset(self) -> None:
-        """Start anew in q0, with nothing taken."""
+        """Restart in q0, with nothing taken."""
         self.lists = {self.automaton.q0: only_bottom()}
 
     def _update(self, event: Event, old: Mapping[int, NodeList]) -> None:
@@ -101,10 +100,11 @@ class Evaluation(ListEvaluation[int]):
 
 
 class Node:
-    """``Node(p, l)``: a position and the list of what came before it.
+    """``Node(p, l)``: a position and the list of the nodes before it.
 
-    `max_start` is the latest first position of its complex events. It is not in the paper, which
-    has no windows: with it, enumeration passes over what starts before a window.
+    `max_start` is the latest first position of its complex events. The paper, without windows, does
+    not
+    have it; it lets enumeration skip answers that start before a window.
     """
 
     __slots__ = ("list", "max_start", "position")
@@ -126,11 +126,12 @@ class Cell:
 
 
 class NodeList:
-    """A list as its first and last cell, so that to copy the two pointers is to copy the list.
+    """A list as its first and last cell: copying the two pointers copies the list.
 
-    Nothing is ever removed. `append` writes the `next` of the last cell, and no cell is written
-    twice: of the lists that end with a cell, at most one is appended to, since for an event a
-    state has one ∘-successor (Algorithms 1, 4, 7, 8) or lists are never appended to (5, 6).
+    Nodes are never removed. `append` writes the `next` of the last cell, and no cell is written
+    twice:
+    at most one of the lists that end with a cell is appended to, since for an event a state has one
+    ∘-successor (Algorithms 1, 4, 7, 8) or lists are never appended to (5, 6).
     """
 
     __slots__ = ("first", "last", "max_start")
@@ -141,13 +142,13 @@ class NodeList:
         self.max_start = -1
 
     def add(self, node: Node) -> None:
-        """Put a node in front."""
+        """Add a node at the front."""
         self.first = Cell(node, self.first)
         self.last = self.last or self.first
         self.max_start = max(self.max_start, node.max_start)
 
     def append(self, other: NodeList) -> None:
-        """Put a list that is not empty behind this one, in constant time."""
+        """Append a non-empty list, in constant time."""
         if self.last is None:
             self.first = other.first
         else:
@@ -157,7 +158,7 @@ class NodeList:
         self.max_start = max(self.max_start, other.max_start)
 
     def lazycopy(self) -> NodeList:
-        """A copy in constant time, which later changes of this list do not reach."""
+        """Return a copy in constant time, which later changes of this list do not affect."""
         copy = NodeList()
         copy.first, copy.last, copy.max_start = self.first, self.last, self.max_start
         return copy
@@ -169,9 +170,9 @@ class NodeList:
 
 
 class Walk:
-    """An iteration over a list: to make one is the paper's ``begin``.
+    """An iteration over a list; its constructor is the paper's ``begin``.
 
-    It passes over the nodes without a complex event that starts at `lowest_start` or later.
+    It skips the nodes without a complex event that starts at `lowest_start` or later.
     """
 
     __slots__ = ("_cell", "_last", "_lowest_start")
@@ -183,18 +184,19 @@ class Walk:
 
     @property
     def at_end(self) -> bool:
-        """Return whether this is the last node."""
+        """True if the walk has passed the last node."""
         return self._cell is None
 
     def next(self) -> Node:
-        """The next node; there must be one."""
+        """Return the next node, which must exist."""
         cell = self._cell
         assert cell is not None, "the walk is at the end of its list"
         self._cell = self._seek(self._after(cell))
         return cell.node
 
     def _after(self, cell: Cell) -> Cell | None:
-        """The list ends at its last cell, even if another list goes on from there."""
+        """Return the next cell; the list ends at its last cell, even if another list continues
+        there."""
         return None if cell is self._last else cell.next
 
     def _seek(self, cell: Cell | None) -> Cell | None:
@@ -204,11 +206,11 @@ class Walk:
 
 
 BOTTOM = Node(sys.maxsize, NodeList())
-"""The sink ``⊥``; it is later than every position, as its neighbour on a path is the start."""
+"""The sink ``⊥``; its position is after every other, since its neighbour on a path is the start."""
 
 
 def only_bottom() -> NodeList:
-    """``[⊥]``, the list of a run that has taken nothing."""
+    """Return ``[⊥]``, the list of a run that has taken nothing."""
     nodes = NodeList()
     nodes.add(BOTTOM)
     return nodes
@@ -225,10 +227,11 @@ class Steps:
 def enumerate_lists(
     lists: Iterable[NodeList], now: int, lowest_start: int, steps: Steps
 ) -> Iterator[ComplexEvent]:
-    """``Enumerate``, lines 1-5: what ends at `now` in the lists of final states (FOUND Alg. 2).
+    """Yield the complex events that end at `now` in the lists of final states (FOUND Alg. 2).
 
-    Nodes of the current position come first in a list, so the walk stops at the first other. Each
-    node is enumerated by Algorithm 3.
+    This is ``Enumerate``, lines 1-5. Nodes of the current position come first in a list, so the
+    walk
+    stops at the first other node. Algorithm 3 enumerates each node.
     """
     for nodes in lists:
         for n in nodes:
@@ -242,10 +245,11 @@ def enumerate_lists(
 def enumerate_all(
     nodes: NodeList, C: Positions, lowest_start: int, steps: Steps
 ) -> Iterator[ComplexEvent]:
-    """``EnumAll``, lines 6-12: the complex events of a list, each with C added (FOUND Alg. 2).
+    """Yield the complex events of a list, each with C added (FOUND Alg. 2).
 
-    The delay is not constant: after an answer it goes back as many levels as that has positions.
-    The recursion is as deep as an answer is long.
+    This is ``EnumAll``, lines 6-12. The delay is not constant: after an answer it returns as many
+    levels
+    as the answer has positions. The recursion is as deep as an answer is long.
     """
     walk = Walk(nodes, lowest_start)
     while True:
@@ -254,21 +258,22 @@ def enumerate_all(
             return
         n = walk.next()
         if n is BOTTOM:
-            # positions were put in front one by one, so the first is the start
+            # positions were prepended one by one, so the first is the start
             yield ComplexEvent(C[0], C[-1], C)
         else:
             yield from enumerate_all(n.list, (n.position, *C), lowest_start, steps)
 
 
 def enumerate_all_star(root: Node, lowest_start: int, steps: Steps) -> Iterator[int | None]:
-    """``EnumAll*``: the output tape of a node, with constant delay (FOUND Alg. 3; FOUND App. D.1).
+    """Yield the output tape of a node, with constant delay (FOUND Alg. 3; FOUND App. D.1).
 
-    The tape has the positions of each complex event, latest first, and ``None`` (the paper's #)
-    after each. A node is white if its list is at its end; the paper exchanges the colours
-    (erratum E8). White nodes on top of the stack are done with, and go all at once.
-
-    With a `lowest_start` above 0 the delay is no longer constant, as lists are searched for nodes
-    that lead to an answer; still no node is visited that leads to none.
+    This is ``EnumAll*``. The tape has the positions of each complex event, latest first, and
+    ``None``
+    (the paper's #) after each. A node is white if its list is at its end; the paper exchanges the
+    colours (erratum E8). White nodes on top of the stack are finished, and removed together. With a
+    `lowest_start` above 0 the delay is not constant, as lists are searched for nodes that lead to
+    an
+    answer; no node is visited that leads to none.
     """
     s = BlackWhiteStack()
     s.push_black(Visit(root, Walk(root.list, lowest_start)))
@@ -292,7 +297,7 @@ def enumerate_all_star(root: Node, lowest_start: int, steps: Steps) -> Iterator[
 
 
 def complex_events(tape: Iterable[int | None]) -> Iterator[ComplexEvent]:
-    """The complex events on an output tape."""
+    """Yield the complex events on an output tape."""
     C: list[int] = []
     for symbol in tape:
         if symbol is not None:
@@ -304,7 +309,7 @@ def complex_events(tape: Iterable[int | None]) -> Iterator[ComplexEvent]:
 
 
 class Visit(NamedTuple):
-    """A node on the current path, and how far the walk through its list has come."""
+    """A node on the current path, and the position of the walk through its list."""
 
     node: Node
     walk: Walk
@@ -313,8 +318,9 @@ class Visit(NamedTuple):
 class BlackWhiteStack:
     """A stack of black and white visits; each operation is one step (FOUND App. D.1).
 
-    Beside each visit stands how many are left once the whites from there down are popped, which is
-    the paper's pointer to the previous black one; so to pop them is to cut the array once.
+    Each visit is stored with the size of the stack after popping the whites from there down, which
+    is
+    the paper's pointer to the previous black visit; so popping them cuts the array once.
     """
 
     def __init__(self) -> None:
@@ -322,11 +328,11 @@ class BlackWhiteStack:
 
     @property
     def empty(self) -> bool:
-        """Return whether all visits are done."""
+        """True if all visits are finished."""
         return not self._visits
 
     def push_black(self, n: Visit) -> None:
-        """Push a node to which the walk may come back."""
+        """Push a node to which the walk may return."""
         self._visits.append((n, len(self._visits) + 1))
 
     def push_white(self, n: Visit) -> None:
@@ -334,7 +340,7 @@ class BlackWhiteStack:
         self._visits.append((n, self._visits[-1][1] if self._visits else 0))
 
     def pop(self) -> Visit:
-        """Pop the top, of either colour."""
+        """Pop the top visit, black or white."""
         return self._visits.pop()[0]
 
     def pop_whites(self) -> None:
@@ -343,6 +349,6 @@ class BlackWhiteStack:
             del self._visits[self._visits[-1][1] :]
 
     def path_to_top(self) -> Iterator[int]:
-        """``Output(s)``: the positions below the top, from the bottom up."""
+        """Yield the positions below the top, from the bottom up (``Output(s)``)."""
         below = islice(self._visits, max(0, len(self._visits) - 1))
         return (n.node.position for n, _ in below)

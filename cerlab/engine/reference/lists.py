@@ -19,9 +19,9 @@ from cerlab.predicates.truth import satisfies
 def lists_recogniser(cea: AnchoredCea, strategy: Strategy | None) -> Recogniser[ComplexEvent]:
     """Return the recogniser of the complex events that a strategy selects (FOUND Thm. 6).
 
-    An answer's interval is from its first position to its last. STRICT asks for events read one
-    after the other, whatever their positions. Without a strategy and for STRICT, `advance` raises
-    `ResourceLimit` if determinisation meets too many macro-states.
+    An answer's interval is from its first position to its last. STRICT requires events that are
+    read consecutively, whatever their positions. Without a strategy and for STRICT, `advance`
+    raises `ResourceLimit` if determinisation finds too many macro-states.
     """
     match strategy:
         case None:
@@ -42,7 +42,8 @@ class StrictEvaluation(ListEvaluation[int]):
     """``StrictEvaluate``: the complex events without gaps (FOUND Alg. 8).
 
     States are macro-states, as in Algorithm 4. `q_init` is that of the run that has taken nothing
-    so far, None once there is none; only that run may skip, and it may only before it takes.
+    so
+    far, None without such a run; only that run may skip, and only before it takes an event.
     """
 
     def __init__(self, cea: AnchoredCea) -> None:
@@ -51,7 +52,7 @@ class StrictEvaluation(ListEvaluation[int]):
         super().__init__()
 
     def reset(self) -> None:
-        """Start anew in q0, with nothing taken."""
+        """Restart in q0, with nothing taken."""
         self.q_init = self.automaton.q0
         self.lists = {self.automaton.q0: only_bottom()}
 
@@ -71,11 +72,11 @@ class StrictEvaluation(ListEvaluation[int]):
 
 
 Class: TypeAlias = tuple[int, ...]
-"""States whose best runs took the same positions."""
+"""States whose best runs have taken the same positions."""
 
 
 Order: TypeAlias = Callable[[list[Class]], Iterator[tuple[Class, Mark]]]
-"""Given the classes, best first: which class moves by which mark, best result first."""
+"""A function from the classes, best first, to pairs of class and mark, best result first."""
 
 
 def next_order(O: list[Class]) -> Iterator[tuple[Class, Mark]]:
@@ -96,11 +97,12 @@ def last_order(O: list[Class]) -> Iterator[tuple[Class, Mark]]:
 class OrderedEvaluation(ListEvaluation[int]):
     """``NextEvaluate`` and ``LastEvaluate``, by their order (FOUND Alg. 5; FOUND Alg. 6).
 
-    The list of a state has at most one node, for the best of all runs that are in that state. `O`
-    is the queue of classes, best first. An event costs at most two steps for each transition.
-
-    The algorithms need one final state that is entered by • only; without it they answer too much
-    or too little (erratum E6). `single_final` brings the automaton into that form here.
+    The list of a state has at most one node, for the best of all runs in that state. `O` is the
+    queue
+    of classes, best first. An event costs at most two steps for each transition. The algorithms
+    need a
+    single final state that is entered by • only; without it they return too many or too few answers
+    (erratum E6). `single_final` transforms the automaton accordingly here.
     """
 
     def __init__(self, cea: AnchoredCea, order: Order) -> None:
@@ -110,7 +112,7 @@ class OrderedEvaluation(ListEvaluation[int]):
         super().__init__()
 
     def reset(self) -> None:
-        """Start anew in one class, the initial states, with nothing taken."""
+        """Restart in one class, the initial states, with nothing taken."""
         self.lists = {q: only_bottom() for q in sorted(self.cea.I)}
         self.O = [tuple(self.lists)]
 
@@ -124,15 +126,16 @@ class OrderedEvaluation(ListEvaluation[int]):
     def _update_marking(
         self, A: Class, mark: Mark, Delta: Successors, old: Mapping[int, NodeList]
     ) -> Iterator[int]:
-        """``UpdateMarking``: the states that a class is the first to reach.
+        """Yield the states that a class is the first to reach (``UpdateMarking``).
 
-        The paper lets a second state of the class write over what the first wrote; both have taken
-        the same positions, so here the first stays.
+        In the paper a second state of the class overwrites the result of the first; both have taken
+        the
+        same positions, so here the first result stays.
         """
         for q in A:
             for p in Delta.get(q, ()):
                 self.steps.update += 1
-                # classes come best first, so the first to reach a state has its best run
+                # classes are ordered best first, so the first to reach a state has its best run
                 if p not in self.lists:
                     (self._take if mark is Mark.TAKE else self._skip)(p, old[q])
                     yield p
@@ -142,10 +145,12 @@ class OrderedEvaluation(ListEvaluation[int]):
 
 
 class MaxState(NamedTuple):
-    """`U` are the states of the runs that took more than these positions, strictly.
+    """A macro-state of MAX: `U` are the states of runs that took a strict superset of the
+    positions.
 
-    `T` are those of the runs that took just these, without the states in `U`: whatever such a run
-    goes on to answer, a run that took more answers more.
+    `T` are the states of the runs that took exactly these positions, without the states in `U`: if
+    such
+    a run accepts later, a run that took more accepts more.
     """
 
     T: frozenset[int]
@@ -155,7 +160,7 @@ class MaxState(NamedTuple):
 class MaxEvaluation(ListEvaluation[MaxState]):
     """``MaxEvaluate``: the complex events that no other strictly contains (FOUND Alg. 7).
 
-    The pairs are made while events are read, so the automaton need not be I/O-deterministic.
+    The pairs are built while events are read, so the automaton need not be I/O-deterministic.
     """
 
     def __init__(self, cea: AnchoredCea) -> None:
@@ -163,7 +168,7 @@ class MaxEvaluation(ListEvaluation[MaxState]):
         super().__init__()
 
     def reset(self) -> None:
-        """Start anew in (I, ∅), with nothing taken."""
+        """Restart in (I, ∅), with nothing taken."""
         self.lists = {MaxState(self.cea.I, frozenset()): only_bottom()}
 
     def _update(self, event: Event, old: Mapping[MaxState, NodeList]) -> None:
@@ -181,13 +186,14 @@ class MaxEvaluation(ListEvaluation[MaxState]):
 
 
 def move_marking(r: MaxState, take: Successors) -> MaxState:
-    """``MoveMarking``: who took more still has if it takes too."""
+    """Return the pair after • (``MoveMarking``): a superset stays one if it takes too."""
     U = image(take, r.U)
     return MaxState(image(take, r.T) - U, U)
 
 
 def move_not_marking(r: MaxState, take: Successors, skip: Successors) -> MaxState:
-    """``MoveNotMarking``: who took more still has; who took the same has more if it takes."""
+    """Return the pair after ∘ (``MoveNotMarking``): supersets stay; equal runs that take join
+    them."""
     U = image(take, r.U) | image(skip, r.U) | image(take, r.T)
     return MaxState(image(skip, r.T) - U, U)
 
@@ -197,7 +203,7 @@ Successors: TypeAlias = dict[int, list[int]]
 
 
 def moves(cea: AnchoredCea, event: Event) -> dict[Mark, Successors]:
-    """The successors of each state by • and by ∘; a state without any is left out."""
+    """Return the successors of each state by • and by ∘, without states that have none."""
     Delta: dict[Mark, Successors] = {mark: {} for mark in Mark}
     for t in cea.Delta:
         if satisfies(event, t.predicate):
@@ -206,5 +212,5 @@ def moves(cea: AnchoredCea, event: Event) -> dict[Mark, Successors]:
 
 
 def image(Delta: Successors, T: Iterable[int]) -> frozenset[int]:
-    """``Delta(T, t, m)``: the successors of all states of a set."""
+    """Return ``Delta(T, t, m)``, the successors of all states of a set."""
     return frozenset(p for q in T for p in Delta.get(q, ()))

@@ -1,7 +1,7 @@
 """Sets of matches that share their parts: the marks of runs, extended event by event.
 
-A node is made at most once for each event, so as many nodes are there as extensions and unions were
-asked for, however many matches they hold.
+Each event creates a node at most once, so there are at most as many nodes as extensions and
+unions, regardless of the number of matches in them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class EmptyMatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extension:
-    """The matches of `before`, each with one position more at its end."""
+    """The matches of `before`, each with one more position at its end."""
 
     before: MarkSet
     position: int
@@ -28,7 +28,7 @@ class Extension:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Either:
-    """The matches of all the parts, which may overlap."""
+    """The matches of all parts, which may overlap."""
 
     parts: tuple[MarkSet, ...]
 
@@ -40,7 +40,7 @@ EMPTY_MATCH = EmptyMatch()
 
 
 class Growth:
-    """The nodes that one event makes, each once: equal parts make the same node."""
+    """The nodes that one event creates: equal parts share one node."""
 
     def __init__(self, position: int) -> None:
         self._position = position
@@ -49,11 +49,11 @@ class Growth:
 
     def with_mark(self, before: MarkSet) -> MarkSet:
         """Return the set of matches extended by the position of the event."""
-        # by identity: nodes are shared, and comparing them would unfold what they share
+        # by identity: comparing shared nodes would unfold them
         return self._extensions.setdefault(id(before), Extension(before, self._position))
 
     def either(self, parts: Iterable[MarkSet]) -> MarkSet:
-        """The union."""
+        """Return the union of some sets."""
         different = {id(part): part for part in parts}
         if len(different) == 1:
             return next(iter(different.values()))
@@ -62,7 +62,7 @@ class Growth:
 
 
 def matches_of(node: MarkSet) -> Iterator[Positions]:
-    """The matches of a set; one that two parts of it have is there twice.
+    """Yield the matches of a set; a match in two parts of it comes twice.
 
     >>> first = Extension(EMPTY_MATCH, 0)
     >>> later = Extension(Either((first, EMPTY_MATCH)), 3)
@@ -84,7 +84,7 @@ def matches_of(node: MarkSet) -> Iterator[Positions]:
 
 
 def each_once(sets: list[MarkSet]) -> Iterator[tuple[int, ...]]:
-    """The matches of some sets, which may overlap, each once."""
+    """Yield the matches of some sets, which may overlap, each once."""
     matches: set[tuple[int, ...]] = set()
     for marks in sets:
         for M in matches_of(marks):

@@ -1,4 +1,4 @@
-"""Running transducers on a stream: Algorithm 1 as corrected, and its runs shared (SRT Alg. 1)."""
+"""Transducers on a stream: Algorithm 1 as corrected, and its runs shared (SRT Alg. 1)."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ MAX_CONFIGURATIONS = 500_000
 
 
 class Configuration(NamedTuple):
-    """A state, registers, and under windows a start: runs that share them have one future.
+    """A state, registers, and under windows a start: runs with equal ones have the same future.
 
-    `first` is the first position it marked; None before that, and always where there is no window.
+    `first` is the first marked position; None before a mark, and always without a window.
     """
 
     state: int
@@ -52,11 +52,12 @@ class Configuration(NamedTuple):
 
 
 class SharedRuns:
-    """The runs of a plan by configuration, with what they marked as a set that shares its parts.
+    """The runs of a plan by configuration, with their marks as sets that share parts.
 
-    An event costs one evaluation for each configuration and transition, whatever the number of
+    An event costs one evaluation for each configuration and transition, regardless of the number of
     matches: at most ``|Q| (k + 1)^|R|`` configurations at event k, and under a window as many for
-    each first mark in it. Listing the matches of an event comes on top.
+    each
+    first mark in it. Listing the matches of an event costs extra.
     """
 
     def __init__(self, plan: RegisterPlan) -> None:
@@ -69,11 +70,11 @@ class SharedRuns:
 
     @property
     def live(self) -> int:
-        """The number of configurations that may still go on."""
+        """The number of configurations that may still continue."""
         return len(self._active)
 
     def advance(self, event: Event, position: int) -> frozenset[Positions]:
-        """Follow all configurations over an event; the matches whose last mark is on it."""
+        """Follow all configurations over an event; return the matches whose last mark is on it."""
         self._horizon.read(event, position)
         growth = Growth(position)
         arrivals: dict[Configuration, list[MarkSet]] = {}
@@ -81,7 +82,7 @@ class SharedRuns:
         for c, marks in spend_over(self._active.items()):
             for t, after in self._successors(c, event, position):
                 took = t.mark is Mark.TAKE
-                # configurations that arrive as equals are one; their matches are united below
+                # equal configurations are merged; their matches are united below
                 match_set = growth.with_mark(marks) if took else marks
                 arrivals.setdefault(after, []).append(match_set)
                 if took and t.target in self._F:
@@ -90,7 +91,7 @@ class SharedRuns:
         if len(arrivals) > MAX_CONFIGURATIONS:
             raise ResourceLimit(
                 "CER0685",
-                f"more than {MAX_CONFIGURATIONS:,} configurations are active at once",
+                f"more than {MAX_CONFIGURATIONS:,} configurations are active together",
                 hint="use a window, which ends runs",
             )
         self._active = {
@@ -101,7 +102,8 @@ class SharedRuns:
     def _successors(
         self, c: Configuration, event: Event, position: int
     ) -> Iterator[tuple[RegisterTransition, Configuration]]:
-        """The transitions that a configuration can take, and where to; none out of the windows."""
+        """Yield the usable transitions of a configuration with their targets, inside all
+        windows."""
         transitions = self._leaving[c.state]
         moves = [t for t in transitions if satisfies(event, t.guard, c.registers)]
         self.counts.leave(len(transitions), len(moves))
@@ -109,7 +111,7 @@ class SharedRuns:
             first = c.first
             if first is None and self._horizon.bounded and t.mark is Mark.TAKE:
                 first = position
-            # a first mark that no window reaches back to has no future
+            # a first mark before every window has no future
             if first is None or first >= self._horizon.oldest:
                 v = c.registers.written(t.writes, event) if t.writes else c.registers
                 yield t, Configuration(t.target, v, first)
@@ -118,8 +120,9 @@ class SharedRuns:
 def answers(plan: RegisterPlan, events: Iterable[Event]) -> Iterator[ComplexEvent]:
     """Yield the answers on a stream, each match once, when its last marked event is read.
 
-    By end; inside one end by positions. Raises `BadData` where a window in time meets an event
-    without time, or time that goes back, `ResourceLimit` for too many configurations at once.
+    By end; inside one end by positions. Raises `BadData` for a missing time or one that goes back,
+    if
+    a window in time needs it, and `ResourceLimit` for too many configurations.
     """
     runs = SharedRuns(plan)
     for position, event in enumerate(events):
@@ -132,7 +135,7 @@ MAX_RUNS = 500_000
 
 
 class RegisterRun(NamedTuple):
-    """An active run: where it is, what its registers hold, what it marked."""
+    """An active run: its state, its registers, and its marks."""
 
     state: int
     registers: Registers
@@ -142,9 +145,10 @@ class RegisterRun(NamedTuple):
 class Runs:
     """The active runs of a plan, one for each way to each partial match.
 
-    A run that accepts is reported if its last transition marks, and it goes on: as printed it is
-    dropped, and its longer matches are lost; and each match is reported once, however many runs
-    have it (erratum SRT-E24). A run whose first mark no window allows any more is dropped.
+    A run that accepts is reported if its last transition marks, and continues. As printed, it is
+    dropped, and its longer matches are lost. Each match is reported once, even if several runs have
+    it
+    (erratum SRT-E24). A run whose first mark is before all windows is dropped.
     """
 
     def __init__(self, plan: RegisterPlan) -> None:
@@ -156,11 +160,11 @@ class Runs:
 
     @property
     def live(self) -> int:
-        """The number of runs that may still go on."""
+        """The number of runs that may still continue."""
         return len(self._runs)
 
     def advance(self, event: Event, position: int) -> frozenset[Positions]:
-        """Follow all runs over an event; the matches whose last mark is on it."""
+        """Follow all runs over an event; return the matches whose last mark is on it."""
         self._horizon.read(event, position)
         runs = [
             after
@@ -201,9 +205,10 @@ NO_REGISTERS = Registers()
 
 
 class OpenInterval(NamedTuple):
-    """A state, registers and the start of the interval: runs that share them have one future.
+    """A state, registers and the start of the interval: runs with equal ones have the same future.
 
-    Of the registers only those that a later guard may read, and of their events what guards read.
+    Only registers that a later guard may read count, and only the attributes that guards read of
+    them.
     """
 
     state: int
@@ -212,9 +217,9 @@ class OpenInterval(NamedTuple):
 
 
 class IntervalRuns:
-    """The runs of a correlated plan by configuration, with what they marked as shared sets.
+    """The runs of a correlated plan by configuration, with their marks as shared sets.
 
-    A strategy selects among all answers of an end, so then no run is forgotten.
+    A strategy selects among all answers of an end, so it forgets no run.
     """
 
     def __init__(self, plan: CorrelatedPlan) -> None:
@@ -229,7 +234,7 @@ class IntervalRuns:
         self.counts = OperationCounts()
 
     def fresh(self) -> IntervalRuns:
-        """Return the runs of the same plan on another stream, without a second look at the plan."""
+        """Return the runs of the same plan on another stream, sharing the analysis of the plan."""
         other = copy(self)
         other._places, other._active, other._answers = {}, {}, {}
         other._position, other.counts = -1, OperationCounts()
@@ -237,11 +242,11 @@ class IntervalRuns:
 
     @property
     def live(self) -> int:
-        """The number of configurations that may still go on."""
+        """The number of configurations that may still continue."""
         return len(self._active)
 
     def advance(self, event: Event, position: int) -> None:
-        """Follow all configurations over an event, and that of the run that starts here."""
+        """Follow all configurations over an event, including the run that starts here."""
         if self._plan.strategy is not None:
             self._places[position] = len(self._places)
         start = OpenInterval(self._plan.srt.q0, NO_REGISTERS, position)
@@ -255,7 +260,7 @@ class IntervalRuns:
         if len(arrivals) > MAX_CONFIGURATIONS:
             raise ResourceLimit(
                 "CER0685",
-                f"more than {MAX_CONFIGURATIONS:,} configurations are active at once",
+                f"more than {MAX_CONFIGURATIONS:,} configurations are active together",
                 hint="use a window; or the compiled engine, on streams that are read as a whole",
             )
         configurations = {c: growth.either(parts) for c, parts in arrivals.items()}
@@ -303,10 +308,11 @@ class IntervalRuns:
         self._active = {}
 
     def state(self) -> Any:
-        """All of it, of a plan without a strategy: nested tuples of values.
+        """Return a snapshot for `resume`, for a plan without a strategy.
 
         A node is its position, or -1 for a union, and the numbers of the nodes below, which come
-        before it; number 0 is the empty match.
+        before it;
+        number 0 is the empty match.
         """
         numbers, nodes = {id(EMPTY_MATCH): 0}, list[tuple[int, ...]]()
         pending = [*self._active.values()]
@@ -328,7 +334,7 @@ class IntervalRuns:
         ]
 
     def resume(self, state: Any, read: int) -> None:
-        """Go on from a `state` after `read` events; raises `BadData` and others for others."""
+        """Restore a snapshot after `read` events; raises `BadData` and others for other values."""
         nodes, runs = state
         made: list[tuple[MarkSet, int, int]] = [(EMPTY_MATCH, read, -1)]
         for position, *below in nodes:  # each with its first and its last mark
@@ -353,13 +359,13 @@ class IntervalRuns:
 
 
 def values_of(t: Event) -> Any:
-    """Return the values of an event for a state; the name of a place is a tuple there."""
+    """Return the values of an event for a state; a name of a place becomes a tuple."""
     pairs = (((n,) if isinstance(n, PlaceName) else n, v) for n, v in t.attributes.items())
     return t.type, t.stream, [*pairs]
 
 
 def event_of(kind: Any, stream: Any, attributes: Any) -> Event:
-    """Return the event of the values of a state; raises `BadData` and others for other values."""
+    """Return the event with saved values; raises `BadData` and others for other values."""
     expect(isinstance(kind, str) and isinstance(stream, str | None), "the event of a register")
     pairs = {PlaceName(*n) if isinstance(n, tuple) else n: value for n, value in attributes}
     for name, value in pairs.items():
@@ -368,7 +374,7 @@ def event_of(kind: Any, stream: Any, attributes: Any) -> Event:
 
 
 def _attributes_read(T: Srt) -> dict[str, frozenset[str]]:
-    """For each register the attributes that some guard reads of it."""
+    """Return, for each register, its attributes that some guard reads."""
     read: dict[str, set[str]] = {r: set() for r in T.R}
     for t in T.Delta:
         for each in register_attributes(t.guard):
@@ -377,7 +383,7 @@ def _attributes_read(T: Srt) -> dict[str, frozenset[str]]:
 
 
 def _project(event: Event, attributes: frozenset[str]) -> Event:
-    """Return the event with only the attributes that guards read, so more events are equal."""
+    """Return the event with only the attributes that guards read, so that more events are equal."""
     listed = [name for name in event.attributes if name in attributes]
     paths = sorted(name for name in attributes.difference(listed) if name in event.attributes)
     return Event(
@@ -389,31 +395,32 @@ def _project(event: Event, attributes: frozenset[str]) -> Event:
 
 @dataclass(slots=True)
 class OperationCounts:
-    """Operations since the start.
+    """The numbers of operations since the start.
 
     A run that leaves its state by n of its p transitions evaluates p guards, is updated n times,
-    and copied n - 1 times, as one of the n goes on in its place. The model of the paper takes
-    n = p for the worst case: ``|Run| (p c_p + (p - 1) c_c + p c_u)`` for each event.
+    and
+    copied n - 1 times, because one of the n reuses it. The paper's model assumes n = p as the worst
+    case: ``|Run| (p c_p + (p - 1) c_c + p c_u)`` for each event.
     """
 
     evaluations: int = 0
     copies: int = 0
     updates: int = 0
     arrivals: int = 0
-    """Runs or configurations that the last event made, those in dead ends included."""
+    """The runs or configurations that the last event created, including those in dead ends."""
 
     def leave(self, transitions: int, moves: int) -> None:
-        """Count what one run, or one configuration, does at an event."""
+        """Count the operations of one run, or one configuration, at an event."""
         self.evaluations += transitions
         self.copies += max(moves - 1, 0)
         self.updates += moves
 
 
 class Horizon:
-    """`oldest`, the first position that all windows allow together with the event just read.
+    """`oldest`: the first position that all windows allow together with the last event.
 
-    It never goes back, as time does not: a run whose first mark lies before it will report nothing
-    any more. Keeps the times of the positions from `oldest` on.
+    It never goes back, as time does not: a run whose first mark lies before it can report no more
+    matches. Keeps the times of the positions from `oldest` on.
     """
 
     def __init__(self, windows: Sequence[MarkWindow]) -> None:
@@ -424,7 +431,7 @@ class Horizon:
         self.oldest = 0
 
     def read(self, event: Event, position: int) -> None:
-        """Move on to an event; raises `BadData` for a time that is missing or goes back."""
+        """Advance to an event; raises `BadData` for a time that is missing or goes back."""
         bounds = [times.read(event, position) for times in self._times]
         if self._events is not None:
             bounds.append(position - self._events)
@@ -440,7 +447,7 @@ class _Times:
         self._before: Instant | None = None
 
     def read(self, event: Event, position: int) -> int:
-        """The first position that is inside the window of this event."""
+        """Return the first position inside the window of this event."""
         now = self._clock(event, position)
         if self._before is not None:
             check_order(self._before, now, position)
@@ -466,10 +473,11 @@ class _Move(NamedTuple):
 def labels_of_answer(
     A: LabelledSrt, clauses: Clauses, events: Sequence[Event], answer: ComplexEvent
 ) -> Iterator[Marks]:
-    """The ways to give the positions of an answer their labels, each once.
+    """Yield the ways to assign labels to the positions of an answer, each once.
 
-    Forward, the configurations that runs over the answer can be in; backward, those that go on to
-    accept; among these no way is a dead end.
+    A forward pass computes the configurations of runs over the answer; a backward pass keeps those
+    that
+    lead to acceptance, so no way is a dead end.
     """
     leaving, positions = outgoing(A), set(answer.positions)
     current = {_Configuration(A.q0, Registers())}

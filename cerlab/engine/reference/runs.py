@@ -1,7 +1,7 @@
-"""All runs, explicitly: what automata answer by definition (CORE Sec. 3; CORE App. A.1).
+"""All runs, explicitly: the answers of automata by definition (CORE Sec. 3; CORE App. A.1).
 
-Exponential in every sense, and hard to get wrong: a run in progress is a state, a start and the
-output so far; each event extends each run by each transition it can take.
+Exponential, and simple enough to be evidence: a run in progress is a state, a start and the output
+so far; each event extends each run by each usable transition.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_RUNS = 500_000
 
 
 class CeaRun(NamedTuple):
-    """A run of a CEA in progress: where it is, where it started, what it took."""
+    """A run of a CEA in progress: its state, its start, its positions."""
 
     state: int
     start: int
@@ -37,9 +37,9 @@ class CeaRun(NamedTuple):
 
 
 class CeaRuns:
-    """The runs of a CEA; equal (state, start, positions) are one.
+    """The runs of a CEA; runs with equal (state, start, positions) are merged.
 
-    A strategy selects among all answers of an end, so then no run is forgotten.
+    A strategy selects among all answers of an end, so it forgets no run.
     """
 
     def __init__(self, cea: IntervalCea, strategy: Strategy | None = None) -> None:
@@ -92,9 +92,9 @@ class CeaRuns:
 
 
 class RunsOfAnswer:
-    """The runs of a CEA that give one answer: from its start on, they take exactly its positions.
+    """The runs of a CEA for one answer: from its start on, they take exactly its positions.
 
-    Where they are is a set of states, so an event costs the transitions out of these.
+    They are represented by a set of states, so an event costs the transitions out of these states.
     """
 
     def __init__(self, cea: IntervalCea, answer: ComplexEvent) -> None:
@@ -107,7 +107,7 @@ class RunsOfAnswer:
         self._position = -1
 
     def advance(self, event: Event, position: int) -> None:
-        """Go on to the states after this event."""
+        """Compute the states after this event."""
         if position == self._answer.start:
             self._states = frozenset({self._cea.q0})
         is_taken = position in self._positions
@@ -119,15 +119,15 @@ class RunsOfAnswer:
         self._position = position
 
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
-        """Yield the answer, if it ends here and some run gives it."""
+        """Yield the answer, if it ends here and some run accepts."""
         answer = self._answer
-        # Positions in other substreams were not read here.
+        # events of other substreams are not read here
         is_here = self._position == answer.end and not self._untaken
         if is_here and answer.start >= lowest_start and self._states & self._cea.F:
             yield answer
 
     def forget(self, before: int) -> None:
-        """No-op: the start of the answer is compared with the window in `answers`."""
+        """Do nothing: the start of the answer is compared with the window in `answers`."""
 
     def reset(self) -> None:
         """Drop all runs."""
@@ -135,7 +135,7 @@ class RunsOfAnswer:
 
 
 class LabelledRun(NamedTuple):
-    """A run of a VCEA in progress: where it is, where it started, the labels of each event."""
+    """A run of a VCEA in progress: its state, its start, the labels of each event."""
 
     state: int
     start: int
@@ -143,7 +143,7 @@ class LabelledRun(NamedTuple):
 
 
 class VceaRuns:
-    """The runs of a VCEA; they answer valuations, selected by their positions."""
+    """The runs of a VCEA; their answers are valuations, selected by their positions."""
 
     def __init__(self, vcea: Vcea, strategy: Strategy | None = None) -> None:
         self._vcea = vcea
@@ -172,7 +172,7 @@ class VceaRuns:
         self._position = position
 
     def answers(self, lowest_start: int) -> Iterator[Valuation]:
-        """The valuations of the accepting runs, each once."""
+        """Return the valuations of the accepting runs, each once."""
         candidates = {
             Valuation(run.start, self._position, _by_label(run))
             for run in self._runs
@@ -203,7 +203,7 @@ def _by_label(run: LabelledRun) -> dict[str, Positions]:
 
 
 def _local(positions: Positions, places: dict[int, int]) -> Positions:
-    """The same counted in the events that were read."""
+    """Return positions as numbers of the events that were read."""
     return tuple(places[p] for p in positions)
 
 
@@ -214,7 +214,7 @@ def _affordable(runs: frozenset[R]) -> frozenset[R]:
     if len(runs) > MAX_RUNS:
         raise ResourceLimit(
             "CER0607",
-            f"more than {MAX_RUNS:,} runs are in progress at once",
+            f"more than {MAX_RUNS:,} runs are in progress together",
             hint='use evaluator="tecs", which shares them',
         )
     return runs
@@ -227,10 +227,11 @@ A = TypeVar("A")
 def select_answers(
     strategy: Strategy | None, answers: Iterable[A], positions: Callable[[A], Positions]
 ) -> set[A]:
-    """The answers whose position sets the strategy keeps; all of them without one.
+    """Return the answers whose position sets the strategy keeps; all answers without a strategy.
 
-    `answers` are all that end at one event, whatever window is to follow; `positions` count the
-    events of the substream. Raises `ResourceLimit` where there are too many to list.
+    `answers` are all that end at one event, regardless of a later window; `positions` count the
+    events
+    of the substream. Raises `ResourceLimit` if there are too many to list.
     """
     by_positions: dict[Positions, list[A]] = {}
     for answer in spend_over(answers, ANSWER):
@@ -256,11 +257,11 @@ def _select(strategy: Strategy | None, sets: list[Positions]) -> list[Positions]
 
 
 def _oldest_first(D: Positions) -> list[float]:
-    """A key in which the set with the first position that the other lacks is greater."""
-    # a set that the other continues is the lesser one, so the end is below all positions
+    """Return a sort key: the set with the first position that the other lacks is greater."""
+    # a proper prefix is the lesser set, so the end sorts below all positions
     return [*(-p for p in D), float("-inf")]
 
 
 def _newest_first(D: Positions) -> list[int]:
-    """A key in which the set with the last position that the other lacks is greater."""
+    """Return a sort key: the set with the last position that the other lacks is greater."""
     return sorted(D, reverse=True)

@@ -1,8 +1,8 @@
 """Snapshots of Algorithm 1 after each event, as values for pictures and tests (CORE Fig. 6).
 
-A snapshot has the nodes that some active state has reached since the run began and that are still
-kept, in the order of their first appearance, children first. A node keeps its number from snapshot
-to snapshot, so what an event adds can be told from what was there.
+A snapshot contains the nodes that are still kept and that some active state has reached since the
+start, in the order of their first appearance, children first. A node keeps its number from snapshot
+to snapshot, so the nodes that an event adds can be identified.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ MOST_ANSWERS = 20
 """The maximum number of answers that a snapshot lists."""
 
 MAX_EVENTS = 5_000
-"""The longest stream that is followed."""
+"""The longest stream with snapshots."""
 
 
 @dataclass(frozen=True, slots=True)
 class TecsNode:
     """A node by its number, with the numbers of its children.
 
-    `position` is the label of a bottom or output node, and where a union was made. A node is
-    expired if no start below it is in the window any more; its children are then not told.
+    `position` is the label of a bottom or output node, and the event that created a union. A node
+    is
+    expired if the window contains no start below it; its children are then left out.
     """
 
     number: int
@@ -51,7 +52,7 @@ class TecsNode:
 
 @dataclass(frozen=True, slots=True)
 class ActiveState:
-    """An entry of T: a macro-state, what it is called, and its union-list as numbers of nodes."""
+    """An entry of T: a macro-state, its name, and its union-list as numbers of nodes."""
 
     state: int
     name: str
@@ -61,10 +62,8 @@ class ActiveState:
 
 @dataclass(frozen=True, slots=True)
 class StateMove:
-    """The move of the runs of a macro-state at the event.
-
-    The one that `source` None begins is the run that starts at the event.
-    """
+    """The move of the runs of a macro-state at the event; `source` None is the run that starts
+    here."""
 
     source: str | None
     take: str | None
@@ -76,11 +75,14 @@ class TecsSnapshot(Drawable):
     """The state of Algorithm 1 after the event at `position` (CORE Alg. 1; CORE Fig. 6).
 
     `active` is T in the order of its keys; `new` are the nodes that this event added. `answers` are
-    those that end here, in the order of enumeration, `MOST_ANSWERS` at most; `has_more` if there
-    are others. Under PARTITION BY it is the substream of `key`. An event that no substream reads
-    leaves all as it was, and `is_read` is false. `events` are those at the positions of the nodes,
-    and the one just read. `steps` say where the runs went, `symbol` is the truth vector of the
-    event.
+    the
+    answers that end here, in the order of enumeration, at most `MOST_ANSWERS`; `has_more` if there
+    are
+    others. Under PARTITION BY it is the substream of `key`. An event in no substream changes
+    nothing,
+    and `is_read` is false. `events` are those at the positions of the nodes, and the last one.
+    `steps`
+    are the moves of the runs, `symbol` is the truth vector of the event.
     """
 
     position: int
@@ -97,12 +99,12 @@ class TecsSnapshot(Drawable):
     symbol: int = 0
 
     def __repr__(self) -> str:
-        """Return the size: `str` has the nodes."""
+        """Return the size; `str` also lists the nodes."""
         return f"<TecsSnapshot, {len(self.nodes)} nodes after event {self.position}>"
 
 
 class _NumberedEvaluation(TecsEvaluation):
-    """An evaluation whose nodes are numbered when an active state first reaches them."""
+    """An evaluation that numbers a node when an active state first reaches it."""
 
     def __init__(self, machine: Machine, name_of: Callable[[int], str]) -> None:
         super().__init__(machine)
@@ -130,7 +132,7 @@ class _NumberedEvaluation(TecsEvaluation):
         self._nodes, self._numbers = [], {}
 
     def snapshot(self, event: Event, position: int, lowest: int) -> TecsSnapshot:
-        """The state now; `lowest` is the first start that the window allows."""
+        """Return the current state; `lowest` is the first start that the window allows."""
         self._events[position] = event
         before = self._next
         for ul in self.T.values():
@@ -161,7 +163,7 @@ class _NumberedEvaluation(TecsEvaluation):
         )
 
     def _number_all(self, root: Node, position: int) -> None:
-        """Number the nodes below a node that lack a number, children before parents."""
+        """Assign numbers to the nodes below a node that have none, children before parents."""
         pending = [root]
         while pending:
             node = pending[-1]
@@ -185,7 +187,7 @@ class _NumberedEvaluation(TecsEvaluation):
         return tuple(self._tecs_node(node, position, lowest) for node, position in self._nodes)
 
     def _tecs_node(self, node: Node, position: int, lowest: int) -> TecsNode:
-        # the children of an expired node may be cut off already
+        # the children of an expired node may already be cut off
         is_expired = node.max_start < lowest
         number, start = self._numbers[id(node)], node.max_start
         below = [None if is_expired else self._numbers[id(child)] for child in _children(node)]
@@ -202,7 +204,7 @@ class _NumberedEvaluation(TecsEvaluation):
 
 
 def _children(node: Node) -> tuple[Node, ...]:
-    """Return the children that are still kept, of a union the left one first."""
+    """Return the children that are still kept, the left child of a union first."""
     if isinstance(node, Output):
         return () if node.next is None else (node.next,)
     if isinstance(node, Union):
@@ -218,7 +220,7 @@ def snapshots(
     *,
     name_of: Callable[[int], str] = str,
 ) -> Iterator[TecsSnapshot]:
-    """The snapshot after each event; `name_of` gives the names of macro-states.
+    """Yield the snapshot after each event; `name_of` returns the names of macro-states.
 
     Raises `BadData` as evaluation does, `ResourceLimit` for streams longer than `MAX_EVENTS`.
     """
@@ -226,8 +228,8 @@ def snapshots(
     if len(events) > MAX_EVENTS:
         raise ResourceLimit(
             "CER0691",
-            f"the stream has {len(events):,} events; up to {MAX_EVENTS:,} are followed one by one",
-            hint="take a part of it, as in stream[:100]",
+            f"the stream has {len(events):,} events; snapshots are limited to {MAX_EVENTS:,}",
+            hint="use a part of it, such as stream[:100]",
         )
     time = axis_for(plan.window, events, time)
     driver = Driver(plan, lambda: _NumberedEvaluation(machine, name_of), time)

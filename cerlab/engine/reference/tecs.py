@@ -1,9 +1,9 @@
 """The timed enumerable compact set: a DAG that holds all open complex events (CORE Sec. 4.1).
 
 A node denotes a set of open complex events (start, positions): the full paths below it, each
-ending in the bottom node of its start. What makes enumeration fast:
+ending in the bottom node of its start. Three invariants make enumeration fast:
 
-* time-ordered: at a union, ``max(left) >= max(right)``, so what a window still allows comes first;
+* time-ordered: at a union, ``max(left) >= max(right)``, so the starts inside a window come first;
 * 3-bounded: at most three unions in a row on left edges (`odepth`), so an answer is never far;
 * duplicate-free: no open complex event has two paths.
 """
@@ -46,7 +46,7 @@ class Output:
 
 
 class Union:
-    """``left | right``: the open complex events of both, none of them later than `position`."""
+    """``left | right``: the open complex events of both, each at or before `position`."""
 
     __slots__ = ("left", "max_start", "position", "right")
 
@@ -63,15 +63,17 @@ Node: TypeAlias = Bottom | Output | Union
 
 
 UnionList: TypeAlias = list[Node]
-"""``n0, .., nk``: n0 no union and of the largest max-start, then strictly decreasing max-starts."""
+"""``n0, .., nk``: n0 is not a union and has the largest max-start; max-starts then decrease."""
 
 
 class Tecs:
-    """The nodes of one evaluation, in the order of their creation, so that old ones can go.
+    """The nodes of one evaluation, in the order of their creation, so that old ones can be dropped.
 
     Each is created at its own `position`. No path through a node created before some position
-    reaches a start at or after it: a max-start is never later than the creation. So nodes are
-    forgotten first in, first out.
+    reaches
+    a start at or after it: a max-start is never later than the creation. So nodes are forgotten
+    first
+    in, first out.
     """
 
     def __init__(self) -> None:
@@ -91,19 +93,20 @@ class Tecs:
         return len(self.nodes)
 
     def bottom(self, position: int) -> Node:
-        """``new-bottom(i)``; from now on new nodes are made at `position`."""
+        """Create ``new-bottom(i)``; from now on new nodes are created at `position`."""
         self._position = position
         return self._record(Bottom(position))
 
     def extend(self, node: Node, position: int) -> Node:
-        """``extend(n, j)``."""
+        """Create ``extend(n, j)``."""
         return self._record(Output(position, node))
 
     def _join(self, left: Node, right: Node) -> Node:
         return self._record(Union(self._position, left, right))
 
     def union(self, first: Node, second: Node) -> Node:
-        """``union(n1, n2)`` of two safe nodes with equal max-start: safe again (CORE Sec. 4.2)."""
+        """Return ``union(n1, n2)`` of two safe nodes with equal max-start, safe again (CORE Sec.
+        4.2)."""
         assert first.max_start == second.max_start
         if not isinstance(first, Union):
             return self._join(first, second)
@@ -119,13 +122,15 @@ class Tecs:
         return self._join(l1, self._join(l2, older))
 
     def insert(self, ul: UnionList, node: Node) -> None:
-        """``insert(ul, n)`` in place, for a safe node with max-start at most that of n0.
+        """Apply ``insert(ul, n)`` in place, for a safe node with max-start at most that of n0.
 
-        The paper's cases leave out a list of one node, and max-starts between n0's and n1's or
-        below nk's; here the node goes before the first ``i >= 1`` with a smaller max-start, else
-        to the end (CORE Sec. 4.2).
+        The paper's cases omit a list of one node, and max-starts between n0's and n1's or below
+        nk's; here
+        the node goes before the first ``i >= 1`` with a smaller max-start, otherwise to the end
+        (CORE Sec.
+        4.2).
         """
-        # the first node stays the first, so the search begins behind it
+        # the first node stays first, so the search begins after it
         assert node.max_start <= ul[0].max_start
         for i in range(1, len(ul)):
             if ul[i].max_start == node.max_start:
@@ -137,7 +142,7 @@ class Tecs:
         ul.append(node)
 
     def merge(self, ul: UnionList) -> Node:
-        """``merge(ul)``: one node for the whole list, ``n0 | (n1 | (.. | nk))``."""
+        """Return ``merge(ul)``: one node for the whole list, ``n0 | (n1 | (.. | nk))``."""
         root = ul[-1]
         for node in reversed(ul[:-1]):
             root = self._join(node, root)
@@ -158,10 +163,11 @@ Path: TypeAlias = "tuple[int, Path] | None"
 
 
 def enumerate_node(node: Node, end: int, lowest_start: int) -> Iterator[ComplexEvent]:
-    """``[[n]]^e(j)`` for tau = `lowest_start`, with output-linear delay (CORE Alg. 2).
+    """Yield ``[[n]]^e(j)`` for tau = `lowest_start`, with output-linear delay (CORE Alg. 2).
 
-    The starts come in decreasing order only along right edges; each answer comes once if the
-    node is duplicate-free and time-ordered.
+    The starts decrease only along right edges; each answer comes once if the node is duplicate-free
+    and
+    time-ordered.
     """
     stack: list[tuple[Node, Path]] = []
     if node.max_start >= lowest_start:
@@ -187,10 +193,11 @@ def enumerate_node(node: Node, end: int, lowest_start: int) -> Iterator[ComplexE
 def enumerate_latest_first(
     nodes: Iterable[Node], end: int, lowest_start: int
 ) -> Iterator[ComplexEvent]:
-    """The answers of some nodes in the order `latest_first`.
+    """Yield the answers of some nodes in the order `latest_first`.
 
-    Depth first by sets of nodes, those below the positions taken so far: n answers visit what
-    leads to them, and the unions above what is earlier.
+    Depth first over sets of nodes, those below the positions taken so far: n answers visit the
+    nodes
+    that lead to them, and the unions above earlier nodes.
     """
     levels: list[tuple[Path, _Pending]] = [(None, _Pending(nodes, lowest_start))]
     while levels:
@@ -205,7 +212,7 @@ def enumerate_latest_first(
 
 
 class _Pending:
-    """Nodes that are to be enumerated, as a heap: first those with the latest positions."""
+    """A heap of nodes to enumerate, those with the latest positions first."""
 
     def __init__(self, nodes: Iterable[Node], lowest_start: int) -> None:
         self._heap: list[tuple[int, bool, int, Node]] = []
@@ -224,7 +231,7 @@ class _Pending:
             self._pushes += 1
 
     def latest(self) -> tuple[int, bool, list[Node]]:
-        """Return the latest position, whether an answer begins there, and the nodes below it."""
+        """Return the latest position, whether an answer starts there, and the nodes below it."""
         position, begins = -1, False
         below: list[Node] = []
         while self._heap and -self._heap[0][0] >= position:
@@ -253,14 +260,15 @@ def _positions(path: Path) -> tuple[int, ...]:
 
 
 class TecsEvaluation:
-    """The state of Algorithm 1: which macro-states are active, with which open complex events.
+    """The state of Algorithm 1: the active macro-states with their open complex events.
 
     A machine that compares answers across starts has an idle state that reads every event; the run
-    that starts there leaves it.
-
-    `T` maps active macro-states to union-lists, in the order of insertion. That order, and q0
-    first, keep max-starts decreasing from key to key, which is the precondition of `Tecs.insert`.
-    With `latest_first` answers come in that order, which LIMIT needs.
+    that
+    starts at an event leaves it. `T` maps active macro-states to union-lists, in the order of
+    insertion.
+    That order, and q0 first, keep max-starts decreasing from key to key, which is the precondition
+    of
+    `Tecs.insert`. With `latest_first` answers come in that order, which LIMIT needs.
     """
 
     def __init__(self, automaton: Deterministic, *, latest_first: bool = False) -> None:
@@ -273,7 +281,8 @@ class TecsEvaluation:
         self._forgotten = 0
 
     def advance(self, event: Event, position: int) -> None:
-        """One iteration of the main loop: q0 on a fresh bottom node, then the active states."""
+        """Read an event, one iteration of the main loop: q0 on a fresh bottom node, then active
+        states."""
         symbol = self.automaton.symbol(event)
         before, self.T = self.T, {}
         starting = self.automaton.begin(self._idle, symbol)
@@ -284,7 +293,7 @@ class TecsEvaluation:
         self._position = position
 
     def _execute(self, moves: Moves, ul: UnionList, position: int) -> None:
-        """``ExecTrans``: the marking transition first, then the other."""
+        """Execute the marking transition, then the other (``ExecTrans``)."""
         take, skip = moves
         if take is None and skip is None:
             return
@@ -296,14 +305,15 @@ class TecsEvaluation:
             self._add(skip, node, ul)
 
     def _add(self, q: int, node: Node, ul: UnionList) -> None:
-        """``Add``: the first to reach q hands its list over, the others insert their node."""
+        """Add a node to q: the first source hands its list over, the others insert a node
+        (``Add``)."""
         if q in self.T:
             self.tecs.insert(self.T[q], node)
         else:
             self.T[q] = ul
 
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
-        """``Output``: enumerate the final active states; the answers of two are disjoint."""
+        """Yield the answers of the final active states, which are disjoint (``Output``)."""
         final = [self.tecs.merge(ul) for q, ul in self.T.items() if self.automaton.final[q]]
         if self._latest_first:
             return enumerate_latest_first(final, self._position, lowest_start)
@@ -311,7 +321,8 @@ class TecsEvaluation:
         return (answer for n in final for answer in enumerate_node(n, end, lowest_start))
 
     def forget(self, before: int) -> None:
-        """Drop what starts before a position, and the nodes that only led there."""
+        """Drop the open complex events that start before a position, and nodes that only led to
+        them."""
         if before <= self._forgotten:
             return
         self._forgotten = before
@@ -320,7 +331,7 @@ class TecsEvaluation:
         self.tecs.forget(before)
 
     def reset(self) -> None:
-        """Drop all open complex events; an enumeration that goes on keeps its own nodes."""
+        """Drop all open complex events; a running enumeration keeps its nodes."""
         self.T = {}
         self.tecs = Tecs()
         self._idle = self.automaton.idle

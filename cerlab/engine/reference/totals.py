@@ -1,8 +1,9 @@
-"""Sums over answers that nobody lists: a semiring carried along runs (CORE Sec. 4.3).
+"""Sums over answers without listing them: a semiring carried along runs (CORE Sec. 4.3).
 
-A state holds of its runs, by start and group, a total: their number; or their number, sums over the
-events that they took, and least values. All are exact integers of any size. An event costs as many
-totals as there are transitions, starts in the window and groups, however many answers there are.
+Each state keeps a total of its runs, by start and group: their number; or their number, sums over
+the events that they took, and least values. All are exact integers of any size. An event costs as
+many totals as there are transitions, starts in the window and groups, regardless of the number of
+answers.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from cerlab.model.event import Event
 from cerlab.model.stream import TimeAxis
 
 Least: TypeAlias = Any
-"""A value that is less than another or not; None for none."""
+"""A value that compares by ``<``; None for no value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Greatest:
-    """A value of which the least is the greatest."""
+    """A value in reversed order: the least is the greatest."""
 
     value: Any
 
@@ -39,7 +40,7 @@ class Greatest:
 
 
 class Total(NamedTuple):
-    """The number, sums and least values of some runs, None for no value."""
+    """The number, sums and least values of some runs; None for no value."""
 
     runs: int
     sums: tuple[int, ...]
@@ -47,7 +48,7 @@ class Total(NamedTuple):
 
 
 ReadTotal: TypeAlias = Callable[..., Total]
-"""Returns the total that some values of a saved state are; raises `BadData` for others."""
+"""A function from saved values to their total; raises `BadData` for others."""
 
 
 class Gain(NamedTuple):
@@ -59,26 +60,26 @@ class Gain(NamedTuple):
 
 
 GainOf: TypeAlias = Callable[[Event, int, int], Gain]
-"""The gain of runs by an event, its position and a mark."""
+"""A function from an event, its position and a mark to the gain of runs."""
 
 T = TypeVar("T")
 
 Grown: TypeAlias = list[tuple[int, Gain | None]]
-"""The states that runs go on in, each with what they gain, None for nothing."""
+"""The states in which runs continue, each with their gain, None for none."""
 
 
 class Algebra(NamedTuple, Generic[T]):
-    """The totals of runs: of the one that starts, of two together, and after an event."""
+    """The totals of runs: of one that starts, of two sets together, and after an event."""
 
     one: T
     plus: Callable[[T, T], T]
     times: Callable[[T, Gain], T]
     grown: Callable[[Any, Event, int], Grown]
-    """What the moves of a state lead to at an event and its position."""
+    """A function from the moves of a state, an event and its position to targets and gains."""
 
 
 Symbol: TypeAlias = Callable[[Event, int], int]
-"""The truth vector of the event at a position."""
+"""A function to the truth vector of the event at a position."""
 
 Place: TypeAlias = tuple[int, int]
 """The start of runs, or `ANY_START`, and their group."""
@@ -107,14 +108,14 @@ def sums(gain: GainOf, count: int, least: int) -> Algebra[Total]:
         return targets if moves.skip is None else [*targets, (moves.skip, None)]
 
     one = Total(1, (0,) * count, (None,) * least)
-    # by name, so that both are looked up when they are called
+    # by name, so that both are looked up at each call (mutants replace them)
     return Algebra(one, lambda a, b: add_totals(a, b), lambda a, b: add_gain(a, b), grown)
 
 
 class RunTotals(Generic[T]):
     """The totals of the runs in each state, by start and group; a `Reader` of the driver.
 
-    `moved` counts the totals that were copied or added so far, which is what the time goes to.
+    `moved` counts the totals copied or added so far, which determine the time.
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class RunTotals(Generic[T]):
         self.runs: dict[int, dict[Place, T]] = {}
         """The totals by state of the machine."""
         self.idle: int = machine.idle
-        """The state of the machine in which a run would start."""
+        """The idle state of the machine, from which runs start."""
         self.moved = 0
 
     def advance(self, event: Event, position: int) -> None:
@@ -154,7 +155,8 @@ class RunTotals(Generic[T]):
             self._starts.append(position)
 
     def _move(self, runs: dict[Place, T], targets: Grown) -> None:
-        """Into the states of all moves: what gains nothing is not copied by the last of them."""
+        """Move totals into the states of all moves; the last move without gain reuses them
+        uncopied."""
         times = self._algebra.times
         for n, (q, gain) in enumerate(targets, 1):
             if gain is not None:
@@ -176,7 +178,7 @@ class RunTotals(Generic[T]):
         self.moved += totals
 
     def totals_of_end(self, lowest_start: int) -> dict[Place, T]:
-        """The totals of the answers that end at the event just read, by start and group."""
+        """Return the totals of the answers that end at the last event, by start and group."""
         ends: dict[Place, T] = {}
         for q, runs in self.runs.items():
             if self._machine.final[q]:
@@ -186,7 +188,7 @@ class RunTotals(Generic[T]):
         return ends
 
     def forget(self, before: int) -> None:
-        """Drop the runs that started earlier, once half of the starts did: amortised O(1)."""
+        """Drop the runs that started earlier, once they are half of the starts: amortised O(1)."""
         starts = self._starts
         while starts and starts[0] < before:
             starts.popleft()
@@ -210,7 +212,7 @@ class RunTotals(Generic[T]):
         self.idle = self._machine.idle
 
     def state(self) -> Any:
-        """Return the names of states, which outlive the process, with all totals."""
+        """Return a snapshot with all totals and the names of states, valid in other processes."""
         name_of = self._machine.name_of
         if self._forgotten:
             self._drop(self._starts[0] if self._starts else 0)
@@ -221,9 +223,9 @@ class RunTotals(Generic[T]):
         return self._machine.name_of_idle(self.idle), runs
 
     def resume(self, state: Any, place: Callable[..., Place], total: Callable[..., T]) -> None:
-        """Go on from a `state`; raises `BadData`, ValueError and TypeError for other values.
+        """Restore a snapshot; raises `BadData`, ValueError and TypeError for other values.
 
-        `place` and `total` return the start and group and the total that some values are.
+        `place` and `total` convert saved values to the start and group and to the total.
         """
         idle, runs = state
         of_states = {
@@ -235,7 +237,7 @@ class RunTotals(Generic[T]):
         self.begin(self._machine.idle_of(idle), of_states)
 
     def begin(self, idle: int, runs: dict[int, dict[Place, T]]) -> None:
-        """Go on from some runs."""
+        """Begin with some open runs."""
         self.idle, self.runs = idle, runs
         if self._by_start:
             self._starts.extend(sorted({start for of in runs.values() for start, _ in of}))
@@ -247,13 +249,13 @@ def _add(there: dict[Place, T], runs: dict[Place, T], plus: Callable[[T, T], T])
 
 
 def add_gain(total: Total, gain: Gain) -> Total:
-    """The total of runs that take an event more."""
+    """Return the total of runs that take one more event."""
     sums = tuple(s + total.runs * g for s, g in zip(total.sums, gain.sums, strict=True))
     return Total(total.runs, sums, _least(total.least, gain.least))
 
 
 def add_totals(first: Total, second: Total) -> Total:
-    """The total of the runs of both."""
+    """Return the total of two disjoint sets of runs."""
     sums = tuple(a + b for a, b in zip(first.sums, second.sums, strict=True))
     return Total(first.runs + second.runs, sums, _least(first.least, second.least))
 
@@ -264,19 +266,19 @@ def _least(first: Iterable[Least], second: Iterable[Least]) -> tuple[Least, ...]
 
 
 class Sliding:
-    """The total of the ends that came last, of one group: two stacks, each end moved once."""
+    """The total of the latest ends of one group: two stacks, each end moved once."""
 
     def __init__(self) -> None:
         self._new: list[tuple[int, Total]] = []
         self._newest: Total | None = None
         self._old: list[tuple[int, Total]] = []
-        """Each with the total of itself and all newer ones here."""
+        """Each end with the total of itself and all newer ones in this stack."""
 
     def add(self, end: int, total: Total, lowest: int) -> Total:
-        """Add an end; the total of all from `lowest` on, which never falls."""
+        """Add an end; return the total of all ends from `lowest` on, which never decreases."""
         self._new.append((end, total))
         self._newest = total if self._newest is None else add_totals(self._newest, total)
-        # the oldest end is on top of this stack, with the total of all ends above it in time
+        # the oldest end is on top of this stack, with the total of all later ends in it
         while self._old and self._old[-1][0] < lowest:
             self._old.pop()
         if not self._old and self._new[0][0] < lowest:
@@ -288,11 +290,11 @@ class Sliding:
         return old if self._newest is None else add_totals(old, self._newest)
 
     def state(self) -> Any:
-        """All of it, as nested tuples of values."""
+        """Return a snapshot for `resume`."""
         return self._new, self._newest, self._old
 
     def resume(self, state: Any, total: ReadTotal, read: int) -> None:
-        """Go on from a `state` after `read` events; raises as `RunTotals.resume`."""
+        """Restore a snapshot after `read` events; raises as `RunTotals.resume`."""
         new, newest, old = state
         self._new, self._old = ([(end, total(*t)) for end, t in each] for each in (new, old))
         expect((newest is None) == (not new), "the total of the newest ends")
@@ -318,13 +320,13 @@ def end_totals(
     *,
     by_start: bool,
 ) -> Iterator[tuple[int, dict[Place, T]]]:
-    """The ends of a stream in order, each with the totals of its answers."""
+    """Yield the ends of a stream in order, each with the totals of its answers."""
     reader = partial(RunTotals[T], machine, symbol, algebra, by_start=by_start)
     return driver.ends(plan, reader, events, time, RunTotals[T].totals_of_end)
 
 
 def counting(machine: Deterministic, *, by_start: bool) -> RunTotals[int]:
-    """Return the numbers of the runs of a machine."""
+    """Return a reader of the numbers of runs of a machine."""
     return RunTotals(machine, lambda event, _: machine.symbol(event), COUNTS, by_start=by_start)
 
 
@@ -333,7 +335,7 @@ def counts(
 ) -> Iterator[tuple[int, int]]:
     """Yield the number of answers of `driver.run` at each end that has some, as (end, count).
 
-    Exact, of any size, one event read at a time.
+    The numbers are exact and of any size; one event is read at a time.
     """
     reader = partial(counting, automaton, by_start=plan.window is not None)
     per_end = plan.limit.per_end if plan.limit else None

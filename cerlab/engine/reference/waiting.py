@@ -1,7 +1,7 @@
-"""Waits as they are written: where answers go is looked up in a whole substream, end by end.
+"""Waits by definition: the end of each answer is looked up in the whole substream.
 
-This is evidence for the stage of the engine (`cerlab.engine.waits`), and shares nothing with it:
-no heap, no arrays, nothing that is carried from one event to the next but the readers of bodies.
+This is evidence for the stage of the engine (`cerlab.engine.waits`), and shares nothing with it: no
+heap, no arrays, and nothing is carried from one event to the next except the readers of bodies.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from cerlab.model.stream import (
 from cerlab.predicates.truth import Key, partition_key
 
 AnyMachine: TypeAlias = Machine | CorrelatedPlan
-"""Machines that give the answers of a plan: automata; transducers where filters compare labels."""
+"""The machines that list the answers of a plan: automata, or transducers if filters compare
+labels."""
 
 R = TypeVar("R", bound=Reader)
 
@@ -45,10 +46,11 @@ class Line:
         self.positions: list[int] = []
         self.times: dict[Window, list[Instant]] = {}
         self.latest: dict[int, list[int]] = {}
-        """For each rival the latest start of an answer that has ended by each event, or -1."""
+        """For each rival, by event, the latest start of an answer that has ended by then, or -1."""
 
     def bound(self, step: HoldWithin | ExceptIf, n: int) -> int:
-        """The first event that a step lets an answer begin with that was carried to event n."""
+        """Return the first event at which a step lets an answer begin that is carried to event
+        n."""
         if isinstance(step, ExceptIf):
             return self.latest[step.rival][n] + 1
         if isinstance(step.window, EventWindow):
@@ -57,12 +59,12 @@ class Line:
         return bisect_left(times, times[n] - width_of(step.window))
 
     def end(self, length: TimeWindow | AttributeWindow, n: int) -> int:
-        """The last event that is not after a wait from event n."""
+        """Return the last event within a wait from event n."""
         times = self.times[length]
         return bisect_right(times, times[n] + width_of(length)) - 1
 
     def look_back(self, back: Sequence[TimeWindow | AttributeWindow], n: int) -> int:
-        """The event that answers begin with which began with event n, after some look-backs."""
+        """Return the event to which some look-backs move a start at event n."""
         for length in back:
             times = self.times[length]
             n = bisect_left(times, times[n] - width_of(length))
@@ -71,12 +73,12 @@ class Line:
     def moved_bound(
         self, back: Sequence[TimeWindow | AttributeWindow], step: HoldWithin | ExceptIf, n: int
     ) -> int:
-        """The first event whose look-back a step lets answers begin with, as `bound`."""
+        """Return the first start whose look-back a step allows, as `bound`."""
         first, every = self.bound(step, n), range(len(self.positions))
         return next((i for i in every if self.look_back(back, i) >= first), len(every))
 
     def find_rivals(self, number: int, machine: Machine, events: Sequence[Event]) -> None:
-        """Find the latest starts of the answers of a rival, in the tECS of its machine."""
+        """Compute the latest starts of the answers of a rival, in the tECS of its machine."""
         reader, latest = TecsEvaluation(machine), -1
         self.latest[number] = []
         for n, position in enumerate(self.positions):
@@ -88,11 +90,11 @@ class Line:
 
 
 Over: TypeAlias = Callable[[TimeWindow | AttributeWindow, Instant], bool]
-"""Whether the clock has passed a wait of some length from some time on."""
+"""The test whether the clock has passed a wait of some length from some time on."""
 
 
 def _lines(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> tuple[list[Line], Over]:
-    """The substreams, and which waits are over.
+    """Return the substreams, and the test which waits are over.
 
     Raises `BadData` for the first event whose time is missing or goes back on some axis.
     """
@@ -132,10 +134,10 @@ def _ended(
     time: TimeAxis | None,
     reader: Callable[[AnyMachine], R],
 ) -> Iterator[tuple[R, int, int, Callable[[int], int]]]:
-    """Yield the readers of bodies at each end that gives answers, after the event is read.
+    """Yield the readers of bodies at each end with answers, after the event is read.
 
-    With the least start that survives, the position that the end is carried to, and what maps each
-    start to the position that answers begin with.
+    Each comes with the least start that survives, the position that the end is carried to, and a
+    function from each start to the position that answers begin with.
     """
     events = placed(plan, stream, time) if plan.compares else stream.events
     lines, is_over = _lines(plan, stream, time)
@@ -180,9 +182,9 @@ def _counter(machine: AnyMachine) -> RunTotals[int]:
 def waited_answers(
     plan: WaitPlan, machines: Sequence[AnyMachine], stream: Stream, time: TimeAxis | None
 ) -> list[ComplexEvent]:
-    """The answers of a plan on a whole stream, in order.
+    """Return the answers of a plan on a whole stream, in order.
 
-    Raises `BadData` for a time that is missing or goes back, `UsageError` for a time that is none.
+    Raises `BadData` for a time that is missing or goes back, `UsageError` for an invalid time.
     """
     if plan.selects:
         return [*selected_answers(plan, placed(plan, stream, time), time)]
@@ -197,7 +199,7 @@ def waited_answers(
 def selected_answers(
     plan: WaitPlan, events: Iterable[Event], time: TimeAxis | None
 ) -> Iterator[ComplexEvent]:
-    """The answers of a plan that selects, on events with their places, by runs as written."""
+    """Yield the answers of a plan that selects, on events with their places, by explicit runs."""
     (body,) = plan.plans
     assert isinstance(body, CorrelatedPlan), "what selects is a transducer"
     return run(body, lambda: IntervalRuns(body), events, time)
@@ -206,7 +208,7 @@ def selected_answers(
 def waited_count(
     plan: WaitPlan, machines: Sequence[AnyMachine], stream: Stream, time: TimeAxis | None
 ) -> int:
-    """Return the number of answers, listing those of transducers, and where one may come twice."""
+    """Return the number of answers, listing those of transducers and those that may come twice."""
     if plan.repeats or plan.compares:
         return len(waited_answers(plan, machines, stream, time))
     ended = _ended(plan, machines, stream, time, _counter)
@@ -214,11 +216,11 @@ def waited_count(
 
 
 def placed(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> list[Event]:
-    """The events, with the places beside their values that a transducer reads.
+    """Return the events with the places that a transducer reads added to their values.
 
     Its guards compare positions: that of an event, that of the first event inside a window that
-    ends at it, and that of the last event that a wait from it lets pass. Raises as
-    `waited_answers`.
+    ends at
+    it, and that of the last event within a wait from it. Raises as `waited_answers`.
     """
     lines, is_over = _lines(plan, stream, time)
     places = [{PLACE.name: n} for n in range(len(stream))]

@@ -1,4 +1,4 @@
-"""Live configurations with their matches: where arrays grow, and the window drops."""
+"""Live configurations with their matches: growing arrays, and dropping what left the window."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ MAX_CONFIGURATIONS = 1 << 24
 class Configurations:
     """The configurations of all runs of a program on one stream, and the answers that events end.
 
-    `key_slot` int32 (lists, states), and how many `slots` there are. `room` for configurations,
-    `arena` nodes, `answers` of a handed-over batch: starting sizes, which grow as needed.
+    `key_slot` is int32 (lists, states); `slots` is the number of slots. `room` for configurations,
+    `arena` nodes, `answers` of a handed-over batch are starting sizes, which grow as needed.
     """
 
     def __init__(
@@ -58,33 +58,35 @@ class Configurations:
 
     @property
     def visits(self) -> int:
-        """Configurations visited so far: the operations that the cost of an event is counted in."""
+        """The number of visited configurations: the operations that measure the cost of an
+        event."""
         return int(self._counters[r.VISITS])
 
     @property
     def steps(self) -> int:
-        """Nodes visited by listing answers so far."""
+        """The number of nodes visited by listing answers."""
         return int(self._counters[k.STEPS])
 
     @property
     def live(self) -> int:
-        """The number of configurations kept, expired ones included."""
+        """The number of kept configurations, including expired ones."""
         return len(self._live.state) - int(self._counters[r.FREE])
 
     def slots(self) -> k.Int64s:
-        """The contents of all configurations: int64 (configurations, slots)."""
+        """Return the contents of all configurations: int64 (configurations, slots)."""
         return self._live.slots[~self._is_free()]
 
     def recode(self, new: Callable[[k.Int64s], None]) -> None:
-        """Let `new` change the contents of the configurations in place, and find them by those."""
+        """Apply `new`, which changes the contents of configurations in place, and rebuild the
+        lists."""
         contents = self._live.slots
         new(contents)
         self._rebuild(self._live.key_slot, len(self._live.state))
 
     def arrays(self, lowest: int) -> dict[str, NDArray[Any]]:
-        """All that is kept between two events, as `resume` takes it: by name.
+        """Return the arrays to keep between two events, by name, for `resume`.
 
-        Configurations are in the order of their lists, with what each of them holds in `slots`.
+        Configurations are in the order of their lists, with the contents of each in `slots`.
         """
         self.collect(lowest)
         self._rebuild(self._live.key_slot, len(self._live.state))
@@ -96,12 +98,12 @@ class Configurations:
         return live | {name: column[:head] for name, column in self._arena._asdict().items()}
 
     def named(self) -> k.Int64s:
-        """The positions that nodes have, sorted, those of dead ones included until `arrays`."""
+        """Return the positions of nodes, sorted, including those of dead nodes until `arrays`."""
         positions = np.unique(self._arena.position[: int(self._counters[k.HEAD])])
         return positions[positions >= 0].astype(np.int64)
 
     def resume(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `arrays` gave."""
+        """Restore the result of `arrays`."""
         count, head = len(arrays["state"]), len(arrays["left"])
         self._arena = arena_of(max(len(self._arena.left), 2 * head))
         self._memo = _memo(len(self._arena.left))
@@ -123,19 +125,19 @@ class Configurations:
         self._arrivals = _arrivals(len(self._arrivals.move), slots, room)
 
     def list_by(self, key_slot: k.Int32s) -> None:
-        """Keep the lists that other rules want."""
+        """Rebuild the lists for the slots that other rules use."""
         if not np.array_equal(key_slot, self._live.key_slot):
             self._rebuild(key_slot, len(self._live.state))
 
     @property
     def room(self) -> tuple[int, int]:
-        """Room for configurations, and for nodes in the arena."""
+        """The room for configurations, and for nodes in the arena."""
         return len(self._live.state), len(self._arena.left)
 
     def read(
         self, rules: r.Rules, events: r.Events, total: r.Floats | None = None
     ) -> Iterator[AnswerBatch]:
-        """The answers that events end, as soon as a buffer is full; to be exhausted.
+        """Yield the answers that events end, as soon as a buffer is full; exhaust the iterator.
 
         Raises `ResourceLimit` above `MAX_CONFIGURATIONS`.
         """
@@ -152,7 +154,7 @@ class Configurations:
     def _read(
         self, rules: r.Rules, events: r.Events, total: r.Floats | None
     ) -> Iterator[AnswerBatch]:
-        """The answers of some more events, but for the last ones, which are in the buffer."""
+        """Yield the answers of more events, except the last ones, which are in the buffer."""
         while True:
             arrays = self._arrays()
             status = self._read_events(rules, events, *arrays, self._limits, self._limit, total)
@@ -179,13 +181,13 @@ class Configurations:
         return configurations, tecs
 
     def _provide(self, status: int, lowest: int) -> None:
-        """The room that a kernel lacked; more of it where that did not help the same event."""
+        """Provide the room that a kernel lacked, and more if the same event lacks it again."""
         now = (int(self._counters[k.EVENT]), status)
         again, self._lacked_at = self._lacked_at == now, now
         match status:
             case k.NEED_ARENA:
                 self.collect(lowest)
-                # each collection reads the whole arena, so it must leave half of it free
+                # each collection reads the whole arena, so it must free at least half of it
                 if again or 2 * self._counters[k.HEAD] > len(self._arena.left):
                     self._arena = double_room(self._arena)
                     self._memo = _memo(len(self._arena.left))
@@ -208,14 +210,14 @@ class Configurations:
         if room > MAX_CONFIGURATIONS:
             raise ResourceLimit(
                 "CER0685",
-                f"more than {MAX_CONFIGURATIONS:,} configurations are active at once",
-                hint="a window bounds them, and registers that need not be told apart",
+                f"more than {MAX_CONFIGURATIONS:,} configurations are active together",
+                hint="use a window, or compare fewer values",
             )
         self._rebuild(self._live.key_slot, room)
         self._arrivals = _arrivals(len(self._arrivals.move), self._live.slots.shape[1], room)
 
     def _rebuild(self, key_slot: k.Int32s, room: int) -> None:
-        """Put all configurations into new lists, with their numbers in the order of these."""
+        """Put all configurations into new lists, numbered in the order of the lists."""
         slots = self._live.slots.shape[1]
         # bytes of a configuration: its numbers, its slots, its links and buckets in each list
         poll(room * (20 + 8 * slots + 24 * len(key_slot)))
@@ -225,13 +227,13 @@ class Configurations:
         self._live = fresh
 
     def _is_free(self) -> NDArray[np.bool_]:
-        """Which numbers no configuration has."""
+        """Return which numbers belong to no configuration."""
         is_free = np.zeros(len(self._live.state), np.bool_)
         is_free[self._live.free[: self._counters[r.FREE]]] = True
         return is_free
 
     def collect(self, lowest: int) -> None:
-        """Drop the configurations that no window allows any more, and the nodes none reaches."""
+        """Drop the configurations outside every window, and the unreachable nodes."""
         live, counters = self._live, self._counters
         sweep(live, counters, self._arena, lowest)
         (survivors,) = np.nonzero(~self._is_free() & (live.node != k.NONE))
@@ -240,13 +242,13 @@ class Configurations:
         number = np.zeros(len(self._arena.left), np.int64)
         collect(self._arena, counters, self._accepting, roots, np.array([lowest]), number)
         live.node[survivors] = roots[ENTRY_HEADER:]
-        # nodes have new numbers: the node united last has none that is known
+        # nodes are renumbered, so the node united last is unknown
         live.latest[:] = k.NONE
 
 
 def _live(key_slot: k.Int32s, slots: int, room: int) -> r.Live:
     chains, states = key_slot.shape
-    # a power of two for a mask in place of a division, and at most half full
+    # a power of two, so a mask replaces a division; at most half full
     buckets = 1 << (max(2 * room, states) - 1).bit_length()
 
     def numbers(*shape: int) -> k.Int32s:
@@ -292,19 +294,19 @@ def _stack(depth: int) -> k.Stack:
 
 
 def _final() -> k.Table:
-    """Return a table with one cell that is read: state 0, of ended runs, is final."""
+    """Return a table whose only cell read is that of state 0, of ended runs, which is final."""
     cell = np.zeros((1, 1), np.int32)
     return k.Table(cell, cell, cell, cell, cell, np.ones(1, np.uint8), np.zeros(1, np.int64))
 
 
 def _scratch() -> k.Scratch:
-    """None: configurations are the active states."""
+    """Return an empty scratch: configurations replace active states."""
     none = np.zeros(0, np.int32)
     return k.Scratch(none, none, np.zeros((0, 0), np.int32))
 
 
 def _entry() -> k.Partitions:
-    """One partition, whose list in the pool begins at its front."""
+    """Return one partition, whose list is at the beginning of the pool."""
     zero = np.zeros(1, np.int64)
     return k.Partitions(
         start=zero,

@@ -1,7 +1,8 @@
 """A register plan on one stream: batches of columns in, answers out, state kept.
 
-The same stream gives the same answers however it is cut into batches. What is kept between them
-are the configurations with their matches, the values that they hold, and the window.
+The answers do not depend on how the stream is cut into batches. Between batches the evaluation
+keeps
+the configurations with their matches, the values in their registers, and the window.
 """
 
 from __future__ import annotations
@@ -50,16 +51,16 @@ from cerlab.predicates.columns.ranks import KIND, NOTHING, Ranks
 from cerlab.predicates.syntax import attributes_in
 
 MAX_RULES = 1 << 20
-"""The most moves times symbols that tables are made for."""
+"""The maximum number of cells, moves times symbols, of the tables."""
 
 EXACT = 2.0**53
-"""The largest count that a float holds exactly."""
+"""The limit up to which a float holds every count exactly."""
 
 FEW = 16
-"""Up to this many events are read one by one: columns cost more to begin with."""
+"""Up to this many events are read one by one: columns have a higher start-up cost."""
 
 VALUES_KEPT = 1 << 17
-"""Below this many values, keep the codes of values that no run holds: forgetting costs more."""
+"""Below this many values, codes of unused values are kept: forgetting them would cost more."""
 
 
 def register_answers(
@@ -69,10 +70,12 @@ def register_answers(
     time: TimeAxis | None = None,
     lists: ListsAt | None = None,
 ) -> Iterator[ComplexEvent]:
-    """Yield the answers of a plan on a stream, each once, by end; `reference` takes other plans.
+    """Yield the answers of a plan on a stream, each once, by end; `reference` evaluates other
+    plans.
 
-    Answers of ends that `lists` leaves out may be missing. Raises `BadData` for a time that is
-    missing or goes back, after the answers before it.
+    Answers of ends that `lists` excludes may be missing. Raises `BadData` for a time that is
+    missing or
+    goes back, after the answers before it.
     """
     try:
         return BatchedAnswers(RegisterEvaluation(plan, stream, time, lists=lists).answers())
@@ -86,7 +89,7 @@ def register_count(
     reference: Callable[[NotTaken], Iterator[ComplexEvent]],
     time: TimeAxis | None = None,
 ) -> int:
-    """Return the number of answers; lists them only for runs that share answers.
+    """Return the number of answers; lists them only if runs share answers.
 
     Raises `ResourceLimit` for 2^53 answers and more.
     """
@@ -99,7 +102,7 @@ def register_count(
 class RegisterRun:
     """The evaluation of a plan on one stream, batch by batch.
 
-    Each answer comes with the batch that completes it, once. The sizes are those of
+    Each answer comes once, with the batch that completes it. The sizes are those of
     `Configurations`.
     """
 
@@ -111,7 +114,8 @@ class RegisterRun:
         lists: ListsAt | None = None,
         **sizes: int,
     ) -> None:
-        """Raises `NotTaken`; `bounds` and `lists` are as of `RegisterEvaluation`."""
+        """Compile the plan; raises `NotTaken`. `bounds` and `lists` are as in
+        `RegisterEvaluation`."""
         self._lists = lists
         if (reason := why_not(plan)) is not None:
             raise NotTaken(reason)
@@ -137,7 +141,7 @@ class RegisterRun:
             self._limit = min(plan.limit.per_end, MOST) if plan.limit else None
             if plan.strategy is not None:
                 self._selection = Selection(plan.strategy, self._limit)
-                self._limit = None  # the answers that are left count
+                self._limit = None  # LIMIT applies to the selected answers
         self._windows = Windows(_windows(plan), self._streams, time, bounds)
         self._learn()
         self.configurations = Configurations(
@@ -149,7 +153,7 @@ class RegisterRun:
         """The number of events read: the position of the next one."""
 
     def _learn(self) -> None:
-        """Make the tables of all symbols that there are; raises `NotTaken` for too many."""
+        """Build the tables of all symbols so far; raises `NotTaken` for too many."""
         vectors = self._stage.vectors
         if len(self._program.moves) * len(vectors) > MAX_RULES:
             raise NotTaken("there are too many kinds of events")
@@ -158,7 +162,7 @@ class RegisterRun:
 
     @property
     def selects(self) -> bool:
-        """Whether a strategy selects among the answers of an end."""
+        """True if a strategy selects among the answers of an end."""
         return self._selection is not None
 
     def learn(self, stream: Stream, part: int) -> None:
@@ -176,18 +180,18 @@ class RegisterRun:
             self.configurations.list_by(self.tables.key_slot)
 
     def _lowest_order(self) -> int:
-        """Return the lowest order that a run may have begun at: rivals begin before the window."""
+        """Return the lowest order at which a run may have begun: rivals begin before the window."""
         return self._windows.lowest_order(self.position) if self._selection is None else 0
 
     @property
     def lowest(self) -> int:
-        """The lowest start of answers to come; 0 where it is unknown."""
+        """The lowest start of later answers; 0 if it is unknown."""
         return self._windows.lowest(self.position)
 
     def state(self) -> tuple[dict[str, Any], Mapping[str, Any]]:
-        """Return the values and arrays of `REGISTERS`, but for the time axis.
+        """Return the values and arrays of `REGISTERS`, except the time axis.
 
-        Ask for them between batches, when their answers have been taken.
+        Call it between batches, when their answers have been consumed.
         """
         arrays = self.configurations.arrays(self._lowest_order())
         contents = arrays["slots"].copy()
@@ -206,17 +210,17 @@ class RegisterRun:
         return values, {**arrays, "slots": contents}
 
     def named(self) -> k.Int64s:
-        """The positions of the events that answers to come can have, after `state` was asked."""
+        """Return the positions that later answers can contain, after a call of `state`."""
         return self.configurations.named()
 
     def resume(self, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-        """Go on from a `state` of any stream, whatever was read before.
+        """Restore a snapshot of any stream, replacing everything read before.
 
-        Raises `BadData`, ValueError, TypeError and others for others.
+        Raises `BadData`, ValueError, TypeError and others for other values.
         """
         vectors, keys, held = values["kinds"], values["keys"], values["held"]
         self.position = values["read"]
-        # what was read tells whether runs share answers, so the symbols of all of it are known
+        # all symbols read so far are needed to decide whether runs share answers
         expect(len(self._program.moves) * len(vectors) <= MAX_RULES, "the kinds of events")
         expect(all(is_whole(v, 0, 1 << len(self._atoms)) for v in vectors), "a kind of events")
         self._stage.know(vectors)
@@ -234,47 +238,50 @@ class RegisterRun:
                 contents[:, n] = known[contents[:, n]]
         order = self._windows.order(self.position)
         check_configurations(arrays, self._program.states, order, self.position)
-        # constants and the values of the state may have spread codes; no run holds older ones
+        # codes of constants and of saved values may have gaps; no run holds older codes
         self._codes.take_moves()
         self.configurations.resume({**arrays, "slots": contents})
 
     def push_columns(
         self, columns: Mapping[str, Any], length: int, total: Any = None
     ) -> Iterator[AnswerBatch]:
-        """Read `length` more events; yields their answers, each as soon as a buffer is full.
+        """Read `length` more events; yield their answers, each as soon as a buffer is full.
 
-        To be exhausted before the next call. Raises `BadData` for a time that is missing or goes
-        back, after the answers before it, and `NotTaken` for too many kinds of events. With a
-        `total`, float64 (1,), answers are counted there and none is listed.
+        Exhaust it before the next call. Raises `BadData` for a time that is missing or goes back,
+        after the
+        answers before it, and `NotTaken` for too many kinds of events. With a `total`, float64
+        (1,), answers
+        are counted there and none is listed.
         """
         return until_bad(
             lambda some, count: self._push(some, count, total), columns, length, slice_columns
         )
 
     def push(self, events: Stream) -> Iterator[AnswerBatch]:
-        """The same for the events of a stream, in the way that costs less."""
+        """Read the events of a stream, by columns or one by one, whichever costs less."""
         if not events.is_columnar and len(events) <= FEW:
             return self.push_events(events.events)
         return self.push_columns(events.columns, len(events))
 
     def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
-        """The same for a few events, without columns."""
+        """Read a few events without columns; yield and raise as `push_columns`."""
         return until_bad(
             self._push_events, events, len(events), lambda some, at, size: some[at : at + size]
         )
 
     def finish(self) -> Iterator[AnswerBatch]:
-        """No-op: this evaluation never delays answers."""
+        """Yield nothing: this evaluation never delays answers."""
         return iter(())
 
     def _push(self, columns: Mapping[str, Any], length: int, total: Any) -> Iterator[AnswerBatch]:
-        """The answers of a batch without a bad event; raises at once for others."""
+        """Return the answers of a batch without a bad event; raise before the first answer
+        otherwise."""
         if self._has_much():
             self._forget()
         known, symbols = self._known.pop(self.position, (-1, None))
         columns, positions = events_of_streams(self._streams, columns, length)
         positions = positions + self.position
-        if known != length:  # a batch with a bad event is read in smaller ones
+        if known != length:  # a batch with a bad event is read in smaller batches
             symbols = self._stage.symbols(columns, len(positions))
             self._with_new_symbols()
         indices = relevant_indices(symbols, self.tables.keep)
@@ -349,7 +356,7 @@ class RegisterRun:
         if self._selection is not None:
             every = events._replace(lowest=np.zeros(len(events.lowest), np.int64))
         batches = self.configurations.read(self.tables.rules, every, total)
-        # under LIMIT the enumeration itself lists each answer once
+        # under LIMIT, the enumeration already lists each answer once
         if not self.tables.unambiguous and self._limit is None:
             batches = distinct(batches)
         if self._selection is None:
@@ -357,7 +364,7 @@ class RegisterRun:
         return self._selection.of(batches, events.position, events.lowest)
 
     def _with_new_codes(self) -> k.Int64s:
-        """The codes of the constants, after the values that runs hold have got their new codes."""
+        """Return the codes of the constants, after recoding the values in registers."""
         if moves := self._codes.take_moves():
 
             def move(contents: k.Int64s) -> None:
@@ -370,19 +377,19 @@ class RegisterRun:
         return self._codes.constants
 
     def _has_much(self) -> bool:
-        """Whether most keys or values are perhaps held by no run any more."""
+        """Return whether most keys or values may be unused by now."""
         keys = self._keys
         return len(self._codes) > self._enough_values or (
             keys is not None and keys.count > self._enough_keys
         )
 
     def _forget(self) -> None:
-        """Forget the keys and values that no run holds any more."""
+        """Forget the keys and values that no run holds."""
         keys, codes = self._keys, self._codes
         self.configurations.collect(self._lowest_order())
         contents = self.configurations.slots()
         codes.keep(contents)
-        # forgetting sorts all contents, so it waits until there are twice as many again
+        # forgetting sorts all contents, so wait until their number has doubled
         self._enough_values = VALUES_KEPT + 2 * len(codes)
         if keys is not None:
             column = self._names.slots.index(PARTITION)
@@ -393,7 +400,7 @@ class RegisterRun:
 
             def renumber(slots: k.Int64s) -> None:
                 of = slots[:, column]
-                # rows that no configuration uses hold any number, perhaps above all that live
+                # unused rows contain arbitrary numbers, perhaps above all live ones
                 at = np.minimum(np.searchsorted(live, of), max(len(live) - 1, 0))
                 slots[:, column] = np.where(of < 0, of, at)
 
@@ -401,7 +408,7 @@ class RegisterRun:
 
 
 class RegisterEvaluation:
-    """A plan on one stream that is there as a whole; `sizes` are those of `Configurations`."""
+    """A plan on a complete stream; `sizes` are those of `Configurations`."""
 
     def __init__(
         self,
@@ -412,10 +419,11 @@ class RegisterEvaluation:
         lists: ListsAt | None = None,
         **sizes: int,
     ) -> None:
-        """Raises `NotTaken`.
+        """Prepare the evaluation; raises `NotTaken`.
 
         With `bounds`, in place of windows, an answer that ends at event n begins at ``bounds[n]``
-        or later; they do not decrease. Ends that `lists` leaves out have no answers.
+        or later;
+        they do not decrease. Ends that `lists` excludes have no answers.
         """
         poll(32 * len(stream))
         self._run = RegisterRun(plan, time, bounds, lists, **sizes)
@@ -424,20 +432,20 @@ class RegisterEvaluation:
 
     @property
     def configurations(self) -> Configurations:
-        """The configurations, and what they cost."""
+        """The configurations, and the counts of operations."""
         return self._run.configurations
 
     @property
     def is_unambiguous(self) -> bool:
-        """Whether each answer has one run."""
+        """True if each answer has exactly one run."""
         return self._run.tables.unambiguous
 
     def answers(self) -> Iterator[AnswerBatch]:
-        """The answers, each once, by end; to be asked for once."""
+        """Return the answers, each once, by end; call it only once."""
         return whole(self._run, self._stream, self._part)
 
     def count(self) -> int:
-        """Return the number of answers, without listing where each has one run; to be called once.
+        """Return the number of answers, without listing if each has one run; call it only once.
 
         Raises `ResourceLimit` for 2^53 answers and more.
         """
@@ -447,17 +455,17 @@ class RegisterEvaluation:
         # above 2^53 a float skips integers
         if total >= EXACT:
             raise ResourceLimit(
-                "CER0618", "answers on registers are counted up to 2^53", hint="a window has fewer"
+                "CER0618", "cannot count over 2^53 answers of a transducer", hint="use a window"
             )
         return int(total)
 
     def estimate(self) -> float:
-        """The same as a float, exact below 2^53, where each answer has one run."""
+        """Return the number of answers as a float, exact below 2^53, if each answer has one run."""
         assert self.is_unambiguous
         total = np.zeros(1, np.float64)
         for columns, length in self._stream.parts():
             for _ in self._run.push_columns(columns, length, total):
-                raise AssertionError("what is counted is not listed")
+                raise AssertionError("a counted answer was listed")
         return float(total[0])
 
 
@@ -472,21 +480,22 @@ REGISTERS = Layout(
         **NODES,
     },
 )
-"""The values: the axis of a window in hours, minutes or seconds; the number of events; the kinds of
-events that were read; the windows; the keys of the partitions, and the values that configurations
-hold, both of which the slots number from 0."""
+"""The saved values: the axis of a window in hours, minutes or seconds; the number of events; the
+kinds of events that were read; the windows; the keys of the partitions, and the values in
+configurations, both of which the slots number from 0."""
 
 
 def check_configurations(arrays: Mapping[str, Any], states: int, starts: int, read: int) -> None:
-    """Raise `BadData` for arrays that a kernel could not follow to an end.
+    """Raise `BadData` for arrays on which a kernel might not terminate.
 
-    A kernel trusts its arrays: a number out of range would read foreign memory, a node that is
-    not after its children could have no end.
+    A kernel trusts its arrays: a number out of range would read foreign memory, and a node that is
+    not
+    after its children might be on a cycle.
     """
     state, node = arrays["state"], arrays["node"]
     expect(is_inside(state, 0, states), "a state")
     expect((np.diff(state) >= 0).all(), "the order of configurations")
-    # a machine whose initial state has no move has no configuration after its first event
+    # if the initial state has no move, no configuration remains after the first event
     first = not len(state) or (state[0] == 0 and node[0] == k.NONE)
     expect(first, "the first configuration")
     expect(is_inside(node, k.NONE, len(arrays["left"])), "the node of a configuration")
@@ -494,7 +503,7 @@ def check_configurations(arrays: Mapping[str, Any], states: int, starts: int, re
 
 
 def why_not(plan: AnyPlan) -> str | None:
-    """Why the engine does not take a plan; None if it does."""
+    """Return why the engine does not support a plan; None if it does."""
     if isinstance(plan, CorrelatedPlan):
         if plan.partition and isinstance(plan.window, EventWindow):
             return "WITHIN n EVENTS counts the events of each partition"
@@ -524,7 +533,7 @@ def _windows(plan: AnyPlan) -> tuple[Window, ...]:
 
 
 def _room(events: int, values: int, constants: int = 0) -> Events:
-    """Room for some events."""
+    """Return an `Events` with room for some events."""
     position, order, lowest = np.zeros((3, events), np.int64)
     cells, codes = np.zeros((events, values), np.int64), np.zeros(constants, np.int64)
     symbol, lists = np.zeros(events, np.int32), np.ones(events, np.uint8)
@@ -532,7 +541,7 @@ def _room(events: int, values: int, constants: int = 0) -> Events:
 
 
 class Selection:
-    """What a strategy, and then a LIMIT, leave of the answers of each end (FOUND Sec. 4)."""
+    """The answers of each end that a strategy, and then a LIMIT, keep (FOUND Sec. 4)."""
 
     def __init__(self, strategy: Strategy, limit: int | None) -> None:
         self._strategy, self._limit = s.NUMBERS[strategy], limit
@@ -540,7 +549,7 @@ class Selection:
     def of(
         self, batches: Iterable[AnswerBatch], positions: k.Int64s, lowest: k.Int64s
     ) -> Iterator[AnswerBatch]:
-        """Yield the answers that are left; `batches` are by end, and an end may span several.
+        """Yield the selected answers; `batches` are by end, and an end may span several.
 
         An answer that ends at ``positions[n]`` is inside the window if it begins at ``lowest[n]``
         or later.
@@ -549,7 +558,7 @@ class Selection:
         for batch in filter(len, batches):
             cut = int(np.searchsorted(batch.end, batch.end[-1]))
             if held and held[-1].end[-1] == batch.end[-1]:
-                held.append(batch)  # more of one end
+                held.append(batch)  # further answers of the same end
                 continue
             if cut or held:
                 whole_ends = join_answers([*held, batch.first(cut)])
@@ -582,7 +591,7 @@ class Selection:
 
 
 MAX_ANSWERS = 1_000_000
-"""The answers of one end that are kept to give each once."""
+"""The most answers of one end that are kept to remove repetitions."""
 
 
 def distinct(batches: Iterable[AnswerBatch]) -> Iterator[AnswerBatch]:

@@ -1,8 +1,8 @@
-"""A transducer as the engine runs it: where runs begin, what they keep, and what ends an answer.
+"""A transducer as the engine runs it: where runs begin, what they store, and what ends an answer.
 
-Expressions and correlated queries differ in this alone. A match of an expression begins at its
-first mark, and is reported at its last. A run of a query begins at any event, and each time it is
-in F it answers.
+Expressions and correlated queries differ only in this. A match of an expression begins at its first
+mark, and is reported at its last. A run of a query begins at any event, and answers whenever it is
+in F.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ AnyPlan: TypeAlias = RegisterPlan | CorrelatedPlan
 
 
 DEAD = -1
-"""No state: a run that goes there can answer nothing any more."""
+"""Sentinel: no state; a run that goes there can no longer answer."""
 
 
 class Slot(NamedTuple):
-    """A value of the event that a register holds: an attribute, or a result computed from some.
+    """A value of the event in a register: an attribute, or a result computed from some.
 
-    Guards read nothing else of it, so it is computed when the event is written.
+    Guards read nothing else of the event, so the value is computed when the event is written.
     """
 
     register: str
@@ -40,7 +40,7 @@ class Slot(NamedTuple):
 
     @property
     def side(self) -> pred.Expression:
-        """The side of a comparison that reads it."""
+        """The side of a comparison that reads the slot."""
 
         def stored(leaf: pred.Leaf) -> pred.Leaf:
             if not isinstance(leaf, pred.Attribute):
@@ -51,12 +51,12 @@ class Slot(NamedTuple):
 
 
 PARTITION = Slot("", pred.Attribute(""))
-"""The substream of a configuration, where there is PARTITION BY; events bring the number of theirs
-as an attribute of the same name."""
+"""The substream of a configuration under PARTITION BY; events have its number as an attribute of
+the same name."""
 
 
 def slot_of(side: pred.Expression) -> Slot | None:
-    """The slot with the value of a side of a comparison; None for one that reads no register.
+    """Return the slot with the value of a side of a comparison; None if it reads no register.
 
     >>> slot_of(pred.Negated(pred.RegisterAttribute("r", "v")))
     Slot(register='r', value=Negated(operand=Attribute(name='v')))
@@ -70,13 +70,14 @@ def slot_of(side: pred.Expression) -> Slot | None:
 
 
 def mixes(guard: Guard) -> bool:
-    """Whether a side of a comparison computes of two events: no slot holds the result."""
+    """Return whether a side of a comparison combines values of two events, which no slot can
+    hold."""
     sides = (side for atom in pred.register_comparisons(guard) for side in (atom.left, atom.right))
     return any(len(_events_of(side)) > 1 for side in sides)
 
 
 def _events_of(side: pred.Expression) -> set[str | None]:
-    """The events that a side reads: that of a register, or the one being read (None)."""
+    """Return the events that a side reads: registers, or None for the current event."""
     return {
         leaf.register if isinstance(leaf, pred.RegisterAttribute) else None
         for leaf in pred.leaves_of(side)
@@ -101,12 +102,15 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RegisterProgram:
-    """Moves between states ``0 .. states-1``; the one configuration at first is in state 0, empty.
+    """Moves between states ``0 .. states-1``; initially one empty configuration is in state 0.
 
-    `live` has for each state the slots that some way from there reads before it writes them. A
-    configuration is a state with the values of its live slots, so that runs whose registers hold
-    different events are one where nothing will tell them apart. If it `is_partitioned`, those in
-    other states than the first read the events of their substream only.
+    `live` has, for each state, the slots that some way from there reads before writing. A
+    configuration
+    is a state with the values of its live slots, so runs are merged if no later guard can
+    distinguish
+    them. If it `is_partitioned`, configurations in states other than the first read the events of
+    their
+    substream only.
     """
 
     states: int
@@ -131,10 +135,9 @@ _Follow: TypeAlias = Callable[[_Key], Iterator[tuple[_Does, _Key]]]
 
 
 def register_program(plan: AnyPlan) -> RegisterProgram:
-    """The program of a plan; moves from which no match can come are left out.
+    """Return the program of a plan, without moves that lead to no match.
 
-    Of a query, transitions that ask and do the same are made one first, so that fewer matches have
-    several runs.
+    For a query, equal transitions are merged first, so that fewer matches have several runs.
 
     >>> from cerlab.automata.registers import NONE
     >>> steps = [RegisterTransition(0, EVERYTHING, mark, NONE, 0) for mark in Mark]
@@ -158,20 +161,21 @@ def register_program(plan: AnyPlan) -> RegisterProgram:
 
 
 class LabellingProgram(NamedTuple):
-    """The program of runs over one answer each, and what its moves give.
+    """The program of runs over one answer each, and the labels that its moves assign.
 
     A run is in state 0 before the answer's interval, and accepts if it is in `final` after it; so
-    no move begins or accepts.
+    no
+    move begins or accepts.
     """
 
     program: RegisterProgram
     final: frozenset[int]
     mark: tuple[int, ...]
-    """The number of the labels that each move gives, increasing; -1 if it takes no event."""
+    """The number of the label set that each move assigns, increasing; -1 if it takes no event."""
 
 
 def labelling_program(A: LabelledSrt, number: Mapping[frozenset[str], int]) -> LabellingProgram:
-    """Return the program of a machine with labels, whose sets of labels have some numbers."""
+    """Return the program of a machine with labels; `number` numbers its label sets."""
     steps = sorted(A.Delta, key=lambda t: number.get(t.labels, -1))
     moves = [
         Move(t.source, t.guard, bool(t.labels), False, t.target in A.F, t.writes, t.target)
@@ -184,7 +188,7 @@ def labelling_program(A: LabelledSrt, number: Mapping[frozenset[str], int]) -> L
 
 
 def _program(states: int, moves: tuple[Move, ...], is_partitioned: bool) -> RegisterProgram:
-    """The program of some moves, with the slots that are read."""
+    """Return the program of some moves, with the slots that they read."""
     always = (PARTITION,) if is_partitioned else ()
     slots = dict.fromkeys((*always, *(slot for move in moves for slot in _slots_of(move.guard))))
     live = _live(states, moves, frozenset(always))
@@ -192,7 +196,7 @@ def _program(states: int, moves: tuple[Move, ...], is_partitioned: bool) -> Regi
 
 
 def _of_marks(T: Srt) -> _Follow:
-    """A state is one of the transducer, and whether the run has marked something."""
+    """Return the moves of pairs: a state of the transducer, and whether the run has marked."""
     leaving, F = outgoing(T), T.F
 
     def follow(key: _Key) -> Iterator[tuple[_Does, _Key]]:
@@ -206,9 +210,9 @@ def _of_marks(T: Srt) -> _Follow:
 
 
 def _of_intervals(T: Srt, first_writes: frozenset[str]) -> _Follow:
-    """A state is one of the transducer in a run, or the one before any run, which stays.
+    """Return the moves of pairs: a state of the transducer, and whether it is in a run.
 
-    A run that begins writes `first_writes` as well.
+    The state before any run stays. A run that begins also writes `first_writes`.
     """
     leaving, F = outgoing(T), T.F
 
@@ -227,13 +231,14 @@ def _of_intervals(T: Srt, first_writes: frozenset[str]) -> _Follow:
 
 
 def _useful(moves: Sequence[Move]) -> set[int]:
-    """The states from which some way accepts."""
+    """Return the states from which some way accepts."""
     ends = (m.source for m in moves if m.accepts)
     return set(reachable(ends, successors_by((m.target, m.source) for m in moves)))
 
 
 def _slots_of(guard: Guard) -> Iterator[Slot]:
-    """The slots that a guard reads, from left to right; of a side that mixes events attributes."""
+    """Yield the slots that a guard reads, left to right; for a side that mixes events,
+    attributes."""
     for atom in pred.register_comparisons(guard):
         for side in (atom.left, atom.right):
             whole = len(_events_of(side)) == 1
@@ -243,7 +248,7 @@ def _slots_of(guard: Guard) -> Iterator[Slot]:
 def _live(
     states: int, moves: Sequence[Move], always: frozenset[Slot]
 ) -> tuple[frozenset[Slot], ...]:
-    """Return the live slots of each state; `always` are live in all but the first."""
+    """Return the live slots of each state; `always` are live in all except the first."""
 
     def before(m: Move, after: frozenset[Slot]) -> frozenset[Slot]:
         unwritten = () if m.target == DEAD else (s for s in after if s.register not in m.writes)
@@ -254,11 +259,11 @@ def _live(
 
 
 MAX_CLAUSES = 64
-"""The most clauses of a guard; more are left to the reference."""
+"""The most clauses of a guard; guards with more are left to the reference."""
 
 
 class Literal(NamedTuple):
-    """A comparison, or that it does not hold."""
+    """A comparison or its negation."""
 
     comparison: pred.RegisterComparison
     is_negated: bool
@@ -268,15 +273,15 @@ Clause: TypeAlias = frozenset[Literal]
 
 
 class NotTaken(Exception):
-    """The engine does not take a plan, or not on this stream; the reference may."""
+    """The error that the engine does not support a plan, or not on this stream."""
 
 
 LONG = 10_000
-"""From this many events on, evaluation in Python is warned of."""
+"""The number of events from which evaluation in Python causes a warning."""
 
 
 def warn_of_python(reason: object, length: int) -> None:
-    """Warn that a long stream is evaluated in Python, why, and what that costs."""
+    """Warn that a long stream is evaluated in Python, with the reason and the cost."""
     if length >= LONG:
         text = f"a long stream is evaluated in Python, event by event: {reason}"
         # measured: 0.1 to 1 ms an event where few runs are open
@@ -285,7 +290,7 @@ def warn_of_python(reason: object, length: int) -> None:
 
 
 def residual(guard: Guard, holds: Callable[[Atom], bool]) -> Guard:
-    """The guard where exactly those atoms on the event alone hold.
+    """Return the guard simplified: exactly the given atoms on the event alone hold.
 
     >>> A, B = pred.TypeIs("A"), pred.TypeIs("B")
     >>> residual(pred.Or(A, B), lambda atom: atom == B)
@@ -301,7 +306,7 @@ def residual(guard: Guard, holds: Callable[[Atom], bool]) -> Guard:
 
 
 def clauses(guard: Guard) -> tuple[Clause, ...]:
-    """A residual guard as clauses, none of which another one implies.
+    """Return a residual guard as clauses, without clauses that another one implies.
 
     Raises `NotTaken` above `MAX_CLAUSES`.
     """
@@ -327,12 +332,12 @@ def _clauses(guard: Guard, *, is_negated: bool) -> list[Clause]:
 
 
 def _pairs(first: list[Clause], second: list[Clause]) -> Iterator[Clause]:
-    # before the product is made: it doubles with each conjunct
+    # checked before the product is built: it doubles with each conjunct
     if len(first) * len(second) > MAX_CLAUSES:
         raise NotTaken("a guard has too many clauses")
     for left in first:
         for right in second:
             clause = left | right
-            # a clause that has a comparison and its negation holds of nothing
+            # a clause with a comparison and its negation never holds
             if not any(Literal(each.comparison, not each.is_negated) in clause for each in clause):
                 yield clause

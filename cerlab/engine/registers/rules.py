@@ -1,8 +1,9 @@
 """The moves of configurations at each symbol, as tables for the kernels.
 
-A state in which every configuration stays as it is, by a transition that is TRUE and does nothing,
-costs nothing. Of the others only the transitions are tried that the symbol may enable; and one that
-asks for a slot to have the event's value is tried on the configurations with that value alone.
+A state in which every configuration stays unchanged, by a transition that is TRUE and does nothing,
+costs nothing. In other states only the transitions that the symbol enables are tried. A transition
+that requires a slot to equal a value of the event is tried only on the configurations with that
+value.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ SAME_PARTITION = Literal(
 
 
 class Job(NamedTuple):
-    """Rules for the configurations of a state: all of them, or those asked for by a value."""
+    """Rules for the configurations of a state: all of them, or those with a value of the event."""
 
     state: int
     slot: int
@@ -54,10 +55,10 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The rules of all symbols, the slots by which states are searched, and facts about symbols.
+    """The rules of all symbols, the slots that index states, and facts about symbols.
 
-    `keep` (symbols,): whether the symbol may do anything. `unambiguous`: each match has one
-    run (`cerlab.engine.registers.rules`).
+    `keep` (symbols,): whether the symbol can change anything. `unambiguous`: each match has one run
+    (`cerlab.engine.registers.rules`).
     """
 
     rules: Rules
@@ -69,7 +70,7 @@ class Tables:
 def tables(
     program: RegisterProgram, names: Names, atoms: Sequence[Atom], vectors: Sequence[int]
 ) -> Tables:
-    """The tables over the truth vectors of symbols: bit k of one says that ``atoms[k]`` holds.
+    """Return the tables over the truth vectors of symbols; bit k means that ``atoms[k]`` holds.
 
     Raises `NotTaken`.
     """
@@ -88,10 +89,10 @@ def tables(
 def labelling_tables(
     program: RegisterProgram, names: Names, atoms: Sequence[Predicate], vectors: Sequence[int]
 ) -> tuple[Rules, NDArray[np.bool_]]:
-    """The same for runs over one answer, with one job for each symbol and state, in this order.
+    """Return the rules for runs over one answer, with one job for each symbol and state, in order.
 
-    And by symbol and state whether an event that is not taken leaves the state's configurations
-    as they are. Raises `NotTaken`.
+    Also return, by symbol and state, whether an event that is not taken leaves the state's
+    configurations unchanged. Raises `NotTaken`.
     """
     fill = [_fill(program, names, move) for move in program.moves]
     symbols = _rules(program, atoms, vectors)
@@ -108,7 +109,7 @@ def labelling_tables(
 def _rules(
     program: RegisterProgram, atoms: Sequence[Predicate], vectors: Sequence[int]
 ) -> list[dict[int, list[Rule]]]:
-    """For each symbol what may be done in each state that is reached."""
+    """Return, for each symbol, the possible moves in each reachable state."""
     bit = {atom: k for k, atom in enumerate(atoms)}
     leaving: list[list[int]] = [[] for _ in range(program.states)]
     for n, move in enumerate(program.moves):
@@ -133,7 +134,7 @@ def _clauses_of_moves(
 
 
 def _fill(program: RegisterProgram, names: Names, move: Move) -> list[int]:
-    """For each slot the operand that it gets: its own, a value of the event, or nothing."""
+    """Return the operand that each slot gets: its own, a value of the event, or NONE."""
     live = program.live[move.target] if move.target != DEAD else frozenset[Slot]()
     first = len(names.slots)
     return [
@@ -149,9 +150,9 @@ def _fill(program: RegisterProgram, names: Names, move: Move) -> list[int]:
 def _jobs(
     program: RegisterProgram, names: Names, fill: Sequence[Sequence[int]], q: int, rules: list[Rule]
 ) -> list[Job]:
-    """The moves of the configurations of a state at a symbol.
+    """Return the moves of the configurations of a state at a symbol.
 
-    Where there are substreams, those of others than the event's stay, so that none is visited.
+    With substreams, configurations of other substreams stay, so they are not visited.
     """
     waiting = _waiting(program, names, fill, q, rules)
     rest = tuple(r for r in rules if r not in waiting)
@@ -174,7 +175,7 @@ def _jobs(
 def _waiting(
     program: RegisterProgram, names: Names, fill: Sequence[Sequence[int]], q: int, rules: list[Rule]
 ) -> list[Rule]:
-    """The rules by which every configuration of a state stays as it is."""
+    """Return the rules that leave every configuration of a state unchanged."""
     own = [n if slot in program.live[q] else NONE for n, slot in enumerate(names.slots)]
     return [
         r
@@ -184,16 +185,16 @@ def _waiting(
 
 
 def _waits(move: Move, fill: Sequence[int], own: Sequence[int]) -> bool:
-    """Whether a move leaves everything as it is."""
+    """Return whether a move changes nothing."""
     same = move.source == move.target and list(fill) == list(own)
     return same and not (move.marks or move.begins or move.accepts)
 
 
 def _key(names: Names, rule: Rule) -> tuple[int, int]:
-    """Return a slot and a value of the event that the rule compares for equality, or nothing."""
+    """Return a slot and a value of the event that the rule compares for equality, or NONE twice."""
     if len(rule.clauses) == 1:
         (clause,) = rule.clauses
-        # sets have no order of their own: the same query has the same lists in every process
+        # sorted, because sets are unordered: a query has the same lists in every process
         for literal in sorted(clause, key=repr):
             if literal.comparison.operator is pred.Operator.EQ and not literal.is_negated:
                 a, b = _sides(names, literal)
@@ -203,14 +204,14 @@ def _key(names: Names, rule: Rule) -> tuple[int, int]:
 
 
 def _sides(names: Names, literal: Literal) -> tuple[int, int]:
-    """The operands of a literal, the lower number first."""
+    """Return the operands of a literal, the lower number first."""
     left = names.number(literal.comparison.left)
     right = names.number(literal.comparison.right)
     return min(left, right), max(left, right)
 
 
 def _key_slots(program: RegisterProgram, jobs: Sequence[Sequence[Job]]) -> Int32s:
-    """For each list and state the slot that it is by: (lists, states)."""
+    """Return the slot that indexes each list and state: (lists, states)."""
     slots: list[dict[int, None]] = [{} for _ in range(program.states)]
     for of_symbol in jobs:
         for job in of_symbol:
@@ -274,15 +275,15 @@ OPERATORS = {
 
 
 class Names(NamedTuple):
-    """The operands of a program, numbered one after the other."""
+    """The operands of a program, numbered consecutively."""
 
     slots: tuple[Slot, ...]
     values: tuple[pred.Expression, ...]
-    """Columns that events bring: attributes, and results computed from some."""
+    """The columns that events provide: attributes, and results computed from some."""
     constants: tuple[pred.Expression, ...]
 
     def number(self, side: pred.Expression) -> int:
-        """The number of one side of a comparison, which does not mix events."""
+        """Return the number of one side of a comparison, which does not mix events."""
         if (slot := slot_of(side)) is not None:
             return self.slots.index(slot)
         if side in self.values:
@@ -290,12 +291,12 @@ class Names(NamedTuple):
         return len(self.slots) + len(self.values) + self.constants.index(side)
 
     def of_constants(self) -> list[Value]:
-        """The values of the constants."""
+        """Return the values of the constants."""
         return [evaluate(None, each) for each in self.constants]
 
 
 def event_atoms(program: RegisterProgram) -> tuple[Atom, ...]:
-    """The atoms on the event alone, each once."""
+    """Return the atoms on the event alone, each once."""
     distinct: dict[Atom, None] = {}
     for move in program.moves:
         for atom in pred.atoms(move.guard):
@@ -305,7 +306,7 @@ def event_atoms(program: RegisterProgram) -> tuple[Atom, ...]:
 
 
 def names_of(program: RegisterProgram) -> Names:
-    """The operands of its comparisons with registers, and what the slots are filled with."""
+    """Return the operands of comparisons with registers, and the values that fill slots."""
     values = dict.fromkeys(slot.value for slot in program.slots)
     constants: dict[pred.Expression, None] = {}
     for move in program.moves:
@@ -318,11 +319,11 @@ def names_of(program: RegisterProgram) -> Names:
 
 
 MAX_STEPS = 200_000
-"""Pairs of moves that are looked at; beyond, matches are taken to have several runs."""
+"""The most pairs of moves to check; beyond it, matches are assumed to have several runs."""
 
 
 class Rule(NamedTuple):
-    """A move where its residual guard holds."""
+    """A move under its residual guard."""
 
     move: int
     clauses: tuple[Clause, ...]
@@ -333,21 +334,22 @@ Symbols: TypeAlias = Sequence[Mapping[int, Sequence[Rule]]]
 
 
 def unambiguous(moves: Sequence[Move], symbols: Symbols) -> bool:
-    """Whether no two runs over the same symbols have the same match.
+    """Return whether no two runs over the same symbols have the same match.
 
-    A "no" may be wrong, where registers tell runs apart that have parted; a "yes" never is.
+    False may be wrong, because registers can distinguish runs that have parted; True is always
+    right.
     """
     steps = 0
     pairs: set[tuple[int, int]] = set()
     pending: list[tuple[int, int]] = []
 
     def both_end(a: Rule, b: Rule) -> bool:
-        """Go on with a pair of moves that do the same; whether both end the match."""
+        """Add the targets of two moves with equal effects; return whether both end the match."""
         first, second = moves[a.move], moves[b.move]
         if (first.marks, first.begins) != (second.marks, second.begins):
             return False
         pair = min(first.target, second.target), max(first.target, second.target)
-        # a pair whose one run can answer nothing more will never be one match twice
+        # if one run of a pair is dead, the pair can never produce a match twice
         if DEAD not in pair and pair not in pairs:
             pairs.add(pair)
             pending.append(pair)
@@ -363,14 +365,14 @@ def unambiguous(moves: Sequence[Move], symbols: Symbols) -> bool:
         for rules in symbols:
             for a, b in product(rules.get(p, ()), rules.get(q, ())):
                 steps += 1
-                # a "no" costs one look at each answer, so it is safe to give up
+                # giving up is safe: False only costs a check of each answer
                 if steps > MAX_STEPS or both_end(a, b):
                     return False
     return True
 
 
 def _compatible(a: Rule, b: Rule) -> bool:
-    """Whether the registers of one run may let both moves go on."""
+    """Return whether some registers allow both moves."""
     return any(_consistent(one | other) for one, other in product(a.clauses, b.clauses))
 
 
@@ -386,7 +388,7 @@ _ORDERS = {
 
 
 def _consistent(clause: frozenset[Literal]) -> bool:
-    """Whether nothing in a clause excludes something else in it, as far as this can be seen."""
+    """Return whether a clause has no contradiction that this simple test can find."""
     orders: dict[object, set[int]] = {}
     for literal in clause:
         if Literal(literal.comparison, not literal.is_negated) in clause:

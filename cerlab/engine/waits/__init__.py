@@ -1,1 +1,1 @@
-"""Waits: how ends of answers are carried to later events, and what reads the events."""
+"""Waits: the events to which ends of answers are carried, and the readers of events."""

@@ -41,7 +41,7 @@ class AutomatonBody:
         self._least = np.zeros(1, np.int64)
 
     def read(self, ends: Ends, keys: int) -> Iterator[AnswerBatch]:
-        """Yield the answers of ends of `keys` substreams, carried on, in the order of the ends."""
+        """Yield the answers of ends in `keys` substreams, carried to their later ends, in order."""
         self._make_room(keys)
         if len(ends.of) <= FEW:
             yield from self._read_few(ends)
@@ -63,14 +63,14 @@ class AutomatonBody:
             np.maximum.at(self._least, some.keys, some.lowest)
 
     def _read_few(self, ends: Ends) -> Iterator[AnswerBatch]:
-        """Yield the answers of a few ends, whose arrays would cost more than to read each."""
+        """Yield the answers of a few ends, for which arrays would cost more than single events."""
         for row in zip(*(column.tolist() for column in ends), strict=True):
             yield from self.read_one(*row)
 
     def read_one(
         self, of: int, key: int, symbol: int, to: int, lowest: int, given: bool
     ) -> Iterator[AnswerBatch]:
-        """Yield the answers of one end, as `Ends` has it, carried on."""
+        """Yield the answers of one end, given by the fields of `Ends`, carried on."""
         self._make_room(key + 1)
         for batch in self._tecs.read_one(
             symbol, key, of, lowest, least=self._least, is_silent=not given
@@ -95,9 +95,9 @@ class AutomatonBody:
     def resume(
         self, state: Any, arrays: Mapping[str, Any], waiting: Sequence[Ends], read: int
     ) -> None:
-        """Restore a `state` after `read` events; raises `BadData` and others for other values.
+        """Restore a snapshot after `read` events; raises `BadData` and others for other values.
 
-        All that the tECS has read of a substream is before the ends that wait.
+        The events of a substream that the tECS has read come before the ends that wait.
         """
         states, idle = state
         expect(is_inside(arrays["seen"], 0, read + 1), "how many events a partition has seen")
@@ -117,7 +117,7 @@ def _latest_nodes(arrays: Mapping[str, Any], latest: Int64s) -> Int64s:
     is_node = np.ones(len(pool), np.bool_)
     head = heads(pool)
     is_node[head] = is_node[head + 1] = False
-    # a bottom has no position: what is below it starts there
+    # a bottom has no position: its start is its latest position
     of_node = np.maximum(latest, arrays["max_start"])[pool[is_node]]
     last = np.full(len(lengths), NONE, np.int64)
     np.maximum.at(last, np.repeat(np.arange(len(lengths)), lengths)[is_node], of_node)
@@ -125,7 +125,7 @@ def _latest_nodes(arrays: Mapping[str, Any], latest: Int64s) -> Int64s:
 
 
 class TransducerBody:
-    """A body that is a transducer: runs as written read an event when its fate is known."""
+    """A body that is a transducer: explicit runs read an event when its fate is known."""
 
     def __init__(self, plan: CorrelatedPlan) -> None:
         self._first = IntervalRuns(plan)
@@ -152,7 +152,7 @@ class TransducerBody:
     def read_one(
         self, of: int, key: int, symbol: int, to: int, lowest: int, given: bool
     ) -> Sequence[Iterator[ComplexEvent]]:
-        """Return the answers of one end, as `Ends` has it, carried on."""
+        """Return the answers of one end, given by the fields of `Ends`, carried on."""
         if (runs := self._runs.get(key)) is None:
             runs = self._runs[key] = self._first.fresh()
         runs.advance(self._events.pop(of), of)
@@ -162,7 +162,7 @@ class TransducerBody:
         return [(ComplexEvent(a.start, to, a.positions) for a in runs.answers(lowest))]
 
     def state(self) -> Any:
-        """Return all that has to be known to go on, as nested tuples of values."""
+        """Return a snapshot for `resume`, as nested tuples of values."""
         events = [(position, *values_of(t)) for position, t in self._events.items()]
         return [(key, runs.state()) for key, runs in self._runs.items()], events
 

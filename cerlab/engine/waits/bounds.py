@@ -1,4 +1,4 @@
-"""What bounds the starts of answers at each event: rivals, and windows of events."""
+"""Bounds on the starts of answers at each event: rivals, and windows of events."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from cerlab.model.event import Event
 
 
 class LatestStart:
-    """The latest start of the answers of a machine so far: of each state only its latest run."""
+    """The latest start of the answers of a machine so far, from the latest run in each state."""
 
     def __init__(self, machine: Deterministic) -> None:
         self._machine = machine
         self._idle = machine.idle
         self.runs: dict[int, int] = {}
-        """The latest start of the runs in each state, none that an answer has overtaken."""
+        """The latest start of the runs in each state, without runs that an answer has overtaken."""
         self.latest = NONE
 
     def read(self, vector: int, position: int) -> int:
-        """Read an event by its truth vector; the latest start so far."""
+        """Read an event by its truth vector; return the latest start so far."""
         machine, runs = self._machine, dict[int, int]()
         moves = [(position, machine.begin(self._idle, vector))]
         moves += [(start, machine.step(q, vector)) for q, start in self.runs.items()]
@@ -58,7 +58,7 @@ class LatestStart:
 
 
 class RivalBound:
-    """A bound: no answer that ends by an event begins and ends inside."""
+    """The bound that no answer of a rival which has ended may lie inside an answer."""
 
     def __init__(self, plan: Plan, tables: LearnedTables) -> None:
         self._tests = AutomatonTests(plan, tables)
@@ -69,7 +69,8 @@ class RivalBound:
     def read(
         self, columns: Mapping[str, Any], positions: Int64s, keys: Int64s, *, whole: bool
     ) -> Int64s:
-        """The bound at each event of a batch, which is the `whole` stream or a part of it."""
+        """Return the bound at each event of a batch, which is the `whole` stream or a part of
+        it."""
         bounds = np.zeros(len(keys), np.int64)
         partitions = int(keys.max(initial=0)) + 1
         if partitions > len(self._latest):
@@ -98,7 +99,7 @@ class RivalBound:
         return bounds
 
     def read_event(self, event: Event, key: int, position: int) -> int:
-        """The bound at one event."""
+        """Return the bound at one event."""
         symbol = self._tables.symbol(event)
         if self._tests.matters()[symbol]:
             return self.read_one(key, symbol, position)
@@ -106,7 +107,7 @@ class RivalBound:
         return 0 if reader is None else reader.latest + 1
 
     def read_one(self, key: int, symbol: int, position: int) -> int:
-        """The bound at one event of a symbol."""
+        """Return the bound at one event with a symbol."""
         if (reader := self._readers.get(key)) is None:
             reader = self._readers[key] = LatestStart(self._tables.machine)
         return reader.read(self._tables.vectors[symbol], position) + 1
@@ -134,13 +135,13 @@ class RivalBound:
 
 
 MAX_STARTS = 1 << 24
-"""The maximum number of starts in arrays: one for each substream and state."""
+"""The most cells of starts, one for each substream and state: above it, keys use a dict."""
 
 _NO_LIMITS = k.Limits(k.NO_LIMIT, k.KEEP, 0)
 
 
 def _latest_starts(moves: k.Moves, actions: k.Symbols, keys: Int64s, partitions: int) -> Int64s:
-    """The index at which the latest answer begins that ends at each event; NONE without one."""
+    """Return the latest start of the answers that end at each event, as indices; NONE if none."""
     counters, best = np.zeros(e.REGISTERS, np.int64), np.full(len(keys), NONE, np.int32)
     latest = e.Latest(
         start=np.full(partitions * moves.states, NONE, np.int32),
@@ -160,14 +161,15 @@ def _latest_starts(moves: k.Moves, actions: k.Symbols, keys: Int64s, partitions:
 
 
 class EventWindowBound:
-    """A bound: the first event inside a window in events, which each substream counts by itself."""
+    """The bound of a window in events, counted in each substream: the first event inside it."""
 
     def __init__(self, window: EventWindow) -> None:
         self._window = window
         self._pointers: dict[int, WindowPointer] = {}
 
     def read(self, positions: Int64s, keys: Int64s, *, whole: bool) -> Int64s:
-        """The bound at each event of a batch, which is the `whole` stream or a part of it."""
+        """Return the bound at each event of a batch, which is the `whole` stream or a part of
+        it."""
         bounds = np.zeros(len(keys), np.int64)
         if not whole:
             rows = enumerate(zip(keys.tolist(), positions.tolist(), strict=True))
@@ -181,7 +183,7 @@ class EventWindowBound:
         return bounds
 
     def read_one(self, key: int, position: int) -> int:
-        """The bound at one event."""
+        """Return the bound at one event."""
         if (pointer := self._pointers.get(key)) is None:
             pointer = self._pointers[key] = WindowPointer(self._window)
         return pointer.advance(0, position)
@@ -199,13 +201,13 @@ class EventWindowBound:
 
 
 def grouped(keys: Int64s) -> Int64s:
-    """The indices of the events in some substream, one substream after the other."""
+    """Return the indices of the events in substreams, one substream after the other."""
     order = order_of(keys)
     return order[np.count_nonzero(keys == NONE) :]
 
 
 def begins_of(groups: Int64s) -> Int64s:
-    """The index of the first event of the group of each event; events lie group by group."""
+    """Return the index of the first event of each event's group; groups are contiguous."""
     is_first = np.ones(len(groups), np.bool_)
     is_first[1:] = groups[1:] != groups[:-1]
     return np.maximum.accumulate(np.where(is_first, np.arange(len(groups)), 0))

@@ -1,8 +1,8 @@
 """Look-backs of events in their substreams, for answers that begin with them, and for bounds.
 
-`f LOOKBACK d` moves the start of an answer to an earlier event, and leaves all else as it is. Time
+`f LOOKBACK d` moves the start of an answer to an earlier event, and leaves the rest unchanged. Time
 does not go back, so the look-backs of a substream do not decrease. So a bound on moved starts is
-one on the starts of the body: the least start whose look-back is not below the bound.
+equivalent to a bound on the starts of the body: the least start whose look-back satisfies it.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Moved(NamedTuple):
 
 
 Source: TypeAlias = Window | int | Moved
-"""What bounds starts: a window, the number of a rival, or one of these on moved starts."""
+"""The source of a bound: a window, the number of a rival, or either of them on moved starts."""
 
 
 def sources_of(number: int, branch: WaitBranch) -> list[Source | None]:
-    """Return for each step of a branch what it takes its bound from; None for other steps."""
+    """Return, for each step of a branch, the source of its bound; None for other steps."""
     sources: list[Source | None] = []
     many = 0
     for step in branch.steps:
@@ -53,7 +53,7 @@ def sources_of(number: int, branch: WaitBranch) -> list[Source | None]:
             sources.append(None)
             continue
         by = step.window if isinstance(step, HoldWithin) else step.rival
-        # a bound on the last event of the body is none on its start
+        # a bound on the last event of the body does not bound its start
         is_moved = many > 0 and not step.of_last
         sources.append(Moved(number, many, by) if is_moved else by)
     return sources
@@ -69,12 +69,12 @@ class _Line:
         self.inside: list[list[int]] = [[] for _ in range(many)]
         """For each length the number of the first event inside, at each event."""
         self.starts: list[list[int]] = [[] for _ in range(many)]
-        """After each of the look-backs in turn, the position that the start has moved to."""
+        """For each number of look-backs, the position that the start has moved to."""
         self.least = 0
-        """The least start that all bounds leave, at the last event."""
+        """The least start that satisfies all bounds, at the last event."""
 
     def columns(self) -> list[list[Any]]:
-        """Return the columns with an element for each event."""
+        """Return the columns that have one element for each event."""
         return [self.positions, *self.times, *self.inside, *self.starts]
 
 
@@ -84,7 +84,7 @@ class LookBacks:
     def __init__(
         self, back: Sequence[Length], bounds: Sequence[Moved], *, of_one_event: bool
     ) -> None:
-        """With `of_one_event` answers of the body begin with the last event that was read."""
+        """Prepare; `of_one_event`: answers of the body begin with the last event that was read."""
         self.lengths = back
         self.bounds = bounds
         """The bounds on moved starts."""
@@ -92,9 +92,9 @@ class LookBacks:
         self._of_one_event = of_one_event
         self._lines: dict[int, _Line] = {}
         self._of: dict[int, int] = {}
-        """The event that a start moves to, by the position of the start."""
+        """The target of each start, by position."""
         self._whole: tuple[Int64s, Int64s] | None = None
-        """The events of a whole stream, and those that they move to as starts."""
+        """The events of a whole stream, and the targets of their look-backs as starts."""
 
     def read_whole(
         self,
@@ -105,7 +105,7 @@ class LookBacks:
     ) -> list[Int64s]:
         """Read a whole stream; return as `read`, shape (events,) each.
 
-        A least start may be a later event than the one asked about: then none survives there.
+        A least start may be later than the event itself: then no start survives there.
         """
         order = order_of(keys)
         order = order[np.count_nonzero(keys == NONE) :]
@@ -118,7 +118,7 @@ class LookBacks:
         moved = np.zeros(len(keys), np.int64)
         moved[order] = begins[-1]
         self._whole = positions, moved
-        # a bound of one group is never met by an event of another one
+        # shift by group, so that a bound never matches an event of another group
         span = int(positions[-1]) + 2 if len(positions) else 1
         ends = np.searchsorted(groups, groups, "right")
         every = []
@@ -134,7 +134,7 @@ class LookBacks:
     def read(
         self, key: int, position: int, times: Sequence[Instant], bounds: Sequence[int]
     ) -> list[int]:
-        """Read an event; return the least start that each bound on moved starts leaves there.
+        """Read an event; return the least start that satisfies each bound on moved starts.
 
         `times` are on the axis of each length.
         """
@@ -160,12 +160,12 @@ class LookBacks:
 
     @staticmethod
     def _least(line: _Line, many: int, bound: int) -> int:
-        """Return the least start whose look-back is not below a bound."""
+        """Return the least start whose look-back is at or above a bound."""
         n = bisect_left(line.starts[many - 1], bound)
         return line.positions[n] if n < len(line.positions) else line.positions[-1] + 1
 
     def move(self, answers: Any) -> Any:
-        """Return complex events, or a batch of them, from the look-backs of their starts."""
+        """Return complex events, or a batch of them, with starts moved by the look-backs."""
         if self._whole is not None:
             positions, moved = self._whole
             return replace(answers, start=moved[np.searchsorted(positions, answers.start)])
@@ -175,12 +175,12 @@ class LookBacks:
                 start = np.array([of[start] for start in answers.start.tolist()], np.int64)
                 return replace(answers, start=start)
             return [ComplexEvent(of[a.start], a.end, a.positions) for a in answers]
-        except KeyError:  # a state that no session has written
+        except KeyError:  # an edited state
             raise bad_state("the events that answers look back from") from None
 
     def forget(self) -> None:
-        """Drop events that no answer to come begins with, where they are half of those kept."""
-        if len(self.lengths) > 1:  # what one looks back to, another may look back from
+        """Drop events that no later answer begins with, if they are half of the kept events."""
+        if len(self.lengths) > 1:  # the target of one look-back may be the start of the next
             return
         for line in self._lines.values():
             many = bisect_left(line.positions, line.least)

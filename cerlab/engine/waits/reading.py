@@ -49,12 +49,13 @@ from cerlab.predicates.columns.key_codes import KeyCodes
 
 
 class EventReader:
-    """Reads events for the stage: their substreams, their times, and the bounds at each."""
+    """A reader of events for the stage: their substreams, their times, and the bounds at each."""
 
     def __init__(
         self, plan: WaitPlan, tables: Mapping[int, LearnedTables], time: TimeAxis | None
     ) -> None:
-        """`tables` are those of the automata of a plan; raises `UsageError` without a time axis."""
+        """Prepare; `tables` are those of the plan's automata. Raises `UsageError` without a time
+        axis."""
         self.plan = plan
         self._time = time
         sources = [
@@ -71,7 +72,7 @@ class EventReader:
             else None
             for branch, of_branch in zip(plan.branches, sources, strict=True)
         ]
-        """The look-backs of each branch, None for a branch without."""
+        """The look-backs of each branch, None for a branch without any."""
         self._looking = [looks for looks in self.look_backs if looks is not None]
         steps = [step for branch in plan.branches for step in branch.steps]
         rivals = dict.fromkeys(step.rival for step in steps if isinstance(step, ExceptIf))
@@ -93,7 +94,7 @@ class EventReader:
         self._rivals = {
             n: RivalBound(rival, tables[n])
             for n in rivals
-            if isinstance(rival := plan.plans[n], Plan)  # rivals compare no labels
+            if isinstance(rival := plan.plans[n], Plan)  # rivals never compare labels
         }
         moved = [bound for looks in self._looking for bound in looks.bounds]
         self.sources: list[Source] = [*self._windows, *self._counted, *self._rivals, *moved]
@@ -107,9 +108,9 @@ class EventReader:
         self.position = 0
         """The number of events read."""
         self.now: list[Instant] = []
-        """The clock of each wait: the last event, or a promise; empty before the first of these."""
+        """The clock of each wait: the last event, or a promise; empty before the first."""
         self._promised: list[Instant] = []
-        """The promise for each wait; empty where there is none."""
+        """The promise for each wait; empty without one."""
 
     @property
     def keys(self) -> int:
@@ -117,7 +118,7 @@ class EventReader:
         return 1 if self._codes is None else self._codes.count
 
     def promise(self, until: Until) -> None:
-        """Take a promise that all events before a time have come; raises as `promised`."""
+        """Record a promise that all events before a time have arrived; raises as `promised`."""
         waits, now = self.plan.waits, list[Instant]()
         for clock in self._clocks.values():
             last = [] if clock.last is None else [clock.last]
@@ -127,7 +128,7 @@ class EventReader:
     def read(self, columns: Mapping[str, Any], length: int, *, whole: bool = False) -> Arrivals:
         """Read a batch, which is the `whole` stream or a part of it.
 
-        Raises `BadData` for a time that is missing or goes back, and has then read nothing.
+        Raises `BadData` for a time that is missing or goes back; nothing is read then.
         """
         columns, positions = events_of_streams(self.plan.streams, columns, length)
         positions, count = positions + self.position, len(positions)
@@ -208,8 +209,9 @@ class EventReader:
     ) -> list[Times]:
         """Return the instants by the clock of each window, then of each wait.
 
-        A bad time leaves all as they were, also one before a promise. ``first(times)`` are no
-        instants or the first one.
+        After a bad time, including one before a promise, all clocks are unchanged. ``first(times)``
+        returns
+        no instants or the first one.
         """
         if not self._promised:
             return read_clocks(self._every_clock, read)
@@ -227,7 +229,7 @@ class EventReader:
         return read_clocks(self._every_clock, read_checked)
 
     def arrivals(self, rows: Sequence[Arrival]) -> Arrivals:
-        """Return events that were read one by one as columns."""
+        """Return events that were read one by one, as columns."""
         positions, keys, *others = zip(*rows, strict=True) if rows else ((),) * len(Arrival._fields)
         widths = len(self._clocks), len(self.sources), len(self.tests)
         times, bounds, symbols = (
@@ -248,7 +250,7 @@ class EventReader:
         )
 
     def state(self) -> Any:
-        """Return all that has to be known to go on, as nested tuples of values."""
+        """Return a snapshot for `resume`, as nested tuples of values."""
         return (
             self.position,
             [clock.last for clock in self._clocks.values()],
@@ -292,7 +294,7 @@ def _look_back(
     times: Sequence[Instants],
     bounds: Sequence[Int64s],
 ) -> Sequence[Int64s]:
-    """Read a batch, event by event; return the least start that each bound leaves at each event."""
+    """Read a batch event by event; return the least start that satisfies each bound."""
     least = np.zeros((len(bounds), len(keys)), np.int64)
     columns, wanted = [*map(list_of, times)], [each.tolist() for each in bounds]
     rows = zip(keys.tolist(), positions.tolist(), strict=True)
@@ -304,11 +306,11 @@ def _look_back(
 
 
 class Arrival(NamedTuple):
-    """An event that was read by itself: a row of `Arrivals`."""
+    """A single event: a row of `Arrivals`."""
 
     position: int
     key: int
     times: list[Instant]
     bounds: list[int]
     symbols: list[int]
-    """For each branch the symbol of the event, NONE for an event that ends no answer."""
+    """For each branch the symbol of the event, NONE if the event ends no answer."""

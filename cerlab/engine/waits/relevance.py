@@ -1,4 +1,4 @@
-"""Which events change something for a machine, and what each of them is for it: its symbol."""
+"""The symbols of events for a machine, and which events change its state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cerlab.predicates.syntax import EVERYTHING
 
 
 class AutomatonTests:
-    """What events are for an automaton, and which of them change something in some state."""
+    """The symbols of events for an automaton, and which of them change some state."""
 
     def __init__(self, plan: Plan, tables: LearnedTables) -> None:
         self._tables = tables
@@ -39,36 +39,37 @@ class AutomatonTests:
         self._bits = {P: bit for bit, P in enumerate(tables.machine.predicates)}
 
     def symbols(self, columns: Mapping[str, Any], length: int) -> k.Symbols:
-        """The symbol of each event of a batch."""
+        """Return the symbol of each event of a batch."""
         return self._tables.symbols(columns, length)
 
     def symbol(self, event: Event) -> int:
-        """The symbol of an event."""
+        """Return the symbol of an event."""
         return self._tables.symbol(event)
 
     def end(self, event: Event) -> int:
-        """Return the symbol of an event that may end answers, or lead there; NONE for others."""
+        """Return the symbol of an event that may end answers or lead to an end; otherwise NONE."""
         symbol = self.symbol(event)
         return symbol if self.matters()[symbol] else NONE
 
     def symbol_of(self, vector: Any) -> int:
-        """The symbol of a truth vector in a state; raises `BadData` for others."""
+        """Return the symbol of a truth vector in a state; raises `BadData` for others."""
         expect(is_whole(vector, 0, 1 << len(self._bits)), "the symbol of an event")
         return self._tables.know(vector)
 
     def matters(self) -> list[bool]:
-        """Whether each symbol seen so far changes something in some state."""
+        """Return whether each symbol seen so far changes some state."""
         if len(self._matters) < len(self.vectors):
             self._look()
         return self._matters
 
     def _look(self) -> None:
-        # not by a `Program`: it leaves out states that only symbols to come lead on from
+        # not by a `Program`: it drops states whose continuations need symbols not seen yet
         for vector in self.vectors[len(self._matters) :]:
             self._matters.append(self._changes(vector))
 
     def _changes(self, vector: int) -> bool:
-        """Whether a run may begin, go on, accept or end on a truth vector, but for waiting."""
+        """Return whether a run may begin, move, accept or end on a truth vector, other than
+        waiting."""
         goes_on, stays = set[int](), set[int]()
         for t in self._cea.Delta:
             goes_on.add(t.source)
@@ -82,9 +83,9 @@ class AutomatonTests:
         return self._cea.q0 in stays or not goes_on - {self._cea.q0} <= stays
 
     def ends(self, columns: Mapping[str, Any], keys: Int64s) -> tuple[Int64s, Int64s]:
-        """The indices of the events of a batch that may end answers, or lead there.
+        """Return the indices of the events of a batch that may end answers or lead to an end.
 
-        And their symbols.
+        Also return their symbols.
         """
         symbols = self.symbols(columns, len(keys))
         at = np.flatnonzero((keys != NONE) & np.array(self.matters(), np.bool_)[symbols])
@@ -92,7 +93,7 @@ class AutomatonTests:
 
 
 class TransducerTests(AutomatonTests):
-    """What events are for a body that is a transducer."""
+    """The symbols of events for a body that is a transducer."""
 
     def __init__(self, plan: CorrelatedPlan) -> None:
         self._program, self._matters = None, []
@@ -105,15 +106,15 @@ class TransducerTests(AutomatonTests):
         self.vectors = self._stage.vectors
 
     def symbols(self, columns: Mapping[str, Any], length: int) -> k.Symbols:
-        """The symbol of each event of a batch."""
+        """Return the symbol of each event of a batch."""
         return self._stage.symbols(columns, length)
 
     def symbol(self, event: Event) -> int:
-        """The symbol of an event."""
+        """Return the symbol of an event."""
         return self._stage.symbol(event)
 
     def symbol_of(self, vector: Any) -> int:
-        """The symbol of a truth vector in a state; raises `BadData` for others."""
+        """Return the symbol of a truth vector in a state; raises `BadData` for others."""
         expect(is_whole(vector, 0, 1 << len(self._atoms)), "the symbol of an event")
         self._stage.know((vector,))
         return self._stage.vectors.index(vector)

@@ -1,4 +1,4 @@
-"""Answers that wait on streams that arrive, each given when the clock makes it known."""
+"""Answers that wait on streams that arrive, each returned when the clock makes it known."""
 
 from __future__ import annotations
 
@@ -52,20 +52,23 @@ WAITS = Layout(
     },
     TECS,
 )
-"""The values: the axis of waits in hours, minutes or seconds; whether no event may come; what the
-reader and the stage keep; what each body keeps beside arrays; the nodes of each automaton; the
-answers given that may come again. The arrays are those of all automata, one after the other."""
+"""The saved values: the axis of waits in hours, minutes or seconds; whether events have ended; the
+state of the reader and of the stage; the state of each body except arrays; the nodes of each
+automaton; the given answers that may come again. The arrays are those of all automata, one
+automaton after the other."""
 
 
 class WaitRun:
-    """The answers of a plan on a stream that arrives, each when the clock makes it known."""
+    """The answers of a plan on a stream that arrives, each returned when the clock makes it
+    known."""
 
     lowest = 0
 
     def __init__(
         self, plan: WaitPlan, tables: Mapping[int, LearnedTables], time: TimeAxis | None
     ) -> None:
-        """`tables` are those of the automata of a plan; raises `UsageError` without a time axis."""
+        """Prepare; `tables` are those of the plan's automata. Raises `UsageError` without a time
+        axis."""
         self._plan = plan
         self._waits = bool(plan.waits)
         self._reader = EventReader(plan, tables, time)
@@ -79,14 +82,14 @@ class WaitRun:
         self._first_queues = [*map(self._stage.first_queue, range(len(plan.branches)))]
         self._compares = any(isinstance(body, TransducerBody) for body in self._bodies)
         self.is_over = False
-        """Whether no event may come any more."""
+        """True after the end of the events was declared."""
         self._given: dict[int, set[ComplexEvent]] = {}
-        """The answers given, by end, where one may come twice."""
+        """The given answers, by end, if an answer may come twice."""
         self._many_ends = 64
         self._due = self._stage.due()
-        """For each clock the time after which some answer may be known."""
+        """For each clock, the time after which some answer may become known."""
         self._rows: list[Arrival] = []
-        """Events that the stage has not read: nothing that it does depends on them yet."""
+        """Events that the stage has not read yet, because no answer depends on them so far."""
 
     @property
     def position(self) -> int:
@@ -94,10 +97,12 @@ class WaitRun:
         return self._reader.position
 
     def push(self, stream: Stream) -> tuple[list[ComplexEvent], BadData | None]:
-        """Read more events: the answers that they make known, by end, and the error of a bad one.
+        """Read more events; return the answers that become known, by end, and the error of a bad
+        event.
 
-        The bad event, whose time is missing or goes back, and those after it are not read. None
-        comes after the end.
+        A bad event, whose time is missing or goes back, and those after it are not read. No event
+        may come
+        after the end.
         """
         known, error = list[ComplexEvent](), None
         try:
@@ -117,9 +122,9 @@ class WaitRun:
         return known, error
 
     def _read_event(self, event: Event) -> Sequence[ComplexEvent]:
-        """Read an event; return what it makes known where nothing waits.
+        """Read an event; return the answers that become known if nothing waits.
 
-        Raises `BadData` before anything is changed.
+        Raises `BadData` before changing anything.
         """
         if (arrival := self._reader.read_event(event)) is None:
             return ()
@@ -155,15 +160,17 @@ class WaitRun:
         return self._fresh(answers)
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[list[ComplexEvent]]:
-        """The answers that a batch without a bad event makes known; raises at once for others."""
+        """Return the answers that a batch without a bad event makes known; otherwise raise
+        first."""
         arrivals = self._reader.read(columns, length)
         return iter([self._carried(arrivals)])
 
     def advance(self, until: Until) -> list[ComplexEvent]:
-        """Promise that all events before a time have come: the answers that this makes known.
+        """Declare that all events before a time have arrived; return the answers that become known.
 
-        Raises `UsageError` for no such time, `BadData` for one before the last event. One that
-        says less than an earlier one changes nothing.
+        Raises `UsageError` for an invalid time, `BadData` for one before the last event. A promise
+        that is
+        weaker than an earlier one has no effect.
         """
         if until == "end":
             self.is_over = True
@@ -172,7 +179,8 @@ class WaitRun:
         return sorted(self._known(), key=by_end)
 
     def _known(self, *, flush: bool = False) -> list[ComplexEvent]:
-        """The answers that are known now; rows are held back while no end is among them."""
+        """Return the answers that are known now; rows are held back while they contain no due
+        end."""
         now, rows = self._reader.now, self._rows
         is_due = self.is_over or any(map(lt, self._due, now))
         if not (is_due or (rows and (flush or len(rows) >= SOME))):
@@ -181,7 +189,7 @@ class WaitRun:
         return self._carried(self._reader.arrivals(rows))
 
     def _carried(self, arrivals: Arrivals) -> list[ComplexEvent]:
-        """The answers that events make known, each that was not given before."""
+        """Return the answers that events make known, without those given before."""
         known = self._stage.read(arrivals, None if self.is_over else self._reader.now)
         self._due = self._stage.due()
         answers = list[ComplexEvent]()
@@ -199,12 +207,12 @@ class WaitRun:
                 looks.forget()
 
     def _fresh(self, answers: list[ComplexEvent]) -> list[ComplexEvent]:
-        """The answers that were not given before."""
+        """Return the answers that were not given before."""
         if not (answers and self._plan.repeats):
             return answers
         fresh = []
         for answer in answers:
-            # one that comes again ends at the same event, which is the last of its substream still
+            # a repeated answer ends at the same event, which is still the last of its substream
             given = self._given.setdefault(answer.end, set())
             if answer not in given:
                 given.add(answer)
@@ -215,12 +223,12 @@ class WaitRun:
         return fresh
 
     def _forget_given(self) -> None:
-        """Keep the answers given that end at the last event of a substream."""
+        """Keep only the given answers that end at the last event of a substream."""
         last = set(self._stage.last(self._reader.keys))
         self._given = {end: given for end, given in self._given.items() if end in last}
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the values and arrays of `WAITS`, but for the time axis."""
+        """Return the values and arrays of `WAITS`, except the time axis."""
         known = self._known(flush=True)
         assert not known, "a push gives what is known"
         self._forget_given()
@@ -271,14 +279,14 @@ class WaitRun:
 
 
 def _split(arrays: Mapping[str, Any], nodes: Sequence[Any], keys: int) -> Iterator[dict[str, Any]]:
-    """Yield the arrays of each automaton; raise `BadData` for other sizes than theirs."""
+    """Yield the arrays of each automaton; raise `BadData` for wrong sizes."""
     rest = dict(arrays)
     for count in nodes:
         expect(is_whole(count), "the number of nodes")
         sizes, part = {"nodes": count, "partitions": keys}, dict[str, Any]()
         for name, declared in TECS.items():
             dimension = declared.split()[1]
-            if dimension == "pool":  # comes after the lengths of its partitions
+            if dimension == "pool":  # must follow the lengths of its partitions
                 sizes["pool"] = int(part["length"].sum())
             size = sizes[dimension]
             part[name], rest[name] = rest[name][:size], rest[name][size:]

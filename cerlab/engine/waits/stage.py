@@ -1,11 +1,13 @@
 """Waits: one stage that carries ends of answers to later events, for whole streams and sessions.
 
-An answer of a body goes through the steps of its branch. Where it goes, and whether it survives,
-depends on its end and its start alone. So the stage maps each end to the event that it is carried
-to, the least start that survives, and whether anything is given; it never lists an answer. It keeps
-the ends that wait in a heap by the time of their release, and for each substream its last event and
-the bounds there. The body reads an event when its fate is known, so it lists what is given, and
-nothing else. Events that change nothing in any state of the body are no ends, and are forgotten.
+An answer of a body passes the steps of its branch. Its final end, and whether it survives, depend
+on
+its end and its start alone. So the stage maps each end to the event that it is carried to, the
+least
+start that survives, and whether any answer is given; it never lists an answer. It keeps the waiting
+ends in a heap by the time of their release, and for each substream its last event and the bounds
+there. The body reads an event when its fate is known, so it lists only given answers. Events that
+change no state of the body are not ends, and are forgotten.
 """
 
 from __future__ import annotations
@@ -44,18 +46,19 @@ from cerlab.model.stream import (
 )
 
 SOME = 1 << 12
-"""Answers in a batch where they are merged one by one, and events that a session holds back."""
+"""The number of answers of a batch below which they are merged one by one, and the most events that
+a session holds back."""
 
 Now: TypeAlias = Sequence[Instant] | None
-"""The clock on the axis of each wait of a plan; None where no event will come any more."""
+"""The clock on the axis of each wait of a plan; None after the end of the events."""
 
 
 class Ends(NamedTuple):
-    """Ends of answers, on their way; shape (ends,) each. Places are positions in the stream."""
+    """Ends of answers on their way; shape (ends,) each. Places are positions in the stream."""
 
     of: Int64s  # the event that the body ends with
     keys: Int64s  # the number of its substream
-    symbols: Int64s  # what the event is for the body
+    symbols: Int64s  # the symbol of the event for the body
     to: Int64s  # the event that they have been carried to
     lowest: Int64s  # the least start that survives
     given: NDArray[np.bool_]  # whether answers from there on survive
@@ -66,7 +69,7 @@ class Ends(NamedTuple):
 
 
 def ends_at(places: Int64s, keys: Int64s, symbols: Int64s) -> Ends:
-    """Return ends at some events, from which every start survives."""
+    """Return ends at some events, for which every start survives."""
     lowest, given = np.zeros(len(places), np.int64), np.ones(len(places), np.bool_)
     return Ends(places, keys, symbols, places, lowest, given)
 
@@ -87,10 +90,10 @@ class Arrivals(NamedTuple):
 
 
 class Queue:
-    """The ends that wait in one step: a heap of batches, by the time that the first waits from."""
+    """The ends that wait in one step: a heap of batches, by the first time of each batch."""
 
     def __init__(self, length: Length, axis: int) -> None:
-        """Ends wait on the clock of number `axis`."""
+        """Create an empty queue; its ends wait on the clock of number `axis`."""
         self.length = length
         self.axis = axis
         self.width = width_of(length)
@@ -98,9 +101,9 @@ class Queue:
         self._added = 0
 
     def add(self, times: Instants, ends: Ends, number: int | None = None) -> None:
-        """Let ends wait from some times on, which do not decrease.
+        """Add ends that wait from the given times on, which do not decrease.
 
-        Batches of a larger `number` come later. Those of one substream stay in order.
+        Batches with a larger `number` come later. The ends of one substream stay in order.
         """
         if len(times):
             self._added += number is None
@@ -113,11 +116,11 @@ class Queue:
         return self._heap[0][0] + self.width if self._heap else inf
 
     def is_over(self, now: Now) -> bool:
-        """Whether the wait of some end is over."""
+        """Return whether the wait of some end is over."""
         return bool(self._heap) and (now is None or self.due < now[self.axis])
 
     def take(self, now: Now) -> tuple[Instants, Ends]:
-        """Take out the ends whose wait is over, and the times that they waited from."""
+        """Remove and return the ends whose wait is over, and the times that they waited from."""
         parts: list[tuple[int, Instants, Ends]] = []
         while self.is_over(now):
             _, number, times, ends = heappop(self._heap)
@@ -130,7 +133,7 @@ class Queue:
         return _join(parts)
 
     def state(self, vectors: Sequence[int]) -> Any:
-        """Return the ends that wait, for `resume`; `vectors` are the truth vectors of symbols."""
+        """Return a snapshot for `resume`; `vectors` are the truth vectors of symbols."""
         times, ends = _join([part[1:] for part in self._heap])
         self._heap = []
         order = order_of(np.array(list_of(times), object))
@@ -153,7 +156,7 @@ class Queue:
         for n, key in enumerate(keys):
             expect(is_whole(to[n], 0, last[key] + 1), "where an end was carried to")
             expect(is_whole(of[n], 0, to[n] + 1), "an end that waits")
-            # that after the last event where no start survives
+            # position read: no start survives
             expect(is_whole(lowest[n], 0, last[key] + 2), "the least start of an answer")
         expect(all(type(each) is bool for each in given), "an end that waits")
         symbols = [*map(symbol_of, vectors)]
@@ -164,7 +167,8 @@ class Queue:
 
 
 def _join(parts: Sequence[tuple[int, Instants, Ends]]) -> tuple[Instants, Ends]:
-    """Batches of ends and the times that they wait from, in the order of their numbers."""
+    """Return batches of ends and the times that they wait from, joined in the order of their
+    numbers."""
     if len(parts) < 2:
         return parts[0][1:] if parts else (NO_PLACES, NO_ENDS)
     _, times, ends = zip(*sorted(parts, key=lambda part: part[0]), strict=True)
@@ -173,13 +177,13 @@ def _join(parts: Sequence[tuple[int, Instants, Ends]]) -> tuple[Instants, Ends]:
 
 
 class Stage:
-    """Carries the ends of the bodies of some branches, each through the steps of its branch.
+    """A stage that carries the ends of some branches, each through the steps of its branch.
 
-    A look-back moves starts and no ends, so it only changes the bounds after it (`look_back`).
+    A look-back moves starts but not ends, so it only changes the bounds after it (`look_back`).
     """
 
     def __init__(self, branches: Sequence[WaitBranch], waits: Sequence[Length]) -> None:
-        """`waits` are the lengths that clocks are of, in their order."""
+        """Create the queues; `waits` are the lengths of the clocks, in order."""
         self._clocks = len(waits)
         self._steps = [branch.steps for branch in branches]
         self._sources = [sources_of(n, branch) for n, branch in enumerate(branches)]
@@ -192,7 +196,7 @@ class Stage:
             for steps in self._steps
         ]
         self._every_queue = [queue for queues in self._queues for queue in queues.values()]
-        # an end that waits again does so from the time of the event that it was carried to
+        # a second wait begins at the time of the event that the end was carried to
         again = [[queue.length for queue in queues.values()][1:] for queues in self._queues]
         self._times: dict[Length, dict[int, Instant]] = {x: {} for some in again for x in some}
         self._positions = np.full(1, NONE, np.int64)
@@ -207,7 +211,7 @@ class Stage:
         return due
 
     def fate(self, branch: int, position: int, bounds: Mapping[Source, int]) -> tuple[int, bool]:
-        """Return the least start and whether anything is given, as in `Ends`.
+        """Return the least start and whether any answer is given, as in `Ends`.
 
         The end is the event at a position, and the branch has no wait. `bounds` are those there.
         """
@@ -225,13 +229,13 @@ class Stage:
         return lowest, given and lowest <= position
 
     def first_queue(self, branch: int) -> Queue | None:
-        """Return the queue in which the ends of a branch wait first; None without one."""
+        """Return the queue in which the ends of a branch wait first; None without a wait."""
         return next(iter(self._queues[branch].values()), None)
 
     def read(self, events: Arrivals, now: Now) -> list[Ends]:
-        """Read events: for each branch the ends whose fate is then known.
+        """Read events; return, for each branch, the ends whose fate is then known.
 
-        Those of one substream come in order.
+        The ends of one substream come in order.
         """
         waits = any(self._queues)
         if waits:
@@ -249,13 +253,13 @@ class Stage:
         return known
 
     def _carry(self, branch: int, events: Arrivals, now: Now) -> Ends:
-        """Take the ends at some events, and those that waited, through the steps of a branch."""
+        """Carry the ends at some events, and the waiting ones, through the steps of a branch."""
         at, symbols = events.ends[branch]
         ends = ends_at(events.positions[at], events.keys[at], symbols)
         for n, step in enumerate(self._steps[branch]):
             if isinstance(step, Delay):
                 queue = self._queues[branch][n]
-                # ends of several substreams, after another wait
+                # after an earlier wait, ends of several substreams may be out of order
                 if ends.to is not ends.of and (np.diff(ends.to) < 0).any():
                     order = order_of(ends.to)
                     ends, at = ends.some(order), at[order]
@@ -277,7 +281,8 @@ class Stage:
         return ends._replace(given=ends.given & (ends.lowest <= ends.of))
 
     def _last_before(self, limits: Int64s, keys: Int64s, wanted: Int64s) -> Int64s:
-        """The index of the last event of each key before a limit; NONE if it came before."""
+        """Return the index of the last event of each key before a limit; NONE if in an earlier
+        batch."""
         last = np.empty(len(limits), np.int64)
         if (np.diff(limits) < 0).any():
             order = order_of(limits)
@@ -291,13 +296,14 @@ class Stage:
 
     @staticmethod
     def _at(at: Int64s, values: Int64s, before: Int64s | None, ends: Ends) -> Int64s:
-        """A column of the events that ends were carried to, which perhaps came before."""
+        """Return a column at the events that ends were carried to, which may be in earlier
+        batches."""
         if before is None or (len(values) and (at != NONE).all()):
             return values[at]
         return np.where(at == NONE, before[ends.keys], values[at] if len(values) else NONE)
 
     def _times_at(self, length: Length, events: Arrivals, at: Int64s, ends: Ends) -> Instants:
-        """The times of the events that ends were carried to."""
+        """Return the times of the events that ends were carried to."""
         if (at != NONE).all():
             return take_instants(events.times[length], at)
         values, before = list_of(events.times[length]), self._times[length]
@@ -316,10 +322,10 @@ class Stage:
             self._bounds = {s: np.concatenate((b, more)) for s, b in self._bounds.items()}
 
     def _note(self, events: Arrivals) -> None:
-        """Keep the last event of each substream."""
+        """Record the last event of each substream."""
         inside = np.flatnonzero(events.keys != NONE)
         keys = events.keys[inside]
-        # of equal indices the last one is written
+        # for equal indices the last assignment wins
         self._positions[keys] = events.positions[inside]
         for source, bounds in events.bounds.items():
             self._bounds[source][keys] = bounds[inside]
@@ -333,11 +339,11 @@ class Stage:
         return positions
 
     def state(self, vectors: Sequence[Sequence[int]], keys: int) -> Any:
-        """Return the ends that wait and what is kept of `keys` substreams, for `resume`.
+        """Return a snapshot of waiting ends and of `keys` substreams, for `resume`.
 
         `vectors` are the truth vectors of the symbols of each branch.
         """
-        self._make_room(keys)  # where nothing waits there is none yet
+        self._make_room(keys)  # rooms are created on first use
         return (
             [
                 [queue.state(of_branch) for queue in queues.values()]
@@ -356,10 +362,11 @@ class Stage:
         keys: int,
         read: int,
     ) -> list[list[Ends]]:
-        """Restore a `state` after `read` events; raises `BadData` and others for other values.
+        """Restore a snapshot after `read` events; raises `BadData` and others for other values.
 
-        `symbols` give the symbol of a truth vector in each branch. Returns the ends of each branch
-        that wait, those that the body ends with first before others.
+        `symbols` return the symbol of a truth vector in each branch. Returns the waiting ends of
+        each branch,
+        sorted by the ends of the body.
         """
         waiting, last, bounds, of_times = state
         expect(all(is_whole(p, NONE, read) for p in last), "the last event of a substream")

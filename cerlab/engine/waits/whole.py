@@ -48,7 +48,7 @@ from cerlab.model.stream import (
 
 
 class WholeStream:
-    """A whole stream, read at once, and the ends of the answers of each branch."""
+    """A whole stream, read as one batch, and the ends of the answers of each branch."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class WholeStream:
         stream: Stream,
         time: TimeAxis | None,
     ) -> None:
-        """Raises `BadData` for a time that is missing or goes back."""
+        """Read the stream; raises `BadData` for a time that is missing or goes back."""
         self.stream = stream
         self._waits = plan.waits
         poll(64 * len(stream))
@@ -80,7 +80,8 @@ class WholeStream:
         return AutomatonBody(plan, tables).read(ends, self.keys)
 
     def count(self, tables: LearnedTables, ends: Ends) -> int | None:
-        """Return the number of answers of such a body; None where the kernel cannot count them."""
+        """Return the number of answers of an automaton body; None if the kernel cannot count
+        them."""
         if (program := tables.program()) is None:
             return None
         if self.keys > 1:
@@ -88,7 +89,7 @@ class WholeStream:
         every = np.arange(len(ends.of))
         events = {
             "actions": program.action[ends.symbols].astype(np.int64),
-            # as one partition: no run goes on from one substream to the next
+            # as one partition: no run continues from one substream into the next
             "codes": np.zeros(len(every), np.int64),
             "order": every,
             "lowest": _first(ends),
@@ -101,9 +102,9 @@ class WholeStream:
         return total_of(found.runs[ends.given[found.end]])
 
     def placed(self, timed: Iterable[Delay | HoldWithin]) -> Stream:
-        """Return the stream, with what a transducer reads for the waits and windows inside.
+        """Return the stream with the places that a transducer reads for inner waits and windows.
 
-        Places are positions. Events of no substream have none.
+        Places are positions. Events in no substream have none.
         """
         events, inside = self.events, self.events.keys != NONE
         places = {PLACE.name: (events.positions, inside)}
@@ -122,7 +123,7 @@ class WholeStream:
         return self.stream.with_columns({n: self._column(*p) for n, p in places.items()})
 
     def _scattered(self, ends: Ends) -> tuple[Int64s, NDArray[np.bool_]]:
-        """Where the ends at each event are carried to, and whether that is known."""
+        """Return where the ends at each event are carried to, and whether that is known."""
         to = np.zeros(len(self.events.keys), np.int64)
         known = np.zeros(len(to), np.bool_)
         at = np.searchsorted(self.events.positions, ends.of)
@@ -130,16 +131,15 @@ class WholeStream:
         return to, known
 
     def _column(self, place: Int64s, is_there: NDArray[np.bool_]) -> Any:
-        """The places of some events, by position in the stream."""
+        """Return the places of some events, by position in the stream."""
         values, lacks = np.zeros(len(self.stream), np.int64), np.ones(len(self.stream), np.bool_)
         values[self.events.positions], lacks[self.events.positions] = place, ~is_there
         return array_from(values, lacks)
 
     def runs(self, plan: CorrelatedPlan, ends: Ends) -> TransducerRuns:
-        """Return the evaluation of a body that is a transducer, one substream after the other.
+        """Return the evaluation of a transducer body, one substream after the other.
 
-        What comes after the last answer of a substream that is given is left out. Raises
-        `NotTaken`.
+        Events after the last given end of a substream are left out. Raises `NotTaken`.
         """
         if self.keys > 1:
             ends = ends.some(order_of(ends.keys))
@@ -148,11 +148,12 @@ class WholeStream:
         given_later = np.minimum.accumulate(given_later[::-1])[::-1]
         read = ends.some(given_later < np.searchsorted(begins, begins, "right"))
         stream = events_at(self.placed(plan.timed), read.of)
-        # nothing begins before its own substream
+        # no start may be before the first event of its substream
         return TransducerRuns(RegisterEvaluation(plan, stream, bounds=_first(read)), read)
 
     def run_answers(self, runs: TransducerRuns) -> Iterator[AnswerBatch]:
-        """Yield the answers of such a body, by end; held where substreams are several."""
+        """Yield the answers of a transducer body, by end; sorted first if there are several
+        substreams."""
         if self.keys == 1:
             yield from runs.answers()
             return
@@ -177,16 +178,17 @@ class TransducerRuns(NamedTuple):
             yield AnswerBatch(start, self.ends.to[given.end], given.offsets, marks)
 
     def total(self) -> int:
-        """Return the number of answers, listed where some that end are not given."""
+        """Return the number of answers, listing them if some that end are not given."""
         if (self.ends.given | (self.ends.lowest > self.ends.of)).all():
             return self.evaluation.count()
         return sum(map(len, self.answers()))
 
 
 def _first(ends: Ends) -> Int64s:
-    """The index of the first end of its substream that an answer may begin with, for each end.
+    """Return, for each end, the index of the first end of its substream that an answer may start
+    at.
 
-    It is after the end itself where that is too early. Ends lie one substream after the other.
+    It is after the end itself if no start is late enough. The ends are grouped by substream.
     """
     begins = begins_of(ends.keys)
     if not ends.lowest.any():
@@ -204,9 +206,9 @@ def waited_answers(
 ) -> Iterator[AnswerBatch]:
     """Return the answers of a plan on a whole stream, by end.
 
-    Answers of ends that `lists` leaves out may be missing where nothing waits. `tables` are those
-    of its automata. Raises `BadData` for a time that is missing or goes back, `UsageError` for a
-    time that is none.
+    Answers of ends that `lists` excludes may be missing if nothing waits. `tables` are those of the
+    plan's automata. Raises `BadData` for a time that is missing or goes back, `UsageError` for an
+    invalid time.
     """
     whole = WholeStream(plan, tables, stream, time)
     if plan.selects:
@@ -232,7 +234,7 @@ def waited_answers(
 def _selected(
     whole: WholeStream, plan: WaitPlan, time: TimeAxis | None, lists: ListsAt | None
 ) -> Iterator[AnswerBatch]:
-    """The answers of a plan that selects: those of a transducer with all its clauses."""
+    """Return the answers of a plan that selects: those of a transducer with all its clauses."""
     (body,) = plan.plans
     assert isinstance(body, CorrelatedPlan), "what selects is a transducer"
     placed = whole.placed(body.timed)
@@ -253,7 +255,7 @@ def _machines(plan: WaitPlan, tables: Mapping[int, LearnedTables]) -> list[as_wr
 def waited_count(
     plan: WaitPlan, tables: Mapping[int, LearnedTables], stream: Stream, time: TimeAxis | None
 ) -> int:
-    """Return the number of answers, listing them where one may come twice, or runs may share one.
+    """Return the number of answers; list them only if one may come twice or runs may share one.
 
     Raises as `waited_answers`, and `ResourceLimit` for 2^53 answers of a transducer and more.
     """
@@ -276,9 +278,9 @@ def waited_count(
 
 
 def _merged(parts: Sequence[Iterator[AnswerBatch]]) -> Iterator[AnswerBatch]:
-    """The answers of some parts that come by end, each once, by end.
+    """Yield the answers of several parts that come by end, each once, by end.
 
-    What ends before the last end that every part has shown is all there.
+    An end is complete if every part has passed it.
     """
     nothing = AnswerBatch(NO_PLACES, NO_PLACES, np.zeros(1, np.int64), NO_PLACES)
     held = [nothing for _ in parts]
