@@ -41,9 +41,10 @@ answers differ, print the smallest case and explain the right answer.
 
 
 HOW_FUZZ = f"""
-A COMMAND that contains {{query}} and {{events}} starts once per case. The paths of the query (CEQL)
-and of the events (one JSON object per line) replace these words. The engine prints its answers like
-`cerlab run`; "start" and "end" are optional. Exit status 2 refuses the query.
+A COMMAND that contains {{query}} and {{events}} starts once per case. {{query}} is replaced by the
+path of a file with the query (CEQL), and {{events}} by the path of a file with the events (one JSON
+object per line). The engine prints its answers like `cerlab run`; "start" and "end" are optional.
+With exit status 2, the engine refuses the query.
 
 Any other COMMAND starts once. For each case it reads a line {{"query": "..", "events": [..]}} and
 replies with a line {{"answers": [{{"start": 0, "end": 2, "positions": [0, 2]}}, ..]}} or
