@@ -1,4 +1,4 @@
-"""E10: the automaton of a formula has linearly many states, not transitions (CORE Thm. 2)."""
+"""E10: the automaton of a formula has linearly many states, but not transitions (CORE Thm. 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E11: the cases that CORE Sec. 4.2 gives for insert(ul, n) do not cover what Algorithm 1 asks."""
+"""E11: the printed cases of insert(ul, n) do not cover all calls of Algorithm 1 (CORE Sec. 4.2)."""
 
 from __future__ import annotations
 

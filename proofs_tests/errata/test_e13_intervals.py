@@ -1,8 +1,9 @@
-"""E13: no CEA on intervals can express a strategy whose answers compete across starts.
+"""E13: no CEA on intervals can express a strategy that compares answers across starts.
 
-CORE says that any selection policy can be expressed by its automata (CORE Sec. 2.2). A run over
-[i, j] sees the events i..j only. NXT(A ; B) must reject ([1, 2], {1, 2}) on AAB and accept it on
-BAB, which agree on [1, 2]. The answers are cases of ``cerlab/conformance/cases/errata.json``.
+The paper states that its automata can express any selection policy (CORE Sec. 2.2). A run over
+[i, j] reads only the events i..j. NXT(A ; B) must reject ([1, 2], {1, 2}) on AAB and accept it on
+BAB, but both streams are equal on [1, 2]. The answers are cases of
+``cerlab/conformance/cases/errata.json``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""E15: line 6 of the printed algorithm overwrites what it must keep (DQE Alg. 1)."""
+"""E15: line 6 of the printed algorithm overwrites a value that is still needed (DQE Alg. 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E6: NXT and LAST need a final state entered by • only, not as printed (FOUND App. C.3.2)."""
+"""E6: NXT and LAST need a final state that is entered by • only (FOUND App. C.3.2)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """E7: LAST is not "NXT with the third condition changed" (FOUND App. C.3.3).
 
-The printed automaton follows one state p and the ordered partition T1..Tk of all states by their
-best runs. Its conditions 2 and 4 are those of NXT; but for LAST a run that takes the event beats
-every run that skips it, whatever came before.
+The printed automaton follows one state p and the partition T1..Tk of all states, ordered by their
+best runs. Its conditions 2 and 4 are those of NXT. For LAST, however, a run that takes the event
+wins over every run that skips it, regardless of earlier events.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""E8: the colours of the constant-delay enumeration are exchanged in print (FOUND Alg. 3)."""
+"""E8: the printed constant-delay enumeration exchanges the two colours (FOUND Alg. 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E9: the printed construction for ``+`` (CORE App. A.1) loses answers; the corrected one none."""
+"""E9: the printed construction for ``+`` loses answers (CORE App. A.1)."""
 
 from __future__ import annotations
 

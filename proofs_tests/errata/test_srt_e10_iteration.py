@@ -1,7 +1,8 @@
-"""SRT-E10: iteration of transducers has to empty the registers (SRT Def. 30; SRT Fig. 11).
+"""SRT-E10: the iteration of transducers must empty the registers (SRT Def. 30; SRT Fig. 11).
 
-The definition begins each iteration with empty registers; the drawing leads back to the start with
-what they hold. That is right for the operator ``*`` of expressions, and wrong for Theorem 31.
+By the definition, each iteration starts with empty registers. The drawing returns to the start with
+the current registers. This is right for the operator ``*`` of expressions, but wrong for
+Theorem 31.
 """
 
 from __future__ import annotations

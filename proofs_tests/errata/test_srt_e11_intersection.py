@@ -1,6 +1,6 @@
-"""SRT-E11: in a product both transitions have the same mark (SRT Thm. 34).
+"""SRT-E11: in a product, both transitions must have the same mark (SRT Thm. 34).
 
-The report also joins transitions with different marks, and lets the pair skip.
+The report also combines transitions with different marks, and lets the pair skip the event.
 """
 
 from __future__ import annotations

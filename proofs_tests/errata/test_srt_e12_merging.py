@@ -1,7 +1,7 @@
-"""SRT-E12: transitions that write different registers are not one (SRT Alg. 2).
+"""SRT-E12: transitions that write different registers must not be merged (SRT Alg. 2).
 
-The report merges the transitions of a closure by guard and mark, and unites what they write and
-where they lead; and it may look at the same set again and again.
+The report merges the transitions of a closure by guard and mark, and unites their registers and
+targets. It may also visit the same set several times.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""SRT-E14: any two transitions of a state have to exclude each other (SRT Def. 36).
+"""SRT-E14: any two transitions of a state must exclude each other (SRT Def. 36).
 
-The report asks it of transitions to different states only; then there may be two runs.
+The report requires this only for transitions to different states, so two runs are possible.
 """
 
 from __future__ import annotations

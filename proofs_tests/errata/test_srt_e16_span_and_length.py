@@ -1,8 +1,8 @@
 """SRT-E16: a window on the span of the marks does not bound the length (SRT Def. 39).
 
-The definition bounds the span; unrolling, determinisation and complement bound the length, and are
-false of the span (SRT Lemma 46; SRT Thm. 41; SRT Cor. 43). They are two operators here, which agree
-where the first and the last event are marked.
+The definition bounds the span. Unrolling, determinisation and complement need a bound on the length
+and are false for the span (SRT Lemma 46; SRT Thm. 41; SRT Cor. 43). cerlab has one operator for
+each; they agree if the first and the last event are marked.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""SRT-E16 on transducers: unrolling bounds the length, not the span (SRT Lemma 46; SRT Def. 39).
+"""SRT-E16 for transducers: unrolling bounds the length, not the span (SRT Lemma 46; SRT Def. 39).
 
-The semantic side is in ``test_srt_e16_span_and_length``.
+``test_srt_e16_span_and_length`` tests the semantics.
 """
 
 from __future__ import annotations

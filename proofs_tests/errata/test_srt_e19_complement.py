@@ -1,7 +1,7 @@
-"""SRT-E19: the sink that completes an automaton accepts in its complement (SRT Alg. 8).
+"""SRT-E19: the sink that completes an automaton must accept in the complement (SRT Alg. 8).
 
-As printed it does not, and a state without conditions has no transition: so strings that are longer
-than the window are neither in the language nor in its complement (SRT Cor. 43).
+In print, the sink does not accept, and a state without conditions has no transition. Strings that
+are longer than the window are then neither in the language nor in its complement (SRT Cor. 43).
 """
 
 from __future__ import annotations

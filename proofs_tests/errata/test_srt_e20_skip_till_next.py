@@ -1,9 +1,9 @@
-"""SRT-E20: the printed skip-till-next lets a gap hold two instances of the next (SRT Def. 45).
+"""SRT-E20: the printed skip-till-next allows two instances of the next part in a gap (SRT Def. 45).
 
-``e1 . (!e2)* . e2``: ``!e2`` is the complement of e2, so it accepts two instances in a row, and one
-with anything beside it. The gap here is ``!(<TRUE>* . e2 . <TRUE>*)``. In it e2 keeps its outputs,
-though they mark nothing there: without them a window on the span of the marks, and an
-intersection, would let more through, and the gap would be kept by instances that e2 does not have.
+In ``e1 . (!e2)* . e2``, ``!e2`` is the complement of e2. It matches two consecutive instances, and
+one instance with other events around it. The corrected gap is ``!(<TRUE>* . e2 . <TRUE>*)``. In
+this gap, e2 keeps its outputs, although they mark no events. Without outputs, a window on the span of
+the marks and an intersection would allow more events.
 The right matches are cases of ``cerlab/conformance/cases/errata.json``.
 """
 

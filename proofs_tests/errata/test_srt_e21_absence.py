@@ -1,6 +1,7 @@
-"""SRT-E21: ``!e`` is the complement of e and not its absence (SRT Sec. 5.2).
+"""SRT-E21: ``!e`` is the complement of e, not its absence (SRT Sec. 5.2).
 
-The report gives ``(A . !(B) . C)[1..w]`` as an A and a C with no B between them. It accepts two.
+The report presents ``(A . !(B) . C)[1..w]`` as an A and a C without a B between them. The
+expression accepts two Bs between them.
 """
 
 from __future__ import annotations

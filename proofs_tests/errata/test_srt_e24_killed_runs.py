@@ -1,7 +1,7 @@
-"""SRT-E24: runs that accept go on, and all reports are matches (SRT Alg. 1).
+"""SRT-E24: accepting runs must continue, and each match must be reported once (SRT Alg. 1).
 
-As printed, a run that accepts is reported and dropped, so a final state with successors loses its
-longer matches; and a match is reported once for each run that has it.
+The printed algorithm reports and drops an accepting run, so it loses longer matches through a final
+state with successors. It also reports a match once for each run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SRT-E5: a match consumes the whole string, not a prefix (SRT Def. 18).
 
-The example after the definition says that {1, 4} is also a match of the pattern on its stream of
-six events. It is one of the first four events, and of the stream when read as a stream.
+The example after the definition calls {1, 4} a match of the pattern on a stream of six events. It
+is a match of the first four events, and an answer in the stream.
 """
 
 from __future__ import annotations

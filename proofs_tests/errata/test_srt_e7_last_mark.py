@@ -1,8 +1,9 @@
-"""SRT-E7: acceptance cannot ask that the last event is marked (SRT Def. 24; SRT Def. 18).
+"""SRT-E7: acceptance must not require that the last event is marked (SRT Def. 24; SRT Def. 18).
 
-The definition of runs does, that of matches does not; with it a transducer and its expression
-differ (SRT Thm. 27), concatenation is not closed (SRT Thm. 31), and no transducer has a complement
-(SRT Def. 33). Here the condition is a filter on what a stream shows, and no part of acceptance.
+The definition of runs requires this, but the definition of matches does not. With this condition, a
+transducer and its expression differ (SRT Thm. 27), transducers are not closed under concatenation
+(SRT Thm. 31), and no transducer has a complement (SRT Def. 33). In cerlab, the condition is a
+filter on the answers in a stream, not a part of acceptance.
 """
 
 from __future__ import annotations

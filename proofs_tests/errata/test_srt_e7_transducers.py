@@ -1,6 +1,6 @@
-"""SRT-E7 on transducers: with the last-mark condition Theorem 31 is false (SRT Def. 24).
+"""SRT-E7 for transducers: with the last-mark condition, Theorem 31 is false (SRT Def. 24).
 
-The semantic side is in ``test_srt_e7_last_mark``.
+``test_srt_e7_last_mark`` tests the semantics.
 """
 
 from __future__ import annotations
