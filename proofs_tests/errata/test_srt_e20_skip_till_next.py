@@ -2,8 +2,8 @@
 
 In ``e1 . (!e2)* . e2``, ``!e2`` is the complement of e2. It matches two consecutive instances, and
 one instance with other events around it. The corrected gap is ``!(<TRUE>* . e2 . <TRUE>*)``. In
-this gap, e2 keeps its outputs, although they mark no events. Without outputs, a window on the span of
-the marks and an intersection would allow more events.
+this gap, e2 keeps its outputs, although they mark no events. Without outputs, a window on the span
+of the marks and an intersection would allow more events.
 The right matches are cases of ``cerlab/conformance/cases/errata.json``.
 """
 
