@@ -3,8 +3,9 @@ output."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import accumulate
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -165,15 +166,26 @@ def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -
 
     `compiled`: force the compiled scan or the interpreted search; None chooses by table size.
     """
-    binding = bound(pattern, rows)
+    binding = bind(pattern, column_kinds(rows))
     M = machine(pattern, binding)
-    if compiled or (compiled is None and rows.num_rows >= SHORT):
-        result = _compiled_result(M, binding, rows, is_needed=bool(compiled))
-        if result is not None:
-            return result_table(rows, binding, *result)
-    columns = value_columns(rows, binding.names.values())
-    positions, values = result_positions(M, columns, rows.num_rows)
-    return result_table(rows, binding, positions, values)
+
+    def evaluate(table: Any) -> Callable[[], Any]:
+        if compiled or (compiled is None and table.num_rows >= SHORT):
+            result = _compiled_result(M, binding, table, is_needed=bool(compiled))
+            if result is not None:
+                return partial(result_table, table, binding, *result)
+        columns = value_columns(table, binding.names.values())
+        found = result_positions(M, columns, table.num_rows)
+        return partial(result_table, table, binding, *found)
+
+    if isinstance(rows, arrow.FileTable):
+        from cerlab.rows.groups import Clause, result_by_groups  # loads NumPy
+
+        clause = Clause(pattern, binding, partial(check_far, pattern, binding), evaluate)
+        if (result := result_by_groups(clause, rows)) is not None:
+            return result
+    check_far(pattern, binding, rows)
+    return evaluate(rows)()
 
 
 def bound(pattern: RowPattern, rows: Any) -> Binding:
@@ -186,13 +198,13 @@ def bound(pattern: RowPattern, rows: Any) -> Binding:
     return binding
 
 
-def check_far(pattern: RowPattern, binding: Binding, rows: Any) -> None:
-    """Raise `BadData` for a row whose time is out of range for WITHIN."""
+def check_far(pattern: RowPattern, binding: Binding, rows: Any, before: int = 0) -> None:
+    """Raise `BadData` for a row, after `before` others, whose time is out of range for WITHIN."""
     if not isinstance(pattern.within, TimeWindow):
         return
     name = binding.names[pattern.order_by[0].column.name]
     if nanoseconds(rows.column(name)) is None:
-        for row, moment in enumerate(values_of(rows.column(name), name), 1):
+        for row, moment in enumerate(values_of(rows.column(name), name), before + 1):
             if isinstance(moment, Timestamp) and is_far(moment):
                 raise far_time("the row", name, moment, DataPlace("the table", row, name))
 
