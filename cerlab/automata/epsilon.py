@@ -143,7 +143,7 @@ def one_event(guard: Guard, mark: Mark, writes: frozenset[str], R: frozenset[str
 
 
 def streaming(T: Transducer) -> EpsilonSrt:
-    """``<TRUE>* . e``: any events, unmarked, and then T, which may begin anywhere (SRT Def. 32)."""
+    """Return ``<TRUE>* . e``: unmarked events, then T, which may begin anywhere (SRT Def. 32)."""
     z = T.states
     Delta = (*T.Delta, T.step(z, *T.skip, z))
     moves = (*T.moves, EmptyMove(z, T.q0))

@@ -81,7 +81,7 @@ class MatchBuffers(NamedTuple):
 
 @kernel
 def look_ahead(T: WalkTable, R: RowLetters, row: int) -> tuple[int, int]:
-    """Number the live sets from a row backwards to the first; NEED_CELL at a row without one."""
+    """Assign numbers to live sets from a row back to the first; NEED_CELL at a row without one."""
     while row >= 0:
         following = 0 if R.last[row] else R.live[row + 1]
         before = T.before[following, R.letter[row]]
