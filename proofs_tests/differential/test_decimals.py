@@ -37,7 +37,8 @@ def as_decimals(events: list[Event], parts: int) -> tuple[list[Event], dict[str,
         for name in NUMBERS:
             value = own.get(name)
             own[name] = decimal = None
-            if isinstance(value, int | float) and value == value:
+            # truth values are integers in Python
+            if isinstance(value, int | float) and type(value) is not bool and value == value:
                 decimal = Decimal(str(value)) / parts
                 own[name] = int(decimal) if decimal == int(decimal) else float(decimal)
             columns[name].append(decimal)
