@@ -116,7 +116,7 @@ class DataPlace:
 
 
 class HintByDoor(str):
-    """A hint in the form for Python, with the form for the command line beside it."""
+    """A hint or warning in the form for Python, with the form for the command line beside it."""
 
     command_line: str
 
@@ -272,6 +272,11 @@ class CerlabWarning(UserWarning):
 
     def __str__(self) -> str:
         return printable(super().__str__())
+
+    def on_command_line(self) -> str:
+        """Return the text that the command line prints."""
+        text = self.args[0] if self.args else ""
+        return printable(text.command_line if isinstance(text, HintByDoor) else str(text))
 
 
 class AnswerWarning(CerlabWarning):

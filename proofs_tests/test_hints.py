@@ -96,6 +96,14 @@ def test_no_text_names_a_keyword_and_an_option_together() -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if len(node.value) < 200 and both.search(node.value)
     ]
+    found += [
+        (path.name, node.value)
+        for path in sorted(Path(cerlab.__file__).parent.rglob("*.py"))
+        if path.parent.name != "cli"
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.search(r"\(--[a-z-]+( [A-Za-z]+)?\)", node.value) and "var(--" not in node.value
+    ]
     assert found == []
 
 
@@ -112,3 +120,31 @@ def test_a_hint_has_the_form_of_its_door(
         cerlab.evaluate("A ; B", str(path))
     assert "type_column=" in str(refused.value)
     assert "--" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "query", "rows", "python", "option"),
+    [
+        ("CER0915", "A WAIT 5 [t]", "type,t\nA,1\n", {"time": "t"}, ["--time", "t"]),
+        ("CER0916", "A", "type,t\nA,1\n", {"until": "end"}, ["--until", "end"]),
+        ("CER0919", "A", "type,kind\nA,B\n", {"type": "kind"}, ["--type", "kind"]),
+        ("CER0920", "A", "type,k\nA,9007199254740993\nA,0.5\n", {}, []),
+        ("CER0921", "A", "type,t\nA,2024-01-31\nA,2024-02-30\n", {}, []),
+    ],
+)
+def test_a_warning_has_the_form_of_its_door(
+    code: str, query: str, rows: str, python: dict[str, Any], option: list[str],
+    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    path = tmp_path / "e.csv"
+    path.write_text(rows)
+    with pytest.warns(cerlab.CerlabWarning, match=code) as caught:
+        cerlab.evaluate(query, str(path), **python)
+    (text,) = (str(each.message) for each in caught if code in str(each.message))
+    assert re.search(r"[a-z]+=", text)
+    assert "--" not in text
+    assert main(["run", query, str(path), *option]) == 0
+    (line,) = (x for x in capsys.readouterr().err.splitlines() if code in x)
+    assert line.startswith(f"warning: {code}: ")
+    assert "--" in line
+    assert not re.search(r"[a-z]+=", line)

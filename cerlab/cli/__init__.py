@@ -144,7 +144,8 @@ def _status(words: Sequence[str]) -> int:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"warning: {message}", file=sys.stderr)
+    text = message.on_command_line() if isinstance(message, CerlabWarning) else str(message)
+    print(f"warning: {text}", file=sys.stderr)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -14,7 +14,15 @@ from cerlab.engine.random_access import Access, BatchAccess
 from cerlab.engine.registers.program import LONG, warn_of_python
 from cerlab.engine.run import Run
 from cerlab.engine.subtree_counts import shown_number
-from cerlab.errors import BadData, IllFormed, ResourceLimit, Unsupported, UsageError, nearest
+from cerlab.errors import (
+    BadData,
+    IllFormed,
+    ResourceLimit,
+    Unsupported,
+    UsageError,
+    by_door,
+    nearest,
+)
 from cerlab.evaluate import thresholds
 from cerlab.evaluate.evaluators import (
     Automaton,
@@ -404,11 +412,13 @@ def remarks_on_waits(
         # answers are never withdrawn, so as many wait as the end of the stream adds
         yield from remark_on_waiting(by.count(stream.up_to("end")) - by.count(stream))
     elif stream.until is not None:
-        yield "CER0916: no part of the pattern waits, so until= has no effect"
+        text = "CER0916: no part of the pattern waits, so"
+        yield by_door(f"{text} until= has no effect", f"{text} --until has no effect")
 
 
 def remark_on_waiting(many: int) -> Iterator[str]:
     """Yield a remark on the number of answers that wait, unless it is 0."""
     if many:
         answers = "1 answer waits" if many == 1 else f"{shown_number(many)} answers wait"
-        yield f'CER0915: {answers} for the clock; until="end" (--until end) gives what waits'
+        text = f"CER0915: {answers} for the clock; to get them, give"
+        yield by_door(f'{text} until="end"', f"{text} --until end")

@@ -99,12 +99,15 @@ class ColumnTypes:
         """Warn of integers that were rounded, and of columns that one cell made text."""
         for name, count in self._rounded.items():
             message = f"CER0920: {count:,} integers of column '{name}' were rounded to doubles"
-            hint = f"declare '{name}' as int or string by a schema (--schema FILE)"
-            _warn(f"{message}, which the column holds as well; {hint}")
+            hint = (
+                f"{message}, which the column holds as well; declare '{name}' as int or string by"
+            )
+            _warn(by_door(f"{hint} schema=", f"{hint} --schema FILE"))
         for name, cell in self._odd_dates.items():
             if cell is not None and self.kinds[name] == TEXT:
                 message = f"CER0921: column '{name}' of dates is text because of {cell[:60]!r}"
-                _warn(f"{message}; correct the cell, or declare '{name}' as string by a schema")
+                hint = f"{message}; correct the cell, or declare '{name}' as string by"
+                _warn(by_door(f"{hint} schema=", f"{hint} --schema FILE"))
         self._rounded.clear()
         self._odd_dates.clear()
 

@@ -346,8 +346,9 @@ def warn_of_column(type_name: str | None, names: Iterable[str]) -> None:
     """Warn where the type for rows without one is a column's name, and rows have types."""
     if type_name in (names := set(names)) and "type" in names:
         message = f"CER0919: type '{type_name}' is for rows that have none, and is a column itself"
-        hint = "to read types from it, drop the column 'type' and name it as the column of types"
-        warn(CerlabWarning(f"{message}; {hint}"), stacklevel=stacklevel_of_caller())
+        hint = f"{message}; to read types from it, drop the column 'type' and give"
+        text = by_door(f"{hint} type_column='{type_name}'", f"{hint} --type-column {type_name}")
+        warn(CerlabWarning(text), stacklevel=stacklevel_of_caller())
 
 
 def no_type_column(column: str, names: Iterable[str], place: DataPlace) -> BadData:

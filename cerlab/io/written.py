@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cerlab.errors import BadData, DataPlace
+from cerlab.errors import BadData, DataPlace, by_door
 from cerlab.io.conversion import Place, convert
 from cerlab.io.text_writer import cell_of, cells_of
 from cerlab.model.columns import (
@@ -127,10 +127,11 @@ def place_of(n: int, name: str) -> Place:
 
 def cannot_hold(format: str, value: Value, place: Place) -> BadData:
     """Return the error that a format cannot hold a value."""
+    hint = "Parquet and Arrow hold every column of one type, NDJSON every text, and"
+    text = "moments and durations of text"
     return BadData(
         "CER0749",
         f"{format} cannot hold {str(value)[:60]!r} so that it reads back as it is",
         place=place(),
-        hint="Parquet and Arrow hold every column of one type, NDJSON every text, and a schema "
-        "(--schema FILE) makes moments and durations of text",
+        hint=by_door(f"{hint} schema= makes {text}", f"{hint} --schema FILE makes {text}"),
     )

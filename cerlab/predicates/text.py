@@ -10,6 +10,7 @@ from math import log10
 from typing import Any, TypeGuard, assert_never, get_args
 
 from cerlab import display
+from cerlab.errors import printable
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import (
     NO_VALUE,
@@ -281,6 +282,8 @@ def count_text(n: int, noun: str) -> str:
 def event_text(event: Event, longest: int | None = 60, *, names: bool = True) -> str:
     """Return an event in one line, its values as in queries, cut to `longest` characters.
 
+    Control characters are escaped.
+
     >>> sale = Event("SELL", {"price": 3, "name": "INTC"}, "S")
     >>> event_text(sale), event_text(sale, names=False), event_text(sale, 12)
     ("S>SELL(price=3, name='INTC')", "S>SELL(3, 'INTC')", 'S>SELL(pric…')
@@ -289,7 +292,7 @@ def event_text(event: Event, longest: int | None = 60, *, names: bool = True) ->
     items = islice(shown(event).items(), longest)
     values = ", ".join(f"{name}=" * names + text(value) for name, value in items)
     prefix = f"{event.stream}>" if event.stream else ""
-    whole = f"{prefix}{event.type}({values})"
+    whole = printable(f"{prefix}{event.type}({values})")
     return whole if longest is None else cut(whole, longest)
 
 

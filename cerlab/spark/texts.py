@@ -14,7 +14,7 @@ from io import BytesIO, TextIOWrapper
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
-from cerlab.errors import BadData, DataPlace
+from cerlab.errors import BadData, DataPlace, by_door
 from cerlab.io.arrow import unreadable
 from cerlab.io.conversion import Key, RowReading, types_differ
 from cerlab.io.delimited import read_header
@@ -332,5 +332,8 @@ def _values(column: Any, field: Any, file: str) -> Any:
             "CER0784",
             f"not all values are {field.type}: {error}",
             place=DataPlace(file, None, field.name),
-            hint="an attribute has one type in Spark; a schema (--schema) declares text as string",
+            hint=by_door(
+                "an attribute has one type in Spark; schema= declares text as string",
+                "an attribute has one type in Spark; --schema FILE declares text as string",
+            ),
         ) from None

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from cerlab import display
 from cerlab.decisions.question import Verdict, Witness
-from cerlab.errors import CerlabError
+from cerlab.errors import CerlabError, printable
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.event import Event, EventDeclaration, Schema, Value, shown
 from cerlab.model.stream import Stream
@@ -280,7 +280,7 @@ def stream_text(stream: Stream) -> str:
         lines.append(f"  {position}: {prefix}{event.type}({values})")
     if len(stream) > most:
         lines.append(f"  .. showing {most} of {len(stream):,}")
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def stream_html(stream: Stream) -> str:

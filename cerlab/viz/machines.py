@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, TypeAlias
 
 from cerlab.automata.automaton import (
@@ -22,7 +23,18 @@ from cerlab.display import drawable
 from cerlab.errors import ResourceLimit
 from cerlab.model.event import Schema
 from cerlab.predicates.minterms import Minterm, minterms
-from cerlab.predicates.syntax import Predicate
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    FALSE,
+    And,
+    Not,
+    Or,
+    Predicate,
+    TypeIs,
+    conjunction,
+    disjunction,
+    negation,
+)
 from cerlab.predicates.text import count_text, event_text, name_text, predicate_text
 from cerlab.rows.compile import prioritised_automaton
 from cerlab.rows.machine import Accept, PrioritisedAutomaton, Steps, step_table
@@ -95,7 +107,8 @@ def automaton_graph(A: Automaton, limit: int | None = None) -> Graph:
 
 
 def _edge(t: Transition | LabelTransition) -> Edge:
-    source, target, predicate = f"q{t.source}", f"q{t.target}", predicate_text(t.predicate)
+    source, target = f"q{t.source}", f"q{t.target}"
+    predicate = predicate_text(short_guard(t.predicate))
     parts: dict[str, object] = {"predicate": t.predicate}
     if isinstance(t, Transition):
         parts["mark"] = t.mark
@@ -104,6 +117,57 @@ def _edge(t: Transition | LabelTransition) -> Edge:
     labels = f"{{{', '.join(map(name_text, sorted(t.labels)))}}}" if t.labels else "∘"
     parts["labels"] = t.labels
     return Edge(source, target, f"{predicate} / {labels}", kind, parts)
+
+
+def short_guard(P: Predicate) -> Predicate:
+    """Return a guard without the tests of types that one of its tests decides.
+
+    An event has one type. A guard that no event passes stays, since it is an edge of the machine.
+
+    >>> predicate_text(short_guard(And(TypeIs("A"), Not(TypeIs("C")))))
+    "type = 'A'"
+    """
+    parts = list(_conjuncts(P))
+    kind = next((part for part in parts if isinstance(part, TypeIs)), None)
+    if kind is None:
+        return P
+    rest: list[Predicate] = [kind, *(_with_type(part, kind.type) for part in parts)]
+    return P if FALSE in rest else reduce(conjunction, rest)
+
+
+def _conjuncts(P: Predicate) -> Iterator[Predicate]:
+    parts = [P]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, And):
+            parts += part.right, part.left
+        else:
+            yield part
+
+
+MOST_LEVELS = 100
+"""Levels of a guard that are shortened: deeper ones would exceed Python's stack."""
+
+
+def _with_type(P: Predicate, kind: str, level: int = 0) -> Predicate:
+    """Return what a predicate asks of an event of a type."""
+    if level > MOST_LEVELS:
+        return P
+    match P:
+        case TypeIs(name):
+            return EVERYTHING if name == kind else FALSE
+        case And(left, right):
+            return conjunction(
+                _with_type(left, kind, level + 1), _with_type(right, kind, level + 1)
+            )
+        case Or(left, right):
+            return disjunction(
+                _with_type(left, kind, level + 1), _with_type(right, kind, level + 1)
+            )
+        case Not(operand):
+            return negation(_with_type(operand, kind, level + 1))
+        case _:
+            return P
 
 
 def empty_edge(move: EmptyMove) -> Edge:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from cerlab import display, io
 from cerlab.display import Drawable
+from cerlab.errors import printable
 from cerlab.model.answer import ComplexEvent, Valuation, by_end, complex_event
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.event import Event, Value, value_of
@@ -290,7 +291,7 @@ def timeline_text(T: Drawing) -> str:
         for k, line in enumerate(_tracks(T, number, columns)):
             lines.append(((name if k == 0 else "").ljust(gutter) + line).rstrip())
     lines += filter(None, [key, comparison(T), extent(T)])
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def _by_position(T: Drawing) -> Drawing:

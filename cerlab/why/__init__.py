@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, Unpack
 from cerlab import display, io
 from cerlab.compile.pattern import AnyQueryInput, Logic, SremoPattern, any_pattern
 from cerlab.display import Drawable, tree_lines
-from cerlab.errors import UsageError, lists_options
+from cerlab.errors import UsageError, lists_options, printable
 from cerlab.logic.cel.syntax import Atom, Formula, Not
 from cerlab.logic.cel.text import node_text, window_text
 from cerlab.logic.sremo import syntax as sre
@@ -206,7 +206,7 @@ def why_text(why: Why) -> str:
     lines = list(verdict_lines(why))
     if why.derivation is not None:
         lines.append(derivation_text(why.derivation, why.events))
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def verdict_lines(why: Why) -> Iterator[str]:
@@ -237,7 +237,7 @@ def derivation_text(
         words = f"{_part(node)} {_value_text(node, events or {})}".rstrip()
         return f"{words} ✗" if failing else words
 
-    return tree_lines(root, line, lambda node: node.children)
+    return printable(tree_lines(root, line, lambda node: node.children))
 
 
 def _part(node: CelDerivation | SremoDerivation) -> str:

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from cerlab.display import drawable, register
+from cerlab.errors import printable
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.sremo import syntax as sre
@@ -269,7 +270,7 @@ def _in_words(fact: object) -> object:
     return fact() if callable(fact) else fact
 
 
-register(Failure, "text/plain", lambda failure: failure.words)
+register(Failure, "text/plain", lambda failure: printable(failure.words))
 
 
 def cost(failures: Sequence[Failure]) -> int:

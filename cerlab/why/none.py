@@ -10,7 +10,7 @@ from cerlab import display, io
 from cerlab.budget import poll
 from cerlab.compile.pattern import QueryInput, as_pattern
 from cerlab.display import drawable
-from cerlab.errors import ResourceLimit, Unsupported, lists_options
+from cerlab.errors import ResourceLimit, Unsupported, lists_options, printable
 from cerlab.evaluate.missing_names import Absent, requirements_of
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, children, waits
@@ -220,7 +220,7 @@ def why_none_text(why: WhyNone) -> str:
     lines += [f"  {change.words}: {_answer(change.answer)}" for change in why.changes]
     lines += map(str, why.absent)
     lines += [f"not tried: {words}: {reason}" for words, reason in why.untried]
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def _answer(answer: ComplexEvent) -> str:

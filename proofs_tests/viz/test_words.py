@@ -7,9 +7,13 @@ from random import Random
 
 import pytest
 
+import cerlab
 from cerlab import Event, Timestamp
 from cerlab.model.event import Value
-from cerlab.predicates.text import event_text
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.text import event_text, predicate_text
+from cerlab.predicates.truth import satisfies
+from cerlab.viz.machines import short_guard
 from proofs_tests.suite import Suite
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -69,3 +73,56 @@ def test_an_event_is_cut_where_it_is_too_long_and_says_so() -> None:
 
 def test_a_line_of_an_event_is_cut_where_nothing_else_is_asked() -> None:
     assert len(event_text(Event("A", {"v": "x" * 80}))) == 60
+
+
+def test_short_guards_hold_for_the_same_events(suite: Suite) -> None:
+    def predicate(rng: Random, depth: int) -> pred.Predicate:
+        match rng.randrange(7 if depth else 3):
+            case 0 | 1:
+                return pred.TypeIs(rng.choice("AB"))
+            case 2:
+                return pred.Comparison(
+                    pred.Operator.GT, pred.Attribute("v"), pred.Constant(rng.randrange(2))
+                )
+            case 3:
+                return pred.Not(predicate(rng, depth - 1))
+            case 4:
+                return pred.Or(predicate(rng, depth - 1), predicate(rng, depth - 1))
+            case _:
+                return pred.And(predicate(rng, depth - 1), predicate(rng, depth - 1))
+
+    def case(rng: Random) -> bool:
+        P: pred.Predicate = pred.And(predicate(rng, 1), predicate(rng, 4))
+        short = short_guard(P)
+        assert len(predicate_text(short)) <= len(predicate_text(P))
+        for event in (Event(kind, {"v": v}) for kind in "ABC" for v in range(3)):
+            assert satisfies(event, short) == satisfies(event, P)
+        return short != P
+
+    suite.run(case, deep_count=10_000, needs_answers=0.3)
+
+
+ODD = "\x1b[31mred\u202e"
+
+
+@pytest.mark.parametrize("positions", [[0], [0, 1]])
+def test_what_is_printed_has_no_control_characters_of_values(positions: list[int]) -> None:
+    """A terminal would obey them; the text of a query keeps its own."""
+    events = [{"type": "A", "name": ODD}, {"type": ODD, "name": "x"}]
+    query = cerlab.parse_query(f"SELECT * WHERE A FILTER A[name = '{ODD}'] AND A[v > 1]")
+    stream = cerlab.Stream.from_events(events)
+    for value in (
+        cerlab.why(query, events, positions),
+        cerlab.why("A ; B FILTER A[name = 'q']", events, positions),
+        cerlab.why(query, events, positions).derivation,
+        cerlab.why_none(query, events),
+        cerlab.timeline("A", events),
+        cerlab.step("A", events),
+        cerlab.step("A", events)[0],
+        query.tecs(events),
+        *(stream, stream.events[0], query.run(events)),
+    ):
+        assert "\x1b" not in str(value) + repr(value), type(value)
+        assert "\u202e" not in str(value) + repr(value), type(value)
+    assert "\\u001b[31mred" in str(cerlab.why(query, events, positions))
+    assert cerlab.parse_query(str(query)).ast == query.ast
