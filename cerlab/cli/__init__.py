@@ -148,6 +148,10 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"warning: {text}", file=sys.stderr)
 
 
+_VERBS = {"count": 'to count answers: cerlab run "SELECT COUNT(*) WHERE .." EVENTS'}
+"""Hints for functions of Python that are no commands, nor near to one."""
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors name the option or command nearest to an unknown one."""
 
@@ -173,11 +177,8 @@ class _Parser(argparse.ArgumentParser):
             unknown := re.search(r"COMMAND: invalid choice: '(.*?)' \(choose", message)
         ) is not None:
             hint = nearest(unknown[1], COMMANDS)
-            hint = (
-                hint
-                if hint.startswith("did you")
-                else "to evaluate a query: cerlab run QUERY EVENTS"
-            )
+            if not hint.startswith("did you") or unknown[1] in _VERBS:
+                hint = _VERBS.get(unknown[1], "to evaluate a query: cerlab run QUERY EVENTS")
             message = f"there is no command '{unknown[1]}'\nhint: {hint}; see cerlab --help"
         if "\nhint: " not in message:
             message += f"\nhint: see {self.prog} --help"
