@@ -222,7 +222,7 @@ class TypeMismatch(CerlabError):
 
 
 class Unsupported(CerlabError):
-    """An evaluator does not support a construct; the hint names one that does, if there is one.
+    """A construct that this evaluator does not support; the hint names one that does, if any.
 
     `by_none` is True if no evaluator supports it on this stream; then the hint says what to change.
     """

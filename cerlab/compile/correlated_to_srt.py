@@ -141,7 +141,7 @@ def restrict(
     name: Callable[[str], str],
     written: Correlation | None = None,
 ) -> LabelledSrt:
-    """Return the runs of A whose labels satisfy a comparison: states are those of A, and knowledge.
+    """Return the runs of A whose labels satisfy a comparison.
 
     A state is a state of A and the summaries of both labels. The summary of a label is forgotten if
     no event of the other may come any more. `name` gives a fresh register for a label; `written`

@@ -114,9 +114,9 @@ def _head(graph: Graph, theme: Theme | None) -> Iterator[str]:
 def _distance(graph: Graph, theme: Theme) -> str:
     """Return the inches between ranks, with room for the labels of loops.
 
-    Graphviz keeps no place beside a state for the label of its loop, which from left to right lies
-    on that of the next edge where it is much wider than the state. A label of up to two lines on a
-    level edge is below it.
+    Graphviz reserves no space for the label of a loop, which, from left to right, overlaps the
+    label of the next edge if it is much wider than the state. A label of up to two lines on a level
+    edge is below it.
     """
     if graph.direction != "LR" or _is_large(graph):
         return "0.60"
@@ -129,9 +129,9 @@ def _distance(graph: Graph, theme: Theme) -> str:
 
 
 def _is_passed_below(loop: Edge, graph: Graph, theme: Theme) -> bool:
-    """Return whether level edges alone meet a loop's state, with labels of two lines or less.
+    """Return whether only level edges meet a loop's state, with labels of two lines or less.
 
-    An edge is level where its state before has no other behind it, and the other way round.
+    An edge is level if it is the only one from its source and the only one to its target.
     """
     before: dict[str, set[str]] = {}
     behind: dict[str, set[str]] = {}
@@ -275,9 +275,9 @@ def _edge_line(bundle: list[Edge], theme: Theme | None, beside: str) -> str:
 
 
 def _words(bundle: list[Edge], theme: Theme | None, beside: str) -> str:
-    """Return a line for each edge, in its own colour where they are of several kinds.
+    """Return a line for each edge, coloured if the bundle has several kinds.
 
-    `beside` is a space where words are beside a line that goes down: Graphviz leaves none.
+    `beside` is a space if the text is beside a line that goes down: Graphviz leaves none.
     """
     words = [label_text(edge.label, theme).split("\n") for edge in bundle]
     if theme is None or len({edge.kind for edge in bundle}) == 1:
