@@ -344,7 +344,7 @@ def plan_from_bytes(document: bytes) -> Plan:
         place = DataPlace("$")
         raise BadData(
             "CER0750",
-            f"expected JSON in UTF-8: {error.reason}",
+            f"this is not JSON: {error.reason}",
             place=place,
             hint="read the bytes that plan_to_bytes wrote",
         ) from None

@@ -1,4 +1,4 @@
-"""Edges: events in, answers out, synthetic streams."""
+"""Input and output: readers of events, writers of answers, synthetic streams."""
 
 from cerlab.io.answers import arrow_table, record, row_text
 from cerlab.io.options import HowToRead

@@ -1,4 +1,4 @@
-"""Answers as JSON objects, Arrow tables and files; one schema everywhere."""
+"""Answers as JSON objects, Arrow tables and files, with one schema."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 _BATCH = 65_536
 
 ROWS = 1 << 16
-"""A row group of Parquet has at least this many rows, but for the last one."""
+"""The least rows of a Parquet row group, except the last."""
 
 
 def record(answer: ComplexEvent | Valuation) -> dict[str, Any]:
-    """An answer as a JSON object; moments become ISO text, NaN and infinities become text."""
+    """Return an answer as a JSON object; moments become ISO text, NaN and infinities become
+    text."""
     plain = complex_event(answer) if isinstance(answer, Valuation) else answer
     fields: dict[str, Any] = {
         "start": plain.start,
@@ -37,12 +38,12 @@ def record(answer: ComplexEvent | Valuation) -> dict[str, Any]:
 
 
 def row_text(row: Mapping[str, Any]) -> str:
-    """An event, as a dict, on one line of NDJSON."""
+    """Return an event, given as a dict, as one line of NDJSON."""
     return json.dumps({name: json_value(value) for name, value in row.items()}, ensure_ascii=False)
 
 
 def json_value(value: Value) -> Any:
-    """A value as JSON has it: moments, durations, NaN and infinities as text."""
+    """Return a value for JSON: moments, durations, NaN and infinities become text."""
     if isinstance(value, Timestamp | Duration):
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -51,7 +52,8 @@ def json_value(value: Value) -> Any:
 
 
 def arrow_schema(*, labels: bool = False) -> Any:
-    """``start int64, end int64, positions list<int64>``, and labels where asked."""
+    """Return the schema ``start int64, end int64, positions list<int64>``, and `labels` if
+    requested."""
     import pyarrow as pa
 
     positions = pa.list_(pa.int64())
@@ -62,7 +64,7 @@ def arrow_schema(*, labels: bool = False) -> Any:
 
 
 def arrow_table(answers: Iterable[ComplexEvent | Valuation], *, labels: bool = False) -> Any:
-    """The answers as a pyarrow Table."""
+    """Return the answers as a pyarrow Table."""
     import pyarrow as pa
 
     schema = arrow_schema(labels=labels)
@@ -77,10 +79,11 @@ def arrow_table(answers: Iterable[ComplexEvent | Valuation], *, labels: bool = F
 
 
 def table_of_batches(batches: Iterable[AnswerBatch]) -> Any:
-    """The answers of the compiled engine as a pyarrow Table, a record batch for each of theirs.
+    """Return the answers of the compiled engine as a pyarrow Table, one record batch for each
+    batch.
 
     No answer becomes a Python object, and the integers are not copied. Raises pyarrow's error for a
-    batch of 2^31 positions or more, whose offsets have no 32 bits.
+    batch of 2^31 positions or more, whose offsets exceed 32 bits.
     """
     import numpy as np
     import pyarrow as pa
@@ -99,9 +102,9 @@ def table_of_batches(batches: Iterable[AnswerBatch]) -> Any:
 
 
 def parquet_encoding(schema: Any) -> dict[str, Any]:
-    """The options of a ParquetWriter for answers: numbers of events are written as differences.
+    """Return options of a ParquetWriter for answers: positions are delta-encoded.
 
-    That costs a sixth of what dictionaries of them do, in time and in bytes.
+    That costs one sixth of the time and bytes of dictionaries.
     """
     leaves = [path for field in schema for path in _leaves(field.name, field.type)]
     numbers = ("start", "end", "positions.list.element")
@@ -112,7 +115,7 @@ def parquet_encoding(schema: Any) -> dict[str, Any]:
 
 
 def _leaves(path: str, kind: Any) -> Iterator[str]:
-    """The columns of Parquet for a column of Arrow."""
+    """Yield the columns of Parquet for a column of Arrow."""
     import pyarrow as pa
 
     if pa.types.is_map(kind):
@@ -128,12 +131,12 @@ def _leaves(path: str, kind: Any) -> Iterator[str]:
 
 
 def line_of(start: int, end: int, positions: list[int]) -> str:
-    """A complex event as a line of NDJSON."""
+    """Return a complex event as a line of NDJSON."""
     return f'{{"start": {start}, "end": {end}, "positions": {positions}}}\n'
 
 
 def table_of_rows(rows: LabelledAnswers, offset: int = 0) -> Any:
-    """Rows of answers with their labels as a pyarrow Table; positions count from `offset` on."""
+    """Return rows of labelled answers as a pyarrow Table; positions are counted from `offset`."""
     import numpy as np
     import pyarrow as pa
 
@@ -148,7 +151,7 @@ def table_of_rows(rows: LabelledAnswers, offset: int = 0) -> Any:
     place, label = (np.concatenate(x) if x else np.zeros(0, np.int64) for x in (places, labels))
     order = order_of(row_of[place], label, place)
     place, label = place[order], label[order]
-    lists = row_of[place] * max(1, len(names)) + label  # one for each label of a row
+    lists = row_of[place] * max(1, len(names)) + label  # one list for each label of a row
     entries, first = np.unique(lists, return_index=True)
     positions = rows.positions + offset
     values = pa.ListArray.from_arrays(

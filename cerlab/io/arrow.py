@@ -41,14 +41,15 @@ from cerlab.model.stream import Between
 from cerlab.threads import in_threads
 
 _ROWS = 1 << 16
-"""Rows that are read at once."""
+"""The number of rows that are read together."""
 
 
 def table_events(table: Any, reading: RowReading, *, before: int = 0) -> Iterator[Event]:
-    """The rows of a pyarrow Table as events; rows count from 1, after `before` others.
+    """Yield the rows of a pyarrow Table as events; rows are counted from 1, after `before` others.
 
-    Raises `BadData` for a missing type column, two columns of a name, and columns of nested types;
-    for rows without a type, or not as the schema says, where `on_bad_row` does not take them.
+    Raises `BadData` for a missing type column, two columns with one name, and columns of nested
+    types;
+    also for rows without a type, or against the schema, unless `on_bad_row` accepts them.
     """
     from pyarrow import types
 
@@ -67,7 +68,7 @@ def table_events(table: Any, reading: RowReading, *, before: int = 0) -> Iterato
             try:
                 columns[name] = event_values(batch.column(k), reading.place(None, name))
             except BadData as error:
-                # other columns may hold no values of events, as long as nobody reads them
+                # unreadable columns are allowed as long as no query reads them
                 if reading.schema is not None or name in ("type", "stream"):
                     raise
                 errors[name] = error
@@ -92,20 +93,20 @@ def table_events(table: Any, reading: RowReading, *, before: int = 0) -> Iterato
 
 
 def events_between(table: Any, reading: RowReading, *, before: int = 0) -> Between:
-    """Return a function that makes events of the rows between two places, as `table_events`."""
+    """Return a function from two row numbers to the events between, read as by `table_events`."""
     return lambda start, stop: table_events(
         table.slice(start, stop - start), reading, before=before + start
     )
 
 
 def _row_text(batch: Any, row: int) -> str:
-    """Return a row as JSON, in the words of Python where JSON has none."""
+    """Return a row as JSON, or in Python's notation if JSON has none."""
     values = {f.name: batch.column(k)[row].as_py() for k, f in enumerate(batch.schema)}
     return json.dumps(values, ensure_ascii=False, default=str)
 
 
 def names_of(table: Any, type_name: str | None, file: str) -> list[str]:
-    """The names of the columns, that of event types as ``type``; raises `BadData` without it."""
+    """Return the names of the columns, with that of event types as ``type``; raises `BadData`."""
     names: list[str] = table.column_names
     if not isinstance(type_name, TypeColumn):
         warn_of_column(type_name, names)
@@ -121,17 +122,17 @@ def _event(
     if not isinstance(event_type, str) or not event_type:
         raise BadData(
             "CER0701",
-            f"an event type is a text, not {event_type!r}",
+            f"expected a text as event type, got {event_type!r}",
             place=reading.place(row, "type"),
             hint=by_door(
-                "every row needs one; quarantine= goes on without",
-                "every row needs one; --quarantine FILE goes on without",
+                "every row needs one; quarantine= skips such rows",
+                "every row needs one; --quarantine FILE skips such rows",
             ),
         )
     if stream is not None and not isinstance(stream, str):
         raise BadData(
             "CER0702",
-            f"a stream is a text, not {stream!r}",
+            f"expected a text as stream, got {stream!r}",
             place=reading.place(row, "stream"),
             hint="rename the column if it is an attribute",
         )
@@ -139,10 +140,11 @@ def _event(
 
 
 def plain_columns(table: Any, reading: RowReading) -> Columns | None:
-    """Return the columns of a table, each made at its first use; None for rows read one by one.
+    """Return the columns of a table, each built on first use; None for rows read one by one.
 
-    The latter where some event has no type. Raises `BadData` at the use of a column that holds no
-    values of events.
+    None if some event has no type. Raises `BadData` on use of a column whose values are not values
+    of
+    events.
     """
     import pyarrow as pa
 
@@ -174,7 +176,7 @@ def plain_columns(table: Any, reading: RowReading) -> Columns | None:
 def _plain_column(
     table: Any, places: Mapping[str, int], reading: RowReading, name: str, *, before: int = 0
 ) -> Any:
-    """Return a column of the rows of a table, after `before` others; raises `BadData`."""
+    """Return a column of the rows of a table, after `before` other rows; raises `BadData`."""
     if name in places and name != "type":
         return engine_column(table.column(places[name]), reading.place(None, name))
     if name != "type":
@@ -190,27 +192,27 @@ def _plain_column(
 
 
 def _has_path(kinds: Mapping[str, Any], name: str) -> bool:
-    """Return whether a name is a path in a column, by the types of the columns."""
+    """Return whether a name is a path into a nested column, by the types of the columns."""
     fields = fields_of(name)
     return fields is not None and fields[0] in kinds and has_field(kinds[fields[0]], fields, name)
 
 
 def _types(table: Any, places: Mapping[str, int], reading: RowReading) -> Any:
-    """Return the types of the rows of a table, coded."""
+    """Return the types of the rows of a table, dictionary-encoded."""
     if "type" not in places:
         return constant_text(str(reading.type_name), table.num_rows)
     return encode_text(without_views(table.column(places["type"])))
 
 
 def _are_types(column: Any) -> bool:
-    """Return whether each value of a coded column is the type of an event."""
+    """Return whether each value of a dictionary-encoded column is a valid event type."""
     return not (column.null_count or _has_text(column, ""))
 
 
 def parts_of(table: Any, columns: Columns, reading: RowReading) -> PartsOf | None:
-    """Return what reads a table by parts, where its columns are made at their first use.
+    """Return a reader of a table by parts, for columns that are built on first use.
 
-    `columns` are those of `plain_columns`. What they have made already is not made again.
+    `columns` are those of `plain_columns`; columns that exist already are reused.
     """
     if not isinstance(table, FileTable):
         return None
@@ -235,7 +237,7 @@ def parts_of(table: Any, columns: Columns, reading: RowReading) -> PartsOf | Non
 
 
 def _renamed_schema(table: Any, names: Sequence[str]) -> Any:
-    """Return the schema of a table with other names, and what pandas keeps in it."""
+    """Return the schema of a table with other names, keeping the metadata of pandas."""
     import pyarrow as pa
 
     fields = [field.with_name(name) for field, name in zip(table.schema, names, strict=True)]
@@ -243,21 +245,21 @@ def _renamed_schema(table: Any, names: Sequence[str]) -> Any:
 
 
 def _has_text(column: Any, text: str) -> bool:
-    """Whether a coded column has a text, or perhaps NULL in its dictionary."""
+    """Return whether a dictionary-encoded column contains a text, or NULL in its dictionary."""
     if not {text, None} & set(column.dictionary.to_pylist()):
         return False
     return bool({text, None} & set(column.unique().to_pylist()))
 
 
 _MAX_SCALE = {32: 9, 64: 18, 128: 38, 256: 76}
-"""Largest scale of decimals by their bits; pyarrow converts no others."""
+"""The largest scale of decimals by their bits; pyarrow converts no larger ones."""
 
 
 def sound_table(table: Any, file: str) -> Any:
-    """Return a table whose offsets, codes and texts are within what it holds.
+    """Return a table after checking that its offsets, codes and texts are in range.
 
-    pyarrow reads buffers as they are: a wrong offset would end the process, or show other memory.
-    Raises `BadData` for a table that is not sound.
+    pyarrow trusts buffers: a wrong offset would crash the process or expose other memory. Raises
+    `BadData` for an invalid table.
     """
     import pyarrow as pa
 
@@ -267,31 +269,31 @@ def sound_table(table: Any, file: str) -> Any:
             name = table.schema.field(n).name
             column.validate(full=True)
             kind = getattr(column.type, "value_type", column.type)
-            getattr(kind, "tz", None)  # which may be no text
+            getattr(kind, "tz", None)  # may be invalid text
             if pa.types.is_decimal(kind) and abs(kind.scale) > _MAX_SCALE[kind.bit_width]:
-                raise pa.ArrowInvalid(f"{kind} has a scale that no number has")
+                raise pa.ArrowInvalid(f"{kind} has an invalid scale")
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise BadData(
             "CER0747",
-            f"a column is not sound: {error}",
+            f"a column is damaged: {error}",
             place=DataPlace(file, None, name),
-            hint="write the file again, or make the table anew",
+            hint="write the file again, or create the table again",
         ) from None
     return table
 
 
 def unreadable(file: str, kind: str, error: Exception) -> BadData:
-    """Return the error that a file is not of its kind."""
+    """Return the error that a file is not in its format."""
     return BadData(
         "CER0742",
-        f"this is no {kind} file: {' '.join(str(error).split())}",
+        f"cannot be read as {kind}: {' '.join(str(error).split())}",
         place=DataPlace(file),
         hint="write or copy a damaged file again; another format needs its own suffix, or format=",
     )
 
 
 def as_table(frame: Any, file: str = "the table") -> Any | None:
-    """A pyarrow Table of a Table, record batch, polars or pandas data frame; None of others.
+    """Return a Table, record batch, polars or pandas data frame as a pyarrow Table; None otherwise.
 
     Raises as `sound_table`.
     """
@@ -313,13 +315,13 @@ def _as_table(frame: Any) -> Any | None:
         if _is_frame(frame, "pandas"):
             return _of_pandas(frame)
         return _of_polars(frame) if _is_frame(frame, "polars") else pa.table(frame)
-    # A lazy frame, a series; mixed types, no Unicode: these are no table, or one row by row.
+    # A lazy frame or a series is no table; mixed types or invalid Unicode are read row by row.
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
         return None
 
 
 def _is_frame(value: Any, library: str) -> bool:
-    """Return whether a value is a data frame of a library, which is imported then."""
+    """Return whether a value is a data frame of a library, importing it only then."""
     return isinstance(value, getattr(sys.modules.get(library), "DataFrame", ()))
 
 
@@ -330,7 +332,7 @@ def _of_pandas(frame: Any) -> Any:
         raise duplicate_column([str(name) for name in frame.columns], "the table")
     kinds = list(frame.dtypes.items())
     for name, kind in kinds:
-        if type(kind).__name__ == "PeriodDtype":  # pyarrow would give the number of each period
+        if type(kind).__name__ == "PeriodDtype":  # pyarrow would return the number of each period
             raise no_value("Period", str(name))
     sparse = {name: kind.subtype for name, kind in kinds if type(kind).__name__ == "SparseDtype"}
     frame = frame.astype(sparse) if sparse else frame
@@ -341,19 +343,19 @@ def _of_pandas(frame: Any) -> Any:
 
 
 def _of_polars(frame: Any) -> Any:
-    """Return a table; integers of 128 bits, which pyarrow does not have, are decimals."""
+    """Return a table; integers of 128 bits, which pyarrow lacks, become decimals."""
     import pyarrow as pa
 
     if any("\0" in name for name in frame.columns):
         raise BadData(
             "CER0746",
-            "the name of a column holds a NUL byte",
+            "the name of a column contains a NUL byte",
             place=DataPlace("the table"),
-            hint="rename it: polars cannot give such a column to others",
+            hint="rename it: polars cannot export such a column",
         )
     wide = [name for name, kind in frame.schema.items() if str(kind) in ("Int128", "UInt128")]
     others = frame.drop(wide) if wide else frame
-    # polars has the stream from 1.3 on
+    # polars exports the stream interface from 1.3 on
     table = pa.table(others) if hasattr(frame, "__arrow_c_stream__") else others.to_arrow()
     if not wide:
         return table
@@ -382,19 +384,20 @@ def rows_of_frame(frame: Any) -> list[dict[str, Any]] | None:
 
 
 def index_of_values(frame: Any) -> Any | None:
-    """Return the index of a pandas data frame if it has a name or holds times, else None.
+    """Return the index of a pandas data frame if it has a name or contains times, otherwise None.
 
-    Others only number the rows, or are a column as well.
+    Other indexes only number the rows, or repeat a column.
     """
     index = frame.index
     if hasattr(index, "tz") and index.name is None:
-        index = index.rename("index")  # as pandas itself names the column
+        index = index.rename("index")  # the name that pandas uses
     names = set(index.names)
     return None if None in names or not names.isdisjoint(frame.columns) else index
 
 
 def kind_of(arrow_type: Any) -> str | None:
-    """Return what a column of a type holds, in words; None of NULL, which is of every type."""
+    """Return the kind of a column's values, in words; None for NULL, which belongs to every
+    type."""
     from pyarrow import types
 
     if types.is_dictionary(arrow_type):
@@ -414,23 +417,24 @@ def kind_of(arrow_type: Any) -> str | None:
 
 
 def no_rows(fields: Any) -> Any:
-    """The table without rows that has these columns; pyarrow's `empty_table` loads pandas."""
+    """Return the table without rows that has these columns; pyarrow's `empty_table` loads
+    pandas."""
     import pyarrow as pa
 
     return pa.Table.from_batches([], schema=fields)
 
 
 def repeated(value: Any, count: int) -> Any:
-    """Return the value of an Arrow array `count` times."""
+    """Return an array with the value of an Arrow scalar `count` times."""
     import pyarrow as pa
 
     return value.take(pa.repeat(0, count))
 
 
 def columns_to_read(fields: Any, names: Collection[str]) -> list[str] | None:
-    """Return those of some `names` that a file has, columns of paths among them.
+    """Return the columns among `names` that a file has, including columns of paths.
 
-    None where two columns have one name.
+    None if two columns have the same name.
     """
     if len(set(fields.names)) < len(fields):
         return None
@@ -448,22 +452,23 @@ def _stamp(path: str) -> tuple[int, int, int] | None:
 
 
 _LOOKS = 16
-"""So many columns of a file are read one by one, then all others: a look takes 5 ms of a file of
-1,000 columns, to read all of them 100 ms (2026-11-28)."""
+"""The number of columns of a file to read one by one before reading all others: one costs 5 ms in a
+file of 1,000 columns, all of them 100 ms (2026-11-28)."""
 
 SHORT_FILE = 1 << 15
-"""Rows of a file, one of several, that are read whole: a thousand files of 1,000 rows then take the
-time of one file of all rows (2026-11-29)."""
+"""The most rows of one of several files that is read whole: then 1,000 files of 1,000 rows take the
+time of one file with all rows (2026-11-29)."""
 
 
 class FileTable:
-    """The rows of a file, or of a part of it, as a pyarrow Table has them.
+    """The rows of a file, or of a part of it, with the interface of a pyarrow Table.
 
-    Each column is read at its first use. Threads may share it.
+    Each column is read on first use. Threads may share it.
     """
 
     def __init__(self, file: ColumnFile, *, coded: bool, part: Any = None) -> None:
-        """Text is `coded` as in `ColumnFile.table`; `part` is one of `ColumnFile.parts`."""
+        """Wrap a file; text is `coded` as in `ColumnFile.table`; `part` is one of
+        `ColumnFile.parts`."""
         self._file, self._coded, self._part = file, coded, part
         self.schema = file.schema if coded else file._schema
         self.column_names: list[str] = self.schema.names
@@ -479,9 +484,9 @@ class FileTable:
         return self._file.length if self._part is None else self._file.rows_of(self._part)
 
     def parts(self, size: int) -> Iterator[FileTable]:
-        """Yield tables of consecutive rows, of at least `size` rows where the file has so many.
+        """Yield tables of consecutive rows, each of at least `size` rows if the file has that many.
 
-        Columns that were read are shared. A part reads the others for itself.
+        Columns that were already read are shared; a part reads the others itself.
         """
         start = 0
         for part in self._file.parts(size):
@@ -496,13 +501,13 @@ class FileTable:
             yield table
 
     def has_texts(self, column: int) -> bool:
-        """Return whether the file says that each value of a column is a text, and none is empty."""
+        """Return whether the file states that every value of a column is a non-empty text."""
         name = self.column_names[column]
         own = {*self._columns, *self._constants}
         return name not in own and self._file.has_texts(name)
 
     def append_column(self, field: Any, column: Any) -> FileTable:
-        """Return the rows with one column more, of a field or a name."""
+        """Return the rows with one more column, for a field or a name."""
         import pyarrow as pa
 
         field = pa.field(field, column.type) if isinstance(field, str) else field
@@ -511,9 +516,9 @@ class FileTable:
         return more
 
     def append_constant(self, name: str, value: Any) -> FileTable:
-        """Return the rows with one column more: an Arrow array of one value, in each row.
+        """Return the rows with one more column: an Arrow array of one value, repeated in each row.
 
-        The rows of the column are made at its first use, those of a part for the part alone.
+        The column is built on first use, for a part only in that part.
         """
         import pyarrow as pa
 
@@ -529,7 +534,8 @@ class FileTable:
         return more
 
     def column(self, column: int | str) -> Any:
-        """Return the column of a number or a name, of a table without two columns of one name.
+        """Return the column with a number or a name; the table must not have two columns of that
+        name.
 
         Raises `BadData` for a column that cannot be read.
         """
@@ -600,12 +606,12 @@ class ColumnFile(ABC):
             self._raw = open_raw(pa)
             self._schema = self._open()
             self._stamp = _stamp(file)
-            # names that are text
+            # names are texts
             self.fields = pa.schema([(field.name, field.type) for field in self._schema])
 
     @abstractmethod
     def _open(self) -> Any:
-        """Return the schema of the file."""
+        """Open the file and return its schema."""
 
     @property
     @abstractmethod
@@ -622,15 +628,15 @@ class ColumnFile(ABC):
     ) -> Iterator[Any]:
         """Yield the rows as record batches, or those of a part.
 
-        Columns `texts` may be codes of a dictionary.
+        Columns `texts` may be dictionary-encoded.
         """
 
     def _shares(self, part: Any) -> Sequence[Any]:
-        """Return the parts of a part that threads read."""
+        """Return the pieces of a part that threads read."""
         return [part]
 
     def parts(self, size: int) -> Sequence[Any]:
-        """Return parts of consecutive rows, each of at least `size` where the file has so many.
+        """Return parts of consecutive rows, each of at least `size` if the file has that many.
 
         None is the whole file.
         """
@@ -641,9 +647,9 @@ class ColumnFile(ABC):
         return self.length
 
     def batches(self, size: int, names: Sequence[str] | None = None) -> Iterator[Any]:
-        """Yield the rows as record batches of at most `size`, or those columns of them.
+        """Yield the rows as record batches of at most `size`, or only some columns.
 
-        Parquet is read by pages; of Arrow IPC one of its own batches is in memory at a time.
+        Parquet is read by pages; for Arrow IPC, one batch of the file is in memory at a time.
         """
         texts = None if names is None else self._texts
         with self._reading():
@@ -656,8 +662,8 @@ class ColumnFile(ABC):
     ) -> Any:
         """Return all rows, or those of a part, or the columns `names`; text of Parquet `coded`.
 
-        Text that hardly repeats is left as it is: whoever uses it codes it. Raises `ResourceLimit`
-        where a limit is reached.
+        Text with few repetitions is not encoded here, but by its user if needed. Raises
+        `ResourceLimit`.
         """
         import pyarrow as pa
 
@@ -681,40 +687,40 @@ class ColumnFile(ABC):
             return sound_table(table, self.file)
 
     def rows(self, *, coded: bool = True) -> FileTable:
-        """Return the rows, whose columns are read at their first use, text `coded` as `table`."""
+        """Return the rows, whose columns are read on first use, text `coded` as in `table`."""
         return FileTable(self, coded=coded)
 
     @property
     def schema(self) -> Any:
-        """The schema of the columns once they are used."""
+        """The schema of the columns as they are used."""
         return self._schema
 
     @property
     def reads_by_column(self) -> bool:
-        """Whether one column can be read without the others."""
+        """True if one column can be read without the others."""
         return True
 
     def has_texts(self, name: str) -> bool:
-        """Return whether the file says that each value of a column is a text, and none is empty."""
+        """Return whether the file states that every value of a column is a non-empty text."""
         return False
 
     def check_unchanged(self) -> None:
-        """Raise `BadData` if the file was written to after it was opened.
+        """Raise `BadData` if the file was changed after it was opened.
 
-        A file that was replaced or deleted stays readable: it is open.
+        A file that was replaced or deleted stays readable, because it is open.
         """
         now = _stamp(self.file)
         if self._stamp is None or now is None or now[0] != self._stamp[0] or now == self._stamp:
             return
         raise BadData(
             "CER0742",
-            "the file was written to while it was read",
+            "the file was changed while it was read",
             place=DataPlace(self.file),
-            hint="run the query again, or read the file whole by cerlab.Stream.read",
+            hint="run the query again, or read the whole file with cerlab.Stream.read",
         )
 
     def _differs(self, name: str) -> bool:
-        """Return whether most values of a column are different, so that codes do not pay."""
+        """Return whether most values of a column differ, so that encoding does not pay."""
         return False
 
     @property
@@ -723,7 +729,7 @@ class ColumnFile(ABC):
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Raise pyarrow's error about an unreadable file as `BadData` with the file."""
+        """Turn pyarrow's error about an unreadable file into `BadData` with the file."""
         import pyarrow as pa
 
         try:

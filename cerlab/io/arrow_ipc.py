@@ -1,4 +1,4 @@
-"""Arrow IPC, which Feather is too: record batches, in a file with a footer or one by one."""
+"""Arrow IPC, including Feather: record batches, in a file with a footer or as a stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STREAM_MAGIC = b"\xff\xff\xff\xff"
 """The first bytes of a message of Arrow's streaming format."""
 
 FEATHER_1 = b"FEA1"
-"""The first bytes of version 1 of Feather, which pyarrow reads without checks: it is refused."""
+"""The first bytes of Feather version 1, which pyarrow reads without checks, so it is refused."""
 
 
 class IpcColumns(ColumnFile):
@@ -27,15 +27,15 @@ class IpcColumns(ColumnFile):
         if magic == FEATHER_1:
             raise BadData(
                 "CER0742",
-                "version 1 of Feather is not read",
+                "Feather version 1 is not supported",
                 place=DataPlace(self.file),
-                hint="write it again by pyarrow.feather.write_feather, which writes version 2",
+                hint="write it again with pyarrow.feather.write_feather, which writes version 2",
             )
         self._is_streamed = magic == STREAM_MAGIC
         return self._reader().schema
 
     def _reader(self, names: Sequence[str] | None = None) -> Any:
-        """Return a reader from the beginning; of a file with a footer perhaps of some columns."""
+        """Return a reader from the beginning, for some columns if the file has a footer."""
         import pyarrow as pa
 
         self._raw.seek(0)
@@ -48,13 +48,14 @@ class IpcColumns(ColumnFile):
 
     @cached_property
     def length(self) -> int:
-        """The number of rows: batches state it one by one, so they are passed, with one column."""
+        """The number of rows, found by passing all batches with one column, since each states its
+        own."""
         with self._reading():
             return sum(batch.num_rows for batch in self._batches(0, self.fields.names[:1], None))
 
     @property
     def reads_by_column(self) -> bool:
-        """Whether the file has a footer, which states where each column is."""
+        """True if the file has a footer, which states where each column is."""
         return not self._is_streamed
 
     def _batches(

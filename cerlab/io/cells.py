@@ -1,4 +1,4 @@
-"""Readers of texts whose cells are text until their columns have types: CSV and CORE's form."""
+"""Readers of formats whose cells are text until their columns have types: CSV and CORE's form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CellReader(ABC):
     """A format whose cells are text until their columns have types."""
 
     sparse: bool
-    """Whether all rows have all columns, and those of other event types are empty."""
+    """True if all rows have all columns, and columns of other event types are empty."""
 
     def __init__(self, reading: RowReading, types: ColumnTypes) -> None:
         self._reading = reading
@@ -40,10 +40,10 @@ class CellReader(ABC):
 
     @abstractmethod
     def _text_rows(self, lines: Iterable[str], before: int, *, last: bool) -> Iterator[TextRow]:
-        """Yield the rows of lines."""
+        """Yield the rows of lines as text."""
 
     def _events(self, rows: Iterable[TextRow]) -> Iterator[Event]:
-        """Yield rows as the schema declares them."""
+        """Yield rows as events with the types that the schema declares."""
         column = "type" if self.sparse else None
         for row in rows:
             try:
@@ -81,7 +81,7 @@ class CellReader(ABC):
                 self._reading.reject(row.text, self._types.misfit(name, row.cells[name], place))
                 rows = rows[at + 1 :]
                 continue
-            if {"type", "stream"} & set(names):  # in CORE's text form they are names as others
+            if {"type", "stream"} & set(names):  # ordinary attribute names in CORE's text form
                 yield _events_with(columns, rows)
                 return
             columns["type"] = encode_text(text_array([row.type for row in rows]))
@@ -91,7 +91,7 @@ class CellReader(ABC):
             return
 
     def with_types(self, columns: dict[str, Any], quoted: set[str]) -> dict[str, Any]:
-        """Return columns of text with types; raises `Refused` for cells that do not fit."""
+        """Return text columns converted to types; raises `Refused` for cells that do not fit."""
         from cerlab.io.column_types import Misfit, typed
 
         if self._reading.schema is None:
@@ -104,7 +104,7 @@ class CellReader(ABC):
                 }
             except Misfit:
                 raise Refused from None
-        if self._declared is None:  # declarations of a name differ
+        if self._declared is None:  # event types declare one name differently
             raise Refused
         texts = {n for n, kind in self._declared.items() if kind is AttributeType.STRING}
         if quoted - texts:
@@ -122,7 +122,8 @@ def _events_with(columns: dict[str, Any], rows: Sequence[TextRow]) -> list[Event
 
 
 def _shapes(rows: Sequence[TextRow]) -> tuple[tuple[tuple[str, ...], ...], Any]:
-    """Return the attributes of each shape of rows, and the shape of each row, None for one."""
+    """Return the attributes of each shape of rows, and the shape of each row, None for a single
+    shape."""
     import numpy as np
 
     shapes: dict[tuple[str, ...], int] = {}

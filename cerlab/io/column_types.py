@@ -1,12 +1,13 @@
-"""The type of a column of text: the first one that fits all of its cells.
+"""The type of a column of text: the first type that fits all of its cells.
 
 The types are int64, double, boolean (``true`` and ``false`` in any case), timestamp (ISO 8601, with
 a zone in all cells or in none) and text, in this order. An empty cell is NULL and fits every type.
-Digits are ASCII, and spaces and tabs around a value do not count, except in text. Integers of which
-one is beyond 64 bits are text, since doubles would make different keys equal. Beside decimals they
-are doubles, and a warning counts those that are rounded.
+Digits are ASCII; surrounding spaces and tabs are ignored, except in text. A column of integers with
+one beyond 64 bits is text, since doubles would make different keys equal. Integers among decimals
+become doubles, and a warning counts those that are rounded.
 
-Values of Python are made Arrow by `array_of`: pyarrow's own ways import pandas, which takes longer.
+`array_of` converts Python values to Arrow, because pyarrow's own functions import pandas, which
+takes longer.
 """
 
 from __future__ import annotations
@@ -29,27 +30,27 @@ from cerlab.model.event import Value, is_in_calendar
 
 NULL, INTEGER, DOUBLE, TEXT = pa.null(), pa.int64(), pa.float64(), pa.string()
 LARGE = pa.large_string()
-"""Integers as they are written, of which one is beyond 64 bits: text, unless decimals follow."""
+"""Integers as text, one of which exceeds 64 bits: they stay text unless decimals follow."""
 
 MOMENT, INSTANT = pa.timestamp("ns"), pa.timestamp("ns", "UTC")
 FAR_MOMENT, FAR_INSTANT = pa.timestamp("us"), pa.timestamp("us", "UTC")
 """Moments of which one is outside 64 bits of nanoseconds."""
 
 _WIDER = {(INTEGER, DOUBLE), (MOMENT, FAR_MOMENT), (INSTANT, FAR_INSTANT)}
-"""Types that widen to another one without being read again."""
+"""Types that widen to another one without reading the cells again."""
 
 _INTEGER = r"^[+-]?[0-9]+$"
 _DATE = r"^[ \t]*[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _MOMENT_CELL = re.compile(_DATE)
 _TRUTHS = {"true", "false"}
 _FEW = 64
-"""Cells that are tried first: most columns of text show themselves there."""
+"""The number of cells that are tried first: most columns of text are recognised by then."""
 
 _MANY, _DIFFERENT = 1_000, 0.8
-"""Text hardly repeats if this share of this many cells differ.
+"""Text has few repetitions if this share of this many cells differ.
 
-To code 500,000 texts of 300,000 users block by block takes 0.10 s, and the dictionaries have to be
-united; to code them together takes 0.05 s.
+Encoding 500,000 texts of 300,000 users block by block takes 0.10 s, and the dictionaries must be
+merged; encoding them together takes 0.05 s.
 """
 
 _NAMES = {INTEGER: "int", DOUBLE: "double", pa.bool_(): "boolean", MOMENT: "timestamp"}
@@ -59,34 +60,36 @@ _NAMES |= dict.fromkeys((INSTANT, FAR_INSTANT), "timestamp with a zone")
 
 
 class Misfit(Exception):
-    """A cell does not fit the type that its column has by then."""
+    """The error that a cell does not fit the settled type of its column."""
 
 
 class ColumnTypes:
     """The types of the columns of a text, block by block.
 
-    While blocks are read, a type may widen: from NULL to every type, from int64 to double, from
-    all types to text. Once the types are `settled`, another cell raises `Misfit`, except where
-    integers become doubles, or moments far away follow others.
+    While blocks are read, a type may widen: from NULL to every type, from int64 to double, from all
+    types
+    to text. Once the types are `settled`, a cell of another type raises `Misfit`, except that
+    integers
+    become doubles, and far moments follow others.
     """
 
     def __init__(self) -> None:
         self.kinds: dict[str, Any] = {}
         self.header: dict[str, None] = {}
-        """The columns that the headers of CSV name, in order."""
+        """The columns of CSV headers, in order."""
         self.settled = False
         self.read_again = False
-        """Whether earlier blocks hold values of a column that is text by now."""
+        """True if earlier blocks have typed values of a column that has become text."""
         self.differing: frozenset[str] = frozenset()
-        """The columns of text whose cells hardly repeat: they are coded where they are used."""
+        """The text columns with few repetitions: they are encoded when they are used."""
         self._rounded: dict[str, int] = {}
         self._fine: frozenset[str] = frozenset()
         """The columns of moments that need more than microseconds."""
         self._odd_dates: dict[str, str | None] = {}
-        """The cell that made a column of dates text; None for columns that hold other text."""
+        """The cell that turned a column of dates into text; None for other columns of text."""
 
     def settle(self) -> None:
-        """Fix the types: later cells widen one only as `_WIDER` says."""
+        """Fix the types: later cells widen one only as `_WIDER` allows."""
         self.kinds = {n: TEXT if kind == LARGE else kind for n, kind in self.kinds.items()}
         self.settled, self.read_again = True, False
 
@@ -96,7 +99,8 @@ class ColumnTypes:
         self._rounded.clear()
 
     def warn(self) -> None:
-        """Warn of integers that were rounded, and of columns that one cell made text."""
+        """Warn of integers that were rounded, and of columns that a single cell turned into
+        text."""
         for name, count in self._rounded.items():
             message = f"CER0920: {count:,} integers of column '{name}' were rounded to doubles"
             hint = (
@@ -130,7 +134,7 @@ class ColumnTypes:
     def read(self, name: str, texts: Any, *, quoted: bool = False) -> Any:
         """Return the cells of a column, an Arrow array of text, as values of its type.
 
-        Some cell is `quoted`: then the column is text.
+        If some cell is `quoted`, the column is text.
         """
         known = self.kinds.get(name, NULL)
         if known == TEXT:
@@ -158,20 +162,21 @@ class ColumnTypes:
         return self._as_kind(name, values, kind)
 
     def _joined(self, name: str, known: Any, values: Any) -> Any:
-        """Return the type of a column and of more values."""
+        """Return the common type of a column and of further values."""
         kind = join(known, kind_of(self.noted(name, values)))
-        # no unit of 64 bits holds moments far away and nanoseconds
+        # no unit in 64 bits holds both far moments and nanoseconds
         return TEXT if kind in (FAR_MOMENT, FAR_INSTANT) and name in self._fine else kind
 
     def noted(self, name: str, values: Any) -> Any:
-        """Return values of a column; note moments that need more than microseconds."""
+        """Return values of a column, recording moments that need more than microseconds."""
         is_moment = kind_of(values) in (MOMENT, INSTANT) and name not in self._fine
         if is_moment and (numbers_of(values.cast(pa.int64())) % 1000).any():
             self._fine |= {name}
         return values
 
     def _note_dates(self, name: str, texts: Any, known: Any, kind: Any, *, quoted: bool) -> None:
-        """Note whether a column that becomes text holds dates, and the cell that is none."""
+        """Record whether a column that becomes text contains dates, and the cell that is not a
+        date."""
         dates = (MOMENT, INSTANT, FAR_MOMENT, FAR_INSTANT)
         if kind in (known, NULL, *dates):
             return
@@ -181,15 +186,15 @@ class ColumnTypes:
             self._odd_dates[name] = _odd_date(texts, known)
 
     def widened(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Return columns of an earlier block in the types that they have now."""
+        """Return columns of an earlier block converted to their current types."""
         return {n: self._as_kind(n, column, self.kinds.get(n)) for n, column in columns.items()}
 
     def widened_values(self, values: Mapping[str, Value]) -> dict[str, Value]:
-        """Return the values of an earlier event in the types that their columns have now."""
+        """Return values of an earlier event converted to the current types of their columns."""
         widened: dict[str, Value] = {}
         for name, value in values.items():
             if type(value) in (int, str) and self.kinds.get(name) == DOUBLE:
-                number = float(value)  # type: ignore[arg-type]  # an integer, perhaps as text
+                number = float(value)  # type: ignore[arg-type]  # an integer, maybe as text
                 self._count(name, int(int(value) != number))  # type: ignore[arg-type]
                 value = number
             widened[name] = value
@@ -215,7 +220,8 @@ class ColumnTypes:
         """Return the first row with a cell that `read` refuses, and the column of that cell."""
         rows = {}
         for name, cells in columns.items():
-            low, high = 0, len(cells) + 1  # the first `low` cells fit, the first `high` do not
+            # invariant: the first `low` cells fit, the first `high` do not
+            low, high = 0, len(cells) + 1
             while high - low > 1:
                 middle = (low + high) // 2
                 low, high = (middle, high) if self._fits(name, cells[:middle]) else (low, middle)
@@ -251,17 +257,17 @@ def text_array(cells: Sequence[str | None]) -> Any:
 
 
 def is_quoted(cells: Sequence[str | None]) -> bool:
-    """Whether quotes make one of these cells text."""
+    """Return whether quotes make one of these cells text."""
     return any(type(cell) is Quoted for cell in cells)
 
 
 def kind_of(values: Any) -> Any:
-    """Return the type of a column that `typed` gave."""
+    """Return the type of a column that `typed` returned."""
     return TEXT if pa.types.is_dictionary(values.type) else values.type
 
 
 def join(one: Any, other: Any) -> Any:
-    """Return the first type that fits the cells of two."""
+    """Return the first type that fits the cells of two types."""
     if one == other or other == NULL:
         return one
     if one == NULL:
@@ -273,7 +279,7 @@ def join(one: Any, other: Any) -> Any:
 
 
 def _rounded(integers: Any, doubles: Any) -> int:
-    """Return how many integers, numbers or text among decimals, differ from their doubles."""
+    """Return the number of integers, as numbers or text among decimals, that a double rounds."""
     some = array_from(np.abs(numbers_of(doubles)) >= 2.0**53)
     if not pc.any(some).as_py():
         return 0
@@ -285,13 +291,13 @@ def _rounded(integers: Any, doubles: Any) -> int:
 
 
 def _odd_date(texts: Any, known: Any) -> str | None:
-    """Return the first cell that is no moment as the cells before it are."""
+    """Return the first cell that is not a moment of the kind of the cells before it, or None."""
     for cell in encode_text(texts).dictionary:
         kind = kind_of(typed(text_array([str(cell)])))
         if join(known, kind) == TEXT:
             return str(cell)
         known = join(known, kind)
-    return None  # moments far away beside nanoseconds
+    return None  # only far moments among nanoseconds
 
 
 def _warn(message: str) -> None:
@@ -301,7 +307,7 @@ def _warn(message: str) -> None:
 def typed(texts: Any) -> Any:
     """Return the cells of a column, an Arrow array of text, as values of the first type that fits.
 
-    Text is coded in a dictionary.
+    Text is dictionary-encoded.
 
     >>> typed(pa.array(["007", "1", None])).to_pylist(), typed(pa.array(["007", "NA"])).to_pylist()
     ([7, 1, None], ['007', 'NA'])
@@ -311,9 +317,9 @@ def typed(texts: Any) -> Any:
     if (numbers := _numbers(texts)) is not None:
         return numbers
     if _MOMENT_CELL.match(str(texts.drop_null()[0])) and (moments := _moments(texts)) is not None:
-        return moments  # most of which differ, so that coding them is dear
+        return moments  # most differ, so encoding them would be expensive
     coded = encode_text(texts)
-    # each distinct cell once: columns of text repeat themselves
+    # each distinct cell only once: columns of text have many repetitions
     words = pc.utf8_trim(coded.dictionary, " \t")
     for read in (_numbers, _truths, _moments):
         if (values := read(words)) is not None:
@@ -325,7 +331,7 @@ def _numbers(texts: Any) -> Any | None:
     """Return cells as integers, `LARGE` or doubles; None if one is not a number."""
     if (integers := _cast(texts, INTEGER)) is not None and not _hold(texts, b"xX"):
         return integers
-    if (doubles := _cast(texts, DOUBLE)) is None:  # as of hexadecimals, which integers may be
+    if (doubles := _cast(texts, DOUBLE)) is None:  # hexadecimals are integers but not doubles
         return None
     if _hold(texts, b"+") and _all_match(texts, _INTEGER):
         unsigned = pc.replace_substring(texts, "+", "")
@@ -338,7 +344,7 @@ def _numbers(texts: Any) -> Any | None:
 
 
 def _truths(words: Any) -> Any | None:
-    # the first other word of a column of text ends this, and there are few spellings of both
+    # fast: the first other word ends the loop, and both words have few spellings
     if not all(word.as_py().lower() in _TRUTHS for word in words):
         return None
     return array_of([word.lower() == "true" for word in words.to_pylist()])
@@ -355,7 +361,7 @@ def _moments(words: Any) -> Any | None:
 
 def _cast(texts: Any, kind: Any) -> Any | None:
     try:
-        if len(texts) > _FEW:  # Arrow goes on after the first cell that does not fit, slowly
+        if len(texts) > _FEW:  # Arrow would continue after the first misfit, slowly
             texts[:_FEW].cast(kind)
         return texts.cast(kind)
     except pa.ArrowInvalid:
@@ -363,8 +369,8 @@ def _cast(texts: Any, kind: Any) -> Any | None:
 
 
 def _hold(texts: Any, characters: bytes) -> bool:
-    """Whether a cell holds one of these characters of ASCII."""
-    data = bytes(texts.buffers()[2] or b"")  # that of cells beside these too, if it is a slice
+    """Return whether a cell contains one of these ASCII characters."""
+    data = bytes(texts.buffers()[2] or b"")  # includes cells outside a slice
     return any(c in data for c in characters) and bool(
         pc.any(pc.match_substring_regex(texts, f"[{characters.decode()}]")).as_py()
     )
@@ -375,13 +381,13 @@ def _all_match(texts: Any, pattern: str) -> bool:
 
 
 def typed_rows(texts: Any) -> Any:
-    """Return a whole column of text as values of the first type that fits, text without codes."""
+    """Return a whole column of text as values of the first type that fits, text not encoded."""
     values = typed(texts)
     return texts if kind_of(values) in (TEXT, LARGE) else values
 
 
 def typed_keys(folders: Sequence[Mapping[str, str | None]]) -> dict[str, Any]:
-    """Return the value of each key for all files, NULL for files in no folder with this key."""
+    """Return the value of each key for all files, NULL for files outside folders with this key."""
     return {
         name: typed_rows(text_array([keys.get(name) for keys in folders]))
         for name in dict.fromkeys(name for keys in folders for name in keys)

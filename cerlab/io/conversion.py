@@ -1,4 +1,4 @@
-"""Text to values: by the declared type, or by what the text looks like."""
+"""Text to values: by the declared type, or by the form of the text."""
 
 from __future__ import annotations
 
@@ -27,26 +27,28 @@ from cerlab.model.event import (
 )
 
 OnBadRow = Callable[[str, BadData], None]
-"""A handler of a row that cannot be read: takes its text and the error."""
+"""A handler of an unreadable row: it receives the text and the error."""
 
 Place: TypeAlias = Callable[[], DataPlace]
-"""Place of a cell, for errors only."""
+"""A function to the place of a cell, called only for errors."""
 
 T = TypeVar("T")
 
 
 class Key(NamedTuple):
-    """The value of a folder ``key=value`` as text, None for NULL, and in the type of all values."""
+    """The value of a folder ``key=value``: as text, None for NULL, and in the common type of all
+    values."""
 
     text: str | None
     value: Value
     kind: Any = None
-    """The Arrow type of all values, where NULL needs one."""
+    """The Arrow type of all values, needed for NULL."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowReading:
-    """The source of rows and the options of `cerlab.io.read`, which every reader of rows takes."""
+    """The source of rows and the options of `cerlab.io.read`, which every reader of rows
+    receives."""
 
     file: str
     """The name of the source in errors."""
@@ -56,19 +58,19 @@ class RowReading:
     keys: Mapping[str, Key] = field(default_factory=dict)
     """The keys of the folders that the file is in: columns that all of its rows have."""
     records: str | None = None
-    """The path of the list of rows inside an object of JSON; None for an object a line."""
+    """The path of the list of rows inside a JSON object; None for one object per line."""
 
     def place(self, row: int | None = None, name: str | None = None) -> DataPlace:
-        """A row, and a column of it."""
+        """Return the place of a row, and of a column in it."""
         return DataPlace(self.file, row, name)
 
     def check(self, text: str, row: int) -> None:
-        """Raise `BadData` as `check_text` where that was left to the reader, as bad rows are."""
+        """Raise `BadData` as `check_text` if that check was left to the reader, as for bad rows."""
         if self.on_bad_row is not None:
             check_text(text, self.place(row))
 
     def reject(self, row: str, error: BadData) -> None:
-        """Handle a bad row: write it aside, or raise its error."""
+        """Pass a bad row to the handler, or raise its error."""
         if self.on_bad_row is None:
             raise error
         self.on_bad_row(row, error)
@@ -80,15 +82,15 @@ _DOUBLE = re.compile(
 )
 _INT64 = range(-(2**63), 2**63)
 _DIGITS = 4000
-"""Integers with more digits are not read to see that they are too large; Python reads 4,300."""
+"""The digits above which an integer is too large without conversion; Python converts 4,300."""
 
 
 def check_text(text: str, place: DataPlace) -> None:
-    """Raise `BadData` for NUL, and for bytes outside UTF-8, read as lone surrogates."""
+    """Raise `BadData` for NUL, and for bytes outside UTF-8, which are read as lone surrogates."""
     if "\0" in text:
         raise BadData(
             "CER0746",
-            "the line holds a NUL byte",
+            "the line contains a NUL byte",
             place=place,
             hint="is the file text? UTF-16 has such bytes: convert it, for example with iconv",
         )
@@ -120,7 +122,7 @@ def _float(raw: str, place: Place) -> float:
 
 
 def too_large(noun: str, place: DataPlace) -> BadData:
-    """The error that a number would not stay what it is."""
+    """Return the error that a number needs more than 64 bits."""
     return BadData(
         "CER0720",
         f"{noun} needs more than 64 bits",
@@ -140,7 +142,7 @@ def types_differ(kind: object, before: object, place: DataPlace, where: str = ""
 
 
 def convert(raw: str, kind: AttributeType, place: Place) -> Value:
-    """A cell of a declared type; raises `BadData` if it is not of that type."""
+    """Return the value of a cell of a declared type; raises `BadData` if it is not of that type."""
     try:
         match kind:
             case AttributeType.STRING:
@@ -165,8 +167,9 @@ def convert(raw: str, kind: AttributeType, place: Place) -> Value:
 def typed_cells(cells: Sequence[str | None], *, quoted: bool = False) -> list[Value]:
     """Return the cells of a column in the first type that fits all, without NumPy and Arrow.
 
-    As `cerlab.io.column_types.typed`, but that moments lose their zone; some cell is `quoted`: then
-    all are text.
+    As `cerlab.io.column_types.typed`, except that moments lose their zone. If some cell is
+    `quoted`, all
+    are text.
 
     >>> typed_cells(["007", "1", None]), typed_cells(["007", "NA"])
     ([7, 1, None], ['007', 'NA'])
@@ -206,7 +209,7 @@ _MOMENT = re.compile(
 
 
 def _moment(word: str) -> tuple[Timestamp, bool] | None:
-    """Return a moment in ISO 8601, and whether it has a zone."""
+    """Return the moment of a text in ISO 8601, and whether it has a zone."""
     match = _MOMENT.fullmatch(word)
     moment = moment_of_data(word) if match is not None else None
     if match is None or moment is None or not is_in_calendar(moment.nanoseconds):
@@ -217,18 +220,20 @@ def _moment(word: str) -> tuple[Timestamp, bool] | None:
 def _share_a_unit(moments: Iterable[tuple[Timestamp, bool] | None]) -> bool:
     """Return whether 64 bits hold all moments in nanoseconds, or in microseconds."""
     whole = [moment[0].nanoseconds for moment in moments if moment is not None]
-    # pyarrow multiplies the seconds before it adds the rest, so both have to fit
+    # pyarrow multiplies the seconds before it adds the rest, so both must fit
     fits = all(n in _INT64 and n // 10**9 * 10**9 in _INT64 for n in whole)
     return fits or not any(n % 1000 for n in whole)
 
 
 def is_double(cell: str | None) -> bool:
-    """Return whether a number beyond 64 bits is finite as a double, unless it is an infinity."""
+    """Return whether the double of a number beyond 64 bits is finite, or the text is an
+    infinity."""
     return cell is None or not math.isinf(float(cell)) or "inf" in cell.lower()
 
 
 def conform(value: Value, kind: AttributeType, place: Place) -> Value:
-    """A typed value under a declared type: an int may stand for a double, text for a time."""
+    """Return a value checked against a declared type, with integers as doubles and texts as
+    times."""
     match kind, value:
         case _, None:
             return None
@@ -254,8 +259,8 @@ def _wrong_type(text: str, kind: AttributeType, place: DataPlace) -> BadData:
         f"{text} is no {kind.value}",
         place=place,
         hint=by_door(
-            "the schema declares it so; quarantine= goes on without",
-            "the schema declares it so; --quarantine FILE goes on without",
+            "the schema declares this type; quarantine= skips such rows",
+            "the schema declares this type; --quarantine FILE skips such rows",
         ),
     )
 
@@ -274,7 +279,7 @@ def declared_event(schema: Schema, name: str, stream: str | None, place: Place) 
 
 
 def conform_event(event: Event, reading: RowReading, row: int) -> Event:
-    """An event with typed values, checked against a schema if there is one."""
+    """Return an event with typed values, checked against the schema if there is one."""
     if reading.schema is None:
         return event
     return typed_event(event.type, event.stream, event.attributes, conform, reading, row)
@@ -294,8 +299,10 @@ def typed_event(
     """Return an event as the schema declares it; `value_of` converts a cell to the declared type.
 
     `column` is that of the event type. If the rows are `sparse`, as in CSV, the columns of other
-    types' attributes may hold None. Raises `BadData` for a type or attribute that the schema does
-    not have, and for a value that is missing.
+    types'
+    attributes may contain None. Raises `BadData` for a type or attribute that is not in the schema,
+    and
+    for a missing value.
     """
     assert reading.schema is not None
     place = partial(reading.place, row, column)
@@ -312,7 +319,7 @@ def typed_event(
 
 
 def _no_attribute(declaration: EventDeclaration, name: str, place: DataPlace) -> BadData:
-    """The error for an attribute that the type does not have."""
+    """Return the error for an attribute that the event type does not have."""
     names = [each.name for each in declaration.attributes]
     return BadData(
         "CER0723",
@@ -332,18 +339,18 @@ def _require_all(
                 "CER0724",
                 f"{declaration.name} needs '{attribute.name}', which is missing or NULL",
                 place=DataPlace(place.file, place.row, attribute.name),
-                hint=f"declare it as {attribute.name}:{attribute.type.value}? if it may be",
+                hint=f"declare it as {attribute.name}:{attribute.type.value}? if it may be missing",
             )
 
 
 def no_type(names: Iterable[str], place: DataPlace) -> BadData:
-    """The error that nothing says of which type events are."""
+    """Return the error that events have no type."""
     hint = hint_of_header(names)
     return BadData("CER0736", "there is no column 'type'", place=place, hint=hint)
 
 
 def warn_of_column(type_name: str | None, names: Iterable[str]) -> None:
-    """Warn where the type for rows without one is a column's name, and rows have types."""
+    """Warn if the type for rows without one is the name of a column, and rows have types."""
     if type_name in (names := set(names)) and "type" in names:
         message = f"CER0919: type '{type_name}' is for rows that have none, and is a column itself"
         hint = f"{message}; to read types from it, drop the column 'type' and give"
@@ -352,7 +359,7 @@ def warn_of_column(type_name: str | None, names: Iterable[str]) -> None:
 
 
 def no_type_column(column: str, names: Iterable[str], place: DataPlace) -> BadData:
-    """The error that the column of event types is not there."""
+    """Return the error that the column of event types is missing."""
     message = f"there is no column '{column}' to hold the event types"
     return BadData("CER0736", message, place=place, hint=nearest(column, names))
 
@@ -360,7 +367,7 @@ def no_type_column(column: str, names: Iterable[str], place: DataPlace) -> BadDa
 def duplicate_column(
     names: list[str], file: str, row: int | None = None, type_name: str | None = None
 ) -> BadData:
-    """Return the error that two columns have one name, perhaps that of the type column."""
+    """Return the error that two columns have one name, or one has that of the type column."""
     twice = next(name for name in names if names.count(name) > 1)
     if twice == "type" and isinstance(type_name, TypeColumn) and type_name != "type":
         message = (
@@ -380,6 +387,6 @@ def duplicate_column(
 
 
 def twice(name: str, place: DataPlace) -> BadData:
-    """The error that a row has two values for one attribute."""
-    hint = "remove one of the two"
+    """Return the error that a row has two values for one attribute."""
+    hint = "remove one of the two values"
     return BadData("CER0732", f"'{name}' occurs twice", place=place, hint=hint)

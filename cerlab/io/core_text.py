@@ -1,6 +1,6 @@
 """CORE's text form, one event a line: ``BUY(id=8,name=INTC,price=27.8500)``.
 
-A value is a word, which is NULL if it is empty or ``NULL``, or text in quotes (``'it''s'``).
+A value is a word, which is NULL if it is empty or ``NULL``, or a text in quotes (``'it''s'``).
 ``S>BUY(..)`` names the stream. Blank lines and lines that begin with ``#`` or ``--`` are skipped.
 """
 
@@ -27,10 +27,10 @@ _PAIR = re.compile(
 _NULL_WORDS = ("NULL", "Null", "null")
 
 _MOST_SHAPES = 64
-"""Event types that are read apart: each costs a call of pyarrow for every block."""
+"""The most event types that are read separately: each costs a call of pyarrow for every block."""
 
 HEAD = ""
-"""The name of the column of event types and streams, which no attribute has."""
+"""The name of the column of event types and streams, which no attribute can have."""
 
 
 if TYPE_CHECKING:
@@ -42,17 +42,17 @@ class LineColumns(NamedTuple):
     """The cells of some lines as Arrow arrays of text."""
 
     columns: dict[str, Any]
-    """By attribute; that of `HEAD` has what stands before the bracket."""
+    """The cells by attribute; `HEAD` has the text before the bracket."""
     quoted: set[str]
-    """The attributes with a cell in quotes."""
+    """The attributes with a quoted cell."""
     names: tuple[tuple[str, ...], ...]
-    """The attributes of lines, by their shape."""
+    """The attributes of lines, by shape."""
     shape: Any = None
-    """The shape of each line, integers; None where there is one."""
+    """The shape of each line, integers; None for a single shape."""
 
 
 def line_columns(data: bytes) -> LineColumns:
-    """Return the cells of whole lines, those of one event type all of one shape.
+    """Return the cells of whole lines, if all lines of one event type have one shape.
 
     Raises `Refused` for other lines, and for lines that `text_rows` might read differently.
     """
@@ -67,7 +67,7 @@ def line_columns(data: bytes) -> LineColumns:
 
 
 def _events_only(data: bytes) -> bytes:
-    """Return the lines without comments, with ``\\n`` at the end."""
+    """Return the lines without comments, each ending with ``\n``."""
     import numpy as np
 
     if not data.endswith(b"\n"):
@@ -81,7 +81,7 @@ def _events_only(data: bytes) -> bytes:
 
 
 def _of_shapes(lines: list[bytes]) -> LineColumns:
-    """Return the cells of lines whose event type tells their shape."""
+    """Return the cells of lines whose event type determines their shape."""
     import numpy as np
     import pyarrow as pa
 
@@ -110,7 +110,7 @@ def _of_shapes(lines: list[bytes]) -> LineColumns:
 def _of_one_shape(data: bytes) -> LineColumns:
     """Return the cells of lines that have the names of the first one, in its order.
 
-    To pyarrow a line is the cells of a CSV, each of which begins with its name.
+    pyarrow reads a line as the cells of a CSV, each of which begins with its name.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -120,7 +120,7 @@ def _of_one_shape(data: bytes) -> LineColumns:
     names, literals = _shape(data[: data.index(b"\n")].rstrip(b"\r"))
     head_end = literals[0] if names else b"()"
     cells = data.replace(head_end, b"," if names else b"")
-    # once in each line: else a name differs, or a value holds what stands before it
+    # exactly once in each line; otherwise a name differs, or a value contains the name
     if len(data) - len(cells) != lines * (len(head_end) - len(names[:1])):
         raise Refused
     columns = [HEAD, *names]
@@ -130,7 +130,7 @@ def _of_one_shape(data: bytes) -> LineColumns:
             read_options=csv.ReadOptions(
                 column_names=columns, use_threads=False, block_size=len(cells) + 1
             ),
-            # quotes are doubled with '' here, so they are looked at below
+            # quotes are doubled as '' here, so they are handled below
             parse_options=csv.ParseOptions(quote_char=False),
             convert_options=csv.ConvertOptions(column_types=dict.fromkeys(columns, pa.string())),
         )
@@ -158,16 +158,16 @@ def _of_one_shape(data: bytes) -> LineColumns:
     for name in names:
         if words or pc.min(pc.binary_length(texts[name])).as_py() == 0:
             is_null = pc.is_in(texts[name], nulls)
-            if name in quoted and pc.any(is_null).as_py():  # which of them are in quotes?
+            if name in quoted and pc.any(is_null).as_py():  # a quoted NULL is text
                 raise Refused
             texts[name] = pc.if_else(is_null, pa.nulls(lines, pa.string()), texts[name])
     return LineColumns(texts, quoted, (tuple(names),))
 
 
 def _without_quotes(texts: Any) -> tuple[Any, bool]:
-    """Return cells without their quotes, and whether there are some.
+    """Return cells without their quotes, and whether some had quotes.
 
-    Raises `Refused` for other quotes, which only the reader of single lines understands.
+    Raises `Refused` for other quotes, which only the reader of single lines handles.
     """
     import pyarrow.compute as pc
 
@@ -183,7 +183,7 @@ def _without_quotes(texts: Any) -> tuple[Any, bool]:
 
 
 def _shape(first: bytes) -> tuple[list[str], list[bytes]]:
-    """Return the names of a line, and what stands before the value of each."""
+    """Return the names of a line, and the text before the value of each."""
     try:
         line = first.decode()
     except UnicodeDecodeError:
@@ -235,7 +235,7 @@ def _text_row(text: str, line: str, reading: RowReading, row: int) -> TextRow:
     if match is None:
         raise BadData(
             "CER0730",
-            f"this is not an event: {text[:60]!r}",
+            f"expected an event, got {text[:60]!r}",
             place=reading.place(row),
             hint="an event is TYPE(name=value, ..), on one line",
         )
@@ -256,9 +256,9 @@ def _pairs(inside: str, reading: RowReading, row: int) -> dict[str, str | None]:
         if match is None:
             raise BadData(
                 "CER0731",
-                f"this is not name=value: {inside[at : at + 60].strip()!r}",
+                f"expected name=value, got {inside[at : at + 60].strip()!r}",
                 place=reading.place(row),
-                hint="quote text that holds a comma or a quote",
+                hint="quote text that contains a comma or a quote",
             )
         name, raw, separator = match.groups()
         name = _plain_name(name)
@@ -282,7 +282,7 @@ def _cell(raw: str) -> str | None:
 def format_event(event: Event) -> str:
     """Return the event in CORE's text form, which reads back as an equal event.
 
-    Only a schema reads durations back.
+    Durations are read back only with a schema.
 
     >>> format_event(Event("BUY", {"name": "INTC", "price": 27.5}))
     "BUY(name='INTC',price=27.5)"
@@ -350,7 +350,7 @@ class _CoreReader(CellReader):
 
 
 def _has_margin(column: Any) -> bool:
-    """Whether a text begins or ends with space, which `core_text.text_rows` leaves out."""
+    """Return whether a text begins or ends with a space, which `text_rows` strips."""
     from pyarrow import types
 
     texts = column.dictionary.to_pylist() if types.is_dictionary(column.type) else []

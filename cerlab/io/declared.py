@@ -1,4 +1,5 @@
-"""Columns checked against a schema, each value what `conversion.conform_event` makes of it."""
+"""Columns checked against a schema, with the result of `conversion.conform_event` for each
+value."""
 
 from __future__ import annotations
 
@@ -26,11 +27,11 @@ from cerlab.model.columns import (
 from cerlab.model.event import AttributeType, EventDeclaration, Schema, Value
 
 AS_WRITTEN = (AttributeType.STRING, AttributeType.TIMESTAMP, AttributeType.DURATION)
-"""The types whose cells are text, whatever they look like."""
+"""The types whose cells stay text, whatever they look like."""
 
 
 def declared_types(schema: Schema) -> dict[str, AttributeType] | None:
-    """The type of each attribute; None where event types declare one of that name differently."""
+    """Return the type of each attribute; None if event types declare one name differently."""
     types: dict[str, AttributeType] = {}
     for attribute in schema.attributes():
         if types.setdefault(attribute.name, attribute.type) is not attribute.type:
@@ -39,7 +40,7 @@ def declared_types(schema: Schema) -> dict[str, AttributeType] | None:
 
 
 def table_columns(table: Any, reading: RowReading) -> Mapping[str, Column] | None:
-    """Return the columns of the events of a table; None where the reader of rows has to look."""
+    """Return the columns of the events of a table; None if the rows must be read one by one."""
     columns = arrow.plain_columns(table, reading)
     if columns is None or reading.schema is None:
         return columns
@@ -53,11 +54,10 @@ def table_columns(table: Any, reading: RowReading) -> Mapping[str, Column] | Non
 
 
 def declared_rows(rows: RowPart, schema: Schema, *, sparse: bool = False) -> RowPart:
-    """The rows with values of their declared types.
+    """Return the rows with values of their declared types.
 
-    If `sparse`, as in CSV, an attribute may be NULL where the event type has none of that name,
-    which the event then lacks. Raises `Refused` for rows that are not as the schema says, and where
-    that is not for certain.
+    If `sparse`, as in CSV, an attribute that the event type lacks may be NULL; it is then dropped.
+    Raises `Refused` for rows that do not fit the schema, or if that is uncertain.
     """
     types = declared_types(schema)
     if types is None:
@@ -86,10 +86,10 @@ def declared_rows(rows: RowPart, schema: Schema, *, sparse: bool = False) -> Row
 
 
 def _cast_column(column: Column, kind: AttributeType | None, name: str) -> Column:
-    """The values of an attribute as its type has them."""
+    """Return the values of an attribute converted to its type."""
     from pyarrow import float64, types
 
-    if not is_arrow(column):  # values of several types, which none has
+    if not is_arrow(column):  # values of several types fit no declared type
         raise Refused
     if kind is None or name in ("type", "stream") or _is_nothing(column):
         return column
@@ -101,11 +101,11 @@ def _cast_column(column: Column, kind: AttributeType | None, name: str) -> Colum
         case AttributeType.DOUBLE if types.is_integer(column.type) or types.is_floating(
             column.type
         ):
-            return column.cast(float64(), safe=False)  # to the nearest, as `float` does
+            return column.cast(float64(), safe=False)  # rounds to the nearest, as `float` does
         case AttributeType.BOOLEAN if types.is_boolean(column.type):
             return column
         case AttributeType.TIMESTAMP if types.is_timestamp(column.type):
-            # one block of a text may have zones, and the next one none
+            # one block of a text may have zones and the next none
             return engine_moments(column, name)
         case AttributeType.DURATION if is_duration(column.type):
             return column
@@ -121,7 +121,7 @@ def _is_nothing(column: Any) -> bool:
 
 
 def _times(column: Any, kind: AttributeType, name: str) -> Any:
-    """Texts as moments or durations."""
+    """Return texts converted to moments or durations."""
     texts = values_of(column, name)
     try:
         moments: dict[Value, Value] = {
@@ -138,13 +138,13 @@ def _times(column: Any, kind: AttributeType, name: str) -> Any:
 
 
 Where = Callable[[], Any]
-"""Makes an array, bool (rows,)."""
+"""A function to a mask, bool (rows,)."""
 
 
 def _groups(
     rows: RowPart, schema: Schema
 ) -> Iterator[tuple[EventDeclaration, tuple[str, ...], Where]]:
-    """For the events of one type, stream and shape: their declaration, their names, where."""
+    """Yield, for the events of one type, stream and shape, their declaration, names and mask."""
     import numpy as np
 
     types, kinds = _codes(rows.columns["type"])
@@ -164,7 +164,8 @@ def _groups(
 
 
 def _codes(column: Any) -> tuple[list[str], Any]:
-    """The texts of a column, and which each row has, int64; NULL has the code after the last."""
+    """Return the texts of a column, and the index of each row's text, int64; NULL is the last
+    index."""
     import numpy as np
 
     if _is_nothing(column):
@@ -192,7 +193,7 @@ def _has_null(column: Any, where: Where) -> bool:
 
 
 def _group_numbers(groups: list[Any]) -> Any:
-    """The number of the group of each row, int64."""
+    """Return the number of each row's group, int64."""
     import numpy as np
 
     numbers = np.zeros(len(groups[0]), np.int64)

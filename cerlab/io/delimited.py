@@ -1,13 +1,13 @@
-"""CSV, with a header; and CORE's csv, whose columns a declaration names.
+"""CSV with a header, and CORE's csv, whose columns a declaration names.
 
 With a ``type`` column (or one event type for all rows) the header names the attributes. Without
 one, and with a schema, the file is CORE's: the first field is the event type, the others are its
 attributes in the order of their declaration, and the first line is skipped unless it begins with
 a declared event type.
 
-The delimiter is a comma, or a semicolon, tab or bar where the header has no comma and has those.
-Lines before the header that begin with ``#`` are comments, unless one is the header itself. An
-empty cell is NULL, in quotes too.
+The delimiter is a comma; if the header contains no comma, a semicolon, tab or bar in it. Lines
+before the header that begin with ``#`` are comments, unless one is the header itself. An empty cell
+is NULL, even in quotes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from cerlab.io.written import cannot_hold, check_names, checked_cells, place_of
 from cerlab.model.columns import constant_text, decoded, encode_text, numbers_of
 from cerlab.model.event import TypeColumn, type_of_all
 
-# Python's own limit of 131,072 characters is less than texts that people keep in cells
+# Python's default limit of 131,072 characters is too small for some texts in cells
 csv.field_size_limit(1 << 27)
 
 
@@ -61,16 +61,16 @@ class Header(NamedTuple):
 
     names: tuple[str, ...]
     positional: bool
-    """Whether a row is an event type and its attributes in the order of their declaration."""
+    """True if a row is an event type and its attributes in the order of their declaration."""
     lines: int
     """The lines above the first row."""
     delimiter: str = ","
     keys: tuple[str | None, ...] = ()
-    """The cells of the last columns, which all rows have: the keys of the file's folders."""
+    """The cells of the last columns, equal in all rows: the keys of the file's folders."""
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The names of the columns that the text has."""
+        """The names of the columns in the text."""
         return self.names[: len(self.names) - len(self.keys)]
 
 
@@ -109,11 +109,10 @@ def read_header(lines: Iterable[str], reading: RowReading, *, before: int = 0) -
 def _header_line(lines: Iterator[str], type_column: str, start: int) -> tuple[int, str, str]:
     """Return the number of the line with the header, its text, and the delimiter.
 
-    A comment with a cell that is `type_column` is the header. The first line has the number
-    `start`.
+    A comment with a cell equal to `type_column` is the header. The first line has number `start`.
     """
     for row, line in enumerate(lines, start=start):
-        # the mark of the byte order, which spreadsheets write
+        # the byte order mark, which spreadsheets write
         text = line.removeprefix("\ufeff")
         if text.startswith("#"):
             names = re.split(r"[,;|\t]", text[1:].strip())
@@ -132,16 +131,17 @@ def _no_csv(error: csv.Error, reading: RowReading, row: int) -> BadData:
         "CER0737",
         f"this is not CSV: {error}",
         place=reading.place(row),
-        hint="a quote inside quotes is written twice",
+        hint="write a quote inside quotes twice",
     )
 
 
 def text_columns(data: bytes, header: Header, known: Mapping[str, Any]) -> dict[str, Any]:
     """Return the cells of whole lines as Arrow arrays of text, by column.
 
-    Columns that are `known` to be numbers or moments may be these already, and text in codes: to
-    read them as text first takes half as long again. Raises `Refused` for what pyarrow does not
-    read, or reads where Python's reader refuses.
+    Columns `known` to be numbers or moments may have these types already, and text may be encoded:
+    reading them as text first takes 50 % longer. Raises `Refused` for lines that pyarrow cannot
+    read, or
+    accepts although Python's reader refuses them.
     """
     import pyarrow as pa
 
@@ -163,7 +163,7 @@ def text_columns(data: bytes, header: Header, known: Mapping[str, Any]) -> dict[
     if not table.num_rows:
         raise Refused
     columns = {name: one_array(table.column(name)) for name in header.written}
-    if quotes:  # pyarrow closes a quotation that is open at the end
+    if quotes:  # pyarrow accepts a quotation that is open at the end
         last = columns[header.written[-1]][-1:].cast(pa.string())
         if table.num_rows < new_lines(data) or str(last[-1]).endswith("\n"):
             raise Refused
@@ -173,9 +173,9 @@ def text_columns(data: bytes, header: Header, known: Mapping[str, Any]) -> dict[
 
 
 def _direct(known: Any, data: bytes) -> Any:
-    """Return the type by which pyarrow reads the cells of a column as values, or as text.
+    """Return the type as which pyarrow can read the cells of a column, a value type or text.
 
-    It takes hexadecimals for integers.
+    pyarrow also accepts hexadecimals as integers.
     """
     import pyarrow as pa
 
@@ -187,7 +187,7 @@ def _direct(known: Any, data: bytes) -> Any:
 
 
 def _table(data: bytes, header: Header, types: dict[str, Any]) -> Any | None:
-    """Return the cells of whole lines by pyarrow; None where it cannot read them."""
+    """Return the cells of whole lines by pyarrow; None if it cannot read them."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -207,7 +207,7 @@ def _table(data: bytes, header: Header, types: dict[str, Any]) -> Any | None:
 
 
 def _has_large(table: Any) -> bool:
-    """Return whether a column of doubles has numbers of which integers may have been rounded."""
+    """Return whether a column of doubles contains numbers that may be rounded integers."""
     import numpy as np
     import pyarrow as pa
 
@@ -216,7 +216,7 @@ def _has_large(table: Any) -> bool:
 
 
 class Unfinished(Exception):
-    """The last row goes on after these lines; `lines` come before it."""
+    """The signal that the last row continues after these lines; `lines` come before it."""
 
     def __init__(self, lines: int) -> None:
         super().__init__(lines)
@@ -228,8 +228,9 @@ def text_rows(
 ) -> Iterator[TextRow]:
     """Yield the rows of some lines after `before` others; bad rows go to ``reading``.
 
-    Raises `BadData` with file, row and column, and `Unfinished` for a quotation that is open at the
-    end, if these are not the `last` lines.
+    Raises `BadData` with file, row and column, and `Unfinished` for an open quotation at the end,
+    unless
+    these are the `last` lines.
     """
     for row, cells, text in _rows(lines, header.delimiter, reading, before=before, last=last):
         try:
@@ -242,7 +243,7 @@ def text_rows(
 def _rows(
     lines: Iterable[str], delimiter: str, reading: RowReading, *, before: int, last: bool
 ) -> Iterator[tuple[int, list[str], str]]:
-    """Yield the lines where rows begin, their cells, and their text; bad rows go to ``reading``."""
+    """Yield the line number of each row, its cells, and its text; bad rows go to ``reading``."""
     row_lines: list[str] = []
     reader = csv.reader(_recording(lines, row_lines), strict=True, delimiter=delimiter)
     line = before + 1
@@ -283,8 +284,8 @@ def _text_row(
             "the event has no type",
             place=reading.place(row, "type"),
             hint=by_door(
-                "use type= for those rows, or quarantine= to go on without them",
-                "use --type NAME for those rows, or --quarantine FILE to go on without them",
+                "use type= for such rows, or quarantine= to skip them",
+                "use --type NAME for such rows, or --quarantine FILE to skip them",
             ),
         )
     return TextRow(row, text, event_type, values.pop("stream", None), values)
@@ -307,16 +308,16 @@ def _check_length(
     if len(cells) < len(names):
         raise BadData(
             "CER0738",
-            f"the row is cut short: {len(cells)} cells for {len(names)} columns",
+            f"the row is too short: {len(cells)} cells for {len(names)} columns",
             place=reading.place(row, names[len(cells)]),
-            hint="a missing value is an empty cell, with its comma",
+            hint="write a missing value as an empty cell, with its comma",
         )
     if len(cells) > len(names):
         raise BadData(
             "CER0739",
             f"the row is too long: {len(cells)} cells for {len(names)} columns",
             place=reading.place(row),
-            hint="quote cells that hold a comma",
+            hint="quote cells that contain a comma",
         )
 
 
@@ -343,7 +344,7 @@ class _CsvReader(CellReader):
             return RowPart({**columns, "type": types}, count, (names,))
 
     def _known(self) -> dict[str, Any]:
-        """Return the types of columns that pyarrow may read as they are, or text as codes."""
+        """Return the types of columns that pyarrow may read directly, or text as codes."""
         if self._reading.schema is not None:
             return {}
         differing = self._types.differing
@@ -354,7 +355,7 @@ class _CsvReader(CellReader):
 
 
 def _event_types(texts: Any, type_name: str | None, count: int) -> Any:
-    """Return a column of event types; raises `Refused` where one is missing."""
+    """Return a column of event types; raises `Refused` if one is missing."""
     import pyarrow.compute as pc
 
     if texts is None or not texts.null_count:
@@ -374,7 +375,7 @@ def _open(head: Head, reading: RowReading, types: ColumnTypes) -> tuple[_CsvRead
         except BadData as error:
             if error.code != "CER0737":
                 raise
-            if (more := head.more()) is None:  # perhaps a quotation goes on
+            if (more := head.more()) is None:  # a quotation may continue
                 raise
             data += more
         else:
@@ -395,7 +396,8 @@ def _write(stream: Stream, file: TextIO) -> None:
 
 
 def _words(stream: Stream, name: str) -> Any:
-    """The types of events, or their streams; raises `BadData` for one that CSV cannot hold."""
+    """Return the types of events, or their streams; raises `BadData` for one that CSV cannot
+    hold."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

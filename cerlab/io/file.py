@@ -1,4 +1,4 @@
-"""A file, a pipe or a device: opened once, whatever is asked of it."""
+"""A file, a pipe or a device, opened only once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from cerlab.budget import poll
 from cerlab.computed import cached_property
 from cerlab.errors import BadData, DataPlace
-from cerlab.io import arrow, arrow_ipc, orc, parquet  # noqa: F401  (they register their formats)
+from cerlab.io import arrow, arrow_ipc, orc, parquet  # noqa: F401  (importing registers their formats)
 from cerlab.io.formats import (
     CODECS,
     COMPRESSED,
@@ -29,22 +29,24 @@ from cerlab.io.names import AnyPath
 from cerlab.io.options import empty
 
 CHUNK = 1 << 20
-"""Bytes that are taken from a pipe at once at most, and that it holds where the system allows it.
+"""The most bytes read from a pipe in one call, and the size of the pipe if the system allows it.
 
-Each time costs a batch: 64 KB, as pipes hold by default, made 1 M events of NDJSON take six times
-the time of a file."""
+Each read makes a batch: with the default pipe size of 64 KB, 1 M events of NDJSON took six times as
+long as from a file.
+"""
 
 _SAMPLE = 1 << 16
-"""Bytes of a text that are read to see its format, and how long its lines are."""
+"""The bytes of a text that are read to recognise its format and estimate the length of its
+lines."""
 
 
 def format_holds_columns(format: str | None) -> bool:
-    """Return whether files of a format hold columns with types."""
+    """Return whether files of a format have typed columns."""
     return format in FORMATS and FORMATS[format].columns is not None
 
 
 class File:
-    """A file, standard input (``-``), a FIFO or a device: opened once, whatever is asked of it."""
+    """A file, standard input (``-``), a FIFO or a device, opened only once."""
 
     def __init__(
         self,
@@ -54,9 +56,9 @@ class File:
         keys: Mapping[str, str | None] | None = None,
         records: str | None = None,
     ) -> None:
-        """`content` is that of what is no file; `keys` are those of the folders it is in.
+        """Wrap a path, or `content` under that name; `keys` are those of the folders it is in.
 
-        `records` is the path of the list that holds the rows inside an object of JSON.
+        `records` is the path of the list that contains the rows inside a JSON object.
         """
         self.records = records
         self.path = path
@@ -67,7 +69,7 @@ class File:
         self._raw: BinaryIO | None = None
         other = exists(path) and not isfile(path) and not isdir(path)
         self.is_pipe = content is None and (other or str(path) == "-")
-        """Whether the bytes are read as they come, and once."""
+        """True if the bytes are read as they arrive, and only once."""
         self._has_suffix = content is None and not self.is_pipe
 
     def __del__(self) -> None:
@@ -76,7 +78,7 @@ class File:
 
     @cached_property
     def _place(self) -> Path:
-        """The path of a file that is there and holds something; raises `BadData` for others."""
+        """The path of an existing, non-empty file; raises `BadData` otherwise."""
         file = Path(self.path)
         if not isfile(file):
             raise BadData(
@@ -91,7 +93,8 @@ class File:
 
     @cached_property
     def stated_format(self) -> str | None:
-        """The format by option, suffix or first bytes; None if the first line of a text tells.
+        """The format by option, suffix or first bytes; None if only the first line of a text can
+        tell.
 
         Raises `BadData` for columns in a compressed file.
         """
@@ -104,9 +107,9 @@ class File:
         if format_holds_columns(kind):
             raise BadData(
                 "CER0742",
-                f"a {kind} file is not read from inside {file.suffix}",
+                f"cannot read a {kind} file inside {file.suffix}",
                 place=DataPlace(str(file)),
-                hint="decompress it: these formats compress their own columns",
+                hint="decompress it: the format compresses its columns",
             )
         return kind
 
@@ -117,12 +120,12 @@ class File:
 
     @property
     def holds_columns(self) -> bool:
-        """Whether the file holds columns and not text; raises as `stated_format`."""
+        """True if the file has typed columns rather than text; raises as `stated_format`."""
         return format_holds_columns(self.stated_format)
 
     @property
     def holds_cells(self) -> bool:
-        """Whether the values of a text have the types of their columns."""
+        """True if the values of a text have the types of their columns."""
         return self.format in FORMATS and FORMATS[self.format].has_cells
 
     @cached_property
@@ -145,7 +148,7 @@ class File:
 
     @property
     def estimated_length(self) -> int:
-        """About how many events the file has, by its first lines."""
+        """The estimated number of events of the file, from its first lines."""
         if self.length is not None:
             return self.length
         head = self._head
@@ -153,7 +156,7 @@ class File:
 
     @property
     def size(self) -> float:
-        """The bytes of a text, infinite where it is compressed."""
+        """The bytes of a text, infinite if it is compressed."""
         if self._content is not None and not self._is_compressed:
             return len(self._content)
         return math.inf if self._is_compressed else self._place.stat().st_size
@@ -177,7 +180,7 @@ class File:
         return head
 
     def gather(self) -> None:
-        """Read a pipe to its end, once; the bytes are kept."""
+        """Read a pipe to its end, once, and keep its bytes."""
         if self._content is not None:
             return
         chunks: list[bytes] = []
@@ -188,16 +191,16 @@ class File:
 
     @contextmanager
     def text(self) -> Iterator[Callable[[int], bytes]]:
-        """Read the text from its beginning, decompressed by its suffix, some bytes at a time.
+        """Yield a function that reads the text from its beginning, decompressed by its suffix.
 
-        Raises `BadData` where it cannot be decompressed.
+        Raises `BadData` if it cannot be decompressed.
         """
         if self._content is not None:
             yield BytesIO(self._content).read
             return
         if self._raw is None:
-            # without a buffer, so that no part of the file is read ahead of a new beginning
-            self._raw = open(self._place, "rb", buffering=0)  # noqa: SIM115  (kept)
+            # unbuffered, so that nothing is read ahead before the file is read again from the start
+            self._raw = open(self._place, "rb", buffering=0)  # noqa: SIM115  (stays open)
         self._raw.seek(0)
         if not self._is_compressed:
             yield self._raw.read
@@ -205,7 +208,7 @@ class File:
         import pyarrow as pa
 
         codec = COMPRESSED[self._place.suffix.lower()]
-        # a second descriptor, as pyarrow closes the one it is given
+        # a second descriptor, since pyarrow closes the one it receives
         with (
             open(os.dup(self._raw.fileno()), "rb") as own,
             pa.CompressedInputStream(own, codec) as raw,
@@ -222,13 +225,13 @@ class File:
 
     @contextmanager
     def arriving(self, before_reading: Callable[[], None]) -> Iterator[Callable[[int], bytes]]:
-        """Open a pipe: the bytes that have arrived, perhaps after a wait."""
+        """Yield a function to the bytes that have arrived in a pipe, which may wait for them."""
 
         def read(size: int) -> bytes:
             before_reading()
-            if raw is None:  # not a real file, as in a notebook
+            if raw is None:  # not a real file, for example in a notebook
                 return sys.stdin.readline().encode("utf-8", "surrogatepass")
-            # what has arrived: `read` would wait until there is as much
+            # returns the bytes that have arrived; `read` would wait for the full size
             data: bytes = raw.read1(min(size, CHUNK))
             return data
 
@@ -239,7 +242,7 @@ class File:
 
 
 class _Arriving:
-    """Compressed bytes of a pipe as a file, of which the first ones were read already."""
+    """Compressed bytes of a pipe as a file, of which the first ones were already read."""
 
     closed = False
 
@@ -247,18 +250,18 @@ class _Arriving:
         self._first, self._read = first, read
 
     def read(self, size: int) -> bytes:
-        """Return at most so many bytes, and none at the end."""
+        """Return at most `size` bytes, and none at the end."""
         if not self._first:
             return self._read(size)
         some, self._first = self._first[:size], self._first[size:]
         return some
 
     def close(self) -> None:
-        """Leave the pipe open: others may read it."""
+        """Do nothing: the pipe stays open for other readers."""
 
 
 def _decompressed(read: Callable[[int], bytes], name: str) -> Callable[[int], bytes]:
-    """Return a function that reads a pipe, decompressed where its first bytes are of a codec."""
+    """Return a function that reads a pipe, decompressed if its first bytes are those of a codec."""
     text: Callable[[int], bytes] | None = None
 
     def some(size: int) -> bytes:
@@ -274,7 +277,7 @@ def _decompressed(read: Callable[[int], bytes], name: str) -> Callable[[int], by
 
 
 def _plain(raw: Any, codec: str, name: str) -> Callable[[int], bytes]:
-    """Return a function that reads a compressed file; raises `BadData` where that fails."""
+    """Return a function that reads a compressed file; raises `BadData` if that fails."""
     import pyarrow as pa
 
     stream = pa.CompressedInputStream(pa.PythonFile(raw, "r"), codec)
@@ -290,7 +293,7 @@ def _plain(raw: Any, codec: str, name: str) -> Callable[[int], bytes]:
 
 
 def _widen(pipe: Any) -> None:
-    """Let a pipe hold `CHUNK` bytes, where that is possible: not on macOS, not beyond a quota."""
+    """Let a pipe hold `CHUNK` bytes, if possible: not on macOS, not beyond a quota."""
     with suppress(ImportError, AttributeError, OSError, ValueError):
         import fcntl
 
@@ -298,6 +301,6 @@ def _widen(pipe: Any) -> None:
 
 
 def format_of_text(data: bytes) -> str:
-    """Return the format that the first lines of a text look like."""
+    """Return the format of a text, guessed from its first lines."""
     lines = data.decode("utf-8", "replace").splitlines()
     return looks_like(telling_line(lines) or next(filter(str.strip, lines), ""))

@@ -1,4 +1,4 @@
-"""Files of other formats: what they show first, and how to convert them."""
+"""Files in unsupported formats: how to recognise them, and hints how to convert them."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ BINARY: tuple[tuple[bytes, tuple[str, ...], str, str], ...] = (
         "export the table as CSV: sqlite3 -csv -header",
     ),
 )
-"""First bytes, suffixes (none for any), the name of the format, and how to convert it."""
+"""First bytes, suffixes (none: any), the name of the format, and how to convert it."""
 
 TYPE_NAMES = (
     *("event", "event_type", "eventtype", "event_name", "eventname", "kind", "activity"),
     *("concept:name", "action"),
 )
-"""Names of columns that often hold types of events, the likeliest first."""
+"""Names of columns that often contain event types, the likeliest first."""
 
 _SYSLOG = re.compile(r"<\d{1,3}>|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d ")
 """The beginning of a line of syslog, by RFC 5424 and by RFC 3164."""
 
 
 def check_binary(head: bytes, file: str) -> None:
-    """Raise `BadData` for the first bytes of a binary format that is not read."""
+    """Raise `BadData` for the first bytes of an unsupported binary format."""
     for magic, suffixes, noun, hint in BINARY:
         if head.startswith(magic) and (not suffixes or file.lower().endswith(suffixes)):
-            message = f"this is {noun}, which is not read"
+            message = f"this is {noun}, which is not supported"
             raise BadData("CER0742", message, place=DataPlace(file), hint=hint)
 
 
@@ -58,11 +58,13 @@ def check_xml(head: bytes, file: str) -> None:
     if is_xes:
         noun = "a log in XES"
         hint = f'convert it: python -c "{_PM4PY}"; then use --type-column concept:name'
-    raise BadData("CER0742", f"this is {noun}, which is not read", place=DataPlace(file), hint=hint)
+    raise BadData(
+        "CER0742", f"this is {noun}, which is not supported", place=DataPlace(file), hint=hint
+    )
 
 
 def hint_of_header(names: Iterable[str]) -> str:
-    """Return what to do about a header without a column ``type``.
+    """Return the hint for a header without a column ``type``.
 
     >>> hint_of_header(["event", "t"])
     "use type_column='event', if it has the types"
@@ -93,7 +95,7 @@ def hint_of_header(names: Iterable[str]) -> str:
 
 
 def hint_of_json(line: str, message: str) -> str:
-    """Return what to do about a line that is not JSON, by the parser's message."""
+    """Return the hint for a line that is not JSON, by the parser's message."""
     if message.startswith("Extra data"):
         return "several objects are in one line; jq -c . FILE writes one object a line"
     if line.lstrip().startswith(("{", "[")) and line.count("{") > line.count("}"):
@@ -105,7 +107,7 @@ def hint_of_json(line: str, message: str) -> str:
 
 
 def hint_of_records(path: str) -> str:
-    """Return what to do about an object around the list of events at a path."""
+    """Return the hint for an object around the list of events at a path."""
     shown = f"'{path}'" if re.search(r"[^\w.]", path) else path
     return by_door(
         f"use records='{path}', if the rows are in this list",
@@ -114,7 +116,8 @@ def hint_of_records(path: str) -> str:
 
 
 def lists_in(value: Any, depth: int = 4) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of lists of objects in an object, the outermost first; up to four fields."""
+    """Yield the paths of lists of objects in an object, outermost first, up to `depth` fields
+    deep."""
     if not isinstance(value, dict) or not depth:
         return
     inside = []
@@ -129,13 +132,13 @@ def lists_in(value: Any, depth: int = 4) -> Iterator[tuple[str, ...]]:
 
 
 def hint_of_lists(value: Any) -> str:
-    """Return what to do about an object around a list of events; nothing for another object."""
+    """Return the hint for an object around a list of events; an empty text for another object."""
     path = next(lists_in(value), None)
     return "" if path is None else hint_of_records(path_name(path))
 
 
 def hint_of_object(row: Mapping[Any, Any]) -> str:
-    """Return what to do about an object without a type."""
+    """Return the hint for an object without a type."""
     if "ocel:events" in row:
         return "this is OCEL 1: write its events one a line, with a type and a time"
     names = [each for each in TYPE_NAMES if isinstance(row.get(each), str)]

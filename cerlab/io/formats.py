@@ -1,4 +1,4 @@
-"""Formats of files. The module of each registers it: how to recognise, to read and to write it."""
+"""The formats of files. The module of each registers how to recognise, read and write it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cerlab.model.stream import Stream
 
 COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
-"""The codecs of compressed text by its suffix, after the one of its format."""
+"""The codecs of compressed text by suffix, which follows that of the format."""
 
 
 CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -23,16 +23,16 @@ CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 class TextReader(Protocol):
-    """A reader of the blocks of a text, which are some whole lines."""
+    """A reader of the blocks of a text, which are whole lines."""
 
     sparse: bool
-    """Whether all rows have all columns, and those of other event types are empty."""
+    """True if all rows have all columns, and columns of other event types are empty."""
 
     def rows(self, data: bytes) -> RowPart:
-        """Return the events of a block by columns; raises `Refused` for one with odd lines."""
+        """Return the events of a block by columns; raises `Refused` for a block with odd lines."""
 
     def may_be_cut(self, data: bytes) -> bool:
-        """Return whether a block may be cut at each end of a line."""
+        """Return whether a block may be cut at every end of a line."""
 
     def lines(self, lines: Iterable[str], before: int, *, last: bool, size: int) -> Iterator[Part]:
         """Yield the events of lines one by one, in parts of at most `size`."""
@@ -43,7 +43,7 @@ class Head(NamedTuple):
 
     data: bytes
     before: int
-    """The blank lines that were skipped."""
+    """The number of skipped blank lines."""
     more: Callable[[], bytes | None]
     lines: Callable[[bytes], Iterator[str]]
 
@@ -57,16 +57,16 @@ class Format:
     magic: tuple[bytes, ...] = ()
     """The first bytes of files of columns."""
     begins: Callable[[str], bool] | None = None
-    """Whether a line is the first one of such a text; None for CSV, which other texts are."""
+    """The test whether a line is the first of such a text; None for CSV, the default."""
     has_cells: bool = False
-    """Whether the values of a text have the types of their columns."""
+    """True if the values of a text have the types of their columns."""
     reader: Callable[[Head, RowReading, ColumnTypes], tuple[TextReader, bytes, int]] | None = None
-    """Returns a reader, the lines that are left to read, and the lines before them."""
+    """A function to a reader, the unread lines, and the lines before them."""
     columns: type[ColumnFile] | None = None
     write: Callable[[Stream, TextIO], None] | None = None
-    """Writes events as lines of text."""
+    """A function that writes events as lines of text."""
     write_rows: Callable[[Any, TextIO, bool], None] | None = None
-    """Writes the rows of a table as lines; True if they are the first of a file."""
+    """A function that writes the rows of a table as lines; True for the first rows of a file."""
 
 
 FORMATS: dict[str, Format] = {}
@@ -79,7 +79,7 @@ def register(format: Format) -> None:
 
 
 def format_by_suffix(path: Any) -> str | None:
-    """Return the format that the suffix of a file tells; None for another suffix.
+    """Return the format for the suffix of a file; None for an unknown suffix.
 
     >>> format_by_suffix("trades.csv"), format_by_suffix("trades.pq"), format_by_suffix("trades")
     ('csv', 'parquet', None)
@@ -89,12 +89,12 @@ def format_by_suffix(path: Any) -> str | None:
 
 
 def format_by_magic(head: bytes) -> str | None:
-    """Return the format of columns that the first bytes of a file tell; None for text."""
+    """Return the column format for the first bytes of a file; None for text."""
     return next((name for name, each in FORMATS.items() if head.startswith(each.magic)), None)
 
 
 def looks_like(line: str) -> str:
-    """The format of a text, by its first line that is not blank.
+    """Return the format of a text, by its first line that is not blank.
 
     >>> looks_like("BUY(price=3)"), looks_like('{"type": "BUY"}'), looks_like("type,price")
     ('core', 'ndjson', 'csv')
@@ -104,7 +104,7 @@ def looks_like(line: str) -> str:
 
 
 def telling_line(lines: Iterable[str]) -> str | None:
-    """Return the line that tells the format of a text; None for blank lines and comments alone.
+    """Return the line that determines the format of a text; None if all are blank or comments.
 
     >>> telling_line(["# prices", "", "type,price"])
     'type,price'

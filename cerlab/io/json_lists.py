@@ -1,4 +1,4 @@
-"""Lists of objects of JSON: a text that is an array, and lists inside objects."""
+"""JSON texts with lists of objects: a text that is an array, and lists inside objects."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SPACE = " \t\r\n"
 
 
 def begins_array(line: str) -> bool:
-    """Whether a text with this first line is one array of objects, not objects by line."""
+    """Return whether a text with this first line is one array of objects, not objects by line."""
     return line.lstrip("\ufeff \t").startswith("[")
 
 
 def read_array(text: str, reading: RowReading) -> Iterator[Event]:
     """Yield the events of a JSON array of objects; rows count its elements.
 
-    Raises `BadData` as `read_lines`, also for an array that is cut short.
+    Raises `BadData` as `read_lines`, also for a truncated array.
     """
     decoder, at, row = json.JSONDecoder(), text.index("[") + 1, 0
     at = _next(text, at)
@@ -52,8 +52,8 @@ def read_array(text: str, reading: RowReading) -> Iterator[Event]:
 def read_records(text: str, reading: RowReading) -> Iterator[Event]:
     """Yield the events of the lists at the path `reading.records` inside the objects of a text.
 
-    A list on the way is read through. Rows count the elements. Raises `BadData` as `read_lines`,
-    and for a text without such a list.
+    The path continues through lists on the way. Rows count the elements. Raises `BadData` as
+    `read_lines`, and for a text without such a list.
     """
     path = reading.records or ""
     fields = fields_of(path) or (path,)
@@ -96,7 +96,7 @@ def read_records(text: str, reading: RowReading) -> Iterator[Event]:
 
 
 def _lists_at(value: Any, fields: Fields) -> Iterator[list[Any]]:
-    """Yield the lists at the end of a path in a value of JSON, through lists on the way."""
+    """Yield the lists at the end of a path in a JSON value, through lists on the way."""
     if isinstance(value, list):
         if not fields:
             yield value
@@ -107,12 +107,12 @@ def _lists_at(value: Any, fields: Fields) -> Iterator[list[Any]]:
 
 
 def begins_object_of_lines(line: str) -> bool:
-    """Return whether a text with this first line is perhaps one object over several lines."""
+    """Return whether a text with this first line may be one object over several lines."""
     return line.lstrip("\ufeff \t").startswith("{") and not line.rstrip().endswith("}")
 
 
 def refuse_one_object(text: str, reading: RowReading) -> None:
-    """Raise `BadData` for a text that is one object with lists of records, with the option."""
+    """Raise `BadData` for a text that is one object with lists of records, naming the option."""
     try:
         value = read_json(text.lstrip("\ufeff"))
     except (ValueError, RecursionError):
@@ -127,7 +127,7 @@ def _no_array(reason: str, reading: RowReading, row: int) -> BadData:
         "CER0733",
         f"this is not JSON: {reason}",
         place=reading.place(row),
-        hint="an array of objects ends with ], and has a comma between two of them",
+        hint="an array of objects needs a comma between two objects, and ] at the end",
     )
 
 

@@ -30,9 +30,9 @@ VERSION = 1
 
 
 def machine_to_json(A: Machine) -> str:
-    """The machine as JSON text; `machine_from_json` reads back the same machine.
+    """Return the machine as JSON text; `machine_from_json` reads back the same machine.
 
-    The same: equal, or differing only in that no NaN equals another.
+    The result equals the original, except that NaN never equals NaN.
 
     Raises `ResourceLimit` for predicates that are too deep, `BadData` for text that is not
     Unicode.
@@ -67,10 +67,11 @@ def _dumps(value: Any) -> str:
 
 
 def machine_from_json(text: str) -> Machine:
-    """The machine that `machine_to_json` wrote.
+    """Return the machine that `machine_to_json` wrote.
 
-    Raises `BadData` at the path in the document for all that is malformed, `IllFormed` for a
-    transition into the initial state of a ``cea``, `ResourceLimit` for what is too large.
+    Raises `BadData` with the path in the document for malformed input, `IllFormed` for a transition
+    into
+    the initial state of a ``cea``, `ResourceLimit` for an automaton that is too large.
     """
     root = read_json(text)
     check_head(root, "machine", FORMAT, VERSION)
@@ -78,11 +79,11 @@ def machine_from_json(text: str) -> Machine:
 
 
 Propositions: TypeAlias = dict[str, tuple[int, pred.Atom]]
-"""Atoms and their numbers, by their JSON, which tells 0.0 from -0.0 and finds NaN again."""
+"""Atoms and their numbers, by their JSON, which separates 0.0 from -0.0 and finds NaN again."""
 
 
 def machine_to_mata(A: Machine) -> str:
-    """The machine as ``@NFA-bits``, with comments that say what the bits mean.
+    """Return the machine as ``@NFA-bits``, with comments that explain the bits.
 
     Raises `ResourceLimit` for predicates that are too deep, `BadData` for text that is not
     Unicode.
@@ -124,7 +125,7 @@ def machine_to_mata(A: Machine) -> str:
 def _letter(
     t: Transition | LabelTransition, propositions: Propositions, bits: dict[str, str]
 ) -> str:
-    """The bit vectors of a transition, as a formula; its new atoms get the next numbers."""
+    """Return the bit vectors of a transition as a formula, numbering its new atoms."""
     check_depth(t.predicate)
 
     def bit_of(atom: pred.Atom) -> str:
@@ -141,7 +142,7 @@ def _letter(
 
 
 def _guard_text(P: pred.Predicate, name: Callable[[pred.Atom], str], level: int) -> str:
-    """A predicate over names of its atoms, in parentheses where looser than `level` (``|`` 0)."""
+    """Return a predicate over names of atoms, in parentheses if looser than `level` (``|`` 0)."""
     match P:
         case pred.Everything():
             return "\\true"
@@ -158,7 +159,7 @@ def _guard_text(P: pred.Predicate, name: Callable[[pred.Atom], str], level: int)
 
 
 def proposition_text(atom: pred.Atom) -> str:
-    """An atom as CEQL writes it, if that reads back as the same atom, else as JSON.
+    """Return an atom in CEQL if that reads back as the same atom, otherwise as JSON.
 
     >>> proposition_text(pred.TypeIs("A"))
     "type = 'A'"
@@ -173,7 +174,7 @@ def proposition_text(atom: pred.Atom) -> str:
         if text.isprintable() and _json_text(_ceql_atom(text)) == as_json:
             return text
     except (CerlabError, AssertionError, OverflowError):
-        pass  # it has no text, or one that does not read back
+        pass  # it has no CEQL text, or one that does not read back
     return as_json
 
 
@@ -202,5 +203,5 @@ def _takes(t: Transition | LabelTransition) -> bool:
 
 
 def _key(name: str, values: list[str]) -> list[str]:
-    """A key-value line, none for no values, which libmata could not read."""
+    """Return a key-value line; no line without values, which libmata could not read."""
     return [" ".join([name, *values]) + "\n"] if values else []

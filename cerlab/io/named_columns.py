@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cerlab.engine.labels import LabelledAnswers
 
 FUNCTIONS = ("first", "last", "count")
-"""The functions of a label that holds several events."""
+"""The functions of a label that contains several events."""
 
 _NAME = r"(?:[A-Za-z_]\w*|`(?:[^`]|``)+`)"
 _COLUMN = re.compile(
@@ -40,16 +40,18 @@ _COLUMN = re.compile(
 )
 
 PLACES = ("start", "end")
-"""The columns of every row. ``end.ts`` is the attribute of the event there, unless a label is so
-called."""
+"""The columns of every row. ``end.ts`` is the attribute of the last event, unless a label has the
+name
+``end``."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedColumn:
     """``x.attr``, ``x`` (its positions), ``first(x.attr)``, ``last(x.attr)`` or ``count(x)``.
 
-    The attribute may be a path, as in ``x.user.id``. With ``AS name`` after it the column is called
-    so. `at_place` makes ``end.attr`` one without a label whose function is one of `PLACES`.
+    The attribute may be a path, such as ``x.user.id``. ``AS name`` after it sets the name of the
+    column.
+    `at_place` turns ``end.attr`` into a column without a label whose function is one of `PLACES`.
     """
 
     name: str
@@ -57,7 +59,7 @@ class NamedColumn:
     attribute: str | None = None
     function: str | None = None
     text: str = field(default="", repr=False)
-    """The whole text, where it is not the name."""
+    """The whole text, if it differs from the name."""
 
 
 def read_column(text: str) -> NamedColumn:
@@ -72,11 +74,11 @@ def read_column(text: str) -> NamedColumn:
         if odd := re.fullmatch(r"(\w+)\.([^`()]*[^`()\w][^`()]*)", text):
             fields = (f if re.fullmatch(_NAME, f) else f"`{f}`" for f in odd[2].split("."))
             hint = f"write {odd[1]}.{'.'.join(fields)}"
-        raise UsageError("CER0862", f"'{text}' is not a column of answers", hint=hint)
+        raise UsageError("CER0862", f"expected a column of answers, got '{text}'", hint=hint)
     function = match["f"] and match["f"].lower()
     if function is not None and function not in FUNCTIONS:
         hint = f"there are {', '.join(FUNCTIONS)}; matches.aggregate has sums over all answers"
-        raise UsageError("CER0862", f"no column is made by '{match['f']}'", hint=hint)
+        raise UsageError("CER0862", f"unknown function of columns '{match['f']}'", hint=hint)
     attribute = path_name(_fields(match["a"])) if match["a"] else None
     label, whole = _fields(match["x"])[0], text.strip()
     named = _fields(match["as"])[0] if match["as"] else ""
@@ -90,13 +92,14 @@ def _fields(text: str) -> list[str]:
 
 
 def attributes_named(texts: Iterable[str]) -> set[str]:
-    """Return the attributes that some texts of columns name."""
+    """Return the attributes that the texts of columns name."""
     matches = map(_COLUMN.fullmatch, texts)
     return {path_name(_fields(match["a"])) for match in matches if match and match["a"]}
 
 
 def at_place(column: NamedColumn, labels: Collection[str]) -> NamedColumn:
-    """Return a column that reads the event at the start or end, if its text does; else itself."""
+    """Return the column read at the start or end if its text names it, otherwise the column
+    itself."""
     if column.label not in PLACES or column.label in labels or column.function:
         return column
     if column.attribute is None:
@@ -105,7 +108,7 @@ def at_place(column: NamedColumn, labels: Collection[str]) -> NamedColumn:
 
 
 def names_label(text: str, labels: Collection[str]) -> bool:
-    """Return whether a text is a column of one of some labels."""
+    """Return whether a text is a column of one of the labels."""
     match = _COLUMN.fullmatch(text)
     if match is None or (match["f"] or FUNCTIONS[0]).lower() not in FUNCTIONS:
         return False
@@ -124,7 +127,7 @@ def refuse_twice(key: Iterable[str], names: Collection[str]) -> None:
 
 
 def refuse_same(names: Sequence[str]) -> None:
-    """Raise `UsageError` for two columns of one name."""
+    """Raise `UsageError` for two columns with one name."""
     if len(set(names)) < len(names):
         name = next(name for name in names if names.count(name) > 1)
         message, hint = f"two columns of the rows are called '{name}'", "give another name by AS"
@@ -136,7 +139,7 @@ def check_columns(
 ) -> None:
     """Raise `UsageError` for a label that no answer has, or an attribute that no event has.
 
-    `names` are those of attributes, None where there are no events.
+    `names` are those of attributes, None without events.
     """
     for column in columns:
         if column.label and column.label not in labels:
@@ -154,16 +157,17 @@ def check_columns(
 
 
 def names_in(stream: Stream) -> Collection[str] | None:
-    """The names of the attributes of a stream, as `check_columns` takes them."""
+    """Return the names of the attributes of a stream, for `check_columns`."""
     return stream.columns if len(stream) else None
 
 
 class AnswerColumns:
-    """Columns of rows of answers, made by taking from the columns of a stream.
+    """The columns of rows of answers, taken from the columns of a stream.
 
-    `key` are the attributes of PARTITION BY; `repeatable` are the labels that may hold several
-    events, whose columns are lists. `positions` are those of the events, where `stream` is
-    a part of a longer one.
+    `key` are the attributes of PARTITION BY; `repeatable` are the labels that may contain several
+    events, whose columns are lists. `positions` are those of the events if `stream` is a part of a
+    longer
+    one.
     """
 
     def __init__(
@@ -183,7 +187,7 @@ class AnswerColumns:
         self._sources: dict[str, Any] = {}
 
     def table(self, rows: LabelledAnswers) -> Any:
-        """A pyarrow Table: ``start``, ``end``, the partition's key, then the columns."""
+        """Return a pyarrow Table: ``start``, ``end``, the partition's key, then the columns."""
         import numpy as np
         import pyarrow as pa
 
@@ -234,13 +238,13 @@ class AnswerColumns:
         return self._values(column, positions)
 
     def _values(self, column: NamedColumn, positions: Any) -> Any:
-        """The values at some positions; NULL at NULL."""
+        """Return the values at some positions; NULL at NULL."""
         if column.attribute is None:
             return self._place(positions)
         return only_used(self._source(column.attribute).take(positions))
 
     def _place(self, numbers: Any) -> Any:
-        """The positions of events of the stream, by their numbers in it."""
+        """Return the positions of events with the given numbers in the stream."""
 
         return numbers if self._positions is None else array_from(self._positions).take(numbers)
 
@@ -252,7 +256,7 @@ class AnswerColumns:
 
 
 def one_array(stream: Stream, attribute: str) -> Any:
-    """An attribute of a stream as one Arrow array; raises as `arrow_column`."""
+    """Return an attribute of a stream as one Arrow array; raises as `arrow_column`."""
     import pyarrow as pa
 
     if attribute not in stream.columns:
@@ -272,7 +276,7 @@ def _in_one(column: Any) -> Any:
 def array_at(stream: Stream, attribute: str, positions: Int64s) -> Any:
     """Return the values of an attribute at some positions as one Arrow array.
 
-    Text that is not coded yet is coded at these alone. Raises as `arrow_column`.
+    Text that is not encoded yet is encoded only at these positions. Raises as `arrow_column`.
     """
     import pyarrow as pa
 
@@ -282,7 +286,7 @@ def array_at(stream: Stream, attribute: str, positions: Int64s) -> Any:
 
 
 def arrow_column(column: Column, name: str) -> Any:
-    """A column of events as Arrow, integers among doubles as doubles where that is exact.
+    """Return a column of events as Arrow, with integers among doubles as doubles if that is exact.
 
     Raises `BadData` for values of several types.
     """
@@ -294,8 +298,8 @@ def arrow_column(column: Column, name: str) -> Any:
     if {type(value) for value in values} - {NoneType} in ({Timestamp}, {Duration}):
         if (array := array_of(values)) is not None:
             return array
-        message = f"column '{name}' holds times that are far away and times that are too fine"
-        raise BadData("CER0740", message, hint="no unit of Arrow holds all of them in 64 bits")
+        message = f"column '{name}' has some times too far away and some too fine"
+        raise BadData("CER0740", message, hint="no unit of Arrow fits all of them into 64 bits")
     if all(value is None or type(value) is int for value in values):
         integers = [value for value in values if value is not None]
         if integers and min(integers) >= 0 and 1 << 63 <= max(integers) < 1 << 64:
@@ -303,7 +307,7 @@ def arrow_column(column: Column, name: str) -> Any:
         if (array := integers_of(values)) is not None:
             return array
         message = f"column '{name}' holds an integer of more than 76 digits"
-        raise BadData("CER0747", message, hint="no column of Arrow holds it: cast it to text")
+        raise BadData("CER0747", message, hint="no Arrow column can hold it: cast it to text")
     numbers = {type(value) for value in values} <= {int, float, NoneType}
     if numbers and all(type(v) is not int or is_double(v) for v in values):
         doubles = [float(v) if isinstance(v, int | float) else None for v in values]
@@ -312,10 +316,10 @@ def arrow_column(column: Column, name: str) -> Any:
 
 
 def several_types(name: str) -> BadData:
-    """The error that a column of Arrow cannot hold what it should."""
+    """Return the error that a column of several types does not fit an Arrow column."""
     return BadData(
         "CER0747",
-        f"column '{name}' holds values of several types, an Arrow column cannot",
+        f"column '{name}' has values of several types, which Arrow does not support",
         hint="leave it out of the columns, or cast it when the events are read",
     )
 
@@ -323,8 +327,7 @@ def several_types(name: str) -> BadData:
 def one_table(tables: Sequence[Any]) -> Any:
     """Return tables one below the other; a column of integers and doubles is of doubles.
 
-    A table has NULL in the columns that it lacks. Raises `BadData` for a column of several types
-    otherwise.
+    Missing columns of a table are NULL. Raises `BadData` for a column of several other types.
     """
     import pyarrow as pa
 
@@ -341,14 +344,14 @@ def one_table(tables: Sequence[Any]) -> Any:
         parts = [pa.table({name: column}) for column in _in_one_zone(some)]
         try:
             whole = pa.concat_tables(parts, promote_options="permissive")
-        except (pa.ArrowTypeError, pa.ArrowInvalid):  # and of numbers that no type holds exactly
+        except (pa.ArrowTypeError, pa.ArrowInvalid):  # numbers may fit no common type
             raise several_types(name) from None
         columns[name] = whole.column(name)
     return pa.table(columns)
 
 
 def _in_one_zone(columns: Sequence[Any]) -> Sequence[Any]:
-    """Return moments of several zones in UTC, which is the zone of those without one."""
+    """Return moments of several zones in UTC, which is the zone of moments without one."""
     import pyarrow as pa
 
     def has_zone(column: Any) -> bool:
@@ -363,7 +366,7 @@ def _in_one_zone(columns: Sequence[Any]) -> Sequence[Any]:
 
 
 def _without_codes(column: Any) -> Any:
-    """A column of text, or of lists of it, without a dictionary and no view of text."""
+    """Return a column of text, or of lists of text, without dictionary and string views."""
     import pyarrow as pa
 
     kind = column.type
@@ -374,16 +377,16 @@ def _without_codes(column: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _LabelEvents:
-    """The events that each row gives to a label: ``positions[offsets[n] : offsets[n + 1]]``."""
+    """The events of a label in each row: ``positions[offsets[n] : offsets[n + 1]]``."""
 
     offsets: Int64s  # (rows + 1,)
     positions: Int64s
     single: bool = False
-    """Whether it is known that each row gives it one event."""
+    """True if each row is known to have exactly one event for the label."""
 
 
 def _one_shape(rows: LabelledAnswers) -> list[int] | None:
-    """The marks of all rows, where they are the same; None where they are not."""
+    """Return the marks of all rows if they are equal; None otherwise."""
     import numpy as np
 
     lengths = np.diff(rows.offsets)
@@ -416,5 +419,5 @@ def _label_events(
 
 
 def is_double(value: int) -> bool:
-    """Return whether a double is equal to an integer."""
+    """Return whether an integer is exactly a double."""
     return abs(value) <= 1 << 53 or (value.bit_length() <= 1023 and int(float(value)) == value)

@@ -1,4 +1,4 @@
-"""The files that names stand for: folders, patterns, and folders that are named ``key=value``."""
+"""The files that names denote: folders, patterns, and folders named ``key=value``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Named: TypeAlias = AnyPath | Iterable[AnyPath]
 """A file, a folder, a glob (``day-*.csv``), ``-`` for standard input, or several of them."""
 
 NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
-"""The value of a partition key that is NULL."""
+"""The value of a partition key for NULL."""
 
 
 class NamedFile(NamedTuple):
@@ -30,7 +30,7 @@ class NamedFile(NamedTuple):
 def names_files(value: object) -> bool:
     """Return whether a value is the name of a file, or a list of names.
 
-    A list of other texts is no list of names: perhaps somebody takes event types for events.
+    A list of other texts is not a list of names: it may contain event types by mistake.
     """
     if not isinstance(value, list | tuple) or not value:
         return isinstance(value, str | PathLike)
@@ -41,34 +41,34 @@ def names_files(value: object) -> bool:
 
 
 def files_of(sources: Named) -> list[NamedFile]:
-    """Return the files that are named, in order; those of a folder or a pattern by name.
+    """Return the files that are named, in order; those of a folder or a pattern sorted by name.
 
-    Folders are read with all folders in them, but for names that begin with ``_`` or ``.``. Raises
-    `BadData` for a pattern or a folder without files.
+    Folders are read recursively, except names that begin with ``_`` or ``.``. Raises `BadData` for
+    a pattern or a folder without files.
 
     >>> [file.path for file in files_of(["b.csv", "a.csv"])]
     ['b.csv', 'a.csv']
     """
     if not isinstance(sources, str | PathLike):
         if not isinstance(sources, list | tuple | set | Iterator):
-            hint = "Stream.from_events and Stream.from_arrow take events that are in memory"
-            raise UsageError("CER0812", f"{type(sources).__name__} names no files", hint=hint)
+            hint = "for events in memory, use Stream.from_events or Stream.from_arrow"
+            raise UsageError("CER0812", f"no file names: {type(sources).__name__}", hint=hint)
         return [file for source in sources for file in files_of(source)]
     text = os.fspath(sources)
     if isdir(text):
-        root, found, problem = text, [*_visible(text)], "the folder holds no files"
+        root, found, problem = text, [*_visible(text)], "the folder contains no files"
     elif glob.has_magic(text) and not exists(text):
-        root, found, problem = *_matching(text), "no file has such a name"
+        root, found, problem = *_matching(text), "no file matches this pattern"
     else:
         return [NamedFile(sources, {})]
     if not found:
-        hint = "check the name; names that begin with _ or . are left out"
+        hint = "check the name; names that begin with _ or . are skipped"
         raise BadData("CER0743", problem, place=DataPlace(text), hint=hint)
     return [NamedFile(path, keys_in(os.path.relpath(path, root or "."), path)) for path in found]
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether folders leave out what has this name."""
+    """Return whether a name is skipped in folders."""
     return name.startswith(("_", "."))
 
 
@@ -79,7 +79,7 @@ def _visible(folder: str) -> Iterator[str]:
 
 
 def _matching(pattern: str) -> tuple[str, list[str]]:
-    """Return the folder that the first wildcard is in, and the files of a pattern by name."""
+    """Return the folder of the first wildcard, and the files of a pattern sorted by name."""
     parts = PurePath(pattern).parts
     first = next(n for n, part in enumerate(parts) if glob.has_magic(part))
     root = os.path.join(*parts[:first]) if first else ""
@@ -93,7 +93,7 @@ def _matching(pattern: str) -> tuple[str, list[str]]:
 
 
 def keys_in(path: str, file: str) -> dict[str, str | None]:
-    """Return the keys in the names of the folders of a path below what was named."""
+    """Return the keys in the folder names of a path below the named folder."""
     keys: dict[str, str | None] = {}
     for part in PurePath(path).parts[:-1]:
         name, equals, value = part.partition("=")

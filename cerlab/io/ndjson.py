@@ -1,4 +1,4 @@
-"""NDJSON: one object a line, with a ``type`` key."""
+"""NDJSON: one object per line, with a ``type`` key."""
 
 from __future__ import annotations
 
@@ -68,12 +68,13 @@ if TYPE_CHECKING:
 
 
 _DEPTH = 500
-"""A line with more brackets is read by Python: pyarrow's parser recurses, and 30,000 levels of
-objects or lists end the process; Python refuses about 1,000."""
+"""The number of brackets above which Python reads a line: pyarrow's parser recurses, and 30,000
+levels
+of objects or lists crash the process; Python refuses about 1,000."""
 
 
 def _may_be_deep(data: bytes) -> bool:
-    """Return whether a line opens more than `_DEPTH` objects and lists, perhaps in one another."""
+    """Return whether a line opens more than `_DEPTH` objects and lists, which may be nested."""
     if data.count(b"{") + data.count(b"[") <= _DEPTH:
         return False
     import numpy as np
@@ -85,7 +86,7 @@ def _may_be_deep(data: bytes) -> bool:
 
 
 class Reader:
-    """Blocks of lines by pyarrow, which takes the texts of some columns for moments."""
+    """Reads blocks of lines by pyarrow, correcting texts that it reads as moments."""
 
     def __init__(self, reading: RowReading) -> None:
         self._reading = reading
@@ -95,12 +96,13 @@ class Reader:
     def rows(self, data: bytes) -> RowPart:
         """Return the events of whole lines.
 
-        Raises `Refused` where pyarrow would read something else than `read_lines`: an integer
-        beyond 64 bits, a column of several types, a key that occurs twice, another layout of lines.
+        Raises `Refused` for lines that pyarrow would read differently from `read_lines`: an integer
+        beyond 64
+        bits, a column of several types, a repeated key, another layout of lines.
         """
         import pyarrow as pa
 
-        if not is_utf_8(data) or _may_be_deep(data):  # pyarrow does not look
+        if not is_utf_8(data) or _may_be_deep(data):  # pyarrow does not check
             raise Refused
         data = data.replace(b"\r\n", b"\n") if b"\r" in data else data
         data = data.rstrip() + b"\n"
@@ -140,7 +142,7 @@ class Reader:
         rows = RowPart(columns, lines, *_shapes(attributes, missing, lines))
         nested = rows.nested
         if any(absent.any() and nested.has_path(name) for name, absent in missing.items()):
-            raise Refused  # some rows have a column, and others a path of its name
+            raise Refused  # a column in some rows is a path in others
         return rows
 
     def _table(self, data: bytes) -> Any:
@@ -166,7 +168,7 @@ class Reader:
 
 
 class _Lines:
-    """The text of each line, for the keys of some."""
+    """The texts of the lines, for reading single keys."""
 
     def __init__(self, data: bytes, *, has_nested: bool) -> None:
         self._data = data
@@ -174,7 +176,7 @@ class _Lines:
         self._has_nested = has_nested
 
     def are_objects(self, count: int) -> bool:
-        """Whether they are so many, and each begins and ends like an object.
+        """Return whether there are `count` lines, each beginning and ending like an object.
 
         If there are as many objects, each line is one: inside an object no { follows a }.
         """
@@ -186,23 +188,24 @@ class _Lines:
         return len(self._ends) == count and bool(braces and (lasts == ord("}")).all())
 
     def values(self, key: str, rows: Iterable[int]) -> Iterator[Any]:
-        """Yield the value of a key in some lines, None where there is none, as Python reads it."""
+        """Yield the value of a key in some lines as Python reads it, None if it is missing."""
         for row in rows:
             start = self._ends[row - 1] if row else 0
             yield read_json(self._data[start : self._ends[row]]).get(key)
 
     def match(self, key: str, value: str, rows: Any) -> Any:
-        """Return which of some rows, int64, have a value of a pattern under a key, bool."""
+        """Return which of some rows, int64, have a value that matches a pattern under a key,
+        bool."""
         import numpy as np
 
-        if b"\\u" in self._data:  # a key may be written in another way
+        if b"\\u" in self._data:  # a key may contain escapes
             raise Refused
         name = re.escape(json.dumps(key, ensure_ascii=False).encode())
         pattern = re.compile(name + rb"\s*:\s*" + value.encode() + rb"\s*[,}]")
         starts = np.where(rows > 0, self._ends[rows - 1], 0).tolist()
         spans = zip(starts, self._ends[rows].tolist(), strict=True)
         found = np.fromiter((pattern.search(self._data, *span) is not None for span in spans), bool)
-        if self._has_nested:  # perhaps the key of an object inside
+        if self._has_nested:  # may be the key of an inner object
             inside = re.compile(value)
             for n in np.flatnonzero(found).tolist():
                 row = int(rows[n])
@@ -227,13 +230,13 @@ class _JsonNested(Nested):
         return _JsonNested(self.column[index], self._key, self._lines, self._place, start)
 
     def error(self, name: str) -> BadData:
-        """Return the error that a query reads the column itself."""
+        """Return the error that a query reads the nested column itself."""
         error = super().error(name)
         error.place = self._place
         return error
 
     def objects(self) -> list[Any]:
-        """Return the objects and lists as the lines have them."""
+        """Return the objects and lists as they are in the lines."""
         rows = range(self._start, self._start + len(self))
         return [*self._lines.values(self._key, rows)]
 
@@ -249,7 +252,7 @@ class _JsonNested(Nested):
 
         try:
             column = super()._path(fields, name)
-        except BadData:  # perhaps no row here has the list that the type tells
+        except BadData:  # no row here may contain the list in the type
             column = []
         changed = not is_arrow(column) or types.is_timestamp(column.type)
         if not changed and types.is_floating(column.type):
@@ -267,7 +270,7 @@ class _JsonNested(Nested):
 
 
 def _missing(array: Any, key: str, lines: _Lines) -> Any:
-    """Return which rows lack a key, bool (rows,); others have NULL there."""
+    """Return which rows lack a key, bool (rows,); other NULLs are values."""
     import numpy as np
 
     missing = nulls_of(array)
@@ -277,7 +280,7 @@ def _missing(array: Any, key: str, lines: _Lines) -> Any:
 
 
 def _column(array: Any, key: str, lines: _Lines) -> Any:
-    """Return the values of a column as their lines have them."""
+    """Return the values of a column as they are in their lines."""
     import numpy as np
     from pyarrow import types
 
@@ -294,7 +297,7 @@ def _column(array: Any, key: str, lines: _Lines) -> Any:
     rows = rows[lines.match(key, "-?[0-9]+", rows)] if len(rows) else rows
     if not len(rows):
         return array
-    if (np.abs(numbers[rows]) >= 2.0**53).any():  # pyarrow has rounded it, perhaps
+    if (np.abs(numbers[rows]) >= 2.0**53).any():  # pyarrow may have rounded it
         raise Refused
     values = array.to_pylist()
     for row in rows.tolist():
@@ -303,7 +306,7 @@ def _column(array: Any, key: str, lines: _Lines) -> Any:
 
 
 def _types(types: Any, type_name: str | None, count: int) -> Any:
-    """Return the column of event types; raises `Refused` where one is missing or no text."""
+    """Return the column of event types; raises `Refused` if one is missing or not text."""
 
     if types is None and type_name is not None:
         return constant_text(type_name, count)
@@ -323,13 +326,13 @@ def _is_text(column: Any) -> bool:
 def _shapes(
     names: list[str], missing: dict[str, Any], count: int
 ) -> tuple[tuple[tuple[str, ...], ...], Any]:
-    """Return the attributes of each shape, and the shape of each row, None for one."""
+    """Return the attributes of each shape, and the shape of each row, None for a single shape."""
     import numpy as np
 
     lacking = [name for name in missing if missing[name].any()]
     if not lacking:
         return (tuple(names),), None
-    # a bit of an int64 for each
+    # one bit of an int64 for each
     if len(lacking) > 62:
         raise Refused
     bits = np.zeros(count, np.int64)
@@ -343,7 +346,7 @@ def _shapes(
 def read_lines(lines: Iterable[str], reading: RowReading, *, before: int = 0) -> Iterator[Event]:
     """Yield the events of some lines after `before` others.
 
-    Raises `BadData` with file, row and, if it is known, key.
+    Raises `BadData` with file, row and, if known, key.
     """
     for row, line in enumerate(lines, start=before + 1):
         if not line.strip():
@@ -373,12 +376,12 @@ def _event(line: str, reading: RowReading, row: int) -> Event:
 
 
 def event_of(read: Any, line: str, reading: RowReading, row: int) -> Event:
-    """Return the event of a value of JSON, of which `line` is the text; raises as `_event`."""
+    """Return the event of a JSON value, whose text is `line`; raises as `_event`."""
     type_name = reading.type_name
     if not isinstance(read, dict):
         raise BadData(
             "CER0734",
-            "an event is a JSON object",
+            "expected a JSON object as event",
             place=reading.place(row),
             hint='for example {"type": "BUY", "price": 27.85}',
         )
@@ -417,7 +420,7 @@ def event_of(read: Any, line: str, reading: RowReading, row: int) -> Event:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON, a `RepeatedKey` where a key occurs twice."""
+    """Return a JSON object, or a `RepeatedKey` if a key occurs twice."""
     read = dict(pairs)
     if len(read) == len(pairs):
         return read
@@ -431,13 +434,13 @@ DECODER = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def read_json(text: str | bytes) -> Any:
-    """Return the value that a text of JSON is, an object with a key twice as a `RepeatedKey`."""
+    """Return the value of a JSON text; an object with a repeated key becomes a `RepeatedKey`."""
 
     return json.loads(text, object_pairs_hook=_object)
 
 
 def _of_object(read: dict[str, Any], place: Callable[[str], DataPlace]) -> Event:
-    """Return the event of an object; its objects and lists are read by paths alone."""
+    """Return the event of an object; paths read its inner objects and lists."""
     own = ("type", "stream")
     nested = {n: v for n, v in read.items() if isinstance(v, dict | list) and n not in own}
     if not nested:
@@ -447,7 +450,7 @@ def _of_object(read: dict[str, Any], place: Callable[[str], DataPlace]) -> Event
 
 
 class _NdjsonReader:
-    """Objects by line."""
+    """A reader of one object per line."""
 
     sparse = False
 
@@ -475,7 +478,7 @@ def _write(stream: Stream, file: TextIO) -> None:
 
 
 def _plain_table(stream: Stream, names: Sequence[str]) -> Any | None:
-    """The rows of a table as NDJSON holds them; None for other events, and if one may not fit."""
+    """Return the rows of a table in the form of NDJSON; None if a value may not fit."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""Columns as engines have them, and nested columns, whose fields are read by paths."""
+"""Columns in the types of engines, and nested columns, whose fields are read by paths."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ from cerlab.model.paths import (
 
 
 def event_values(column: Any, place: DataPlace) -> Sequence[Value]:
-    """Return the values of a column; raises `BadData` with a place where it holds none."""
+    """Return the values of a column; raises `BadData` with a place if they are not values of
+    events."""
     name = place.column or "?"
     try:
         return values_of(column, name)
     except BadData as error:
         error.place = place
         raise
-    except OverflowError:  # of durations that Python does not have
+    except OverflowError:  # a duration out of Python's range
         raise BadData(
             "CER0741",
-            f"column '{name}' of {column.type} holds no values of events",
+            f"column '{name}' of {column.type} cannot be values of events",
             place=place,
             hint="cast it to numbers, or drop it",
         ) from None
@@ -48,7 +49,7 @@ def event_values(column: Any, place: DataPlace) -> Sequence[Value]:
 def engine_column(column: Any, place: DataPlace) -> Any:
     """Return a column as numbers of one kind, text, moments in nanoseconds, or a list of values.
 
-    Raises `BadData` for a type that holds no values of events.
+    Raises `BadData` for a type whose values are not values of events.
     """
     import pyarrow as pa
 
@@ -86,7 +87,7 @@ def _is_plain(kind: Any) -> bool:
 
 
 class Nested(Sequence[Any]):
-    """An Arrow column that holds objects or lists, whose fields are read by paths."""
+    """An Arrow column of objects or lists, whose fields are read by paths."""
 
     def __init__(self, column: Any) -> None:
         self.column = column
@@ -101,7 +102,7 @@ class Nested(Sequence[Any]):
         return Nested(self.column[index])
 
     def error(self, name: str) -> BadData:
-        """Return the error that a query reads the column itself."""
+        """Return the error that a query reads the nested column itself."""
         from pyarrow import types
 
         kind = self.column.type
@@ -113,7 +114,7 @@ class Nested(Sequence[Any]):
         return str(self.column.type)
 
     def objects(self) -> list[Any]:
-        """Return the objects and lists as Python has them."""
+        """Return the objects and lists as Python values."""
         objects: list[Any] = self.column.to_pylist()
         return objects
 
@@ -123,11 +124,11 @@ class Nested(Sequence[Any]):
         return nulls
 
     def has_path(self, fields: Fields, name: str) -> bool:
-        """Return whether a path ends at a field, or fails at a list, whose error tells it."""
+        """Return whether a path ends at a field, or stops at a list, which raises its own error."""
         return has_field(self.column.type, fields, name)
 
     def path(self, fields: Fields, name: str) -> Column:
-        """Return the values at the end of a path, a column; raises as `field_column`."""
+        """Return the values at the end of a path as a column; raises as `field_column`."""
         if name not in self._read:
             self._read[name] = self._path(fields, name)
         return self._read[name]
@@ -146,14 +147,15 @@ class NestedColumns:
         self._objects: dict[str, Sequence[Any]] = {}
 
     def has_path(self, name: str) -> bool:
-        """Return whether a name is a path in one of the columns."""
+        """Return whether a name is a path into one of the columns."""
         fields = fields_of(name)
         if fields is None or fields[0] not in self._columns:
             return False
         return self._columns[fields[0]].has_path(fields, name)
 
     def path(self, name: str) -> Column:
-        """Return the values at the end of a path; raises KeyError for none, else as `Nested`."""
+        """Return the values at the end of a path; raises KeyError for no path, otherwise as
+        `Nested`."""
         fields = fields_of(name)
         if fields is None or fields[0] not in self._columns:
             raise KeyError(name)
@@ -173,9 +175,9 @@ class NestedColumns:
 
 
 def nested_array(values: Sequence[Any]) -> Any:
-    """Return objects and lists as an Arrow array; as JSON in bytes where no type holds all.
+    """Return objects and lists as an Arrow array, or as JSON in bytes if no Arrow type holds all.
 
-    Of an object with a key that occurs twice a type would hold one value.
+    An Arrow type would drop one value of an object with a repeated key.
     """
     import pyarrow as pa
 
@@ -193,7 +195,7 @@ def nested_array(values: Sequence[Any]) -> Any:
 
 
 def _with_both(value: Any) -> str:
-    """Return a value as JSON, in which a key that occurs twice does so again."""
+    """Return a value as JSON, in which a repeated key is repeated again."""
     if isinstance(value, list):
         return f"[{', '.join(map(_with_both, value))}]"
     if not isinstance(value, dict):

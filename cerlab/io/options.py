@@ -18,7 +18,7 @@ from cerlab.model.stream import TimeAxis, TimeUnit, Until, axis_of_options
 
 
 def empty(file: str) -> BadData:
-    """The error that a source holds nothing at all."""
+    """Return the error that a source is empty."""
     return BadData(
         "CER0744",
         "the file is empty",
@@ -37,11 +37,13 @@ def no_records(file: str) -> UsageError:
 
 
 class HowToRead(TypedDict, total=False):
-    """Options of verbs for events that are not a stream yet.
+    """Options of functions for events that are not a stream yet.
 
-    `type` is that of events that have none, `type_column` the column of event types; `time` and
-    `unit` name the time attribute, by which `sort` orders the events, stably: positions count in
-    that order; all events before `until` have come, for answers that wait: a time on the axis of
+    `type` is the type of events without one, `type_column` the column of event types; `time` and
+    `unit`
+    name the time attribute. `sort` orders the events by it, stably; positions count in that order.
+    `until` declares that all events before it have arrived, for answers that wait: a time on the
+    axis of
     the waits, or "end".
     """
 
@@ -54,18 +56,21 @@ class HowToRead(TypedDict, total=False):
 
 
 class HowToReadTable(HowToRead, total=False):
-    """The same, and the declarations that rows are checked against."""
+    """The options of `HowToRead`, and a schema that rows are checked against."""
 
     schema: Schema | str | None
 
 
 class HowToReadFile(HowToReadTable, total=False):
-    """The same, and what a file is.
+    """The options of `HowToReadTable`, and those of files.
 
-    `format` is one of `cerlab.io.formats`, where the name of the file does not tell. `quarantine`
-    is a file for the rows that cannot be read, as NDJSON of their text and error, or a function
-    that takes these two; without it the first such row is an error. `records` is the path of the
-    list that holds the rows inside an object of JSON, such as ``Records``.
+    `format` is one of `cerlab.io.formats`, if the name of the file does not show it. `quarantine`
+    is a
+    file for unreadable rows, as NDJSON of their text and error, or a function of these two; without
+    it
+    the first such row raises its error. `records` is the path of the list of rows inside a JSON
+    object,
+    such as ``Records``.
     """
 
     format: str | None
@@ -74,18 +79,19 @@ class HowToReadFile(HowToReadTable, total=False):
 
 
 def type_option(type: str | None, type_column: str | None) -> str | None:
-    """Return the one option of both; raises `UsageError` if both are given."""
+    """Return the event type from one of the two options; raises `UsageError` if both are given."""
     if type_column is None:
         return type
     if type is None:
         return TypeColumn(type_column)
     hint = "give one of them"
-    raise UsageError("CER0837", "type= and type_column= exclude each other", hint=hint)
+    raise UsageError("CER0837", "expected type= or type_column=, got both", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """`HowToReadTable`, its `type_column` as a `type`; an unknown keyword raises TypeError."""
+    """`HowToReadTable` with `type_column` turned into `type`; an unknown keyword raises
+    TypeError."""
 
     type: str | None = None
     type_column: str | None = None
@@ -105,7 +111,7 @@ class TableOptions:
         return axis_of_options(self.time, self.unit)
 
     def reading(self, source: str, on_bad_row: OnBadRow | None = None) -> RowReading:
-        """Options of readers of rows; `source` is named in errors."""
+        """Return the options for readers of rows; errors name `source`."""
         return RowReading(source, as_schema(self.schema), on_bad_row, self.type)
 
 
@@ -119,16 +125,18 @@ class FileOptions(TableOptions):
 
 
 Quarantine: TypeAlias = AnyPath | OnBadRow
-"""A file for unreadable rows, or a function called with each of them and its error."""
+"""A file for unreadable rows, or a function that is called with each row and its error."""
 
 
 @contextmanager
 def open_quarantine(to: Quarantine | None, sources: Iterable[AnyPath]) -> Iterator[OnBadRow | None]:
-    """Open a handler that writes bad rows into a file, as NDJSON; None without a file.
+    """Open a handler that writes bad rows into a file, as NDJSON; yield None without a file.
 
-    The file is there at the end, and stderr says how many there were; after an error there is none.
-    Bytes that are no text are written as the lone surrogates that stand for them (``\\udce9`` for
-    0xe9). Raises `UsageError` where the file is one of the sources.
+    After success the file exists, and stderr shows the number of rows; after an error there is no
+    file.
+    Bytes that are not text are written as lone surrogates (``\udce9`` for 0xe9). Raises
+    `UsageError` if
+    the file is one of the sources.
     """
     if to is None or callable(to):
         yield to
@@ -143,7 +151,7 @@ def open_quarantine(to: Quarantine | None, sources: Iterable[AnyPath]) -> Iterat
         record = {"row": row.rstrip("\r\n"), "code": error.code, "error": str(error)}
         file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
-    with whole_text(to) as file, suppress(GeneratorExit):  # of a reader that had enough
+    with whole_text(to) as file, suppress(GeneratorExit):  # the reader stopped early
         yield on_bad_row
     if count:
         print(f"{count:,} rows could not be read; they are in {to}", file=sys.stderr)

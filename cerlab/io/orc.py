@@ -1,4 +1,4 @@
-"""ORC: columns in stripes, as Hive and Spark write them."""
+"""ORC: columns in stripes, written by Hive and Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class OrcColumns(ColumnFile):
     format = "orc"
 
     def _open(self) -> Any:
-        from pyarrow import orc  # loads when used
+        from pyarrow import orc  # loads on first use
 
         self._file = orc.ORCFile(self._raw)
         return self._file.schema

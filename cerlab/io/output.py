@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place, and renamed at the end."""
+"""Atomic files: written under a temporary name next to their target, and renamed at the end."""
 
 from __future__ import annotations
 
@@ -21,21 +21,23 @@ from cerlab.errors import ESCAPE, UsageError
 AnyPath: TypeAlias = str | PathLike[str]
 
 _LINKS = 40
-"""Links that the system follows from one name."""
+"""The links that the system follows for one name."""
 
 _UNNAMED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
-"""Errors of writing, which do not name the file."""
+"""Errors of writing that do not name the file."""
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 @contextmanager
 def whole_file(path: AnyPath, *, at_once: bool = False) -> Iterator[BinaryIO]:
-    """Yield a binary file that gets the name `path` after success, and vanishes after an error.
+    """Yield a binary file that gets the name `path` after success, and is removed after an error.
 
-    Until then what has the name stays as it is. A link stays one: what it points to is replaced.
-    Pipes and devices are written to as they are, and so is a descriptor (``/dev/stdout``). If
-    `at_once`, they get the content after success: a file with a footer, which pyarrow writes after
-    errors too, would read as whole. Raises `OSError` with `path` where it cannot be written.
+    Until then an existing file stays unchanged. A link stays a link: its target is replaced. Pipes,
+    devices and descriptors (``/dev/stdout``) are written directly. With `at_once`, they get the
+    content
+    only after success: a file with a footer, which pyarrow writes after errors too, would look
+    complete.
+    Raises `OSError` with `path` if it cannot be written.
     """
     if "\0" in os.fspath(path):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), os.fspath(path))
@@ -53,7 +55,7 @@ def whole_file(path: AnyPath, *, at_once: bool = False) -> Iterator[BinaryIO]:
                 yield written
         else:
             folder, name = os.path.split(file_path)
-            # beside its place: only inside one file system is renaming a single step
+            # in the same folder: renaming is atomic only inside one file system
             file_path = os.path.join(folder, f".{name[:40]}.{uuid4().hex}")
             yield from _temporary_file(file_path, os.path.join(folder, name), now)
     except OSError as error:
@@ -63,9 +65,9 @@ def whole_file(path: AnyPath, *, at_once: bool = False) -> Iterator[BinaryIO]:
 
 
 def _check_folder(path: AnyPath) -> None:
-    """Raise `OSError` where the system finds no folder for a file.
+    """Raise `OSError` if the folder of a file does not exist.
 
-    ``e.csv/../e.csv`` and ``none/../e.csv`` are no files, though `realpath` finds one.
+    ``e.csv/../e.csv`` and ``none/../e.csv`` do not exist, although `realpath` accepts them.
     """
     target = os.fspath(path)
     for _ in range(_LINKS):
@@ -80,14 +82,15 @@ def _check_folder(path: AnyPath) -> None:
 
 
 def _temporary_file(temporary: str, target: str, now: os.stat_result | None) -> Iterator[BinaryIO]:
-    """A file under a `temporary` name that becomes the `target`, which is `now` another or none."""
+    """Yield a file under a `temporary` name that replaces the `target`; `now` is its state, or
+    None."""
     if now is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
-    try:  # a signal may come at any moment
+    try:  # a signal may arrive at any moment
         with open(temporary, "xb") as file:
             yield file
             file.close()
-            # before it gets the name: after a power cut there is the old file or the new one
+            # synced before renaming: after a power cut either the old file or the new one exists
             _to_disk(temporary)
             if now is not None:
                 os.chmod(temporary, stat.S_IMODE(now.st_mode))
@@ -100,7 +103,7 @@ def _temporary_file(temporary: str, target: str, now: os.stat_result | None) -> 
 
 @contextmanager
 def _buffered(file: BinaryIO) -> Iterator[BinaryIO]:
-    """Yield a buffer, which goes into a file after success."""
+    """Yield a buffer that is written to a file after success."""
     with TemporaryFile() as buffer:
         yield cast("BinaryIO", buffer)
         buffer.seek(0)
@@ -116,7 +119,7 @@ def _to_disk(path: str) -> None:
 
 
 def _descriptor(path: str) -> int | None:
-    """The descriptor of this process that a path is, perhaps by links; None if it is another."""
+    """Return the descriptor of this process that a path denotes, maybe by links; None otherwise."""
     if (match := _DESCRIPTOR.fullmatch(path)) is not None:
         return int(match[1])
     if not os.path.islink(path) or not os.path.exists(path):
@@ -140,10 +143,11 @@ def whole_text(path: AnyPath | None) -> Iterator[TextIO]:
 def refuse_same(
     outputs: Mapping[str, AnyPath | None], inputs: Mapping[str, AnyPath | None]
 ) -> None:
-    """Raise `UsageError` where a file to write is one to read, or is to be written twice.
+    """Raise `UsageError` if a file to write is also read, or written twice.
 
-    Whatever the paths are called: links and hard links are followed. ``-`` is standard input or
-    output; None is no file. Keys are what users call them.
+    Links and hard links are followed. ``-`` is standard input or output; None is no file. Keys are
+    the
+    names that users give the files.
     """
     owners = {_identity(path, 0): name for name, path in inputs.items() if path is not None}
     for name, path in outputs.items():
@@ -160,11 +164,11 @@ def refuse_same(
 
 
 def _identity(path: AnyPath, dash: int) -> object:
-    """Equal for paths to one file; None for pipes, devices and what no file can be."""
+    """Return a key, equal for paths to one file; None for pipes, devices and invalid paths."""
     try:
         status = os.fstat(dash) if path == "-" else os.stat(path)
     except OSError:
         return None if path == "-" else os.path.realpath(path)
-    except ValueError:  # a NUL byte: whoever opens it says so
+    except ValueError:  # a NUL byte: opening the file reports it
         return None
     return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None

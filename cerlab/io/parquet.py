@@ -15,26 +15,27 @@ from cerlab.model.columns import nanoseconds, numbers_of
 from cerlab.threads import count as threads_to_use
 
 _PAGES = 1 << 20
-"""Bytes of a column that are read ahead, however long its row groups are."""
+"""The bytes of a column that are read ahead, regardless of the size of row groups."""
 
 _ROWS_OF_THREAD = 1 << 17
-"""Rows of a column for which a thread pays: it starts in 0.1 ms, and reads them in 1."""
+"""The rows of a column for which a thread pays: it starts in 0.1 ms, and reads them in 1 ms."""
 
 _PAGE_ROWS = 1_024
-"""Rows that writers put into a page before they look how large it is."""
+"""The rows that writers put into a page before they check its size."""
 
 _SHARE = 16
-"""A batch takes this part of the memory that a limit leaves: Arrow holds several as it reads."""
+"""The share of the free memory for a batch: Arrow holds several batches while reading."""
 
 _BYTES_OF_CODE = 4
-"""Up to this many bytes a value, text is codes for the most part.
+"""The bytes per value up to which text is read as codes.
 
-Of other texts most are different, or not coded in the file. To read three million texts of 300,000
-users as codes takes 0.7 s, and as texts, which are coded together later, 0.1 and 0.5 s.
+Longer texts are mostly different, or not encoded in the file. Reading three million texts of
+300,000
+users as codes takes 0.7 s; as texts that are encoded together later, 0.1 s and 0.5 s.
 """
 
 _LONG_TEXT = 64
-"""Above this many bytes a value, text stays codes: a few long ones may stand in all rows."""
+"""Above this many bytes per value, text stays encoded: a few long texts may fill all rows."""
 
 
 class ParquetColumns(ColumnFile):
@@ -54,16 +55,18 @@ class ParquetColumns(ColumnFile):
         return file.schema_arrow
 
     def _file(self, **options: Any) -> Any:
-        from pyarrow import parquet  # loads when used
+        from pyarrow import parquet  # loads on first use
 
         return parquet.ParquetFile(self._raw, **{**self._options, **options})
 
     def _are_far(self, names: list[str]) -> bool:
         """Return whether moments in INT96 are outside 64 bits of nanoseconds.
 
-        pyarrow reads these 96 bits as nanoseconds in 64 bits, and does not say which overflow. So
-        they are read as microseconds first, as Spark and Hive write them. Raises `BadData` where
-        they are far away and finer than microseconds.
+        pyarrow reads these 96 bits as nanoseconds in 64 bits without reporting overflow. So they
+        are read as
+        microseconds first, the unit of Spark and Hive. Raises `BadData` if they are far away and
+        finer than
+        microseconds.
         """
 
         def batches(unit: str) -> Iterator[Any]:
@@ -76,7 +79,7 @@ class ParquetColumns(ColumnFile):
         for coarse, fine in zip(batches("us"), batches("ns"), strict=True):
             for name, one, other in zip(coarse.schema.names, coarse, fine, strict=True):
                 micros, nanos = (numbers_of(e.view("int64").drop_null()) for e in (one, other))
-                if (micros * 1000 != nanos).any():  # both modulo 64 bits
+                if (micros * 1000 != nanos).any():  # both are modulo 2^64
                     message = f"column '{name}' of INT96 has moments that 64 bits of no unit hold"
                     hint = "they are far away, or finer than microseconds: write it as TIMESTAMP"
                     place = DataPlace(self.file, None, name)
@@ -89,16 +92,16 @@ class ParquetColumns(ColumnFile):
         return int(self._options["metadata"].num_rows)
 
     def _chunks(self, name: str) -> list[Any]:
-        """Return what the footer says of a column, by row group."""
+        """Return the footer's entries for a column, by row group."""
         footer = self._options["metadata"]
         own = [k for k in range(footer.num_columns) if footer.schema.column(k).path == name]
         groups = map(footer.row_group, range(footer.num_row_groups))
         return [group.column(k) for group in groups for k in own]
 
     def has_texts(self, name: str) -> bool:
-        """Return whether the footer says that each value of a column is a text, and none is empty.
+        """Return whether the footer states that every value of a column is a non-empty text.
 
-        A statistic may shorten the smallest text, but not to nothing.
+        A statistic may shorten the smallest text, but not to the empty text.
         """
         of_groups = [chunk.statistics for chunk in self._chunks(name)]
         return all(
@@ -116,7 +119,7 @@ class ParquetColumns(ColumnFile):
 
     @property
     def schema(self) -> Any:
-        """The schema of the columns once they are used: all texts are codes of dictionaries."""
+        """The schema of the columns as they are used: all texts are dictionary-encoded."""
         import pyarrow as pa
 
         fields = self._schema
@@ -156,19 +159,19 @@ class ParquetColumns(ColumnFile):
         texts: Sequence[str] | None,
         part: Sequence[int] | None = None,
     ) -> Iterator[Any]:
-        # with pre_buffer pyarrow would hold whole row groups
+        # pre_buffer would hold whole row groups in memory
         file = self._file(pre_buffer=False, buffer_size=_PAGES, read_dictionary=texts)
         rows = _rows_at_once(file.metadata, size, names)
-        # one column in the pool of pyarrow would wait for those that other threads read
+        # in pyarrow's pool, one column would wait for the columns of other threads
         alone = names is not None and len(names) == 1
         yield from file.iter_batches(rows, part, names, use_threads=not alone)
 
 
 def _rows_at_once(footer: Any, size: int, names: Sequence[str] | None) -> int:
-    """Return `size`, or fewer rows where a limit of memory leaves no room for so many.
+    """Return `size`, or fewer rows if a memory limit leaves too little room.
 
-    By the sizes that the footer of a Parquet file states. Raises `ResourceLimit` where the rows
-    that a writer puts into a page at least are too large.
+    The footer of the file states the sizes. Raises `ResourceLimit` if even a page, the least that a
+    writer stores, is too large.
     """
     room = bytes_left()
     if room == math.inf:
@@ -180,7 +183,7 @@ def _rows_at_once(footer: Any, size: int, names: Sequence[str] | None) -> int:
         whole = sum(c.total_uncompressed_size for c in read)
         row = max(row, whole / max(group.num_rows, 1))
         page = max(page, min(whole, row * _PAGE_ROWS))
-    # pages are decompressed whole, however few rows are asked for
+    # pages are decompressed as a whole, however few rows are requested
     poll(int(page))
     return max(1, min(size, int(room / row / _SHARE)))
 

@@ -34,31 +34,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 POLLED = 1 << 10
-"""Events between two looks at the limits: a look takes a microsecond, an event about as long."""
+"""The events between two checks of the limits: a check takes 1 µs, about as long as an event."""
 
 
 class Refused(Exception):
-    """Columns cannot be read at once; the reader of single rows finds out why."""
+    """The signal that columns cannot be read; the reader of single rows finds the reason."""
 
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 def line_offset(data: bytes, lines: int) -> int:
-    """Return where the line after so many begins."""
+    """Return the offset of the line after `lines` lines."""
     ends = [match.end() for match in islice(LINE_END.finditer(data), lines)]
     return len(data) if len(ends) < lines else (ends[-1] if ends else 0)
 
 
 def line_ends(data: bytes) -> NDArray[np.int64]:
-    """Return where each line of some bytes ends."""
+    """Return the offset of each line's end in some bytes."""
     import numpy as np
 
     return np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
 
 
 def new_lines(data: bytes) -> int:
-    """Return how many ``\\n`` there are; of long texts NumPy counts ten times as fast."""
+    """Return the number of ``\n``; for long texts NumPy counts ten times as fast."""
     if len(data) < 1 << 12 or "numpy" not in sys.modules:
         return data.count(b"\n")
     import numpy as np
@@ -67,7 +67,7 @@ def new_lines(data: bytes) -> int:
 
 
 def is_utf_8(data: bytes) -> bool:
-    """Whether bytes are text in UTF-8."""
+    """Return whether bytes are UTF-8."""
     try:
         return data.isascii() or data.decode() is not None
     except UnicodeDecodeError:
@@ -75,7 +75,7 @@ def is_utf_8(data: bytes) -> bool:
 
 
 def lone_returns(data: bytes) -> int:
-    """Return how many ``\\r`` end a line alone, which pyarrow does not see."""
+    """Return the number of ``\r`` that end a line alone, which pyarrow does not recognise."""
     import numpy as np
 
     if b"\r" not in data:
@@ -86,14 +86,15 @@ def lone_returns(data: bytes) -> int:
 
 
 def has_plain_quotes(data: bytes, quote: bytes, delimiters: bytes) -> bool:
-    """Return whether each quotation is a whole cell; pyarrow takes others too, as ``"a"b``."""
+    """Return whether each quotation is a whole cell; pyarrow also accepts others, such as
+    ``"a"b``."""
     import numpy as np
 
     characters = np.frombuffer(b"\n" + data + b"\n", np.uint8)
     quotes = np.flatnonzero(characters == quote[0])
-    is_end = np.zeros(256, np.bool_)  # ten times as fast as `isin`
+    is_end = np.zeros(256, np.bool_)  # a table is ten times as fast as `isin`
     is_end[list(delimiters + b"\n")] = True
-    # quotes open and close in turn
+    # quotes open and close alternately
     if len(quotes) % 2 or not is_end[characters[quotes[::2] - 1]].all():
         return False
     is_end[ord("\r")] = True
@@ -101,14 +102,14 @@ def has_plain_quotes(data: bytes, quote: bytes, delimiters: bytes) -> bool:
 
 
 def one_array(column: Any) -> Any:
-    """Return an Arrow column in one array."""
+    """Return an Arrow column as one array."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def with_keys(table: Any, reading: RowReading) -> Any:
-    """Return a table with a column for each key of the folders that its file is in.
+    """Return a table with a column for each key of the folders that contain its file.
 
-    A path that holds the event types becomes a column, too.
+    A path to the event types becomes a column, too.
     """
     import pyarrow as pa
 
@@ -125,14 +126,14 @@ def with_keys(table: Any, reading: RowReading) -> Any:
     fields = fields_of(type_name)
     if fields is None or names.count(fields[0]) != 1:
         return table
-    with suppress(KeyError):  # of a path that is not there
+    with suppress(KeyError):  # a missing path
         column = field_column(table.column(names.index(fields[0])), fields, type_name)
         table = table.append_column(type_name, column)
     return table
 
 
 class Quoted(str):
-    """A cell that its quotes make text, whatever it looks like."""
+    """A cell that is text because it was quoted, whatever it looks like."""
 
     __slots__ = ()
 
@@ -159,20 +160,20 @@ class RowPart:
     names: tuple[tuple[str, ...], ...]
     """The attributes that the events of each shape have, in order."""
     shape: Any = None
-    """The shape of each event, integers; None where there is one."""
+    """The shape of each event, integers; None for a single shape."""
 
     def has_all(self, attributes: Sequence[str]) -> bool:
-        """Return whether each event has these attributes, in this order, and no others."""
+        """Return whether every event has exactly these attributes, in this order."""
         return self.shape is None and self.names == (tuple(attributes),)
 
     @property
     def nested(self) -> NestedColumns:
-        """The columns that hold objects or lists."""
+        """The columns of objects or lists."""
         columns = self.columns.items()
         return NestedColumns({name: c for name, c in columns if isinstance(c, Nested)})
 
     def events(self) -> Iterator[Event]:
-        """Yield the events; raises `ResourceLimit` where a limit is reached."""
+        """Yield the events; raises `ResourceLimit`."""
         values: dict[str, Any] = {
             name: column if isinstance(column, list) else values_of(column, name)
             for name, column in self.columns.items()
@@ -220,7 +221,7 @@ class RowPart:
         return self.between(start, stop).events()
 
     def between(self, start: int, stop: int) -> RowPart:
-        """Return the rows from `start` on, before `stop`, which are at most as many as these."""
+        """Return the rows from `start` on, before `stop`, or up to the last."""
         if start == 0 and stop == self.count:
             return self
         columns = {name: column[start:stop] for name, column in self.columns.items()}
@@ -228,17 +229,17 @@ class RowPart:
         return RowPart(columns, stop - start, self.names, shape)
 
     def slices(self, size: int) -> Iterator[RowPart]:
-        """Yield the same rows in parts of at most `size`."""
+        """Yield the rows in parts of at most `size`."""
         for begin in range(0, max(self.count, 1), size):
             yield self.between(begin, min(begin + size, self.count))
 
 
 Part: TypeAlias = RowPart | list[Event]
-"""Some events, one after the other."""
+"""Consecutive events, as columns or as a list."""
 
 
 def length(part: Part) -> int:
-    """Return how many events there are in a part."""
+    """Return the number of events in a part."""
     return part.count if isinstance(part, RowPart) else len(part)
 
 
@@ -250,7 +251,7 @@ def events_of(part: Part) -> Iterable[Event]:
 def batched(events: Iterator[T], size: int) -> Iterator[list[T]]:
     """Yield lists of `size` events, or rows, and a shorter last one.
 
-    An error comes after the events before it. Raises `ResourceLimit` where a limit is reached.
+    An error comes after the events before it. Raises `ResourceLimit`.
     """
     while True:
         part: list[T] = []
@@ -269,7 +270,8 @@ def batched(events: Iterator[T], size: int) -> Iterator[list[T]]:
 
 
 def part_groups(parts: Iterable[Part], size: int) -> Iterator[list[Part]]:
-    """Yield parts together, `size` events at most; an error comes after the events before it."""
+    """Yield groups of parts with at most `size` events; an error comes after the events before
+    it."""
     group: list[Part] = []
     count = 0
     iterator = iter(parts)
@@ -338,7 +340,7 @@ def stream_of(
 
 
 class StreamRows(NamedTuple):
-    """What a stream of columns is made of, as `Stream.from_columns` takes it."""
+    """The contents of a stream of columns, for `Stream.from_columns`."""
 
     columns: Mapping[str, Column]
     length: int
@@ -363,9 +365,9 @@ class StreamRows(NamedTuple):
 
 
 def joined_rows(files: Sequence[StreamRows]) -> StreamRows:
-    """Return the rows of files whose columns have the same names and types, one after the other.
+    """Return the rows of files whose columns have the same names and types, concatenated.
 
-    A part has rows of several files where these are short.
+    A part contains rows of several files if these are short.
     """
 
     def load() -> Iterator[Event]:
@@ -394,7 +396,7 @@ def joined_rows(files: Sequence[StreamRows]) -> StreamRows:
 
 
 def _joined(group: Sequence[Mapping[str, Column]]) -> Columns:
-    """Return the columns of some rows one after the other."""
+    """Return the columns of several row sets, concatenated."""
     first = group[0]
     assert isinstance(first, Columns)
     if len(group) == 1:
@@ -421,7 +423,7 @@ def column_names(part: Part) -> Iterable[str]:
 
 
 def column_of(part: Part, name: str) -> Column:
-    """Return a column of a part, or a path, NULL where it has no such column.
+    """Return a column of a part, or a path, NULL if it has no such column.
 
     Raises `BadData` for a nested column, and as `Nested.path`.
     """

@@ -65,13 +65,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PLAIN = {bool, int, float, str, Timestamp, type(None)}
-# numbers of shapes are bytes
+# numbers of shapes fit a byte
 _SHAPES = 256
-"""The most sets of keys."""
+"""The most different sets of keys of dicts that are read by columns."""
 
 
 class Stream(Events):
-    """A stream as users hold it, with the ways to read one. Threads may share it."""
+    """A stream as users hold it, with functions that read one. Threads may share it."""
 
     __slots__ = ()
 
@@ -88,12 +88,19 @@ class Stream(Events):
         until: Until | None = None,
         sort: bool = False,
     ) -> None:
-        """A stream of all that `cerlab.evaluate` takes; options as `from_events`.
+        """Create a stream from anything that `cerlab.evaluate` accepts.
 
-        All events before `until` are among them: a time, or "end" where nothing will come. `sort`
-        orders them by time, stably.
-
-        Dicts with a ``type`` key, events, a pyarrow Table, a data frame, a path, another stream.
+        Args:
+            events: dicts with a ``type`` key, events, a pyarrow Table, a data frame, a path, or
+                another
+                stream.
+            type: the event type of events that have none.
+            type_column: the column of event types, if it is not ``type``.
+            time: the time attribute.
+            unit: the unit of a numeric time, such as "s".
+            schema: a `Schema`, or the text of its declarations, that events are checked against.
+            sort: order the events by time, stably (default: False).
+            until: a time before which all events have arrived, or "end" after the last event.
 
         >>> len(Stream([{"type": "A", "t": 1}, {"t": 2}], type="B", time="t", unit="s"))
         2
@@ -145,25 +152,37 @@ class Stream(Events):
         sort: bool = False,
         **options: Any,
     ) -> Stream:
-        """Read CSV, NDJSON, Parquet, Arrow IPC or CORE's text form, one file or several in order.
+        """Read CSV, NDJSON, Parquet, Arrow IPC or CORE's text form, from one file or several in
+        order.
 
-        `path` may be a list, a glob, or a folder, whose files are read by name, with all folders in
-        it; those that are called ``key=value`` give a column `key`. CSV, NDJSON and CORE's form may
-        be compressed (``.gz``, ``.zst``). `type` is the event type of rows that have none,
-        `type_column` the column of event types, if it is not ``type``; `time` and `unit` name the
-        time attribute, by which `sort` orders the events; `schema` is a `Schema` or the text of its
-        declarations; ``records="Records"`` reads the list inside one object of JSON; see
-        `cerlab.io.read` for more. A column of text has one type: the first of
-        int64, double, boolean, timestamp and text that fits its cells, in all of the files.
+        CSV, NDJSON and CORE's form may be compressed (``.gz``, ``.zst``). A column of text has one
+        type: the
+        first of int64, double, boolean, timestamp and text that fits its cells, in all files.
 
-        Raises `BadData` with file, row and column.
+        Args:
+            path: a path, a list of paths, a glob, or a folder, whose files are read recursively
+                in order of
+                name; folders named ``key=value`` add a column `key`.
+            type: the event type of rows that have none.
+            type_column: the column of event types, if it is not ``type``.
+            time: the time attribute.
+            unit: the unit of a numeric time.
+            schema: a `Schema` or the text of its declarations.
+            sort: order the events by time, stably.
+            options: further options of `cerlab.io.read`, such as ``records="Records"``, the
+                path of the list
+                inside a JSON object.
+
+        Raises:
+            BadData: for an unreadable row, with file, row and column.
         """
         type = type_option(type, type_column)
         return read(path, type=type, time=time, unit=unit, schema=schema, sort=sort, **options)
 
     @classmethod
     def from_arrow(cls, table: Any, **options: Any) -> Stream:
-        """A stream of the rows of an Arrow table with a ``type`` column; options as `read`."""
+        """Return a stream of the rows of an Arrow table with a ``type`` column; options as
+        `read`."""
         return from_arrow(table, **options)
 
     @classmethod
@@ -178,10 +197,12 @@ class Stream(Events):
         unit: str | TimeUnit | None = None,
         schema: Schema | str | None = None,
     ) -> Self:
-        """A stream of dicts with a ``type`` key (and, optionally, ``stream``), or of events.
+        """Return a stream of dicts with a ``type`` key (and maybe ``stream``), or of events.
 
-        Options as `read`; a schema checks each of them. Raises `BadData` with the number of the
-        event, from 1, and the key.
+        The options are those of `read`; a schema checks each event.
+
+        Raises:
+            BadData: for an invalid event, with its number, counted from 1, and the key.
 
         >>> len(Stream.from_events([{"type": "A"}, {"type": "B", "v": 1}]))
         2
@@ -198,11 +219,15 @@ class Stream(Events):
         return cls(valid_events, time=stream.time, schema=schema)
 
     def to_arrow(self) -> pa.Table:
-        """A pyarrow Table of the events: ``type``, ``stream`` if some have one, the attributes.
+        """Return a pyarrow Table of the events: ``type``, ``stream`` if some have one, the
+        attributes.
 
-        Columns of a table or a frame have their types again, moments their zone; text of files and
-        dicts is coded in a dictionary. Raises `BadData` for an attribute whose
-        values are of several types.
+        Columns of a table or a frame keep their types, and moments their zone; text of files and
+        dicts is
+        dictionary-encoded.
+
+        Raises:
+            BadData: for an attribute with values of several types.
 
         >>> Stream.from_events([{"type": "A", "v": 1}]).to_arrow().to_pylist()
         [{'type': 'A', 'v': 1}]
@@ -210,14 +235,15 @@ class Stream(Events):
         return events_table(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same as a pandas DataFrame: its columns, types and index if they came from one."""
+        """Return the events as a pandas DataFrame, with the columns, types and index of its
+        source."""
         with needed("pandas"):
             import pandas as pandas
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 
     def to_polars(self) -> pl.DataFrame:
-        """The same as a polars DataFrame."""
+        """Return the events as a polars DataFrame."""
         with needed("polars"):
             import polars
         frame = polars.from_arrow(self.to_arrow())
@@ -226,7 +252,7 @@ class Stream(Events):
 
 
 def events_table(stream: Events) -> Any:
-    """The events of a stream as a pyarrow Table, as `Stream.to_arrow`."""
+    """Return the events of a stream as a pyarrow Table, as `Stream.to_arrow`."""
     import pyarrow as pa
 
     columns = stream.columns
@@ -237,7 +263,7 @@ def events_table(stream: Events) -> Any:
         if streams.null_count < len(stream):
             arrays["stream"] = streams
     table = pa.table({name: columns.as_read(name, array) for name, array in arrays.items()})
-    # pandas finds there which column is its index, and its own types
+    # the metadata tells pandas which column is its index, and its own types
     return table.replace_schema_metadata(columns.source and columns.source.metadata)
 
 
@@ -249,15 +275,17 @@ def read(
     lazily: bool = False,
     **how: Unpack[HowToReadFile],
 ) -> Stream:
-    """Read files (or ``-``, standard input) as a stream, whole.
+    """Read all of some files (or ``-``, standard input) as a stream.
 
-    With `lazily`, a column of one file of Parquet or Arrow IPC is read at its first use, so an
-    error in it is raised then; the file stays open, and must not be written to meanwhile.
-
-    `type`, `time`, `unit`, `schema` as in `Stream.read`; `until`, `format`, `records` and
-    `quarantine` as in `HowToReadFile`. `sort` orders the events by time, stably; `watch` sees parts
-    of them pass (for a progress bar). Raises `BadData` with file, row and column, `UsageError` for
-    another option.
+    With `lazily`, a column of one file of Parquet or Arrow IPC is read on first use, and errors in
+    it are
+    raised then; the file stays open, and must not be changed meanwhile. `type`, `time`, `unit`,
+    `schema`
+    as in `Stream.read`; `until`, `format`, `records` and `quarantine` as in `HowToReadFile`. `sort`
+    orders
+    the events by time, stably; `watch` receives the parts (for a progress bar). Raises `BadData`
+    with
+    file, row and column, `UsageError` for another option.
     """
     if not how.keys() <= HowToReadFile.__optional_keys__:
         refuse_misspelt(how, HowToReadFile.__optional_keys__)
@@ -282,16 +310,16 @@ def _stream_of_files(source: Source, options: FileOptions, watch: Watch, lazily:
 
 
 def _stream_of_columns(source: Source, options: FileOptions, lazily: bool) -> Stream | None:
-    """Return the stream of files of columns; None where the files differ in their columns.
+    """Return the stream of files of columns; None if the files differ in their columns.
 
-    Several files whose columns have the same names and types are one stream by parts.
+    Several files whose columns have equal names and types become one stream by parts.
     """
     source.check_columns()
     readings = [source.reading(file, options) for file in source.files]
     tables = [with_keys(f.columns.rows(), r) for f, r in zip(source.files, readings, strict=True)]
     if len(tables) == 1:
         if not lazily or options.schema is not None:
-            tables[0].whole()  # a schema is checked against all columns
+            tables[0].whole()  # the schema check needs all columns
         return _table_stream(tables[0], readings[0], options.axis)
     fields = {tuple((field.name, field.type) for field in table.schema) for table in tables}
     if options.schema is not None or len(fields) > 1:
@@ -317,10 +345,10 @@ def batches(
 ) -> Iterator[Stream]:
     """Return the events of files (or ``-``) as streams of at most `size` events, none empty.
 
-    `attributes` says which are needed, besides ``type`` and ``stream``: of files that hold columns
-    others may be missing. Standard input is read as it comes; `before_reading` is called when the
-    next event may have to be waited for. The other arguments are those of `read`. Raises `BadData`
-    with file, row and column, after the events before that row.
+    `attributes` are those needed besides ``type`` and ``stream``: files of columns may lack others.
+    Standard input is read as it arrives; `before_reading` is called before a read that may wait.
+    The other arguments are those of `read`. Raises `BadData` with file, row and column, after the
+    events before that row.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -335,19 +363,18 @@ def batches(
 
 
 def sorted_by_time(stream: AnyStream) -> AnyStream:
-    """Return the events of a stream in order of time, those of one time in their order.
+    """Return the events of a stream sorted by time, stably.
 
-    Raises `UsageError` where nothing says which attribute is the time, `BadData` for an event that
-    has none.
+    Raises `UsageError` without a time attribute, `BadData` for an event without a time.
     """
     axis = stream.time or only_timestamp(stream)
     if axis is None:
-        raise UsageError("CER0810", "sorting needs to know the time", hint=NAME_THE_TIME)
+        raise UsageError("CER0810", "sorting needs a time attribute", hint=NAME_THE_TIME)
     return events_at(stream, _order(stream, axis))
 
 
 def _order(stream: Events, axis: TimeAxis) -> NDArray[np.int64]:
-    """Return the indices of events in order of time."""
+    """Return the indices of events sorted by time."""
     import numpy as np
     import pyarrow as pa
 
@@ -368,7 +395,7 @@ def _order(stream: Events, axis: TimeAxis) -> NDArray[np.int64]:
 
 
 def _table_stream(table: Any, reading: RowReading, axis: TimeAxis | None) -> Stream:
-    """Column by column where that is safe, else row by row."""
+    """Return the stream of a table, by columns if that is safe, otherwise row by row."""
 
     if (rows := _table_rows(table, reading)) is None:
         events = arrow.table_events(table, reading)
@@ -377,7 +404,8 @@ def _table_stream(table: Any, reading: RowReading, axis: TimeAxis | None) -> Str
 
 
 def _table_rows(table: Any, reading: RowReading) -> StreamRows | None:
-    """Return the columns of a table and what makes its events; None of rows read one by one."""
+    """Return the columns of a table and the function to its events; None for rows read one by
+    one."""
     if (columns := table_columns(table, reading)) is None:
         return None
     parts = None
@@ -390,7 +418,10 @@ def _table_rows(table: Any, reading: RowReading) -> StreamRows | None:
 
 @lists_options(HowToReadTable)
 def from_arrow(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
-    """A stream of the rows of a pyarrow Table, or of what can be one; options as `Stream.read`."""
+    """Return a stream of the rows of a pyarrow Table or a value that converts to one.
+
+    Options as `Stream.read`.
+    """
     if (arrow_table := arrow.as_table(table)) is None:
         raise _no_events(table)
     return _of_table(arrow_table, **how)
@@ -407,10 +438,12 @@ def _of_table(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
 
 @lists_options(HowToRead)
 def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
-    """Return a stream of anything that holds events.
+    """Return a stream of anything that contains events.
 
-    A `Stream`, dicts or `Event` values, a pyarrow Table, a pandas or polars data frame, a path.
-    Of a stream `time` and `unit` replace its own time attribute. Raises `UsageError` for another
+    `events` is a `Stream`, dicts or `Event` values, a pyarrow Table, a pandas or polars data frame,
+    or a
+    path. For a stream, `time` and `unit` replace its time attribute. Raises `UsageError` for
+    another
     option.
     """
     if not how.keys() <= HowToReadTable.__optional_keys__ and not names_files(events):
@@ -432,7 +465,7 @@ def _other_stream(
     lazily: bool = False,
     **how: Unpack[HowToRead],
 ) -> Events | None:
-    """The stream of a path, a table, a frame or a stream; None of anything to be iterated."""
+    """Return the stream of a path, a table, a frame or a stream; None for other iterables."""
     if isinstance(events, Events):
         return events
     if isinstance(events, Source) or names_files(events):
@@ -459,10 +492,11 @@ def _no_events(value: Any) -> UsageError:
 
 
 def rows_of_dicts(dicts: Sequence[Any]) -> RowPart | None:
-    """The events of some dicts by columns of values, ``type`` and ``stream`` last.
+    """Return the events of some dicts by columns of values, ``type`` and ``stream`` last.
 
-    None where each has to be looked at: what is no dict, keys and values that are no text and no
-    `Value` as they stand, dicts without a type, and very many sets of keys.
+    None if each must be checked: for values that are not dicts, keys or types that are not text,
+    values
+    that are not a `Value`, dicts without a type, and too many different sets of keys.
     """
     if not dicts or set(map(type, dicts)) != {dict}:
         return None
@@ -486,7 +520,7 @@ def rows_of_dicts(dicts: Sequence[Any]) -> RowPart | None:
     try:
         for values in columns.values():
             poll()
-            # one check for a column: which text it is, the reader of single events finds
+            # one check for a column; the reader of single events finds the invalid text
             "".join([value for value in values if type(value) is str]).encode()
         "".join(names).encode()
     except UnicodeEncodeError:  # half of a surrogate pair

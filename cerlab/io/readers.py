@@ -1,4 +1,4 @@
-"""Readers of sources: pipes as they come, short streams, and texts too short for Arrow."""
+"""Readers of sources: pipes as data arrives, short streams, and texts too short for Arrow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from cerlab.model.event import Event, Timestamp, TypeColumn, Value, readable
 from cerlab.model.stream import Stream, TimeAxis
 
 SHORT = 1 << 13
-"""Bytes of a text that is read in Python: 3 ms, and NumPy and pyarrow take 200 to load."""
+"""The bytes of a text that Python reads: this takes 3 ms, loading NumPy and pyarrow 200 ms."""
 
 FEW = 32
 """Up to this many events of a pipe are pushed one by one, which costs less than columns."""
@@ -45,10 +45,9 @@ def arriving_parts(
     options: FileOptions,
     before_reading: Callable[[], None] | None = None,
 ) -> Iterator[Part]:
-    """Yield the events of standard input or a FIFO as they come; the first ones settle the types.
+    """Yield the events of standard input or a FIFO as they arrive; the first ones settle the types.
 
-    `before_reading` is called whenever the events of all that has arrived were taken and the next
-    one may have to be waited for.
+    `before_reading` is called when all arrived events were consumed and the next read may wait.
     """
     from cerlab.io.column_types import ColumnTypes
 
@@ -106,9 +105,9 @@ def _of_columns(
     size: int,
     names: Collection[str] | None,
 ) -> Iterator[S]:
-    """Yield batches of a file of columns: by columns where that is safe, else row by row."""
+    """Yield batches of a file of columns: by columns if that is safe, otherwise row by row."""
     before = 0
-    # is there a type?
+    # raises if there is no type
     next(arrow.table_events(with_keys(arrow.no_rows(file.fields), reading), reading), None)
     to_read = None if names is None else arrow.columns_to_read(file.fields, names)
     for batch in file.batches(size, to_read or None):
@@ -132,8 +131,9 @@ def _of_columns(
 def short_events(file: File, options: FileOptions) -> list[Event] | None:
     """Return the events of a text so short that loading Arrow takes longer; None for others.
 
-    None, too, for one that cannot be read, of which the readers of files say what is wrong, and for
-    one with dates or large numbers.
+    Also None for an unreadable text, whose error the readers of files report, and for a text with
+    dates or
+    large numbers.
     """
     if file.keys or file.size > SHORT or "pyarrow" in sys.modules or file.holds_columns:
         return None
@@ -144,7 +144,7 @@ def short_events(file: File, options: FileOptions) -> list[Event] | None:
         events = plain_events(data, file.format, reading)
     except (BadData, UsageError):
         return None
-    # of moments Arrow keeps the zone, of other dates and large numbers it may warn
+    # Arrow keeps the zones of moments, and warns of other dates and large numbers
     odd = any(_is_odd(value) for event in events for value in readable(event).values())
     return None if odd or not events else events
 

@@ -1,4 +1,4 @@
-"""The way out: tables of answers, or the events of a stream, go to a file in a format."""
+"""Writers: tables of answers, or the events of a stream, to a file in a format."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ RICH_ROWS = 1_000
 """Up to this many rows a table is drawn by rich, which takes 0.1 ms a row and wraps long cells."""
 
 _WIDE = 1 << 26
-"""A table of more bytes ends its row group early, as readers hold a whole group in memory."""
+"""A table of more bytes ends its row group early, since readers hold a whole group in memory."""
 
 Lines = Callable[[Any, TextIO, bool], None]
 
 
 class Sink:
-    """Take tables of one schema; each subclass writes them in its way."""
+    """Writer of tables with one schema; each subclass writes one format."""
 
     def table(self, table: Any) -> None:
-        """Take some rows; each subclass writes them."""
+        """Write some rows."""
         raise AssertionError(type(self))
 
     def events(self, stream: Stream) -> None:
-        """Take a whole stream; raise `BadData` for an event that the format cannot hold."""
+        """Write a whole stream; raise `BadData` for an event that the format cannot represent."""
         self.table(events_table(stream))
 
     def text(self, line: str) -> None:
-        """Take a line of NDJSON; other formats take only tables."""
+        """Write a line of NDJSON; other formats accept only tables."""
         raise AssertionError(line)
 
     def flush(self) -> None:
-        """Let readers see the rows so far, if the format allows it."""
+        """Flush the rows so far, if the format allows it."""
 
     def finish(self) -> None:
-        """Write the rows that have waited."""
+        """Write the rows that were held back."""
 
 
 @contextmanager
@@ -57,15 +57,15 @@ def open_sink(
     types_grow: bool = False,
     of_positions: bool = False,
 ) -> Iterator[Sink]:
-    """Open a file, which gets its name after success; None is standard output.
+    """Yield a sink for a file, which gets its name after success; None is standard output.
 
     Args:
         path: the file.
         form: ``csv``, ``ndjson``, ``core`` (events only), ``parquet``, ``arrow``, or ``table`` for
             terminals.
-        lines: write NDJSON of tables by this function.
-        types_grow: a column may be of integers in one table and of doubles in a later one.
-        of_positions: the rows are answers with their positions, not columns with names of users.
+        lines: the function that writes NDJSON of tables.
+        types_grow: a column may have integers in one table and doubles in a later one.
+        of_positions: the rows are answers with their positions, not named columns.
     """
     if form == "table" or FORMATS[form].columns is None:
         with whole_text(path) as file:
@@ -75,7 +75,7 @@ def open_sink(
         return
     if path is None:
         hint = "csv, ndjson and core are text; parquet and arrow need a file"
-        raise UsageError("CER0867", f"events are not written as {form} here", hint=hint)
+        raise UsageError("CER0867", f"cannot write events as {form} here", hint=hint)
     with (
         whole_file(path, at_once=True) as raw,
         closing(_Columns(raw, form, types_grow, of_positions)) as columns,
@@ -85,7 +85,7 @@ def open_sink(
 
 
 class _Text(Sink):
-    """Write lines; the header of CSV comes with the first table."""
+    """Writer of lines; the header of CSV comes with the first table."""
 
     def __init__(self, file: TextIO, form: str, lines: Lines | None) -> None:
         self._file, self._format = file, FORMATS[form]
@@ -109,9 +109,9 @@ class _Text(Sink):
 
 
 class _Columns(Sink):
-    """Write row groups; rows that are not yet a group are in memory.
+    """Writer of row groups; rows of an incomplete group are in memory.
 
-    If types grow, all rows are: the types of a file come before its first group.
+    If types grow, all rows are in memory, since the types precede the first group of a file.
     """
 
     def __init__(self, file: BinaryIO, form: str, types_grow: bool, of_positions: bool) -> None:
@@ -148,7 +148,7 @@ class _Columns(Sink):
 
 
 class _Drawn(Sink):
-    """Draw a table at the end, when its columns have a width."""
+    """Writer that draws a table at the end, when its columns have a width."""
 
     def __init__(self, file: TextIO, of_positions: bool) -> None:
         self._file, self._of_positions = file, of_positions
@@ -158,12 +158,12 @@ class _Drawn(Sink):
         self._tables.append(table)
 
     def finish(self) -> None:
-        """Draw the rows, or the names of the columns alone."""
+        """Draw the rows, or only the names of the columns."""
         if not self._tables:
             return
         result = one_table(self._tables)
         names = result.column_names
-        if self._of_positions:  # which labels and events show, too
+        if self._of_positions:  # labels and events show the positions too
             names = ["start", "end", names[-1]]
         columns = [_cells(result.column(name)) for name in names]
         has_room = result.num_rows <= RICH_ROWS and _has_room(names, columns, self._file)
@@ -171,7 +171,7 @@ class _Drawn(Sink):
 
 
 def _cells(column: Any) -> list[str]:
-    """The values of a column as a table shows them."""
+    """Return the values of a column as texts of a drawn table."""
     import pyarrow as pa
 
     values = column.to_pylist()
@@ -181,7 +181,7 @@ def _cells(column: Any) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    """Return the text of a value, of a duration as JSON has it; a list is its values."""
+    """Return the text of a value, with durations as in JSON and lists as their elements."""
     if isinstance(value, list):
         return ", ".join(map(_cell, value))
     if isinstance(value, timedelta):
@@ -194,7 +194,7 @@ def _positions(positions: Iterable[int]) -> str:
 
 
 def _has_room(names: Sequence[str], columns: Sequence[list[str]], file: TextIO) -> bool:
-    """Return whether a terminal has room for the longest words; elsewhere rich cuts them."""
+    """Return whether a terminal has room for the longest words, which rich would otherwise cut."""
     from rich.console import Console
 
     words = ([name, *" ".join(column).split()] for name, column in zip(names, columns, strict=True))
@@ -208,12 +208,12 @@ def _draw_by_rich(names: Sequence[str], columns: Sequence[list[str]], file: Text
     table = Table(*map(printable, names))
     for row in zip(*columns, strict=True):
         table.add_row(*row)
-    # no markup: text in brackets is text
+    # markup off: text in brackets stays text
     Console(file=terminal(file), markup=False, emoji=False).print(table)
 
 
 def _draw(names: Sequence[str], columns: Sequence[list[str]], file: TextIO) -> None:
-    """The same frame, with no cell cut or wrapped."""
+    """Draw the table in rich's frame, without cutting or wrapping cells."""
     cells = [[printable(name), *column] for name, column in zip(names, columns, strict=True)]
     widths = [max(map(len, column)) for column in cells]
     rules = [("┏", "━", "┳", "┓"), ("┡", "━", "╇", "┩"), ("└", "─", "┴", "┘")]

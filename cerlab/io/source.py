@@ -1,9 +1,10 @@
 """Sources of events: the files that a user names, or a pipe.
 
-A source tells its formats, length, columns and time, and reads its events as parts of a stream, and
-its rows as columns. A column of text has one type in all of its files. So a text is read once to
-settle the types and, where it is too long to be kept, or a column turned out to be text late, once
-more with these types. A pipe is read once: its first events settle the types.
+A source has formats, a length, columns and a time; it reads its events as parts of a stream, and
+its
+rows as columns. A column of text has one type in all of its files. So a text is read once to settle
+the types, and once more with these types if it is too long to be kept, or if a column turned out to
+be text late. A pipe is read once: its first events settle the types.
 """
 
 from __future__ import annotations
@@ -52,10 +53,10 @@ if TYPE_CHECKING:
     from cerlab.io.column_types import ColumnTypes
 
 SIZE = 1 << 16
-"""Events of a batch at most, by default."""
+"""The default limit on the events of a batch."""
 
 KEPT = 1 << 26
-"""Bytes of text that are kept while their types are settled; longer ones are read twice."""
+"""The bytes of text that are kept while their types are settled; longer texts are read twice."""
 Watch: TypeAlias = Callable[[Iterator[Part]], Iterable[Part]]
 
 
@@ -68,7 +69,8 @@ class _FirstPass:
     kept: list[Part] | None = field(default_factory=list)
     """The events; None for texts too long to be kept."""
     bad_rows: list[tuple[str, BadData]] = field(default_factory=list)
-    """The rows that cannot be read: a text may be read twice, and they are reported once."""
+    """The unreadable rows, collected because a text may be read twice but each row is reported
+    once."""
     error: BadData | None = None
 
 
@@ -82,7 +84,8 @@ class Source:
         contents: Mapping[str, bytes] | None = None,
         records: str | None = None,
     ) -> None:
-        """`contents` are those of names that are no files; `records` as in `HowToReadFile`."""
+        """Wrap names of files; `contents` are those of names without files; `records`:
+        `HowToReadFile`."""
         held = contents or {}
         self.files = [
             File(path, format, held.get(str(path)), keys, records) for path, keys in files_of(named)
@@ -92,17 +95,17 @@ class Source:
 
     @property
     def is_pipe(self) -> bool:
-        """Whether the source is a pipe alone, whose events come one by one."""
+        """True if the source is a single pipe, whose events arrive one by one."""
         return len(self.files) == 1 and self.files[0].is_pipe
 
     @cached_property
     def holds_columns(self) -> bool:
-        """Whether all files hold columns; raises `BadData` for a file that is not there."""
+        """True if all files have typed columns; raises `BadData` for a missing file."""
         holding = [not file.is_pipe and file.holds_columns for file in self.files]
         return all(holding)
 
     def check_columns(self) -> None:
-        """Raise `BadData` for a column whose types in two files have no values in common."""
+        """Raise `BadData` for a column whose types in two files are incompatible."""
         seen: dict[str, tuple[str, str]] = {}
         for file in self.files if len(self.files) > 1 else ():
             for column in file.columns.fields:
@@ -117,20 +120,21 @@ class Source:
     def length(self) -> int | None:
         """The number of events that the files state; None for text, which would have to be read.
 
-        Raises `BadData` for a file that is not there or empty, or whose metadata cannot be read.
+        Raises `BadData` for a missing or empty file, or unreadable metadata.
         """
         return sum(file.length or 0 for file in self.files) if self.holds_columns else None
 
     @property
     def estimated_length(self) -> int:
-        """About how many events there are, by the first lines of texts; raises as `length`."""
+        """The estimated number of events, from the first lines of texts; raises as `length`."""
         return sum(file.estimated_length for file in self.files)
 
     @property
     def has_whole_columns(self) -> bool:
-        """Whether all batches have the same columns, each of one type.
+        """True if all batches have the same columns, each of one type.
 
-        So it is in one file of Parquet, Arrow or CSV, whose header names them; raises as `length`.
+        This holds for one file of Parquet, Arrow or CSV, whose header names them; raises as
+        `length`.
         """
         return len(self.files) == 1 and (
             self.files[0].holds_columns or self.files[0].format == "csv"
@@ -138,15 +142,16 @@ class Source:
 
     @property
     def column_names(self) -> list[str]:
-        """The names of all columns of files that hold columns."""
+        """The names of all columns of files with typed columns."""
         return list(
             dict.fromkeys(name for f in self.files for name in (*f.columns.fields.names, *f.keys))
         )
 
     def time_axis(self, options: FileOptions) -> TimeAxis | None:
-        """Return the axis of the only attribute that holds moments, None for none or several.
+        """Return the axis of the only attribute of moments, None if there are none or several.
 
-        As the schema declares it, else by the columns of the files; NDJSON has no moments.
+        By the declarations of the schema, otherwise by the columns of the files; NDJSON has no
+        moments.
         """
         if options.schema is not None or any(file.is_pipe for file in self.files):
             return time_of_schema(as_schema(options.schema))
@@ -165,8 +170,9 @@ class Source:
     ) -> Iterator[Part]:
         """Yield the events in parts; an error comes after the events before it.
 
-        `watch` sees parts pass while they are read; texts of more than `keep` bytes are read twice.
-        Raises `BadData` with file, row and column, and `ResourceLimit`.
+        `watch` receives the parts while they are read; texts of more than `keep` bytes are read
+        twice. Raises
+        `BadData` with file, row and column, and `ResourceLimit`.
         """
         for file in self.files:
             if file.is_pipe:
@@ -199,7 +205,7 @@ class Source:
 
     @cached_property
     def _keys(self) -> dict[str, Any]:
-        """The values of each key in all files, which has one type as a column of text does."""
+        """The values of each key in all files, with one type as for a column of text."""
         if not any(file.keys for file in self.files):
             return {}
         from cerlab.io.column_types import typed_keys
@@ -211,7 +217,7 @@ class Source:
     ) -> RowReading:
         """Return the options of readers for a file, with the keys of its folders.
 
-        Under a schema a key is text where its attribute is written so.
+        Under a schema a key is text if its attribute is declared so.
         """
         reading = replace(options.reading(file.name, on_bad_row), records=file.records)
         if file.records is not None and file.holds_columns:
@@ -244,7 +250,7 @@ class Source:
         return [file.path for file in self.files]
 
     def _settled(self, options: FileOptions, watch: Watch, keep: float) -> _FirstPass:
-        """Return the first pass over the texts, perhaps one that was made for their time."""
+        """Return the first pass over the texts, reusing one that was made to find their time."""
         from cerlab.io.column_types import ColumnTypes
 
         key = options.type, type(options.type), options.quarantine is None
@@ -291,8 +297,9 @@ class Source:
     def rows(self) -> tuple[dict[str, Column], int]:
         """Return the columns of texts whose rows need no event type, and the number of rows.
 
-        Columns stand as in the headers of CSV, elsewhere as rows first name them, after the type
-        and the stream. Raises as `parts`.
+        Columns are in the order of CSV headers, otherwise of first appearance in rows, after the
+        type and the
+        stream. Raises as `parts`.
         """
         parts = [*self.parts(FileOptions(type=NO_TYPE))]
         for event in (event for part in parts if isinstance(part, list) for event in part):
@@ -312,7 +319,7 @@ class Source:
 
 
 NO_TYPE = "\0"
-"""The type of rows without one: no text that is read holds a NUL."""
+"""The type of rows without one: no text contains a NUL."""
 
 
 def _whole_column(parts: Sequence[Part], name: str) -> Column:
@@ -325,13 +332,13 @@ def _whole_column(parts: Sequence[Part], name: str) -> Column:
 
 
 def _objects(part: Part, name: str) -> Iterable[Any]:
-    """Yield the values of a column of a part, with objects and lists as Python has them."""
+    """Yield the values of a column of a part, with objects and lists as Python values."""
     for event in events_of(part):
         yield with_objects(event).get(name)
 
 
 def _without_codes(column: Column) -> Column:
-    """Return a column with its texts as they are."""
+    """Return a column with its texts not encoded."""
     from pyarrow import types
 
     return decoded(column) if is_arrow(column) and types.is_dictionary(column.type) else column
@@ -353,7 +360,7 @@ def _row_texts(column: Any) -> Any:
 def as_source(
     sources: Source | Named, format: str | None = None, records: str | None = None
 ) -> Source:
-    """Return the source that names of files stand for."""
+    """Return the source for names of files."""
     return sources if isinstance(sources, Source) else Source(sources, format, records=records)
 
 
@@ -368,10 +375,10 @@ def text_events(text: str, format: str) -> list[Event]:
 
 
 def widened_part(part: Part, types: ColumnTypes) -> Part:
-    """Return a part with the types that the columns of all texts have."""
+    """Return a part converted to the final types of the columns."""
     if isinstance(part, list):
         return [
-            # nested values are of NDJSON, whose values have their types
+            # nested values come from NDJSON, whose values are typed already
             e
             if isinstance(e.attributes, PartlyReadable)
             else replace(e, attributes=types.widened_values(e.attributes))
@@ -381,7 +388,7 @@ def widened_part(part: Part, types: ColumnTypes) -> Part:
 
 
 def _table_parts(file: File, reading: RowReading) -> Iterator[Part]:
-    """Yield the rows of a file of columns: by columns where all can be, else row by row."""
+    """Yield the rows of a file of columns: by columns if all can be, otherwise row by row."""
     table = with_keys(file.columns.table(), reading)
     columns = table_columns(table, reading)
     nested = {} if reading.schema is not None else _nested_columns(table, reading)
@@ -391,7 +398,7 @@ def _table_parts(file: File, reading: RowReading) -> Iterator[Part]:
             if columns is None
             else {n: nested[n] if n in nested else columns[n] for n in columns}
         )
-    except BadData:  # a column that perhaps nobody reads
+    except BadData:  # a column that no query may read
         arrays = None
     if arrays is None:
         yield from batched(arrow.table_events(table, reading), SIZE)
@@ -401,7 +408,7 @@ def _table_parts(file: File, reading: RowReading) -> Iterator[Part]:
 
 
 def _nested_columns(table: Any, reading: RowReading) -> dict[str, Nested]:
-    """Return the columns of a table that hold objects or lists."""
+    """Return the columns of objects or lists of a table."""
     from pyarrow import types
 
     names = arrow.names_of(table, reading.type_name, reading.file)
@@ -410,7 +417,7 @@ def _nested_columns(table: Any, reading: RowReading) -> dict[str, Nested]:
 
 
 def time_of_schema(schema: Schema | None) -> TimeAxis | None:
-    """Return the axis of the only attribute that a schema declares to hold moments, or None."""
+    """Return the axis of the only attribute that a schema declares as a moment, or None."""
     if schema is None:
         return None
     return _only({a.name for a in schema.attributes() if a.type is AttributeType.TIMESTAMP})

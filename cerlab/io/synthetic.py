@@ -1,8 +1,9 @@
 """Seeded streams with the schemas of the CORE paper's data sets (CORE App. D).
 
-`stocks`, `homes` and `taxis` make events one by one, for any length, the same for the same seed on
-every machine; `event_batches` makes Arrow columns of any of them. `stock_batches` draws the stock
-stream by columns, which is how a hundred million events are made.
+`stocks`, `homes` and `taxis` create events one by one, for any length; equal seeds give equal
+events
+on every machine. `event_batches` converts any of them to Arrow columns. `stock_batches` draws the
+stock stream by columns, fast enough for a hundred million events.
 
 >>> next(stocks()).attributes["name"]
 'RIMM'
@@ -40,7 +41,7 @@ _LOTS_IN_COLUMNS = (
     *(100, 100, 100, 100, 100, 100, 150, 200, 200, 300, 300, 400, 500, 500),
     *(600, 800, 1000, 1000, 2000, 4000),
 )
-"""Volumes, each as often as it is listed."""
+"""Volumes; the frequency of each is the number of its occurrences here."""
 
 
 BATCH = 1 << 17
@@ -48,10 +49,11 @@ BATCH = 1 << 17
 
 
 def event_batches(events: Iterable[Event], schema: Schema, *, batch: int = BATCH) -> Iterator[Any]:
-    """The events as pyarrow RecordBatches of at most `batch` rows, made as they are asked for.
+    """Yield the events as pyarrow RecordBatches of at most `batch` rows, created on demand.
 
-    Columns: ``type`` and the attributes that `schema` declares, texts as dictionaries; what an
-    event lacks is NULL. Memory is that of one batch.
+    Columns: ``type`` and the attributes that `schema` declares, texts as dictionaries; a missing
+    attribute
+    is NULL. Only one batch is in memory.
     """
     import pyarrow as pa
 
@@ -77,13 +79,16 @@ def _texts(values: list[Any]) -> Any:
 
 @keywords_by_name
 def stock_batches(count: int, *, batch: int = BATCH, seed: int = 7) -> Iterator[Any]:
-    """BUY and SELL events of ten stocks as pyarrow RecordBatches of at most `batch` rows.
+    """Yield BUY and SELL events of ten stocks as pyarrow RecordBatches of at most `batch` rows.
 
-    The schema and the habits of `stocks`, drawn by NumPy: some millions of events a second, memory
-    that of one batch, so a hundred million pass in bounded memory. The same for the same seed
-    whatever the batch, but other events than those of `stocks`: there are larger lots (Q7 of the
-    CORE paper asks for one of 4000), and prices walk between reflecting walls five per cent around
-    the opening price, so that filters on them hold as often at the end of a long stream.
+    The schema and the statistics are those of `stocks`, drawn by NumPy at some millions of events a
+    second; only one batch is in memory. Equal seeds give equal events for every batch size, but
+    other
+    events than `stocks`: there are larger lots (Q7 of the CORE paper needs one of 4000), and prices
+    walk
+    between reflecting walls 5 % around the opening price, so that filters on them hold as often at
+    the end
+    of a long stream.
     """
     import numpy as np
     import pyarrow as pa
@@ -95,7 +100,7 @@ def stock_batches(count: int, *, batch: int = BATCH, seed: int = 7) -> Iterator[
     lots = np.array(_LOTS_IN_COLUMNS, np.int64)
     identity, time = 0, OPENING_MS
     for start in range(0, count, batch):
-        rows = rng.random((min(batch, count - start), 7))  # row by row, so no batch can tell
+        rows = rng.random((min(batch, count - start), 7))  # same values for all batches
         kind, stock, lot, gap, tie, skip, step = rows.T
         stocks = np.searchsorted(shares[:-1], stock, side="right").astype(np.int8)
         ids = identity + np.cumsum(1 + (skip * 4).astype(np.int64))
@@ -119,9 +124,9 @@ def stock_batches(count: int, *, batch: int = BATCH, seed: int = 7) -> Iterator[
 
 
 class RandomWalk:
-    """The price of one stock: a walk in steps of whole ticks between two reflecting walls.
+    """The price of one stock: a walk in whole ticks between two reflecting walls.
 
-    Integers, because their sums are the same however a stream is cut into batches.
+    In integers, whose sums do not depend on how a stream is cut into batches.
     """
 
     _TICKS_PER_DOLLAR = 10_000
@@ -134,7 +139,7 @@ class RandomWalk:
         self._at = ticks // 20
 
     def prices(self, draws: Any) -> Any:
-        """Dollars after each step; `draws` are uniform in [0, 1)."""
+        """Return the price in dollars after each step; `draws` are uniform in [0, 1)."""
         import numpy as np
 
         steps = (draws * (2 * self._longest + 1)).astype(np.int64) - self._longest
@@ -167,7 +172,7 @@ STOCKS = {
     "DELL": (0.07, 35.6),
     "YHOO": (0.06, 37.5),
 }
-"""Share of the events and opening price of each stock."""
+"""The share of the events and the opening price of each stock."""
 
 
 _LOTS = (100, 100, 100, 100, 200, 300, 500, 500, 1000, 2000)
@@ -184,10 +189,11 @@ LONGEST_GAP_MS = 780
 
 @keywords_by_name
 def stocks(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
-    """BUY and SELL events of ten stocks; the same for the same seed on every machine.
+    """Yield BUY and SELL events of ten stocks; equal seeds give equal events on every machine.
 
-    Prices walk at random; `stock_time` is in milliseconds, never decreases, and is shared by
-    nearly half of the neighbours, so that a window of ten seconds holds some fifty events.
+    Prices walk at random; `stock_time` is in milliseconds, never decreases, and is equal for nearly
+    half of
+    the consecutive events, so that a window of ten seconds contains about fifty events.
     """
     rng = Random(seed)
     names = list(STOCKS)
@@ -221,7 +227,7 @@ HOMES_SCHEMA = parse_schema(
 
 @dataclass(frozen=True, slots=True)
 class _Device:
-    """Watts while it is idle and while it runs; mean seconds of either."""
+    """Watts while a device is idle and while it runs; mean seconds of both."""
 
     idle: float
     running: float
@@ -248,12 +254,14 @@ _OPENING_SECONDS = 1_377_986_401
 
 
 def homes(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
-    """LOAD events of the 85 plugs of a house with 17 households; the same for the same seed.
+    """Yield LOAD events of the 85 plugs of a house with 17 households; equal seeds, equal events.
 
-    Imitated: every plug measures once a second and about every third measurement arrives, in any
-    order within its second, so that a window of ten seconds holds some three hundred events; the
-    mean load is 76 watts or so, in sessions: most plugs idle, a few run for minutes. `value` is in
-    watts, `plug_timestamp` in seconds; `plug_id` is unique within a household only.
+    Simulated: every plug measures once a second, and about every third measurement arrives, in any
+    order
+    within its second, so that a window of ten seconds contains about three hundred events. The mean
+    load
+    is about 76 watts, in sessions: most plugs are idle, a few run for minutes. `value` is in watts,
+    `plug_timestamp` in seconds; `plug_id` is unique only within a household.
     """
     rng = Random(seed)
     plugs = [(home, plug) for home in range(_HOUSEHOLDS) for plug in range(len(_DEVICES))]
@@ -343,7 +351,7 @@ _ZONES = {
     "Gravesend": 1,
     "West Brighton": 1,
 }
-"""Zones of New York City and how many of a thousand trips begin or end there."""
+"""Zones of New York City, and how many of a thousand trips begin or end there."""
 
 
 _REGULARS = (
@@ -362,7 +370,7 @@ _REGULARS = (
 
 
 _REGULAR_SHARE = 0.0016
-"""Share of trips on one of the routes that the queries ask for."""
+"""The share of trips on one of the routes in the queries."""
 
 
 _TAXIS = 5_000
@@ -375,12 +383,15 @@ _FIRST_SECOND = 1_357_016_400
 
 
 def taxis(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
-    """TRIP events in the order of their drop-offs; the same for the same seed.
+    """Yield TRIP events in the order of their drop-offs; equal seeds give equal events.
 
-    Imitated: five thousand taxis that drop off, wait, and pick up again, often in the same zone;
-    some five drop-offs a second, so that a window of 10,000 seconds holds fifty thousand events;
-    popular zones, and now and then one of the routes of the queries (CORE App. F). Times are in
-    seconds, distances in miles, amounts in dollars; a fare goes by distance and time.
+    Simulated: five thousand taxis that drop off, wait, and pick up again, often in the same zone;
+    about
+    five drop-offs a second, so that a window of 10,000 seconds contains fifty thousand events;
+    popular
+    zones, and sometimes one of the routes of the queries (CORE App. F). Times are in seconds,
+    distances in
+    miles, amounts in dollars; a fare depends on distance and time.
     """
     rng = Random(seed)
     names = list(_ZONES)

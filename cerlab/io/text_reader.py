@@ -1,7 +1,8 @@
-"""Events of a text, block by block: by pyarrow where it reads what single lines say, else by line.
+"""Events of a text, block by block: by pyarrow if it reads the same as single lines, else by line.
 
-A block is some whole lines. What pyarrow refuses is halved, down to blocks short enough to be read
-line by line: so one odd line costs little, and what is wrong has its row.
+A block consists of whole lines. A block that pyarrow refuses is halved, down to blocks short enough
+to
+be read line by line: so one odd line costs little, and its error names its row.
 """
 
 from __future__ import annotations
@@ -43,31 +44,31 @@ if TYPE_CHECKING:
     from cerlab.io.column_types import ColumnTypes
 
 BLOCK = 1 << 21
-"""Bytes of a block: CSV takes a tenth longer by larger ones, and CORE's text by smaller ones."""
+"""The bytes of a block: larger blocks slow CSV by 10 %, smaller ones CORE's text by as much."""
 
 SHORT = 1 << 16
-"""Bytes of a block that is not halved: some milliseconds line by line."""
+"""The bytes of a block that is not halved: it takes some milliseconds line by line."""
 
 LINES = 1 << 12
-"""Rows that are typed at once where lines are read one by one."""
+"""The rows that are typed together when lines are read one by one."""
 
-_MARK = b"\xef\xbb\xbf"  # of the byte order
+_MARK = b"\xef\xbb\xbf"  # byte order mark
 _TEXT = re.compile(rb"[^\r\n]")  # `strip` would copy the block
 
 
 LONGEST = 1 << 26
-"""Bytes of a line, or of a row of CSV with line breaks, at most."""
+"""The limit on the bytes of a line, or of a CSV row with line breaks."""
 
 
 class LongLine(Exception):
-    """The next line has more than `LONGEST` bytes."""
+    """The error that the next line has more than `LONGEST` bytes."""
 
 
 class Blocks:
-    """Whole lines of a source, some at a time; lines end with ``\\n``, ``\\r\\n`` or ``\\r``."""
+    """Blocks of whole lines of a source; lines end with ``\n``, ``\r\n`` or ``\r``."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
-        """`read` gives at most so many bytes, and none at the end of the source."""
+        """Wrap `read`, which returns at most the given number of bytes, and none at the end."""
         self._read = read
         self._rest = b""
         self._begun = self.over = False
@@ -76,12 +77,13 @@ class Blocks:
         """Return the next lines, None at the end; raises `LongLine` and `ResourceLimit`."""
         while not self.over:
             poll(len(self._rest))
-            # as much as is there already: a line of many blocks is not searched anew for each
+            # read as much as is held already, so that a line of many blocks is not searched again
+            # for each
             fresh = self._read(max(BLOCK, len(self._rest)))
             self.over = not fresh
             end = fresh.rfind(b"\n") + 1
             if end and self._begun and len(self._rest) + end <= LONGEST:
-                # the usual block, copied once
+                # the common case: a block is copied once
                 block = b"".join((self._rest, memoryview(fresh)[:end]))
                 self._rest = fresh[end:]
                 return block
@@ -94,7 +96,7 @@ class Blocks:
                 first = LINE_END.search(self._rest)
                 if (len(self._rest) if first is None else first.start()) > LONGEST:
                     raise LongLine
-            # not at the last byte, which may be the first half of \r\n
+            # not at the last byte, which may be the \r of \r\n
             end = max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r", 0, -1)) + 1
             if end and not self.over:
                 block, self._rest = self._rest[:end], self._rest[end:]
@@ -103,17 +105,18 @@ class Blocks:
         return block or None
 
     def put_back(self, rest: bytes) -> None:
-        """Let the next block begin with these lines, the last ones that were taken."""
+        """Put back lines, the last ones that were read, for the next block."""
         self._rest = rest + self._rest
 
 
 def text_parts(
     blocks: Blocks, kind: str | None, reading: RowReading, types: ColumnTypes
 ) -> Iterator[Part]:
-    """Yield the events of a text of CSV, NDJSON or CORE's form, of a `kind` if it is known.
+    """Yield the events of a text in CSV, NDJSON or CORE's form, or of the format `kind`.
 
     `types` are those of its columns. An error comes after the events before it. Raises `BadData`
-    with file, row and column, `UsageError` for a `kind` that there is not, and `ResourceLimit`.
+    with
+    file, row and column, `UsageError` for an unknown `kind`, and `ResourceLimit`.
     """
     before = 0
 
@@ -129,16 +132,16 @@ def text_parts(
         if not some and format_by_magic(fresh) is not None:
             raise BadData(
                 "CER0742",
-                "Parquet, ORC and Arrow IPC are not read from a pipe, or as text",
+                "cannot read Parquet, ORC or Arrow IPC from a pipe, or as text",
                 place=reading.place(),
-                hint="they are read from their end: write the file to a disk, and name it",
+                hint="these formats are read from their end: save the file, and give its name",
             )
         if not some:
             check_binary(fresh, reading.place().file)
             check_xml(fresh, reading.place().file)
         if _TEXT.search(fresh) is not None:
             first = telling_line(_lines(fresh, before + lines, reading))
-        elif not some:  # blank lines may be very many
+        elif not some:  # there may be very many blank lines
             before += _line_count(fresh)
             continue
         some.append(fresh)
@@ -158,7 +161,7 @@ def text_parts(
         yield from batched(read(text, reading), LINES)
         return
     if kind == "ndjson" and first is not None and json_lists.begins_object_of_lines(first):
-        # one object over several lines is an error, whose hint depends on all of it
+        # an object over several lines is an error, whose hint depends on the whole object
         while len(data) < LONGEST and (more := next_block()) is not None:
             data += more
         json_lists.refuse_one_object("".join(_lines(data, before, reading)), reading)
@@ -173,7 +176,7 @@ def text_parts(
     block: bytes | None = data
     cut = data.find(b"\n", SHORT) + 1
     if 0 < cut < len(data) and format.may_be_cut(data):
-        # the first lines tell types, by which pyarrow reads the others without a detour by text
+        # with the types of the first lines, pyarrow reads the others directly
         yield from _parts(format, reading, data[:cut], before, last=False)
         before += _line_count(data[:cut])
         block = data[cut:]
@@ -196,14 +199,14 @@ def _too_long(reading: RowReading, row: int) -> BadData:
         "CER0735",
         f"the line has more than {LONGEST >> 20} MiB",
         place=reading.place(row),
-        hint="is a quotation left open? Parquet and Arrow IPC hold longer texts",
+        hint="check for an open quotation; Parquet and Arrow IPC support longer texts",
     )
 
 
 def plain_events(data: bytes, kind: str, reading: RowReading) -> list[Event]:
     """Return the events of a short text as `text_parts`, without NumPy and Arrow.
 
-    Moments lose their zone. Raises `BadData` for a row that cannot be read, or for no lines.
+    Moments lose their zone. Raises `BadData` for an unreadable row, or for no lines.
     """
     lines = [*_lines(data.removeprefix(_MARK), 0, reading)]
     if kind == "ndjson" and reading.records is not None:
@@ -257,7 +260,7 @@ def _parts(
 def _lines(data: bytes, before: int, reading: RowReading) -> Iterator[str]:
     """Yield the lines after the first `before`; raises `BadData` for bytes that are not text.
 
-    Where bad rows are set aside, that is left to the readers, who know which lines are a row.
+    If bad rows are set aside, the readers check this, because they know which lines form a row.
     """
     number, begin = before, 0
     while begin < len(data):

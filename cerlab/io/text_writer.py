@@ -23,11 +23,11 @@ from cerlab.model.columns import (
 from cerlab.model.event import Event, Value
 
 SOME_LINES = 1 << 15
-"""Rows of one text: it stays in the processor's cache, and a pipe's reader sees it soon."""
+"""The rows of one text: it fits the processor's cache, and a pipe's reader gets it soon."""
 
 
 def ndjson_rows(table: Any, file: TextIO, is_first: bool = True) -> None:
-    """Write a JSON object a line, by the names of the columns."""
+    """Write one JSON object per line, with the names of the columns as keys."""
     for part in _parts(table):
         names = [json.dumps(name, ensure_ascii=False) for name in part.schema.names]
         pieces: list[Any] = []
@@ -39,7 +39,7 @@ def ndjson_rows(table: Any, file: TextIO, is_first: bool = True) -> None:
 def csv_rows(table: Any, file: TextIO, is_first: bool = True) -> None:
     """Write a line for each row, after a header if they are the first rows.
 
-    NULL and empty text are an empty cell, a list is the text of a JSON array.
+    NULL and empty text become an empty cell, a list the text of a JSON array.
     """
     if is_first:
         file.write(",".join(_quoted(_array(table.column_names)).to_pylist()) + "\n")
@@ -47,18 +47,18 @@ def csv_rows(table: Any, file: TextIO, is_first: bool = True) -> None:
         pieces: list[Any] = []
         for n in range(part.num_columns):
             pieces += [*([","] if n else []), _texts(part.column(n), "csv")]
-        if part.num_columns == 1:  # a line that is empty would be no row
+        if part.num_columns == 1:  # an empty line would not be a row
             pieces = [_filled(pieces[0])]
         file.write(_joined([*pieces, "\n"], part.num_rows))
 
 
 def _parts(table: Any) -> Iterator[Any]:
-    """The rows of a table as record batches of at most `SOME_LINES`."""
+    """Return the rows of a table as record batches of at most `SOME_LINES`."""
     return (part for part in table.to_batches(max_chunksize=SOME_LINES) if part.num_rows)
 
 
 def _joined(pieces: list[Any], rows: int) -> str:
-    """The texts of all rows one after the other; `pieces` are arrays, or one text for all rows."""
+    """Return the texts of all rows, joined; `pieces` are arrays, or one text for all rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -66,7 +66,7 @@ def _joined(pieces: list[Any], rows: int) -> str:
     lines = pc.binary_join_element_wise(*wide, _large(""))
     if isinstance(lines, pa.Scalar):
         return str(lines.as_py()) * rows
-    # all lines are one buffer already: as Python texts they would be made one by one
+    # all lines are already in one buffer; Python texts would be created one by one
     return _bytes_of(lines).decode()
 
 
@@ -99,13 +99,13 @@ def cells_of(column: Column, name: str) -> Any:
 
 
 def _moments(moments: Any) -> Any:
-    """The texts of moments in nanoseconds, as ``str(Timestamp)`` gives them."""
+    """Return the texts of moments in nanoseconds, as ``str(Timestamp)`` does."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
     def texts_of(seconds: Any, form: str) -> Any:
-        # there are few days, and few seconds in a day: each text is made once
+        # days and seconds of a day have few values: each text is created once
         coded = array_from(seconds).dictionary_encode()
         return pc.strftime(coded.dictionary.cast(pa.timestamp("s")), form).take(coded.indices)
 
@@ -125,7 +125,7 @@ def _whole(column: Any) -> Any:
 
 
 def _texts(column: Any, form: str) -> Any:
-    """The values of an Arrow array as text, none of them NULL: large_string (rows,)."""
+    """Return the values of an Arrow array as text, none of them NULL: large_string (rows,)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -152,7 +152,7 @@ def _texts(column: Any, form: str) -> Any:
 
 
 def _quoted(texts: Any) -> Any:
-    """Cells of CSV, in quotes where they need them; Python's writer forgets lone returns."""
+    """Return cells of CSV, quoted if needed; Python's writer does not quote lone returns."""
     import pyarrow.compute as pc
 
     data = _bytes_of(texts)
@@ -163,7 +163,7 @@ def _quoted(texts: Any) -> Any:
 
 
 def _json_strings(texts: Any) -> Any:
-    """Texts in the quotes of JSON."""
+    """Return texts as JSON strings, in quotes."""
     import pyarrow.compute as pc
 
     if pc.any(pc.match_substring_regex(texts, r'["\\\x00-\x1f]')).as_py():
@@ -172,7 +172,7 @@ def _json_strings(texts: Any) -> Any:
 
 
 def _bytes_of(texts: Any) -> bytes:
-    """The bytes of an array of large_string, one text after the other."""
+    """Return the bytes of an array of large_string, concatenated."""
     offsets = memoryview(texts.buffers()[1]).cast("q")
     first, last = offsets[texts.offset], offsets[texts.offset + len(texts)]
     return memoryview(texts.buffers()[2] or b"")[first:last].tobytes()
@@ -189,7 +189,7 @@ def event_lines(
 ) -> Any:
     """Return events as JSON objects with their positions and the `shown` attributes of each.
 
-    An array of large_binary, which `ndjson_rows` takes for JSON.
+    The result is an array of large_binary, which `ndjson_rows` writes as JSON.
     """
     import pyarrow as pa
 
@@ -211,7 +211,8 @@ def event_columns(
     offset: int,
     shown: Sequence[frozenset[str] | None] | None,
 ) -> Any:
-    """The same from columns, for events that all have the same attributes."""
+    """Return the same lines as `event_lines` from columns, if all events have the same
+    attributes."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -248,7 +249,7 @@ def _large(text: str) -> Any:
 
 
 def _array(texts: Iterable[str | None]) -> Any:
-    """Texts as an Arrow array; ``pa.array`` would load pandas, which takes 0.3 s."""
+    """Return texts as an Arrow array; ``pa.array`` would load pandas, which takes 0.3 s."""
     import pyarrow as pa
 
     values = list(texts)
@@ -259,7 +260,7 @@ def _array(texts: Iterable[str | None]) -> Any:
 
 
 def _lists(column: Any, texts: Any) -> Any:
-    """The texts of the elements of each list, with commas between them."""
+    """Return the texts of the elements of each list, separated by commas."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -274,7 +275,7 @@ def _around(before: str, texts: Any, after: str) -> Any:
 
 
 def _by_value(column: Any, text_of: Callable[[Any], str], none: str | None) -> Any:
-    """The texts of the values of a column, each made once; `none` is the text of NULL."""
+    """Return the texts of the values of a column, each created once; `none` is the text of NULL."""
     import pyarrow as pa
 
     kind = column.type
@@ -293,6 +294,6 @@ def _by_value(column: Any, text_of: Callable[[Any], str], none: str | None) -> A
 
 
 def _json_text(value: Any) -> str:
-    # JSON has the digits of Python, whose writer takes five times as long for a number
+    # same digits as Python's JSON writer, which takes five times as long for a number
     is_number = type(value) is float and isfinite(value)
     return repr(value) if is_number else json.dumps(json_value(value), ensure_ascii=False)

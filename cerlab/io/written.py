@@ -1,4 +1,5 @@
-"""Checks of events on their way into text: what would not be read back as it is, is refused."""
+"""Checks of events that are written as text: values that would not read back equal raise an
+error."""
 
 from __future__ import annotations
 
@@ -21,9 +22,10 @@ from cerlab.model.stream import Stream
 
 
 def checked_cells(stream: Stream, name: str, format: str) -> Any:
-    """Return a column as the text of cells; raise `BadData` for one that would be read as another.
+    """Return a column as the text of cells; raise `BadData` for one that would read back
+    differently.
 
-    large_string (events,), NULL for NULL and for what an event lacks.
+    large_string (events,), NULL for NULL and for missing attributes.
     """
     column = stream.columns[name]
     cells = cells_of(column, name)
@@ -33,7 +35,8 @@ def checked_cells(stream: Stream, name: str, format: str) -> Any:
 
 
 def _reads_back(column: Column, cells: Any) -> bool:
-    """Whether the cells are read as the values of a column; False also where only they can tell."""
+    """Return whether the cells read back as the column's values; False if only single cells
+    tell."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -55,13 +58,13 @@ def _reads_back(column: Column, cells: Any) -> bool:
     is_same = pc.equal(column, back)
     if types.is_floating(back.type):
         is_same = pc.or_(is_same, pc.and_(pc.is_nan(column), pc.is_nan(back)))
-    # what is NULL on one side is NULL in the comparison
+    # NULL on either side makes the comparison NULL
     nulls = column.null_count, back.null_count, is_same.null_count
     return len({*nulls}) == 1 and bool(pc.all(is_same).as_py())
 
 
 def _check_values(stream: Stream, values: Sequence[Value], name: str, format: str) -> None:
-    """Raise `BadData` for the first of some values that would not be read back as it is."""
+    """Raise `BadData` for the first value that would not read back equal."""
     from cerlab.io.column_types import LARGE, text_array, typed
 
     schema = stream.schema
@@ -103,19 +106,20 @@ def type_of(schema: Schema | None, event: Event, name: str) -> AttributeType | N
 
 
 def check_names(stream: Stream, format: str) -> list[str]:
-    """Return the names of all attributes; raise `BadData` for one that would be read as another."""
+    """Return the names of all attributes; raise `BadData` for one that would read back
+    differently."""
     names = [name for name in stream.columns if name not in ("type", "stream")]
-    own = () if stream.is_columnar else ("type", "stream")  # of events they are not the columns
+    own = () if stream.is_columnar else ("type", "stream")  # no columns of events
     for name in (*own, *names):
         if name in own or name != name.strip() or not name.isprintable():
             for n, event in enumerate(stream):
                 if name in event.attributes:
-                    raise cannot_hold(format, f"an attribute called {name!r}", place_of(n, name))
+                    raise cannot_hold(format, f"an attribute named {name!r}", place_of(n, name))
     return names
 
 
 def check_plain(text: str, place: Place, format: str) -> None:
-    """Raise `BadData` for text with the end of a line in it, or NUL."""
+    """Raise `BadData` for text that contains a line end or NUL."""
     if "\0" in text or text.splitlines() not in ([], [text]):
         raise cannot_hold(format, text, place)
 

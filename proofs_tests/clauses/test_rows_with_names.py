@@ -194,7 +194,7 @@ def test_a_key_that_has_the_name_of_a_position_is_refused(columns: list[str] | N
 
 def test_a_column_of_several_types_is_refused_by_name() -> None:
     events = [{"type": "A", "v": 1}, {"type": "A", "v": "x"}]
-    with pytest.raises(cerlab.BadData, match="'v' holds values of several types"):
+    with pytest.raises(cerlab.BadData, match="'v' has values of several types"):
         rows("SELECT * WHERE A", ["A.v"], events)
 
 

@@ -179,7 +179,7 @@ def test_a_mistake_of_a_writer_is_an_error() -> None:
     arrays = {"n": np.zeros(3), "flags": np.ones(2, bool)}
     with pytest.raises(TypeError):  # doubles as integers
         codec.write(ONE, "", {"x": 1}, arrays)
-    with pytest.raises(TypeError, match="no value of a state"):
+    with pytest.raises(TypeError, match="expected a value of a state"):
         codec.write(ONE, "", {"x": object()}, arrays | {"n": np.zeros(3, np.int32)})
     two = Layout("cerlab-test", 1, {}, {"n": "<i8 rows", "m": "<i8 rows"})
     with pytest.raises(ValueError, match="'m' has another number of rows"):

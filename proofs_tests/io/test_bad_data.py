@@ -29,7 +29,7 @@ BAD: list[tuple[str, bytes, Schema | None, str, str, int | None, str | None]] = 
     ("empty.csv", b"", None, "CER0744", "empty", None, None),
     ("blank.csv", b"\n\n", None, "CER0744", "empty", None, None),
     ("untyped.csv", b"name,price\nX,1\n", None, "CER0736", "no column 'type'", 1, None),
-    ("short.csv", b"type,v,w\nA,1,2\nA,1\n", None, "CER0738", "cut short", 3, "w"),
+    ("short.csv", b"type,v,w\nA,1,2\nA,1\n", None, "CER0738", "too short", 3, "w"),
     ("long.csv", b"type,v\nA,1\nA,1,2\n", None, "CER0739", "too long", 3, None),
     ("twice.csv", b"type,v,v\nA,1,2\n", None, "CER0732", "occurs twice", 1, "v"),
     ("notype.csv", b"type,v\n,1\n", None, "CER0701", "no type", 2, "type"),
@@ -37,7 +37,7 @@ BAD: list[tuple[str, bytes, Schema | None, str, str, int | None, str | None]] = 
     ("null.csv", b"type,v,w,n\nA,,2,x\n", NUMBERS, "CER0724", "missing or NULL", 2, "v"),
     ("extra.csv", b"type,v,w,n,q\nA,1,2,x,3\n", NUMBERS, "CER0723", "no attribute 'q'", 2, "q"),
     ("unknown.csv", b"type,v,w,n\nB,1,2,x\n", NUMBERS, "CER0722", "not declared", 2, "type"),
-    ("core.csv", b"type_,v\nA,1,2,x\nA,1,2\n", NUMBERS, "CER0738", "cut short", 3, "n"),
+    ("core.csv", b"type_,v\nA,1,2,x\nA,1,2\n", NUMBERS, "CER0738", "too short", 3, "n"),
     ("latin.csv", "type,n\nA,x\nA,é\n".encode("latin-1"), None, "CER0745", "not UTF-8", 3, None),
     ("nul.csv", b"type,n\nA,\0\n", None, "CER0746", "NUL", 2, None),
     ("large.csv", b"type,v,n\nA,99999999999999999999,x\n", NUMBERS, "CER0720", "64", 2, "v"),
@@ -54,7 +54,7 @@ BAD: list[tuple[str, bytes, Schema | None, str, str, int | None, str | None]] = 
     ("float.ndjson", b'{"type": "A", "v": 1.5, "n": ""}\n', NUMBERS, "CER0721", "no int", 1, "v"),
     ("range.ndjson", b'{"type": "A", "v": -1e400}\n', None, "CER0720", "64 bits", 1, "v"),
     ("digits.ndjson", b'{"type": "A", "v": ' + b"9" * 5000 + b"}", None, "CER0720", "64", 1, None),
-    ("cut.core", b"A(v=1)\nA(v=1,w=\nA(v=1)\n", None, "CER0730", "not an event", 2, None),
+    ("cut.core", b"A(v=1)\nA(v=1,w=\nA(v=1)\n", None, "CER0730", "expected an event", 2, None),
     ("pair.core", b"A(v=1,2)\n", None, "CER0731", "name=value", 1, None),
     ("twice.core", b"A(v=1,v=2)\n", None, "CER0732", "occurs twice", 1, "v"),
     ("large.core", b"A(v=99999999999999999999,n=x)\n", NUMBERS, "CER0720", "64 bits", 1, "v"),
@@ -66,7 +66,7 @@ BAD: list[tuple[str, bytes, Schema | None, str, str, int | None, str | None]] = 
         gzip.compress(b"type,v\nA,1\n" * 99)[:-9],
         None,
         "CER0742",
-        "no compressed",
+        "as compressed",
         None,
         None,
     ),
@@ -75,8 +75,8 @@ BAD: list[tuple[str, bytes, Schema | None, str, str, int | None, str | None]] = 
     ("begun.json", b"[", None, "CER0733", "not JSON", 1, None),
     ("comma.json", b'[{"type": "A"} {"type": "B"}]', None, "CER0733", "comma", 1, None),
     ("parquet.csv", b"PAR1\0\0", None, "CER0742", "pipe", None, None),
-    ("no.parquet", b"PAR1 no", None, "CER0742", "no parquet file", None, None),
-    ("no.arrow", b"ARROW1 no", None, "CER0742", "no arrow file", None, None),
+    ("no.parquet", b"PAR1 no", None, "CER0742", "as parquet", None, None),
+    ("no.arrow", b"ARROW1 no", None, "CER0742", "as arrow", None, None),
 ]
 
 
@@ -140,7 +140,7 @@ def test_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_folder_without_files(tmp_path: Path) -> None:
     (tmp_path / "_SUCCESS").touch()
-    with pytest.raises(cerlab.BadData, match="CER0743: the folder holds no files"):
+    with pytest.raises(cerlab.BadData, match="CER0743: the folder contains no files"):
         cerlab.Stream.read(tmp_path)
 
 

@@ -287,7 +287,7 @@ def test_a_file_that_is_written_to_is_not_mixed_with_what_was_read(path: Path) -
     WRITERS[path.suffix[1:]](other, path)
     os.utime(path, ns=(1, 1))  # clocks of file systems may be coarse
     assert matches.count() == count
-    with pytest.raises(cerlab.BadData, match="CER0742: the file was written to") as caught:
+    with pytest.raises(cerlab.BadData, match="CER0742: the file was changed") as caught:
         matches.aggregate(sum="A.w")
     assert caught.value.hint is not None
 
