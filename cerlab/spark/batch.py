@@ -61,46 +61,62 @@ def match(
     position: str | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
-    """The answers of a query on the events of a DataFrame, exactly those of the local engine.
+    """Return the answers of a query on the events of a DataFrame, equal to those of the local
+    engine.
 
-    The stream is the rows in the order of the columns `order_by` (names, nested fields as
-    ``"user.ts"``, columns of Spark as ``F.col("ts")``), numbered from 0; or in that of
-    `position`, a column of integers that are then the positions of the answers. With both, the
-    positions have to increase along `order_by`. Options:
+    The stream is the rows sorted by `order_by`, numbered from 0, or by `position`. The result has
+    the
+    columns ``start``, ``end`` (bigint) and ``positions`` (array<bigint>), in no order; with
+    `columns`, it
+    has ``start``, ``end``, the attributes of PARTITION BY, then `columns`. The call itself reads
+    the
+    columns that order the stream, to cut and check it; answers are evaluated when Spark needs them.
 
-    ``type``         the event type of all rows, where no column has it
-    ``type_column``  the column of the event types, where it is not called ``type``
-    ``time, unit``   the time attribute for windows in hours, minutes or seconds
-    ``mode``         ``"keys"``, ``"ranges"`` or ``"one"``; by default the first that is exact
-                     (`cerlab.spark` has the table)
-    ``parts``        how many parts the stream is cut into; two for each task that runs at a time
-    ``partition``    with True each answer has its key besides, as a struct ``partition``
-    ``ends_in``      times ``(from, to)``: the answers that end from the first to before the second,
-                     of a query with a window in time; see below
-    ``columns``      rows with names instead of positions: ``["a.price", "first(b.price)"]``, or
-                     ``"*"`` for what SELECT names; as those of ``Matches.table``
+    With ``ends_in=("2024-03-01", "2024-03-02")``, for a daily run, only the rows of these times and
+    of
+    one window before them are read and checked; positions are those in the whole stream. Moments
+    without
+    a zone are UTC. Footers exclude files and row groups; filters on folders do so before.
 
-    Columns ``start``, ``end`` (bigint) and ``positions`` (array<bigint>), in no order. Of rows with
-    names ``start``, ``end``, the attributes of PARTITION BY, then `columns`; a task makes them of
-    the events of one window, which it keeps, or of all its events where no window bounds them. The
-    call itself reads the columns that order the stream, to cut it and to check it; answers are
-    evaluated when Spark needs them.
+    If SELECT asks for aggregates, ``SELECT COUNT(*), SUM(b.price) .. GROUP BY b.name``, the rows
+    are those
+    of ``Matches.aggregate``, with a bigint for counts and sums of integers, and a double for
+    others.
+    Answers are not listed.
 
-    With ``ends_in=("2024-03-01", "2024-03-02")``, for a run each day, only the rows of these times
-    and of one window before them are read and checked, with the positions that they have in the
-    whole stream. Moments without a zone are UTC. Footers leave files and row groups out, filters on
-    folders do that before.
+    Args:
+        df: a DataFrame of events, also of Spark Connect.
+        query: the query.
+        order_by: the columns that order the stream: names, nested fields such as ``"user.ts"``, or
+            columns of Spark such as ``F.col("ts")``.
+        position: a column of integers that are the positions of the answers; with `order_by`
+            too, they
+            must increase along it.
+        type: the event type of all rows, if no column contains it.
+        type_column: the column of event types, if it is not named ``type``.
+        time: the time attribute for windows in hours, minutes or seconds.
+        unit: the unit of a numeric time.
+        mode: ``"keys"``, ``"ranges"`` or ``"one"`` (default: the first exact one;
+            `cerlab.spark` has the
+            table).
+        parts: the number of parts of the stream (default: two for each parallel task).
+        partition: add the key of each answer as a struct ``partition``.
+        ends_in: times ``(from, to)``: only answers that end from the first to before the
+            second, for a
+            query with a window in time.
+        columns: rows with named columns instead of positions: ``["a.price", "first(b.price)"]``, or
+            ``"*"`` for those of SELECT, as in ``Matches.table``.
 
-    Where SELECT asks for aggregates, ``SELECT COUNT(*), SUM(b.price) .. GROUP BY b.name``, these
-    are the rows: those of ``Matches.aggregate``, a bigint for each count and sum of integers, a
-    double for others. Answers are not listed; tasks keep the events of their part, and give exact
-    sums that are put together by group, or whole rows of the ends in their part (GROUP BY end).
+    Raises:
+        BadData: for events without a place in the stream, or two in one place, for times that
+            are missing
+            or go back, and for Parquet files that are damaged or have two types for a column.
+        Unsupported: for a mode that is not exact.
+        UsageError: for missing columns.
 
-    Raises `BadData` for events without a place in the stream, or two in one, for times that are
-    missing or go back, and for Parquet files that are broken or have two types for a column;
-    `Unsupported` for a mode that is not exact, `UsageError` for columns that are not there. Actions
-    on the answers raise exceptions of Spark, and `cerlab.spark.error_of` has the errors in them.
-    Warns of attributes that no column has, and of columns that some of the files lack.
+    Actions on the answers raise exceptions of Spark; `cerlab.spark.error_of` returns the errors in
+    them.
+    The call warns of attributes that no column has, and of columns that some files lack.
     """
     refuse_misspelt(options, Options.__optional_keys__)
     pattern = as_pattern(query)
@@ -130,7 +146,8 @@ def matching(
     position: str | None = None,
     **options: Unpack[Options],
 ) -> Callable[[DataFrame], DataFrame]:
-    """`match` for ``df.transform(matching(query, ..))``; the arguments are the same."""
+    """Return `match` as a function for ``df.transform(matching(query, ..))``, with the same
+    arguments."""
     refuse_misspelt(options, Options.__optional_keys__)
     return lambda df: match(df, query, order_by, position, **options)
 
@@ -143,10 +160,11 @@ def write(
     overwrite: bool = False,
     events: Sequence[str] = (),
 ) -> int:
-    """The answers as a folder of Parquet files, and how many rows they are.
+    """Write the answers as a folder of Parquet files; return the number of rows.
 
-    Raises `UsageError` where there is something at `output`, unless it is to be overwritten, and
-    where the files of the events lie: those that Spark reads, and `events`.
+    Raises `UsageError` if `output` exists, unless `overwrite`, and if it would replace the files of
+    the
+    events: those that Spark reads, and `events`.
     """
     if local_path(output) is not None:
         refuse_input(output, filter(local_path, request.source.frame.inputFiles()))
@@ -154,7 +172,7 @@ def write(
 
 
 def answers(request: Request, ranges: FirstPass | None = None) -> DataFrame:
-    """The DataFrame of the answers; without `ranges` the first pass is made here."""
+    """Return the DataFrame of the answers; without `ranges` the first pass runs here."""
     return _answers(request, ranges or first_pass(request)).frame
 
 
@@ -168,7 +186,7 @@ def _answers(request: Request, ranges: FirstPass) -> TaskAnswers:
         case _:
             assert_never(ranges)
     rows = request.names
-    if isinstance(rows, GroupRows) and not rows.are_final:  # tasks give parts of aggregates
+    if isinstance(rows, GroupRows) and not rows.are_final:  # tasks return parts of aggregates
         return merged_groups(task_answers.frame, request.source, rows)
     return task_answers
 
@@ -192,7 +210,8 @@ def explain(
     position: str | None = None,
     **options: Unpack[Options],
 ) -> str:
-    """Explain `match` with the same arguments; only the first pass runs."""
+    """Return a description of how `match` would run with the same arguments; only the first pass
+    runs."""
     refuse_misspelt(options, Options.__optional_keys__)
     pattern = as_pattern(query)
     df, order_by = with_order(with_types(df, options.get("type_column")), order_by)
@@ -201,7 +220,7 @@ def explain(
 
 
 def explanation(request: Request, ranges: FirstPass, query: str) -> str:
-    """The same of a request whose first pass has been made."""
+    """Return the description of a request whose first pass has run."""
     mode = ranges.mode
     lines = [*of_plan(request.plan, query), ("mode", mode.value)]
     lines += [("not by", f"{other.value}: {why}") for other, why in _other_modes(request, mode)]
@@ -229,7 +248,7 @@ def explanation(request: Request, ranges: FirstPass, query: str) -> str:
 
 
 def of_plan(plan: PlanClauses, query: str) -> list[tuple[str, str]]:
-    """The lines on a query and its plan."""
+    """Return the lines on a query and its plan."""
     if isinstance(plan, Plan):
         cea = plan.cea
         size = f"{cea.states} states, {len(cea.Delta)} transitions, {plan_digest(plan)[:12]}"
@@ -239,7 +258,7 @@ def of_plan(plan: PlanClauses, query: str) -> list[tuple[str, str]]:
 
 
 def in_columns(lines: Iterable[tuple[str, str]]) -> str:
-    """The text of lines with their names before them."""
+    """Return lines with their names in front, as text."""
     return "\n".join(f"{name:8} {text}" for name, text in lines)
 
 
@@ -270,14 +289,14 @@ def _lie(ranges: FirstPass) -> str:
 
 
 def _crossing(events: RelevantEvents) -> list[tuple[str, str]]:
-    """List the columns that leave the JVM."""
+    """Return the columns that leave the JVM, as lines."""
     which = "those that a test of the query holds for" if events.why_all is None else "all"
     why = "" if events.why_all is None else f": {events.why_all}"
     return [("events", which + why), *(("python", reason) for reason in events.in_python)]
 
 
 def _sizes(ranges: FirstPass) -> list[int]:
-    """The rows of each part, of which there is one at least."""
+    """Return the number of rows of each part; there is at least one part."""
     sizes = [0] * ranges.assignment.parts
     for part, rows in zip(ranges.assignment.part, ranges.assignment.rows, strict=True):
         sizes[part] += rows
@@ -313,18 +332,19 @@ def _stages(request: Request, mode: Mode) -> list[str]:
 
 
 FIRST = 1 << 12
-"""Rows that are searched for missing attributes before all are: most streams show them at once."""
+"""The rows that are first searched for missing attributes: most streams show all in them."""
 
 
 def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str) -> None:
-    """Warn of attributes that a stream lacks, and of no answers; `ask` is a command to ask why."""
+    """Warn of attributes that a stream lacks, and of no answers; `ask` is a command that
+    explains."""
     requirements = requirements_of(pattern)
     requirements.note(source.names)
     columns = _relevant_columns(requirements, source)
     first = source.frame.select(*(source.column(n).alias(n) for n in columns)).limit(FIRST)
     rows = first.toArrow()
     requirements.read(_stream(rows))
-    # With fewer rows than were asked for, these were all.
+    # fewer rows than requested: these were all
     if requirements.open and rows.num_rows == FIRST:
         requirements.read(_stream(_examples(requirements, source, columns)))
     requirements.warn(rows.num_rows > 0, answers, ask)
@@ -341,7 +361,7 @@ def warn_about_attributes(pattern: Pattern, columns: Sequence[str]) -> None:
 
 
 def _relevant_columns(requirements: Requirements, source: Source) -> list[str]:
-    """Return the columns that show the requirements; ``type`` first."""
+    """Return the columns that the requirements need; ``type`` first."""
     candidates = (
         *requirements.attributes,
         *(name for name, _ in (*requirements.kinds, *requirements.texts)),
@@ -356,7 +376,7 @@ def _stream(rows: Any) -> Stream:
 
 
 def _examples(requirements: Requirements, source: Source, columns: list[str]) -> Any:
-    """Return a few rows that meet all requirements that the stream meets, by one pass over it."""
+    """Return a few rows that together meet all requirements that the stream meets, in one pass."""
     import pyarrow as pa
 
     arrays = source.frame.agg(*_aggregates(requirements, source, columns)).toArrow()
@@ -371,7 +391,7 @@ def _examples(requirements: Requirements, source: Source, columns: list[str]) ->
 
 
 def _aggregates(requirements: Requirements, source: Source, columns: list[str]) -> Iterator[Column]:
-    """For each column the values that are asked for, as an array."""
+    """Yield, for each column, the required values that occur, as an array."""
     from pyspark.sql import functions as fn
 
     for name in columns:
@@ -391,14 +411,26 @@ def _aggregates(requirements: Requirements, source: Source, columns: list[str]) 
 
 
 def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
-    """The result of a MATCH_RECOGNIZE clause on a DataFrame, as `cerlab.match_recognize` has it.
+    """Return the result of a MATCH_RECOGNIZE clause on a DataFrame, as `cerlab.match_recognize`.
 
-    The clause needs PARTITION BY, whose partitions go to tasks by a hash, and ORDER BY, by which no
+    The clause needs PARTITION BY, whose partitions are distributed by a hash, and ORDER BY, by
+    which no
     two rows of a partition may be equal: the rows of a DataFrame have no other order. Spark moves
-    the columns that the clause reads, or with ALL ROWS PER MATCH all columns; a task has those of
-    its partitions in memory. The result comes in no order. Raises `UsageError` for a stream,
-    `Unsupported` for other clauses, and as `cerlab.match_recognize`; the job raises `BadData` for
-    two rows in one place.
+    the
+    columns that the clause reads, or with ALL ROWS PER MATCH all columns; a task holds its
+    partitions in
+    memory. The result is in no order.
+
+    Args:
+        df: a DataFrame.
+        query: the clause, or the SELECT around it, as text or parsed.
+
+    Raises:
+        UsageError: for a stream.
+        Unsupported: for a clause without PARTITION BY or ORDER BY.
+        BadData: in the job, for two rows that are equal by ORDER BY.
+
+    Other errors are those of `cerlab.match_recognize`.
     """
     from pyspark.sql import functions as fn
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -431,7 +463,7 @@ class PartitionTask:
     """The Arrow types that Spark expects."""
 
     def evaluate(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the result on all rows of a task; raises `BadData` for two in one place."""
+        """Yield the result on all rows of a task; raises `BadData` for two rows in one place."""
         import pyarrow as pa
 
         if not (some := [batch for batch in batches if batch.num_rows]):
@@ -443,7 +475,7 @@ class PartitionTask:
             raise BadData(
                 "CER0781",
                 f"two rows have the same {', '.join(names)}",
-                hint="add a column to ORDER BY that tells them apart",
+                hint="add a column to ORDER BY in which they differ",
             )
         yield from recognise(self.pattern, rows).cast(self.schema).to_batches()
 
@@ -457,7 +489,7 @@ def local_row_pattern(query: str | RowPattern) -> RowPattern:
         if not columns:
             raise Unsupported(
                 "CER0494",
-                f"a row pattern without {clause} is not local to a task of Spark",
+                f"a row pattern without {clause} cannot be distributed by Spark",
                 hint=f"add {clause}, or use cerlab.match_recognize on one machine",
             )
     return pattern

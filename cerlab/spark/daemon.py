@@ -1,8 +1,9 @@
-"""The process that Spark forks Python workers from, with the engine loaded before the first one.
+"""The process from which Spark forks Python workers, with the engine already loaded.
 
-Spark starts it by ``spark.python.daemon.module``. A worker of its own takes 2.1 CPU seconds to load
-the engine, one that is forked from here none. Python's collector, which Spark calls after every
-task, passes over what is loaded here, and a worker keeps the memory of a table for the next one.
+Spark starts it by ``spark.python.daemon.module``. A separate worker takes 2.1 CPU seconds to load
+the
+engine, a forked one none. Python's collector, which Spark calls after every task, skips the objects
+loaded here, and a worker keeps the memory of a table for the next one.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
 
 def preload() -> None:
-    """Import what tasks import, load the kernels that most queries run, and keep all of it."""
+    """Import the modules of tasks, load common kernels, and exclude all from garbage collection."""
     import pyarrow as pa
-    import pyspark.worker  # noqa: F401  what a forked worker runs
+    import pyspark.worker  # noqa: F401  a forked worker runs it
 
     from cerlab.automata.plan import plan_to_bytes
     from cerlab.compile.pattern import as_pattern
@@ -40,10 +41,10 @@ def preload() -> None:
 
 
 def _keep_memory() -> None:
-    """Let this process keep what it frees: the system clears each page that it hands out again."""
-    with suppress(OSError, AttributeError):  # where there is no glibc
+    """Let this process keep freed memory: the system clears each page that it hands out again."""
+    with suppress(OSError, AttributeError):  # systems without glibc
         mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_MMAP_THRESHOLD, 1 << 25)  # the most that it takes
+        mallopt(_MMAP_THRESHOLD, 1 << 25)  # the largest accepted value
         mallopt(_TRIM_THRESHOLD, 1 << 28)
 
 

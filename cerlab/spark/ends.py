@@ -1,4 +1,4 @@
-"""Ends of answers between two times: a run a day reads that day and one window before it."""
+"""Ends of answers between two times: a daily run reads that day and one window before it."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 
 
 EndTimes: TypeAlias = tuple[Until, Until]
-"""The first time of an end, and the first time after all ends, as users give them."""
+"""The first time of an end, and the first time after all ends, as users write them."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndsIn:
-    """Times of ends from `first` to before `stop`: nanoseconds of moments, else plain numbers."""
+    """Times of ends from `first` to before `stop`: nanoseconds of moments, otherwise plain
+    numbers."""
 
     attribute: str
     are_moments: bool
     reads: Fraction
-    """The first time that an answer may begin at: `first` less the window."""
+    """The first time at which an answer may begin: `first` minus the window."""
     first: Fraction
     stop: Fraction
 
@@ -56,15 +57,16 @@ class EndsIn:
         return first, stop
 
     def holds_group(self, first: int, last: int, unit: int) -> bool:
-        """Whether some of the rows between two times, in steps of `unit`, are read."""
+        """Return whether a row between two times, in steps of `unit`, may be read."""
         return last * unit >= self.reads and first * unit < self.stop
 
     def is_before(self, last: int, unit: int) -> bool:
-        """Whether rows up to a time, in steps of `unit`, precede all rows that are read."""
+        """Return whether all rows up to a time, in steps of `unit`, precede the rows that are
+        read."""
         return last * unit < self.reads
 
     def text(self) -> str:
-        """Return the times as a user reads them."""
+        """Return the times as text for users."""
         first, stop, reads = map(self._text, (self.first, self.stop, self.reads))
         return f"from {first} to before {stop}; rows from {reads} on are read"
 
@@ -84,7 +86,7 @@ def _is_decimal(column: Any) -> bool:
 
 
 def least_number(bound: Fraction, *, whole: bool) -> int | float:
-    """Return the least int64, or double, that is not below a bound; or the greatest there is.
+    """Return the least int64, or double, at or above a bound, or the greatest value of the type.
 
     >>> least_number(Fraction(7, 2), whole=True), least_number(Fraction(1, 10), whole=False)
     (4, 0.1)
@@ -96,7 +98,7 @@ def least_number(bound: Fraction, *, whole: bool) -> int | float:
 
 
 class OwnRows:
-    """The rows that a task reads, and the first of those at which the answers are its own."""
+    """The rows that a task reads, and the first row at which answers belong to the task."""
 
     def __init__(self, ends: EndsIn | None, attributes: tuple[str, ...]) -> None:
         self._ends = ends
@@ -113,7 +115,7 @@ class OwnRows:
         return max(self.read if self.own is None else self.own, self._early)
 
     def take(self, rows: Any) -> Any:
-        """Count rows as read, and return those that may be in an answer."""
+        """Count rows as read; return those that may be in an answer."""
         if self._ends is not None and rows.num_rows:
             early, size = self._ends.rows(rows.column(self._clock))
             self._early = self.read + early if early else self._early
@@ -130,10 +132,11 @@ def ends_of(
     *,
     are_moments: bool,
 ) -> EndsIn | None:
-    """Return the ends that are asked for, None for all.
+    """Return the requested ends, None for all.
 
-    Raises `Unsupported` for a query whose answers are not decided by one window in time, and
-    `UsageError` for times that its column does not have.
+    Raises `Unsupported` for a query whose answers depend on more than one window in time, and
+    `UsageError`
+    for times that do not fit the column.
     """
     if pair is None:
         return None
@@ -147,7 +150,7 @@ def ends_of(
 
 
 def refuse_unbounded(pattern: Pattern, plan: PlanClauses) -> None:
-    """Raise `Unsupported` for a query with answers that one window in time does not decide."""
+    """Raise `Unsupported` for a query whose answers depend on more than one window in time."""
     why = why_not(plan, Mode.RANGES)
     if plan.window is None or isinstance(plan.window, EventWindow):
         why = "it has no window in time, before which nothing need be read"
@@ -159,8 +162,8 @@ def refuse_unbounded(pattern: Pattern, plan: PlanClauses) -> None:
     if why is not None:
         raise Unsupported(
             "CER0488",
-            f"ends_in does not give the answers of this query: {why}",
-            hint="add WITHIN with a length of time, or leave the times of the ends out",
+            f"ends_in is not exact for this query: {why}",
+            hint="add WITHIN with a duration, or leave ends_in out",
         )
 
 
@@ -172,7 +175,7 @@ def _times(pair: EndTimes, attribute: str, *, are_moments: bool) -> tuple[Fracti
 
 
 def _time(given: Any, attribute: str, *, are_moments: bool) -> Fraction:
-    """Return a time in nanoseconds, or as the number that it is."""
+    """Return a time in nanoseconds, or unchanged if it is a plain number."""
     try:
         value = moment_of_data(given) if are_moments and isinstance(given, str) else given
         value = Decimal(value) if isinstance(value, str) else value
@@ -181,7 +184,7 @@ def _time(given: Any, attribute: str, *, are_moments: bool) -> Fraction:
             return Fraction(value.nanoseconds)
         if not are_moments and isinstance(value, int | float | Decimal | Fraction):
             return Fraction(repr(value) if isinstance(value, bool) else value)
-    except (CerlabError, ArithmeticError, ValueError):  # neither NaN nor infinity nor a Boolean
+    except (CerlabError, ArithmeticError, ValueError):  # NaN, infinities and Booleans are not times
         pass
     kind = "moments" if are_moments else "numbers"
     message = f"{given!r} is not a time of '{attribute}', whose times are {kind}"
@@ -197,7 +200,8 @@ def rows_of_ends(ends: EndsIn, clock: Column, *, whole: bool) -> tuple[Column, C
     """Return whether Spark reads a row, and whether it precedes all rows that are read.
 
     `clock` is the column of `cerlab.spark.frame.time_column`. A row without a time is read, and
-    refused as without `ends_in`.
+    raises the
+    same error as without `ends_in`.
     """
     from pyspark.sql import functions as fn
 

@@ -1,4 +1,4 @@
-"""Engines over rows of Arrow in a task: columns in, record batches of answers out."""
+"""Engines over Arrow rows in a task: columns in, record batches of answers out."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ from cerlab.spark.task_outputs import (
 class Job:
     """The parts of a query that are sent to a task, as plain values.
 
-    Input tables have a column for each of `attributes` (``a0``, ``a1``, ..) and, where the stream
-    has positions, ``position`` (int64).
+    Input tables have a column for each of `attributes` (``a0``, ``a1``, ..) and, if the stream has
+    positions, ``position`` (int64).
     """
 
     plan: bytes
-    """As `cerlab.automata.plan` writes it."""
+    """The plan, in the format of `cerlab.automata.plan`."""
     time: TimeAxis | None
     attributes: tuple[str, ...]
     with_partition: bool = False
-    """Whether answers carry their key, as a struct ``partition``."""
+    """True if answers contain their key, as a struct ``partition``."""
     names: RowNames | GroupRows | None = None
-    """The columns of rows with names, or aggregates, where those are asked for, not positions."""
+    """The columns of rows with names, or aggregates; None for positions."""
     ends: EndsIn | None = None
 
 
 @lru_cache(maxsize=16)
 def plan_and_tables(content: bytes) -> tuple[Plan, LearnedTables]:
-    """A plan and the tables of its machine, which a worker keeps from task to task."""
+    """Return a plan and the tables of its machine, which a worker keeps from task to task."""
     plan = plan_from_bytes(content)
     return plan, LearnedTables(machine_of(plan))
 
@@ -68,14 +68,14 @@ def plan_and_tables(content: bytes) -> tuple[Plan, LearnedTables]:
 def _attributes_of_engine(
     content: bytes, time: TimeAxis | None
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the attributes that the engine itself reads, and those that it computes with."""
+    """Return the attributes that the engine reads, and those that it computes with."""
     plan, tables = plan_and_tables(content)
     computed = attributes_computed(tables.machine.predicates)
     return frozenset(attributes_read(plan, time)), computed
 
 
 def new_evaluation(job: Job) -> PlanEvaluation | GroupEvaluation:
-    """A run of the plan of a job, or of its aggregates."""
+    """Return a run of the plan of a job, or of its aggregates."""
     if not isinstance(job.names, GroupRows):
         return PlanEvaluation(job)
     plan, tables = plan_and_tables(job.plan)
@@ -83,9 +83,9 @@ def new_evaluation(job: Job) -> PlanEvaluation | GroupEvaluation:
 
 
 class PlanEvaluation(OwnRows):
-    """One run of a plan. Answers that end before `first_own` are not given.
+    """A run of a plan, without the answers that end before `first_own`.
 
-    Where rows have no column ``position`` they are consecutive, and the first has `first`.
+    If rows have no column ``position``, they are consecutive, and the first has number `first`.
     """
 
     def __init__(self, job: Job) -> None:
@@ -96,13 +96,14 @@ class PlanEvaluation(OwnRows):
         at_once = job.with_partition or job.names is not None
         self._engine_attributes, self._computed = _attributes_of_engine(job.plan, job.time)
         self._buffer = None if job.names is None else EventBuffer()
-        # Keys and rows are made of the table that an answer ends in, so none may be held back.
+        # keys and rows are read from the table in which an answer ends, so no answer may be held
+        # back
         make = GeneralEvaluation if at_once else stream_evaluation
         self._run = make(plan, tables, job.time)
         self._positions: Positions | None = None
 
     def push(self, rows: Any) -> Iterator[Any]:
-        """Read a table; yields answers, as record batches."""
+        """Read a table; yield its answers as record batches."""
         begins, rows = self.read, self.take(rows)
         if "position" in rows.column_names:
             self._positions = self._positions or Positions()
@@ -122,7 +123,7 @@ class PlanEvaluation(OwnRows):
             self._positions.forget(self._run.lowest)
 
     def finish(self) -> Iterator[Any]:
-        """The answers that were held back."""
+        """Yield the answers that were held back."""
         for answers in self._run.finish():
             yield from self._own_batches(answers, None, self.read)
 
@@ -136,7 +137,7 @@ class PlanEvaluation(OwnRows):
             yield self._record_batch(answers, skip, rows, begins)
 
     def _rows_with_names(self, answers: AnswerBatch, buffer: EventBuffer) -> Iterator[Any]:
-        """The rows with names of some answers."""
+        """Yield the rows with names of some answers."""
         assert isinstance(self._job.names, RowNames)
         first, end = int(answers.start.min()), int(answers.end.max()) + 1
         events = buffer.of(first, end).select([f"a{n}" for n in range(len(self._job.attributes))])
@@ -169,7 +170,7 @@ class PlanEvaluation(OwnRows):
         return indices + self.first if self._positions is None else self._positions.of(indices)
 
     def _keys(self, ends: Any, rows: Any) -> Any:
-        """Return the values of PARTITION BY at some rows; text comes without dictionaries."""
+        """Return the values of PARTITION BY at some rows; text is not dictionary-encoded."""
         import pyarrow as pa
 
         names = list(dict.fromkeys(self._plan.partition))
@@ -185,7 +186,7 @@ class PlanEvaluation(OwnRows):
 
 
 class Positions:
-    """Positions by index; nothing is kept of them as long as each is one more than the last.
+    """Positions by index; consecutive positions need no memory.
 
     >>> positions = Positions()
     >>> positions.append(np.array([10, 11, 12, 40, 41]))
@@ -195,7 +196,7 @@ class Positions:
 
     def __init__(self) -> None:
         self._shift = 0  # position minus index, while they are consecutive
-        self._values: Any = None  # then the positions from the index `_first` on, and room for more
+        self._values: Any = None  # later the positions from index `_first` on, with room for more
         self._first = self._read = 0
 
     @property
@@ -224,43 +225,43 @@ class Positions:
         self._read += count
 
     def of(self, indices: Any) -> Any:
-        """The positions at some indices, int64, none of them forgotten."""
+        """Return the positions at some indices, int64; none of them may be forgotten."""
         return (
             indices + self._shift if self._values is None else self._values[indices - self._first]
         )
 
     def forget(self, before: int) -> None:
-        """Give up the positions of events before an index that has been read."""
+        """Forget the positions before an index."""
         over = before - self._first
         if self._values is None:
             self._first = before
-        elif over > self.size // 2:  # moved at most once for each that is given up
+        elif over > self.size // 2:  # at most one move for each forgotten position
             self._values = self._values[over : self._read - self._first].copy()
             self._first = before
 
 
 @dataclass(frozen=True, slots=True)
 class GroupJob:
-    """The parts of a query that are sent to a task, as plain values."""
+    """The parts of a query that is evaluated key by key, sent to a task as plain values."""
 
     query: str
-    """Its text, without FROM: other streams are left out before."""
+    """Its text without FROM: events of other streams are removed before."""
     time: TimeAxis | None
     attributes: tuple[str, ...]
     """Types of the columns ``a0 a1 ..``."""
     names: RowNames | None
     until: Any = None
-    """The time before which all events of all keys are, for a query that waits."""
+    """The time before which all events of all keys are complete, for a query that waits."""
     ends: EndsIn | None = None
 
 
 def way_of(pattern: Pattern) -> Evaluator:
     """Return the engine for a query without automaton, or with THROTTLE.
 
-    Raises `Unsupported` for a query that no machine takes.
+    Raises `Unsupported` for a query that no machine evaluates.
     """
     try:
-        # kernels read no strategy inside a formula that CONSUME BY begins again
+        # kernels do not support a strategy inside a formula with CONSUME BY, which restarts it
         has_kernels = pattern.machine_kind is not None or pattern.has_kernels_in_context
         return choose(pattern, "compiled" if has_kernels else "tecs")
     except Unsupported as error:
@@ -270,23 +271,23 @@ def way_of(pattern: Pattern) -> Evaluator:
 
 @lru_cache(maxsize=16)
 def pattern_of(query: str) -> Pattern:
-    """The query of a text, whose remarks were given when the user gave it."""
+    """Return the query of a text, without repeating the warnings that the user has seen."""
     ast, _, source = parse_ceql(query)
     return Pattern(ast, source=source)
 
 
 def evaluate_groups(batches: Iterable[Any], job: GroupJob, size: int = SIZE) -> Iterator[Any]:
-    """The answers of all keys; the rows come sorted by ``group`` and ``position``.
+    """Yield the answers of all keys; the rows come sorted by ``group`` and ``position``.
 
-    A group holds all rows of a key, perhaps of several. It is in memory as a whole, and small ones
-    are read together.
+    A group has all rows of one or more keys. It is in memory as a whole, and small groups are read
+    together.
     """
     import pyarrow as pa
 
     waiting: list[Any] = []
     for rows in tables_of(batches, size):
         before, groups = len(waiting), integers(rows, "group")
-        # The last group of a table may go on in the next one.
+        # the last group of a table may continue in the next one
         cut = int(np.searchsorted(groups, groups[-1]))
         same = not cut and before and integers(waiting[-1], "group")[-1] == groups[-1]
         if before and not same:
@@ -302,7 +303,7 @@ def evaluate_groups(batches: Iterable[Any], job: GroupJob, size: int = SIZE) -> 
 
 
 def _together(rows: Any, job: GroupJob) -> Iterator[Any]:
-    """The answers of some groups that are all here, as record batches."""
+    """Yield the answers of some complete groups, as record batches."""
     import pyarrow as pa
 
     positions = integers(rows, "position")

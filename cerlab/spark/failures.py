@@ -25,7 +25,7 @@ CLASSES: dict[str, type[CerlabError]] = {
     "07": BadData,
     "08": UsageError,
 }
-"""The class of an error by the first two digits of its code; a task's has no other trace."""
+"""The class of an error by the first two digits of its code, the only trace of a task's error."""
 
 _OURS = re.compile(r"cerlab\.errors\.\w+: (CER\d{4}): (.*)(?:\s*\n\s*hint: (.*))?")
 
@@ -34,7 +34,7 @@ _NO_FILES = re.compile(
 )
 
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '((?:cerlab|pyarrow|numpy|numba)\b)")
-"""A worker that unpickles a task imports these first."""
+"""The modules that a worker imports first when it unpickles a task."""
 
 _READING = re.compile(r"\[FAILED_READ_FILE\.(\w+)\] .*?while reading file (\S+?)\.?\s(.*)")
 
@@ -49,7 +49,7 @@ _ENDED = (
     "java.lang.OutOfMemoryError",
     "Python worker exited unexpectedly",
 )
-"""Texts of Spark for a JVM or a worker that has ended, most often for want of memory."""
+"""Spark's texts for a JVM or a worker that has ended, mostly for lack of memory."""
 
 _IN_MICROSECONDS = "write moments in microseconds: coerce_timestamps='us' in pyarrow and pandas"
 _MORE = "cerlab spark --debug shows all that Java says"
@@ -57,7 +57,7 @@ _MORE = "cerlab spark --debug shows all that Java says"
 
 @contextmanager
 def failures(*places: str | None) -> Iterator[None]:
-    """Raise exceptions of Spark in the block as `CerlabError`; `places` are read and written."""
+    """Raise exceptions of Spark in a block as `CerlabError`; `places` are read and written."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -68,7 +68,7 @@ def failures(*places: str | None) -> Iterator[None]:
 
 
 def error_of(error: BaseException, *places: str | None) -> CerlabError:
-    """Return what an exception of Spark says of the events: the error that a task has raised.
+    """Return the `CerlabError` in an exception of Spark: the error that a task has raised.
 
     For an action on the DataFrames of `match` and for a streaming query::
 
@@ -77,14 +77,18 @@ def error_of(error: BaseException, *places: str | None) -> CerlabError:
         except Exception as error:
             raise cerlab.spark.error_of(error) from None
 
-    The class, the code and the hint are those of the same fault on one machine. Faults that Spark
-    finds have a code too: a file that is gone or broken, a JVM that has ended (`ResourceLimit`).
-    Everything else is `BadData` CER0785 with the first line of Spark. `places` are those of the
-    events and the answers, to explain a file system that is not known.
+    The class, the code and the hint equal those of the same fault on one machine. Faults that Spark
+    detects have a code too: a file that is missing or damaged, a JVM that has ended
+    (`ResourceLimit`). Any
+    other exception becomes `BadData` CER0785 with the first line of Spark.
+
+    Args:
+        error: the exception.
+        places: the places of events and answers, to explain an unknown file system.
     """
     if isinstance(error, CerlabError):
         return error
-    java = getattr(error, "java_exception", None)  # which has more than what was called
+    java = getattr(error, "java_exception", None)  # its text is longer than Python's
     text = str(error if java is None else _text_of(java, error))
     if ours := _OURS.findall(text):
         code, message, hint = ours[-1]
@@ -108,7 +112,7 @@ def error_of(error: BaseException, *places: str | None) -> CerlabError:
 
 
 def _lacks(module: str) -> UsageError:
-    """Return the error that the Python of a worker lacks a package."""
+    """Return the error that a worker's Python lacks a package."""
     return UsageError(
         "CER0892",
         f"a worker of Spark has no package '{module}'",
@@ -117,7 +121,7 @@ def _lacks(module: str) -> UsageError:
 
 
 def two_watermarks() -> UsageError:
-    """Return the error that a stream has a watermark, and `lag` sets another one."""
+    """Return the error that a stream has a watermark although `lag` sets another one."""
     return UsageError(
         "CER0893",
         "the DataFrame has a watermark, and lag= sets one: Spark takes one in a query",
@@ -126,7 +130,7 @@ def two_watermarks() -> UsageError:
 
 
 def _has_ended(error: BaseException, text: str) -> bool:
-    """Whether the JVM or a worker is gone; without an answer py4j has no Java exception."""
+    """Return whether the JVM or a worker has ended; then py4j has no Java exception."""
     from py4j.protocol import Py4JError, Py4JJavaError
 
     no_answer = isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
@@ -135,7 +139,7 @@ def _has_ended(error: BaseException, text: str) -> bool:
 
 
 def _text_of(java: Any, error: BaseException) -> str:
-    """The text of a Java exception with those of its causes; of `error` if the JVM is gone."""
+    """Return the text of a Java exception and its causes; that of `error` if the JVM has ended."""
     from py4j.protocol import Py4JError
 
     lines: list[str] = []
@@ -161,17 +165,17 @@ def _no_files(scheme: str, places: tuple[str | None, ...]) -> UsageError:
 
 
 def _unread(kind: str, file: str, detail: str, text: str) -> BadData:
-    """The error of a file that Spark cannot read, by the name that Spark has for the reason."""
+    """Return the error of a file that Spark cannot read, by Spark's name for the reason."""
     place = DataPlace(unquote(re.sub(r"^file:(//)?(?=/)", "", file)))
     if kind == "FILE_NOT_EXIST":
-        hint = "files have to stay where they are"
+        hint = "do not move or delete the files during the query"
         return BadData("CER0743", "there is no such file", place=place, hint=hint)
     if kind == "PARQUET_COLUMN_DATA_TYPE_MISMATCH":
         if (column := re.search(r"column \[(.*?)\]", detail)) is not None:
             place = DataPlace(place.file, None, column[1])
         message = re.sub(r"^.*?column \[.*?\]\.\s*", "", detail).partition(" SQLSTATE")[0]
         hint = _IN_MICROSECONDS if "timestamp" in message else "write the files with one type"
-        detail = f"the file has another type than Spark reads: {message}"
+        detail = f"the type in the file differs from the type that Spark reads: {message}"
         return BadData("CER0784", detail, place=place, hint=hint)
     causes = _CAUSE.findall(text)
     reason = causes[-1] if causes else detail.partition(" SQLSTATE")[0]
@@ -184,7 +188,7 @@ def _unread(kind: str, file: str, detail: str, text: str) -> BadData:
 
 
 def _of_condition(text: str) -> CerlabError:
-    """The error for what Spark says by its first line."""
+    """Return the error for Spark's message, by its first line."""
     lines = text.strip().splitlines() or ["nothing"]
     first = next((line for line in lines if _CONDITION.search(line)), lines[0]).strip()
     condition = _CONDITION.search(first)
@@ -203,6 +207,6 @@ def _of_condition(text: str) -> CerlabError:
             hint = "rename one, or set spark.sql.caseSensitive where upper and lower case differ"
             return BadData("CER0732", detail, hint=hint)
         case _:
-            if "Python worker" in first:  # what it raised is last
+            if "Python worker" in first:  # its exception is in the last line
                 first = next((s for s in map(str.strip, reversed(lines)) if s[:1].isalpha()), first)
             return BadData("CER0785", f"Spark says: {first}", hint=_MORE)

@@ -1,4 +1,5 @@
-"""Answers of Parquet files that tasks read themselves, and of rows that Spark moves as packets."""
+"""Answers from Parquet files that tasks read themselves, and from rows that Spark moves as
+packets."""
 
 from __future__ import annotations
 
@@ -44,14 +45,15 @@ if TYPE_CHECKING:
 
 
 def file_ranges(request: Request) -> FileRanges:
-    """The ranges of a stream in files; raises `NoProof` with the reason why its rows are moved."""
+    """Return the ranges of a stream in files; raises `NoProof` with the reason why Spark moves
+    rows."""
     mode = request.choice.mode
     if request.choice.is_default and why_not(request.plan, Mode.RANGES) is None:
         mode = Mode.RANGES
     if mode is Mode.KEYS:
         raise NoProof("the events of a key may lie in all files")
     if request.from_filter is not None:
-        raise NoProof("FROM leaves events out, and footers count all")
+        raise NoProof("FROM drops events that footers count")
     return _ranges(request, *_footers(request, bare_scan, request.attributes), mode)
 
 
@@ -65,9 +67,9 @@ def _ranges(request: Request, columns: Columns, footers: RowGroups, mode: Mode) 
 
 
 def files_below(request: Request) -> FileRanges | UnorderedFiles:
-    """The files of a DataFrame that is some of their rows, and what orders them.
+    """Return the files of a DataFrame that is a selection of their rows, and the ordering columns.
 
-    Raises `NoProof` with the reason why Spark has to be asked.
+    Raises `NoProof` with the reason why Spark must read the rows.
     """
     from pyarrow.types import is_signed_integer, is_timestamp
 
@@ -75,27 +77,27 @@ def files_below(request: Request) -> FileRanges | UnorderedFiles:
     kinds, ordering = dict(footers.kinds), {*columns.keys, columns.time} - {None}
     for kind in (kinds[str(name)] for name in ordering):
         if not is_signed_integer(kind) and not (is_timestamp(kind) and kind.unit == "us"):
-            raise NoProof("moments order the stream, which Spark counts in other units")
+            raise NoProof("the stream is ordered by moments, which Spark counts in other units")
     if footers.overlap_much:
         return UnorderedFiles(footers.groups, columns, footers.before)
     return _ranges(request, columns, footers, Mode.KEYS)
 
 
 def all_groups(request: Request) -> UnorderedFiles:
-    """All row groups of a DataFrame that is Parquet files and nothing else.
+    """Return all row groups of a DataFrame that is exactly some Parquet files.
 
-    Raises `NoProof` with the reason why Spark has to read the rows.
+    Raises `NoProof` with the reason why Spark must read the rows.
     """
     if request.from_filter is not None:
-        raise NoProof("FROM leaves events out")
+        raise NoProof("FROM drops events")
     columns, footers = _footers(request, bare_scan, request.attributes)
     return UnorderedFiles(footers.groups, columns, footers.before)
 
 
 def check_files(request: Request) -> None:
-    """Compare the columns of the files that a DataFrame is made of, as far as they are read.
+    """Compare the columns of the files of a DataFrame, as far as they are read.
 
-    Raises and warns as `cerlab.spark.footers.check_columns`; nothing for other DataFrames.
+    Raises and warns as `cerlab.spark.footers.check_columns`; no check for other DataFrames.
     """
     source, labels = request.source, request.labels
     try:
@@ -112,7 +114,7 @@ def check_files(request: Request) -> None:
 
 
 def why_not_files(request: Request) -> str | None:
-    """Why tasks cannot read the files themselves; None if they can."""
+    """Return why tasks cannot read the files themselves; None if they can."""
     try:
         file_ranges(request)
     except NoProof as reason:
@@ -139,9 +141,9 @@ def _same_types(request: Request, names: Mapping[str, str], footers: RowGroups) 
 
 
 def _columns(request: Request, names: Mapping[str, str], attributes: Sequence[str]) -> Columns:
-    """The columns of the files, by those of the DataFrame, which `names` gives.
+    """Return the columns of the files for those of the DataFrame; `names` maps them.
 
-    Raises `NoProof` where one that orders the stream is not among them.
+    Raises `NoProof` if a column that orders the stream is not in the files.
     """
     source = request.source
     by_user = {user: names.get(f"c{n}") for n, user in enumerate(source.names)}
@@ -167,9 +169,9 @@ def _footers(
     scan: Callable[[DataFrame], ScannedFiles],
     attributes: Sequence[str],
 ) -> tuple[Columns, RowGroups]:
-    """The columns of the files that tasks read anyway, or else of a scan, and their footers.
+    """Return the columns of the files that tasks read, or those of a scan, and their footers.
 
-    Where footers lack the ends of columns that order the stream, tasks read these columns.
+    If footers lack the ends of columns that order the stream, tasks read these columns.
     """
     files, source = _files_of(request, scan), request.source
     columns = _columns(request, files.names, attributes)
@@ -191,9 +193,9 @@ def _of_ends(footers: RowGroups, ends: EndsIn) -> RowGroups:
 
 
 def _measure(request: Request, files: ScannedFiles, columns: Columns) -> None:
-    """Find the ends of the columns that order a stream, in all row groups, by tasks.
+    """Compute the ends of the columns that order a stream, in all row groups, by tasks.
 
-    A million moments of INT96 take 0.03 CPU seconds, and 2.5 where Spark reads the rows.
+    A million moments of INT96 take 0.03 CPU seconds, against 2.5 if Spark reads the rows.
     """
     in_folders = {name for each in files.keys for name in each}
     ordering = dict.fromkeys((*columns.keys, columns.time))
@@ -213,7 +215,7 @@ def _measure(request: Request, files: ScannedFiles, columns: Columns) -> None:
 
 
 def _files_of(request: Request, scan: Callable[[DataFrame], ScannedFiles]) -> ScannedFiles:
-    """Return the files that tasks read anyway, or else those of a scan."""
+    """Return the files that tasks read, or otherwise those of a scan."""
     source = request.source
     if not source.files:
         return scan(source.frame)
@@ -222,7 +224,7 @@ def _files_of(request: Request, scan: Callable[[DataFrame], ScannedFiles]) -> Sc
 
 
 def answers_in_files(request: Request, ranges: FileRanges) -> TaskAnswers:
-    """The answers of all ranges; only a number for each range goes through Spark."""
+    """Return the answers of all ranges; only a number for each range passes through Spark."""
     evaluate = partial(evaluate_files, job=request.job, ranges=ranges)
     numbers = numbers_of(request, ranges.parts)
     return TaskAnswers(numbers, evaluate, answer_schema(request), read_files=True)
@@ -234,7 +236,7 @@ def numbers_of(request: Request, tasks: int) -> DataFrame:
 
 
 ROWS_OF_A_BUCKET = 1 << 22
-"""Approximate number of rows in a bucket of keys."""
+"""The approximate number of rows in a bucket of keys."""
 
 PACKETS = "part int, run int, packet binary"
 
@@ -246,9 +248,9 @@ def answers_in_packets(
     events: RelevantEvents,
     files: UnorderedFiles | None = None,
 ) -> TaskAnswers:
-    """The answers; a task gets the packets of one range, or of one bucket of keys.
+    """Return the answers; a task receives the packets of one range, or of one bucket of keys.
 
-    Tasks read `files` themselves, where these are all rows.
+    Tasks read `files` themselves if these contain all rows.
     """
     is_numbered, buckets = request.is_numbered(mode), None
     if mode is Mode.KEYS:
@@ -291,8 +293,9 @@ def answers_in_packets(
 def _grouped(request: Request, files: UnorderedFiles, buckets: int | None) -> GroupedRows:
     """Return the rows of files in groups, read by at most as many tasks as there are parts.
 
-    Where positions are numbers of rows, several keys are one if there is room; then events for
-    which no test holds are only counted. Where positions are given, such events stay.
+    If positions are numbers of rows, several keys are one if they fit; events that satisfy no test
+    are
+    then only counted. If positions are given, such events are dropped.
     """
     names = dict.fromkeys(request.plan.partition)
     partition = tuple(request.attributes.index(name) for name in names)
@@ -317,9 +320,9 @@ def _grouped(request: Request, files: UnorderedFiles, buckets: int | None) -> Gr
 def _rows(
     request: Request, events: RelevantEvents, *, is_numbered: bool, buckets: int | None
 ) -> DataFrame:
-    """Return the rows in place, filtered to relevant events and projected to the columns read.
+    """Return the rows with their places, filtered to relevant events, and only the columns read.
 
-    Those of other streams are counted where positions are.
+    Events of other streams are counted if positions are.
     """
     from pyspark.sql import functions as fn
 
@@ -344,10 +347,11 @@ def _rows(
 def _fields(
     request: Request, assignment: RangeAssignment, events: RelevantEvents, buckets: int | None
 ) -> BitFields | None:
-    """Return the fields of an event that cross as one integer; None where its columns cross.
+    """Return the fields of an event that are moved as one integer; None if columns are moved.
 
-    The first pass has seen between what values the first key, the positions and the times lie. 5
-    million rows that all cross cost 4.7 to 5.3 CPU s so, and 5.8 to 6.0 as columns.
+    The first pass knows the ranges of the first key, the positions and the times. Moving 5 million
+    rows
+    costs 4.7 to 5.3 CPU s this way, and 5.8 to 6.0 as columns.
     """
     names, source = request.labels.keys, request.source
     whole = all(source.kind(name) in WHOLE for name in names)
@@ -366,13 +370,13 @@ def _fields(
 
 
 def _with_bit_fields(rows: DataFrame, fields: BitFields) -> DataFrame:
-    """The rows with one column for those in `fields`; NULL where one is outside."""
+    """Return the rows with a single column for the `fields`; NULL if a value is out of range."""
     from pyspark.sql import functions as fn
 
     inside = [
         fn.col(field.name).between(field.least, field.greatest)
         for field in fields.fields
-        if field.name not in ("a0", "group")  # whose values are made here
+        if field.name not in ("a0", "group")  # computed here, so in range
     ]
     above = [
         fn.shiftleft(fn.col(field.name) - fn.lit(field.least).cast("bigint"), field.shift)
@@ -386,6 +390,7 @@ def _with_bit_fields(rows: DataFrame, fields: BitFields) -> DataFrame:
 def by_part(packets: DataFrame, parts: int) -> DataFrame:
     """Return the packets of each part in one task, in the order of their runs.
 
-    It is not sorted by the part, which is the same in a task: one integer is sorted by its digits.
+    They are not sorted by part, which is constant in a task: sorting a single integer is a radix
+    sort.
     """
     return packets.repartitionById(max(1, parts), "part").sortWithinPartitions("run")

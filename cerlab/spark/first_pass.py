@@ -49,25 +49,25 @@ if TYPE_CHECKING:
 
 
 RUNS_OF_A_PART = 16
-"""Into how many runs a part is cut, about: what a range reads before its own is whole runs."""
+"""The approximate number of runs of a part: a range reads whole runs before its own."""
 
 SAMPLE = 16
 """Rows of the sample for each run."""
 
 
 def runs_in_files(request: Request) -> tuple[tuple[SortedRun, ...], bool]:
-    """The runs of a DataFrame that is some rows of Parquet files; Spark reads no row.
+    """Return the runs of a DataFrame that is a selection of rows of Parquet files, without Spark.
 
-    With whether no two row groups overlap, so that few rows have to be sorted.
-
-    The driver reads footers, and tasks the columns that order the files, which proves the order of
-    every choice of their rows. Raises `NoProof` with the reason why Spark has to be asked.
+    Also return whether no two row groups overlap, so that few rows must be sorted. The driver reads
+    footers, and tasks the columns that order the files, which proves the order of every selection
+    of
+    their rows. Raises `NoProof` with the reason why Spark must read the rows.
     """
     ranges = files_below(request)
     if isinstance(ranges, UnorderedFiles):
         try:
             return _runs_of_unordered(request, ranges), False
-        except BadData as error:  # perhaps of a row that the DataFrame leaves out
+        except BadData as error:  # the row may not be in the DataFrame
             raise NoProof(str(error)) from None
     schema = _schema(request).add("text", "string")
     find = partial(runs_of_files, ranges=ranges)
@@ -81,10 +81,11 @@ def runs_in_files(request: Request) -> tuple[tuple[SortedRun, ...], bool]:
 
 
 def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[SortedRun, ...]:
-    """The runs between quantiles of a sample of the files.
+    """Return the runs between quantiles of a sample of the files.
 
-    Spark moves what orders the rows in packets that tasks make of files. Raises `BadData` for rows
-    that are no stream.
+    Spark moves the ordering columns in packets that tasks make of files. Raises `BadData` for rows
+    that
+    are not a stream.
     """
     runs, tasks = RUNS_OF_A_PART * request.parts, min(len(files.groups), request.parts)
     cuts = quantiles(sample_of_files(files, SAMPLE * runs), runs)
@@ -95,12 +96,13 @@ def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[SortedR
 
 
 def lying_runs(request: Request) -> tuple[SortedRun, ...] | None:
-    """Return the runs that the rows lie in; None if rows need a sort or are no stream."""
+    """Return the runs of rows in their present order; None if they need a sort or are not a
+    stream."""
     from pyspark.sql import functions as fn
 
     positions = request.position is not None
     rows = request.rows.select(*_columns(request))
-    # An event without a type loses its key, which ends the search; the survey then says why.
+    # an event without a type gets no key, which ends this search; the survey reports the reason
     rows = rows.withColumn("k0", fn.when(fn.col("named"), fn.col("k0"))).drop("named")
     batches = map_batches(rows, partial(runs_of, positions=positions), _schema(request))
     runs = runs_in(batches.toArrow().to_pylist(), len(request.keys))
@@ -129,7 +131,7 @@ def _runs_of_packets(
 
 
 def _cuts(request: Request) -> list[tuple[Any, ...]]:
-    """Quantiles of a sample: the rows with the smallest hashes, so the same each time."""
+    """Return quantiles of a sample: the rows with the smallest hashes, so equal in every run."""
     from pyspark.sql import functions as fn
 
     runs = RUNS_OF_A_PART * request.parts
@@ -142,7 +144,7 @@ def _cuts(request: Request) -> list[tuple[Any, ...]]:
 
 
 def _columns(request: Request) -> Iterator[Column]:
-    """The columns of `cerlab.spark.runs`."""
+    """Yield the columns of `cerlab.spark.runs`."""
     from pyspark.sql import functions as fn
 
     yield from keys_of(request)
@@ -153,7 +155,7 @@ def _columns(request: Request) -> Iterator[Column]:
 
 
 def _schema(request: Request) -> StructType:
-    """That of `cerlab.spark.runs.runs_of`."""
+    """Return the schema of `cerlab.spark.runs.runs_of`."""
     from pyspark.sql.types import DoubleType, LongType, StructType
 
     keys = request.source.frame.select(*keys_of(request)).schema
@@ -167,34 +169,37 @@ def _schema(request: Request) -> StructType:
 
 
 MUCH = 4
-"""Ranges that read one row in so many again, or more, are worse than buckets of keys."""
+"""If ranges read a quarter or more of the rows twice, buckets of keys are faster."""
 
 
 @dataclass(frozen=True)
 class RowRanges:
-    """A stream whose rows Spark reads: how it is spread, and which range reads which run."""
+    """A stream whose rows Spark reads: its mode, and the runs that each range reads."""
 
     mode: Mode
     assignment: RangeAssignment
     events: RelevantEvents
     in_order: bool = True
-    """Whether the rows lie in order."""
+    """True if the rows are in order."""
     some: bool = False
-    """Whether they are some rows of files, all of whose rows the assignment counts."""
+    """True if they are a selection of rows of files, all of which the assignment counts."""
     files: UnorderedFiles | None = None
-    """The files that tasks read themselves, where those are all rows."""
+    """The files that tasks read themselves, if they contain all rows."""
 
 
 FirstPass: TypeAlias = FileRanges | RowRanges
 
 
 def first_pass(request: Request) -> FirstPass:
-    """Locate the rows of the stream: by footers, if the frame is a bare scan of Parquet files.
+    """Return the places of the rows of the stream: by footers for a bare scan of Parquet files.
 
-    Else the columns that order the stream are read: by tasks where it is some rows of files in
-    order, else by Spark, once if its rows lie in order and twice if not. Raises `BadData` for
-    events without a place, two in one, and times that are missing or go back; and for files that
-    have two types for a column, of which a warning says where some lack it.
+    Otherwise the columns that order the stream are read: by tasks if it is a selection of rows of
+    sorted
+    files; otherwise by Spark, once if its rows are in order and twice if not. Raises `BadData` for
+    events
+    without a place, two in one place, and times that are missing or go back; and for files that
+    have two
+    types for a column. Warns of a column that some files lack.
     """
     try:
         return file_ranges(request)
@@ -205,8 +210,8 @@ def first_pass(request: Request) -> FirstPass:
         files = all_groups(request)
     except NoProof:
         files = None
-    # CPU seconds of 5 million rows by position: some rows of files 2.4, and 4.0 where Spark reads
-    # their order; rows in order 4.4, and 6.1 where they are surveyed. Where the rows of a run have
+    # CPU seconds of 5 million rows by position: some rows of files 2.4, and 4.0 if Spark reads
+    # their order; rows in order 4.4, and 6.1 if they are surveyed. If the rows of a run must
     # to be counted all of them are moved.
     if files is not None or events.condition is not None:
         try:
@@ -225,7 +230,7 @@ def first_pass(request: Request) -> FirstPass:
 def _spread(
     request: Request, runs: Sequence[SortedRun], before: int
 ) -> tuple[Mode, RangeAssignment]:
-    """Assign the runs by range, or by key if asked for or if windows are wide for the stream."""
+    """Assign the runs by range, or by key if requested or if windows are wide for the stream."""
     runs = coarser(runs, sum(run.rows for run in runs) // (RUNS_OF_A_PART * request.parts))
     mode = request.choice.mode
     if (

@@ -1,4 +1,5 @@
-"""Parquet footers: where the rows of a stream lie, by path or address, without reading a row."""
+"""Parquet footers: the places of the rows of a stream, by path or address, without reading a
+row."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from cerlab.io.options import empty
 from cerlab.spark.runs import SortedRun, in_order
 
 LONGEST = 1 << 23
-"""Maximal rows of a cluster: a task sorts as many in its memory."""
+"""The most rows of a cluster: a task sorts that many in memory."""
 
 
 class NoProof(Exception):
@@ -38,21 +39,21 @@ Measured: TypeAlias = Mapping[tuple[str, int], Mapping[str, tuple[int | None, in
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of Parquet files that a stream is made of."""
+    """The columns of Parquet files that form a stream."""
 
     keys: tuple[str, ...]
-    """Columns that order it; the last is the position, where the stream has one."""
+    """The columns that order it; the last is the position, if the stream has one."""
     has_position: bool
     time: str | None
-    """Column that the window is measured on."""
+    """The column that the window is measured on."""
     attributes: tuple[str | None, ...]
-    """Columns that the engine reads, ``a0 a1 ..``; None where the files lack one."""
+    """The columns that the engine reads, ``a0 a1 ..``; None if the files lack one."""
     type: str | None
-    """The type of all events, where no column has it."""
+    """The type of all events, if no column contains it."""
 
     @property
     def read(self) -> list[str]:
-        """All of them, once each."""
+        """The columns that are read, each once."""
         names = (*self.keys, self.time, *self.attributes)
         return list(dict.fromkeys(name for name in names if name is not None))
 
@@ -69,36 +70,36 @@ class RowGroup:
     first_time: int
     last_time: int
     keys: Mapping[str, Any]
-    """The values of the keys of the folders that the file is in, as scalars of Arrow."""
+    """The values of the keys of the folders that contain the file, as scalars of Arrow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The clusters of a stream in its order, each with its row groups."""
+    """The clusters of a stream in order, each with its row groups."""
 
     clusters: tuple[tuple[RowGroup, ...], ...]
     runs: tuple[SortedRun, ...]
     unit: int
-    """That of `RowGroups`."""
+    """The unit of `RowGroups`."""
     before: int = 0
-    """That of `RowGroups`."""
+    """The rows before, as in `RowGroups`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroups:
-    """The row groups of some files that have rows, in the order of the files."""
+    """The non-empty row groups of some files, in the order of the files."""
 
     groups: tuple[RowGroup, ...]
     unit: int
-    """Nanoseconds of one step of the time, where that is a moment; else 1."""
+    """The nanoseconds of one step of the time if it is a moment; otherwise 1."""
     kinds: tuple[tuple[str, Any], ...]
     """The columns that are read with their types of Arrow."""
     before: int = 0
-    """Rows of the stream before these, in row groups that no task reads."""
+    """The rows of the stream before these, in row groups that no task reads."""
 
     @property
     def overlap_much(self) -> bool:
-        """Whether more rows lie among one another than one task can sort."""
+        """True if more rows overlap than one task can sort."""
         return any(_is_too_long(cluster) for cluster in _clusters(self.groups))
 
 
@@ -108,10 +109,11 @@ def row_groups(
     keys: Sequence[Mapping[str, Any]] = (),
     measured: Measured | None = None,
 ) -> RowGroups:
-    """Read the footers of some files; raises `NoEnds` where they lack statistics.
+    """Return the row groups of some files, from their footers; raises `NoEnds` without statistics.
 
-    `keys` are those of the folders of each file: columns that all of its rows have. `measured` has
-    the ends of columns where footers lack them. Raises `NoProof` for other files without proof.
+    `keys` are those of the folders of each file: columns that are constant in it. `measured` has
+    the ends
+    of columns that footers lack. Raises `NoProof` for other files whose order is not proved.
     """
     groups: list[RowGroup] = []
     schema, unit = None, 1
@@ -122,20 +124,20 @@ def row_groups(
             raise NoProof(f"{path} has no column '{missing[0]}'")
         kinds = [(n, own[n].type if n in own else _kind(file, path, n)) for n in names]
         if schema is not None and kinds != schema:
-            raise NoProof("the files have not the same columns")
+            raise NoProof("the files have different columns")
         schema, unit = kinds, unit_of(dict(kinds).get(columns.time or "")) or 1
         groups += _row_groups(file, path, columns, own, unit, measured or {})
     return RowGroups(tuple(groups), unit, tuple(schema or ()))
 
 
 def layout(footers: RowGroups, columns: Columns) -> Layout:
-    """Return the layout of the rows of files; raises `NoProof` where footers lack statistics."""
+    """Return the layout of the rows of files; raises `NoProof` if they overlap too much."""
     clusters = _clusters(footers.groups)
     if long := next(filter(_is_too_long, clusters), None):
-        raise NoProof(f"{len(long):,} row groups overlap, too many rows for one task")
+        raise NoProof(f"{len(long):,} row groups overlap, with too many rows for one task")
     runs = in_order(map(_run, clusters), positions=columns.has_position)
     if runs is None:
-        raise NoProof("by the footers the time or the position goes back, which a row shows best")
+        raise NoProof("by the footers the time or the position goes back; the rows must be checked")
     return Layout(tuple(clusters), runs, footers.unit, footers.before)
 
 
@@ -152,7 +154,8 @@ def are_ordered(paths: Sequence[str], keys: Sequence[str], *, has_position: bool
 
 
 def have_integers(path: str, names: Sequence[str]) -> bool:
-    """Whether a file has some columns, of signed integers; False for one that cannot be read."""
+    """Return whether a file has columns of signed integers with these names; False if
+    unreadable."""
     import pyarrow as pa
 
     kinds = _kinds(path)
@@ -160,12 +163,12 @@ def have_integers(path: str, names: Sequence[str]) -> bool:
 
 
 def has_column(path: str, name: str) -> bool:
-    """Whether a file has a column; False for one that cannot be read."""
+    """Return whether a file has a column; False if it cannot be read."""
     return name in _kinds(path)
 
 
 def _kinds(path: str) -> dict[str, Any]:
-    """The types of the columns of a file; none for one that cannot be read."""
+    """Return the types of the columns of a file; no types if it cannot be read."""
     try:
         return {field.name: field.type for field in parquet_file(path).schema_arrow}
     except BadData:
@@ -173,7 +176,7 @@ def _kinds(path: str) -> dict[str, Any]:
 
 
 def _kind(file: Any, path: str, name: str) -> Any:
-    """The type of a column, if Spark and pyarrow read the same values of it."""
+    """Return the type of a column, if Spark and pyarrow read the same values from it."""
     import pyarrow as pa
 
     kind = file.schema_arrow.field(name).type
@@ -200,7 +203,7 @@ _SPARK = re.compile(rb"(\d+)\.(\d+)")
 
 
 def _is_of_old_calendar(file: Any, name: str, kind: Any) -> bool:
-    """Return whether Spark reads moments of a column as of the Julian calendar."""
+    """Return whether Spark reads moments of a column in the Julian calendar."""
     said, int96 = file.metadata.metadata or {}, is_int96(file, name)
     if b"org.apache.spark.legacyDateTime" in said or b"org.apache.spark.legacyINT96" in said:
         return True
@@ -211,7 +214,7 @@ def _is_of_old_calendar(file: Any, name: str, kind: Any) -> bool:
 
 
 def is_int96(file: Any, name: str) -> bool:
-    """Return whether a column is of moments in 96 bits, as Spark writes them unless it is told."""
+    """Return whether a column has moments in 96 bits, Spark's default when it writes."""
     schema = file.metadata.schema
     kinds = (schema.column(n) for n in range(len(schema)) if schema.column(n).path == name)
     return any(kind.physical_type == "INT96" for kind in kinds)
@@ -231,7 +234,7 @@ def unit_of(kind: Any) -> int | None:
 def _row_groups(
     file: Any, path: str, columns: Columns, keys: Mapping[str, Any], unit: int, measured: Measured
 ) -> Iterator[RowGroup]:
-    """The row groups of a file; raises `NoProof` for one whose statistics do not tell enough."""
+    """Yield the row groups of a file; raises `NoProof` if its statistics are not sufficient."""
     metadata = file.metadata
     index = {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
     for number in range(metadata.num_row_groups):
@@ -255,17 +258,17 @@ def _row_groups(
         first, last = zip(*map(ends, columns.keys), strict=True)
         time = (0, 0) if columns.time is None else ends(columns.time)
         if unit > 1 and max(map(abs, time)) * unit >= 2**63:
-            raise NoProof(f"'{columns.time}' has a moment far away, which a row shows best")
+            raise NoProof(f"'{columns.time}' has a moment out of range; the rows must be checked")
         yield RowGroup(path, number, group.num_rows, first, last, *time, keys)
 
 
 def _ends_of_key(value: Any, column: str) -> tuple[int, int]:
-    """The ends of a column that the name of a folder holds."""
+    """Return the ends of a column whose value is in the name of a folder."""
     import pyarrow as pa
 
     kind = value.type
     if not (pa.types.is_signed_integer(kind) or unit_of(kind)) or not value.is_valid:
-        raise NoProof(f"the names of folders hold {column}, which is no integer or moment there")
+        raise NoProof(f"{column} in the names of folders is neither an integer nor a moment")
     if pa.types.is_date32(kind):
         value = value.cast(pa.int32())
     whole = value.cast(pa.int64()).as_py()
@@ -276,10 +279,10 @@ _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 
 def _ends(chunk: Any, unit: str | None, column: str) -> tuple[int, int]:
-    """The least and the greatest value of a column in a row group, as the integers of Parquet."""
+    """Return the least and the greatest value of a column in a row group, as Parquet integers."""
     stats = chunk.statistics
     if chunk.physical_type == "INT96":
-        raise NoEnds(f"{column} is INT96, of which footers have no ends")
+        raise NoEnds(f"{column} is INT96, for which footers have no statistics")
     if chunk.physical_type not in ("INT32", "INT64"):
         raise NoProof(
             f"{column} is neither an integer nor a moment, so its statistics do not order it"
@@ -290,18 +293,18 @@ def _ends(chunk: Any, unit: str | None, column: str) -> tuple[int, int]:
         raise NoProof(f"{column} has NULL, which a row shows best")
     kind = json.loads(stats.logical_type.to_json())
     if kind["Type"] == "Decimal":
-        raise NoProof(f"{column} is a decimal, whose files hold scaled integers")
+        raise NoProof(f"{column} is a decimal, which files store as scaled integers")
     if kind["Type"] == "Timestamp" and _UNITS[kind["timeUnit"]] != unit:
         raise NoProof(f"{column} is kept in {kind['timeUnit']} and read in {unit}")
     return stats.min_raw, stats.max_raw
 
 
 def _clusters(groups: Sequence[RowGroup]) -> list[tuple[RowGroup, ...]]:
-    """Row groups that may overlap together, in the order of the stream."""
+    """Return clusters of row groups that may overlap, in the order of the stream."""
     clusters: list[list[RowGroup]] = []
     end: tuple[int, ...] = ()
     for group in sorted(groups, key=lambda group: (group.first, group.last)):
-        # Equal ends overlap too: they may be two events in one place, which a sort shows.
+        # equal ends overlap too: they may be two events in one place, which a sort detects
         if clusters and not end < group.first:
             clusters[-1].append(group)
             end = tuple(map(max, end, group.last))
@@ -316,7 +319,7 @@ def _is_too_long(cluster: Sequence[RowGroup]) -> bool:
 
 
 def _run(cluster: Sequence[RowGroup]) -> SortedRun:
-    """A cluster as a run of the stream, with the ends that its footers state."""
+    """Return a cluster as a run of the stream, with the ends in its footers."""
     rows = sum(group.rows for group in cluster)
     return SortedRun(
         first=tuple(map(min, zip(*(group.first for group in cluster), strict=True))),
@@ -329,15 +332,15 @@ def _run(cluster: Sequence[RowGroup]) -> SortedRun:
 
 
 def local_path(place: str) -> Path | None:
-    """A place on this machine as an absolute path; None for one on another file system."""
+    """Return a place on this machine as an absolute path; None for another file system."""
     address = urlsplit(place)
     if address.scheme == "file":
         return Path(unquote(address.path))
-    return None if address.scheme else Path(place).absolute()  # tasks have folders of their own
+    return None if address.scheme else Path(place).absolute()  # tasks have other working folders
 
 
 def inside(folder: str, name: str) -> str:
-    """The place of a file by that of its folder; what an address says after ``?`` stays."""
+    """Return the place of a file in a folder; the part of an address after ``?`` stays."""
     if (path := local_path(folder)) is not None:
         return str(path / name)
     head, mark, rest = folder.partition("?")
@@ -345,7 +348,7 @@ def inside(folder: str, name: str) -> str:
 
 
 def resolve(place: str) -> tuple[Any, str]:
-    """The file system of a place, one for all files of a folder, and the path there.
+    """Return the file system of a place, equal for all files of a folder, and the path in it.
 
     Raises as `pyarrow.fs.FileSystem.from_uri`.
     """
@@ -355,7 +358,7 @@ def resolve(place: str) -> tuple[Any, str]:
         return LocalFileSystem(), str(local)
     head, mark, rest = place.partition("?")
     folder, _, name = head.rstrip("/").rpartition("/")
-    if folder.endswith("/"):  # after ``scheme:/``, a bucket or a host
+    if folder.endswith("/"):  # after ``scheme:/`` comes a bucket or a host
         files, path = _from_address(place)
         return files, path.rstrip("/")
     files, path = _from_address(folder + mark + rest)
@@ -373,14 +376,14 @@ def _from_address(address: str) -> tuple[Any, str]:
 def parquet_file(place: str, **options: Any) -> Any:
     """Return the Parquet file at a place, as `pyarrow.parquet.ParquetFile`.
 
-    Raises `BadData` for a file that is not there, is empty, or is no Parquet.
+    Raises `BadData` for a file that is missing, empty, or not Parquet.
     """
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
     files, path = resolve(place)
     try:
-        # as Spark reads them; pyarrow's own unit does not hold the year 9999
+        # the unit of Spark; pyarrow's default unit cannot represent the year 9999
         return ParquetFile(path, filesystem=files, coerce_int96_timestamp_unit="us", **options)
     except FileNotFoundError:
         raise gone(place) from None
@@ -391,15 +394,15 @@ def parquet_file(place: str, **options: Any) -> Any:
 
 
 def gone(place: str) -> BadData:
-    """The error that a file is not there any more."""
-    message, hint = "there is no such file", "files have to stay where they are"
+    """Return the error that a file no longer exists."""
+    message, hint = "there is no such file", "do not move or delete the files during the query"
     return BadData("CER0743", message, place=DataPlace(place), hint=hint)
 
 
 def check_columns(paths: Sequence[str], names: Sequence[str]) -> None:
     """Warn of columns that some of the files lack; raise `BadData` for one with two types.
 
-    Spark reads NULL for the former, and the latter by the types of one file.
+    Spark would read NULL for missing columns, and columns of two types by the types of one file.
     """
     first: dict[str, tuple[str, str]] = {}
     lacking: dict[str, list[str]] = {}
@@ -422,7 +425,7 @@ def check_columns(paths: Sequence[str], names: Sequence[str]) -> None:
 
 
 def warn_of_lost_columns(paths: Sequence[str], names: Sequence[str]) -> None:
-    """Warn of columns that files have and the DataFrame has not: Spark may look into one file."""
+    """Warn of columns that files have but the DataFrame lacks: Spark may check only one file."""
     for name in names:
         if (count := sum(has_column(path, name) for path in paths)) > 0:
             what = f"'{name}' is in {count} of {len(paths)} files, and the DataFrame lacks it"
@@ -431,7 +434,7 @@ def warn_of_lost_columns(paths: Sequence[str], names: Sequence[str]) -> None:
 
 
 def _plain_type(kind: Any) -> str:
-    """The type of a column in words, the same for all widths that read alike."""
+    """Return the type of a column in words, equal for all widths that read alike."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -446,7 +449,7 @@ def _plain_type(kind: Any) -> str:
 
 
 def why_not_opened(place: str) -> str | None:
-    """Why pyarrow does not open a place, whether or not something is there; None if it does.
+    """Return why pyarrow cannot open a place, whether or not it exists; None if it can.
 
     Raises `UsageError` for an address with a password.
     """
@@ -455,8 +458,8 @@ def why_not_opened(place: str) -> str | None:
     if local_path(place) is None and urlsplit(place).password is not None:
         raise UsageError(
             "CER0899",
-            "an address with a password, which plans, logs and messages would show",
-            hint="leave it out: pyarrow takes credentials from the environment of each process",
+            "the address contains a password, which plans, logs and messages would show",
+            hint="leave it out: pyarrow reads credentials from the environment of each process",
         )
     try:
         files, path = resolve(place)
@@ -467,9 +470,9 @@ def why_not_opened(place: str) -> str | None:
 
 
 def files_in(place: str) -> list[NamedFile]:
-    """Return the files that a name or an address stands for, as `cerlab.io.names.files_of` does.
+    """Return the files for a name or an address, as `cerlab.io.names.files_of` does.
 
-    Raises `BadData` where there are none.
+    Raises `BadData` if there are no files.
     """
     if (local := local_path(place)) is not None:
         if not local.exists() and not has_magic(str(local)):
@@ -489,7 +492,7 @@ def files_in(place: str) -> list[NamedFile]:
     names = [str(each) for each in inner if not any(map(is_hidden, each.parts))]
     if not names:
         hint = "check the name; names that begin with _ or . are left out"
-        raise BadData("CER0743", "the folder holds no files", place=DataPlace(place), hint=hint)
+        raise BadData("CER0743", "the folder contains no files", place=DataPlace(place), hint=hint)
     return [NamedFile(inside(place, name), keys_in(name, place)) for name in names]
 
 

@@ -1,7 +1,7 @@
-"""A DataFrame as a stream: columns under names of our own, and expressions over them.
+"""A DataFrame as a stream: columns under internal names, and expressions over them.
 
-Columns get the names ``c0``, ``c1``, ..: whatever their own names are, they can be referred to, and
-upper and lower case stay apart.
+Columns get the names ``c0``, ``c1``, ..: so every column can be referred to, whatever its name, and
+upper and lower case stay distinct.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ Task: TypeAlias = "Callable[[Iterable[Any]], Iterator[Any]]"
 
 
 def map_batches(rows: DataFrame, task: Task, schema: StructType | str) -> DataFrame:
-    """Return what tasks make of rows; `cerlab.spark.time_spent` knows what they cost."""
+    """Return the rows computed by tasks from rows; `cerlab.spark.time_spent` measures their
+    cost."""
     if (clocks := clocks_of(rows.sparkSession)) is not None:
         task = partial(timed, function=task, clocks=clocks)
     return rows.mapInArrow(task, schema)
@@ -50,22 +51,22 @@ _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 @dataclass(frozen=True)
 class Source:
-    """A DataFrame whose columns are ``c0``, ``c1``, ..; their names are those of attributes."""
+    """A DataFrame whose columns are ``c0``, ``c1``, ..; `names` are those of attributes."""
 
     frame: DataFrame
     names: tuple[str, ...]
     type: str | None
-    """The type of all events, where no column has it."""
+    """The type of all events, if no column contains it."""
     files: tuple[EventFile, ...] = ()
-    """The Parquet files that it is, where tasks read them and not Spark."""
+    """The Parquet files of the DataFrame, if tasks read them instead of Spark."""
     measured: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict, compare=False)
-    """The ends of columns in row groups whose footers lack them, as far as tasks found them."""
+    """The ends of columns in row groups whose footers lack them, as far as tasks computed them."""
     type_column: str | None = None
-    """The name of the column ``type`` in `files`, where it has another one there."""
+    """The name of the column ``type`` in `files`, if it differs."""
 
     @cached_property
     def schema(self) -> StructType:
-        """The types of the columns; Spark would be asked each time."""
+        """The types of the columns, cached because Spark would be asked each time."""
         return self.frame.schema
 
     @property
@@ -84,32 +85,32 @@ class Source:
         return [file.scalars(schema) for file in self.files]
 
     def kind(self, name: str) -> str | None:
-        """Return the type of a column as Spark has it, without parameters; None without one."""
+        """Return the type of a column in Spark's words, without parameters; None for no column."""
         if name not in self.names:
             return "string" if name == "type" and self.type is not None else None
         text: str = self.schema[self.names.index(name)].dataType.simpleString()
         return text.partition("(")[0].partition("<")[0].partition(" ")[0]
 
     def type_of(self, name: str) -> DataType:
-        """The type of `column` for a name."""
+        """Return the type of `column` for a name."""
         from pyspark.sql.types import NullType, StringType
 
         kind = self.schema[self.names.index(name)].dataType if name in self.names else None
         return StringType() if kind is None or isinstance(kind, NullType) else kind
 
     def is_plain_text(self, name: str) -> bool:
-        """Whether the values of an attribute are text that Spark compares byte by byte."""
+        """Return whether the values of an attribute are text that Spark compares byte by byte."""
         from pyspark.sql.types import StringType
 
         if name not in self.names:
             return self.kind(name) == "string"
         field = self.schema[self.names.index(name)]
-        # CHAR and VARCHAR are strings with a note in their metadata, and CHAR pads with blanks.
+        # CHAR and VARCHAR are strings marked in their metadata, and CHAR pads with blanks
         is_padded = any("char_varchar" in key.lower() for key in field.metadata)
         return field.dataType == StringType() and not is_padded
 
     def column(self, name: str) -> Column:
-        """The values of an attribute, NULL where no column has it."""
+        """Return the values of an attribute, NULL if no column has it."""
         from pyspark.sql import functions as fn
 
         if name in self.names and self.kind(name) != "void":
@@ -124,7 +125,7 @@ def source_of(
     files: Sequence[EventFile] = (),
     type_column: str | None = None,
 ) -> Source:
-    """The stream that a DataFrame holds; raises `BadData` and `UsageError` where it holds none."""
+    """Return the stream in a DataFrame; raises `BadData` and `UsageError` for other DataFrames."""
     names = tuple(frame.columns)
     refuse_same_names(names)
     refuse_stream(frame, "match")
@@ -150,10 +151,11 @@ def source_of(
 
 
 def with_types(frame: DataFrame, type_column: str | None) -> DataFrame:
-    """Return a DataFrame whose column `type_column`, if one is named, is called ``type``.
+    """Return a DataFrame whose column `type_column`, if given, is renamed to ``type``.
 
-    The frame may be one of pandas-on-Spark. Raises `UsageError` for a column that there is not, or
-    beside a column ``type``.
+    The frame may be one of pandas-on-Spark. Raises `UsageError` for a missing column, or if a
+    column
+    ``type`` exists too.
     """
     frame = spark_frame(frame)
     if type_column in (None, "type"):
@@ -178,21 +180,21 @@ def spark_frame(frame: Any) -> DataFrame:
         return spark
     names = list(frame.index.names)
     with catch_warnings():
-        simplefilter("ignore")  # that an index without a name is dropped
+        simplefilter("ignore")  # "an index without a name is dropped"
         has_names = all(isinstance(name, str) and name not in frame.columns for name in names)
         of_pandas: DataFrame = frame.to_spark(index_col=names if has_names else None)
     return of_pandas
 
 
 OrderBy: TypeAlias = "str | Column | Sequence[str | Column]"
-"""Columns that order a stream: names, ``user.ts`` of a nested field, or columns of Spark."""
+"""The columns that order a stream: names, ``user.ts`` of a nested field, or columns of Spark."""
 
 
 def with_order(frame: DataFrame, order_by: OrderBy) -> tuple[DataFrame, tuple[str, ...]]:
-    """Return a DataFrame that has all columns of an order, and their names.
+    """Return a DataFrame that contains all columns of an order, and their names.
 
-    A nested field or an expression is a column more, by its alias or its text. Raises `UsageError`
-    for a column in descending order.
+    A nested field or an expression becomes a further column, named by its alias or its text. Raises
+    `UsageError` for a column in descending order.
     """
     from pyspark.errors import AnalysisException
     from pyspark.sql import Column
@@ -210,7 +212,7 @@ def with_order(frame: DataFrame, order_by: OrderBy) -> tuple[DataFrame, tuple[st
             name = text
         try:
             more = frame.withColumn(name, fn.col(each) if isinstance(each, str) else each)
-            _ = more.schema  # Spark Connect asks later
+            _ = more.schema  # forces the check: Spark Connect is lazy
         except AnalysisException:
             if not isinstance(each, str):
                 raise
@@ -221,7 +223,7 @@ def with_order(frame: DataFrame, order_by: OrderBy) -> tuple[DataFrame, tuple[st
 
 
 def _text_of_column(column: Column) -> str:
-    """Return the text of a column, which is its name where it is one of the DataFrame."""
+    """Return the text of a column, which is its name if it is one of the DataFrame."""
     text = str(column).removeprefix("Column<'").removesuffix("'>")
     if re.search(r" (ASC|DESC) NULLS (FIRST|LAST)$", text):
         message = f"order_by={text}: the events of a stream are read in ascending order"
@@ -231,7 +233,7 @@ def _text_of_column(column: Column) -> str:
 
 
 def refuse_same_names(names: Sequence[str]) -> None:
-    """Raise `UsageError` for two columns of one name."""
+    """Raise `UsageError` for two columns with one name."""
     if len(set(names)) < len(names):
         double = next(name for name in names if names.count(name) > 1)
         message, hint = (
@@ -242,27 +244,27 @@ def refuse_same_names(names: Sequence[str]) -> None:
 
 
 def refuse_stream(frame: DataFrame, verb: str) -> None:
-    """Raise `UsageError` for a DataFrame that still arrives."""
+    """Raise `UsageError` for a streaming DataFrame."""
     if frame.isStreaming:
         hint = f"{verb} takes a batch, {verb}_stream takes streams"
         raise UsageError("CER0873", "this DataFrame is a stream", hint=hint)
 
 
 def check_values(source: Source, attributes: Sequence[str]) -> None:
-    """Raise `BadData` for columns of types that hold no values of events."""
+    """Raise `BadData` for columns whose types are not values of events."""
     others = ("decimal", "boolean", "string", "char", "varchar", "void")
     kinds = (*WHOLE, *FLOATS, *MOMENTS, *others)
     for name in attributes:
         if (kind := source.kind(name)) is not None and kind not in kinds:
             raise BadData(
                 "CER0741",
-                f"a column of {kind} holds no values of events: '{name}'",
+                f"column '{name}' of {kind} cannot be values of events",
                 hint="cast it to numbers, text, booleans or moments, or drop it",
             )
 
 
 def order_key(source: Source, name: str) -> Column:
-    """A column that orders the stream, as values that can be compared and sent to and fro."""
+    """Return a column that orders the stream, as values that can be compared and transferred."""
     from pyspark.sql.types import StringType
 
     kind = source.kind(name)
@@ -284,7 +286,7 @@ def order_key(source: Source, name: str) -> Column:
 
 
 def position_column(source: Source, name: str) -> Column:
-    """The column of positions, as int64."""
+    """Return the column of positions, as int64."""
     if source.kind(name) not in WHOLE:
         kind = source.kind(name)
         message = "there is no such column" if kind is None else f"it is {kind}, not an integer"
@@ -294,15 +296,15 @@ def position_column(source: Source, name: str) -> Column:
 
 
 def only_moment(source: Source) -> TimeAxis | None:
-    """Return the axis of the only column that holds moments, None for zero or several."""
+    """Return the axis of the only column of moments, None if there are none or several."""
     names = [name for name in source.names if source.kind(name) in MOMENTS]
     return TimeAxis(names[0]) if len(names) == 1 else None
 
 
 def axis_of(source: Source, axis: TimeAxis | None) -> TimeAxis | None:
-    """Return the axis, without its unit where its column holds moments; warn of such a unit.
+    """Return the axis, without its unit if its column has moments; warn of such a unit.
 
-    So every reach that is computed from the axis is in the unit of the column.
+    So every distance computed from the axis is in the unit of the column.
     """
     if axis is None or axis.unit is None or source.kind(axis.attribute) not in MOMENTS:
         return axis
@@ -322,7 +324,7 @@ def time_column(
         window.attribute if isinstance(window, AttributeWindow) else getattr(axis, "attribute", "")
     )
     kind = source.kind(name)
-    # For the error alone, which the clock raises for values of such a kind.
+    # called only for the error that the clock raises for such values
     clock(Event("?", {name: _example(kind)}), 0)
     if kind in MOMENTS:
         return _micros(source, name), True
@@ -332,7 +334,7 @@ def time_column(
 
 
 def _example(kind: str | None) -> Value:
-    """A value of a type of Spark, to ask what a clock says of it."""
+    """Return a value of a type of Spark, to test which error a clock raises."""
     if kind in MOMENTS:
         return Timestamp(0)
     if kind in (*WHOLE, *FLOATS, "decimal"):
@@ -343,14 +345,15 @@ def _example(kind: str | None) -> Value:
 
 
 def column_names(source: Source, keys: Sequence[str], time: str | None) -> ColumnNames:
-    """Return the names of the columns that order a stream; moments are integers by `_micros`."""
+    """Return the names of the columns that order a stream; `_micros` turns moments into
+    integers."""
     names = dict.fromkeys((*keys, *(() if time is None else (time,))))
     moments = (name for name in names if source.kind(name) in MOMENTS)
     return ColumnNames(tuple(keys), time, tuple((name, MICROSECOND) for name in moments))
 
 
 def _micros(source: Source, name: str) -> Column:
-    """Moments as microseconds since 1970, whatever the time zone of the session."""
+    """Return moments as microseconds since 1970, whatever the time zone of the session."""
     from pyspark.sql import functions as fn
 
     place = f"c{source.names.index(name)}"
@@ -364,7 +367,7 @@ def _micros(source: Source, name: str) -> Column:
 
 
 def from_filter(source: Source, streams: Sequence[str]) -> Column | None:
-    """Whether an event is of one of the streams in FROM; None if all are."""
+    """Return whether an event is in one of the streams of FROM; None if all are."""
     if not streams or "stream" not in source.names:
         return None
     stream = source.column("stream")
@@ -372,11 +375,12 @@ def from_filter(source: Source, streams: Sequence[str]) -> Column | None:
 
 
 def group_of(source: Source, attributes: Sequence[str]) -> tuple[Column, Column]:
-    """A number that is equal for equal keys, and whether an event has a key at all.
+    """Return a number that is equal for equal keys, and whether an event has a key.
 
     Spark shuffles rows by this number, so it may be coarser than the equality of keys
-    (`cerlab.predicates.truth`) and never finer: the two zeros are one, and decimals are taken as
-    the nearest float, as some of them are equal to floats.
+    (`cerlab.predicates.truth`) but never finer: both zeros are equal, and decimals become the
+    nearest
+    float, as some of them equal floats.
     """
     from pyspark.sql import functions as fn
 
@@ -393,7 +397,7 @@ def group_of(source: Source, attributes: Sequence[str]) -> tuple[Column, Column]
 
 
 def arrow_schema(schema: StructType) -> Any:
-    """The Arrow types in which Spark takes rows of a schema."""
+    """Return the Arrow types in which Spark accepts rows of a schema."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     return to_arrow_schema(schema, timezone="UTC")

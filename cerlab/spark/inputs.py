@@ -1,4 +1,4 @@
-"""Files as DataFrames of events, under a schema where one is declared."""
+"""Files as DataFrames of events, under a schema if one is declared."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
 
 _SAMPLE = 1 << 16
-"""Bytes of a file that are read to see its format, where its name does not tell."""
+"""The bytes of a file that are read to recognise its format, if its name does not show it."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files that names stand for."""
+    """The files that names denote."""
 
     places: tuple[str, ...]
-    """The names as a user gives them."""
+    """The names as the user wrote them."""
     files: tuple[EventFile, ...]
-    """The files; none at a place that Spark alone opens."""
+    """The files; empty for a place that only Spark can open."""
     key_kinds: Mapping[str, Any]
     """The types of the keys of folders."""
     format: str
@@ -49,15 +49,16 @@ class Inputs:
 
     @property
     def holds_columns(self) -> bool:
-        """Whether the files hold columns and not text."""
+        """True if the files have typed columns rather than text."""
         return FORMATS[self.format].columns is not None
 
     @cached_property
     def read_by_tasks(self) -> bool:
-        """Whether tasks read the files, and not Spark.
+        """True if tasks read the files instead of Spark.
 
-        Spark reads plain Parquet of this machine alone: it types the keys of folders by rules of
-        its own, and needs a package for most places elsewhere.
+        Spark reads only plain Parquet on this machine: it has other rules for the types of folder
+        keys, and
+        needs a package for most other file systems.
         """
         is_plain = all(
             file.kind == "parquet" and not file.keys and local_path(file.place) is not None
@@ -73,10 +74,11 @@ class Inputs:
 
 
 def inputs_of(named: Named, format: str | None = None) -> Inputs:
-    """Return the files that names stand for, by the rules of `cerlab.io.names.files_of`.
+    """Return the files that names denote, by the rules of `cerlab.io.names.files_of`.
 
-    A name may be the address of a place on another file system. Raises `BadData` for no files,
-    and `UsageError` for an unknown format, and for texts beside files of columns.
+    A name may be an address on another file system. Raises `BadData` for no files, and `UsageError`
+    for
+    an unknown format, and for a mixture of texts and files of columns.
     """
     if format is not None and format not in FORMATS:
         raise UsageError("CER0811", f"unknown format '{format}'", hint=nearest(format, FORMATS))
@@ -85,7 +87,7 @@ def inputs_of(named: Named, format: str | None = None) -> Inputs:
     alone = [place for place in places if why_not_opened(place) is not None]
     if alone and len(places) > 1:
         hint = "copy the files to one place, or name this place alone"
-        raise UsageError("CER0899", f"Spark alone opens {alone[0]}, beside no other", hint=hint)
+        raise UsageError("CER0899", f"only Spark opens {alone[0]}, and only alone", hint=hint)
     if alone:
         return Inputs(places, (), {}, format or _format_by_name(alone[0]) or "parquet")
     found = [file for place in places for file in files_in(place)]
@@ -107,7 +109,7 @@ def inputs_of(named: Named, format: str | None = None) -> Inputs:
     if len(holding) > 1:
         raise UsageError(
             "CER0811",
-            f"{holding[True]} holds columns and {holding[False]} text, and Spark reads either",
+            f"{holding[True]} has columns and {holding[False]} is text; Spark reads one kind",
             hint="convert the files to one format: cerlab convert",
         )
     key_kinds = {name: column.type for name, column in columns.items()}
@@ -115,7 +117,7 @@ def inputs_of(named: Named, format: str | None = None) -> Inputs:
 
 
 def _format_by_name(place: str) -> str | None:
-    """Return the format that the name of a file tells, before the suffix of its compression."""
+    """Return the format given by the name of a file, before the suffix of its compression."""
     name = PurePosixPath(place if local_path(place) else urlsplit(place).path)
     packed = name.suffix.lower() in COMPRESSED
     return format_by_suffix(name.with_suffix("") if packed else name)
@@ -133,10 +135,11 @@ def _format_of(place: str) -> str:
 def read(
     spark: SparkSession, named: Named, *, format: str | None = None, schema: Schema | None = None
 ) -> DataFrame:
-    """Return the events of the files that names stand for: files, folders and patterns.
+    """Return the events of files, folders and patterns as a DataFrame.
 
-    Names mean what they mean in `cerlab.Stream.read`, and folders called ``key=value`` give
-    columns. A name may also be an address such as ``s3://bucket/folder``.
+    Names have the meaning of `cerlab.Stream.read`, and folders named ``key=value`` add columns. A
+    name may
+    also be an address such as ``s3://bucket/folder``.
 
     Args:
         spark: the session.
@@ -144,13 +147,14 @@ def read(
         format: ``parquet``, ``arrow``, ``csv``, ``ndjson`` or ``core`` (default: by each file).
         schema: the declared types.
 
-    Raises `BadData` for what cannot be read as events of one type a column.
+    Raises:
+        BadData: for files that cannot be read as events with one type for each column.
     """
     return frame_of(spark, inputs_of(named, format), schema)
 
 
 def frame_of(spark: SparkSession, found: Inputs, schema: Schema | None = None) -> DataFrame:
-    """Return the events of some files as `read` does."""
+    """Return the events of some files, as `read` does."""
     paths = [file.place for file in found.files]
     types = None
     if found.holds_columns and not found.read_by_tasks:
@@ -162,7 +166,7 @@ def frame_of(spark: SparkSession, found: Inputs, schema: Schema | None = None) -
     elif not found.read_by_tasks and _are_alike(paths):
         reader = spark.read.option("mergeSchema", not found.files)
         frame = reader.parquet(*map(as_it_is, paths or found.places))
-    else:  # Spark unites no types of different widths
+    else:  # Spark cannot unite types of different widths
         types = schema_for_tasks(found, as_text=schema is not None)
         read_all = partial(rows_of_files, files=found.files, schema=arrow_schema(types))
         numbers = spark.range(0, len(paths), 1, len(paths))
@@ -171,12 +175,12 @@ def frame_of(spark: SparkSession, found: Inputs, schema: Schema | None = None) -
 
 
 def frame_of_texts(spark: SparkSession, found: Inputs, *, untyped: bool) -> DataFrame:
-    """Return the events of some texts, whose cells stay text if they are `untyped`."""
+    """Return the events of some texts; cells stay text if `untyped`."""
     return text_frame(spark, found.files, found.places[0], found.format, untyped=untyped)
 
 
 def as_it_is(path: str) -> str:
-    """A place for Spark, which takes ``[1]`` for a pattern, as it is where something is there."""
+    """Return a path escaped for Spark, which would read ``[1]`` as a pattern, if it exists."""
     place = local_path(path)
     if place is None or not place.exists():
         return path
@@ -193,17 +197,18 @@ _TYPES = {
 
 
 def conform(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
-    """The same events with the declared types; one pass counts what does not conform.
+    """Return the events with the declared types; one pass counts rows that do not conform.
 
-    Raises `BadData` for columns and event types that are not declared, values that are not of the
-    declared type, missing values that are not nullable, and an attribute of two types.
+    Raises `BadData` for undeclared columns and event types, values of other types, missing values
+    that
+    are not nullable, and an attribute declared with two types.
     """
     from pyspark.sql import functions as fn
 
     types = _attribute_types(schema, path)
     columns, wrong = [], {}
     names, frame = frame.columns, frame.toDF(*(f"c{n}" for n in range(len(frame.columns))))
-    cells = {name: frame[f"c{n}"] for n, name in enumerate(names)}  # 'v' beside 'V', too
+    cells = {name: frame[f"c{n}"] for n, name in enumerate(names)}  # distinguishes 'v' and 'V'
     for name, cell in cells.items():
         if name in ("type", "stream"):
             columns.append(cell.alias(name))
@@ -248,7 +253,7 @@ def _attribute_types(schema: Schema, path: str) -> dict[str, AttributeType]:
 
 
 def _rows_against(cells: dict[str, Column], schema: Schema) -> dict[tuple[str, str, str], Column]:
-    """Return the faults of rows, by code, column and text."""
+    """Return conditions for faulty rows, by code, column and text."""
     names = schema.event_names()
     kind = cells["type"]
     problems = {("CER0722", "type", "the event type is not declared"): ~kind.isin(*names)}
@@ -267,10 +272,11 @@ _WRITTEN_BY_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 def footer_schema(paths: Sequence[str]) -> StructType | None:
-    """Return the schema that Spark would find, or None where Spark has to look itself.
+    """Return the schema that Spark would find, or None if Spark must look itself.
 
-    Plain are files whose columns are numbers, text, booleans, days and moments. The schema has the
-    columns of all files. Raises `BadData` for a file that is no Parquet.
+    This covers files whose columns are numbers, text, booleans, days and moments. The schema has
+    the
+    columns of all files. Raises `BadData` for a file that is not Parquet.
     """
     from pyspark.sql.types import StructType
 
@@ -290,7 +296,7 @@ def _are_alike(paths: Sequence[str]) -> bool:
 
 
 def _wider(before: StructField, field: StructField) -> StructField:
-    """The field that holds the numbers of both; `before` for types that have no such."""
+    """Return the field that can hold the numbers of both; `before` if there is none."""
     from pyspark.sql.types import DoubleType, FloatType, IntegralType, LongType, StructField
 
     kinds = before.dataType, field.dataType
@@ -314,7 +320,7 @@ def _of_file(file: str) -> StructType | None:
     if (spark_schema := (schema.metadata or {}).get(_WRITTEN_BY_SPARK)) is not None:
         return StructType.fromJson(json.loads(spark_schema))
     for field in schema:
-        if pa.types.is_duration(field.type):  # Spark reads the integers that Parquet has there
+        if pa.types.is_duration(field.type):  # Spark would read Parquet's integers
             raise _no_durations(f"column '{field.name}' is {field.type}")
         _check_digits(field.type, field.name)
     if not all(_is_plain(field.type) for field in schema):
@@ -339,20 +345,21 @@ def _check_digits(kind: Any, name: str) -> None:
     if types.is_decimal(kind) and kind.precision > _MOST_DIGITS:
         raise BadData(
             "CER0741",
-            f"decimals of Spark have {_MOST_DIGITS} digits, and column '{name}' is {kind}",
+            f"decimals of Spark have up to {_MOST_DIGITS} digits, and column '{name}' is {kind}",
             hint="cast it to doubles or to text, or drop it",
         )
 
 
 _MOST_DIGITS = 38
-"""Digits of a decimal of Spark at most."""
+"""The most digits of a decimal of Spark."""
 
 
 def schema_for_tasks(found: Inputs, *, as_text: bool) -> StructType:
-    """Return the types that Spark has for the columns of files that tasks read, and for their keys.
+    """Return Spark's types for the columns of files that tasks read, and for their keys.
 
-    Keys stay text if they are to be `as_text`. Raises `BadData` for what cannot be read, for a
-    column that Spark has no type for or that has two types, and for a key that is also a column.
+    Keys stay text if `as_text`. Raises `BadData` for unreadable files, for a column without a type
+    in
+    Spark or with two types, and for a key that is also a column.
     """
     from pyspark.sql.types import StructType
 
@@ -375,16 +382,16 @@ def schema_for_tasks(found: Inputs, *, as_text: bool) -> StructType:
 
 
 def _joined(before: Any, field: Any, place: str) -> Any:
-    """Return the type of the values of two; raises `BadData` where there is none."""
+    """Return the common type of the values of two types; raises `BadData` if there is none."""
     import pyarrow as pa
 
     kind = field.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_string_view(kind):
-        kind = pa.large_string()  # Arrow unites no views with text
+        kind = pa.large_string()  # Arrow cannot unite views and text
     if pa.types.is_timestamp(kind) and kind.tz is not None:
-        kind = pa.timestamp(kind.unit, "UTC")  # the zone is that in which a moment is written
+        kind = pa.timestamp(kind.unit, "UTC")  # the zone affects only how a moment is shown
     if before is None or before == kind:
         return kind
     both = (pa.schema([(field.name, each)]) for each in (before, kind))
@@ -395,7 +402,7 @@ def _joined(before: Any, field: Any, place: str) -> Any:
 
 
 def _spark_type(kind: Any, name: str) -> Any:
-    """Return the type of Spark for values of Arrow; raises `BadData` without one."""
+    """Return Spark's type for values of Arrow; raises `BadData` without one."""
     from pyarrow import types
     from pyspark.errors import PySparkTypeError
     from pyspark.sql import types as spark_types
@@ -416,7 +423,7 @@ def _spark_type(kind: Any, name: str) -> Any:
     except PySparkTypeError:
         raise BadData(
             "CER0741",
-            f"Spark has no {kind}, which column '{name}' is",
+            f"column '{name}' is {kind}, which Spark does not support",
             hint="cast it to numbers, text, booleans or moments, or drop it",
         ) from None
 
@@ -425,7 +432,7 @@ def _is_plain(kind: Any) -> bool:
     from pyarrow import types
 
     if types.is_timestamp(kind):
-        return bool(kind.unit != "s")  # which Parquet has not
+        return bool(kind.unit != "s")  # Parquet has no seconds
     tests = (
         types.is_signed_integer,
         types.is_float32,

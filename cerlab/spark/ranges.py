@@ -23,10 +23,11 @@ from cerlab.spark.runs import SortedRun, is_whole
 
 @dataclass(frozen=True, slots=True)
 class RangeAssignment:
-    """The runs of a stream by number, in order, as tasks get them: a tuple has one item for each.
+    """The runs of a stream by number, in order, for tasks: each tuple has one item per run.
 
     A run is read by the ranges from its `part` to `reader`; the answers that end in it belong to
-    the first of those.
+    the first
+    of these.
     """
 
     first: tuple[tuple[Any, ...], ...]
@@ -34,13 +35,13 @@ class RangeAssignment:
     last: tuple[tuple[Any, ...], ...]
     rows: tuple[int, ...]
     rows_in_from: tuple[int, ...]
-    """Number of its rows that belong to a stream in FROM."""
+    """The number of its rows that belong to a stream in FROM."""
     before: tuple[int, ...]
-    """Number of rows of the stream before it."""
+    """The number of rows of the stream before it."""
     part: tuple[int, ...]
     reader: tuple[int, ...]
     times: tuple[Any, Any] | None = None
-    """The first and the last time of the stream, where the query has a window in time."""
+    """The first and the last time of the stream, if the query has a window in time."""
 
     @property
     def parts(self) -> int:
@@ -49,7 +50,7 @@ class RangeAssignment:
 
     @property
     def read_again(self) -> int:
-        """Rows that a range reads but does not own, summed over ranges."""
+        """The number of rows that a range reads but does not own, summed over ranges."""
         runs = zip(self.rows, self.part, self.reader, strict=True)
         return sum(rows * (last - own) for rows, own, last in runs)
 
@@ -57,7 +58,7 @@ class RangeAssignment:
 def range_assignment(
     runs: Sequence[SortedRun], part: Sequence[int], begins: Sequence[int], before: int = 0
 ) -> RangeAssignment:
-    """The runs by `part`, where range ``p`` reads from run ``begins[p]`` on.
+    """Return the runs by `part`, where range ``p`` reads from run ``begins[p]`` on.
 
     `before` rows of the stream precede them.
     """
@@ -85,7 +86,7 @@ def assign_ranges(
     moment: int,
     before: int = 0,
 ) -> RangeAssignment:
-    """The runs in at most so many ranges, each with one window before it; or all in one.
+    """Return the runs in at most `parts` ranges, each with one window before it, or all in one.
 
     Moments are integers of `moment` nanoseconds. `before` rows of the stream precede the runs.
     """
@@ -99,7 +100,7 @@ def assign_ranges(
 
 
 def coarser(runs: Sequence[SortedRun], rows: int) -> list[SortedRun]:
-    """The runs, those next to each other taken together until they have so many rows.
+    """Return the runs, merging neighbours until each has at least `rows` rows.
 
     >>> [run.rows for run in coarser([SortedRun((n,), (n,), 2, 2) for n in range(5)], 4)]
     [4, 4, 2]
@@ -121,7 +122,7 @@ def _together(run: SortedRun, after: SortedRun) -> SortedRun:
 
 
 def parts_of(runs: Sequence[SortedRun], parts: int) -> list[int]:
-    """The part of each run: at most so many parts, of about equally many rows, none without runs.
+    """Return the part of each run: at most `parts` parts of about equal rows, none empty.
 
     >>> parts_of([SortedRun((n,), (n,), 1, 1) for n in range(6)], 3)
     [0, 0, 1, 1, 2, 2]
@@ -134,12 +135,12 @@ def parts_of(runs: Sequence[SortedRun], parts: int) -> list[int]:
 
 
 def starts_of(part: Sequence[int]) -> list[int]:
-    """The first run of each part."""
+    """Return the first run of each part."""
     return [bisect_left(part, number) for number in range(part[-1] + 1)] if part else []
 
 
 def begins_in_time(runs: Sequence[SortedRun], starts: Sequence[int], width: Fraction) -> list[int]:
-    """The first run that each range reads, for a window of that width in the unit of the times.
+    """Return the first run that each range reads, for a window of a width in the unit of the times.
 
     That is the first run with an event in the window of the first event of the part.
     """
@@ -153,31 +154,31 @@ def begins_in_time(runs: Sequence[SortedRun], starts: Sequence[int], width: Frac
             continue
         first = runs[candidates[own]].first_time
         assert first is not None
-        # Times do not go back, so the last of each run ascend; as fractions, since doubles round.
+        # times do not go back, so the last times ascend; compared as fractions, since doubles round
         begins.append(min(start, candidates[bisect_left(ends, Fraction(first) - width)]))
     return begins
 
 
 def begins_in_events(runs: Sequence[SortedRun], starts: Sequence[int], width: int) -> list[int]:
-    """The same for ``WITHIN width EVENTS``: so many events at least are before the part."""
+    """Return the first run that each range reads for ``WITHIN width EVENTS``."""
     begins = []
     for start in starts:
         missing = width
         while start > 0 and missing > 0:
             start -= 1
-            # Events of other streams are no events of the window.
+            # events of other streams do not count
             missing -= runs[start].rows_in_from
         begins.append(start)
     return begins
 
 
 BITS = 63
-"""Bits of a non-negative int64."""
+"""The bits of a non-negative int64."""
 
 
 @dataclass(frozen=True, slots=True)
 class BitField:
-    """A column of integers from `least` to `greatest`, that many bits from the right."""
+    """A column of integers from `least` to `greatest`, shifted by that many bits."""
 
     name: str
     least: int
@@ -187,7 +188,7 @@ class BitField:
 
 @dataclass(frozen=True, slots=True)
 class BitFields:
-    """The columns that are in the column ``k0``; the first of them are the `keys`."""
+    """The columns that are combined in the column ``k0``; the first of them are the `keys`."""
 
     fields: tuple[BitField, ...]
     keys: int
@@ -198,22 +199,22 @@ class BitFields:
         return [field.name for field in self.fields]
 
     def least_at(self, place: Sequence[int]) -> int:
-        """The least value of events at a place: `place` has the keys."""
+        """Return the least combined value of events at a place, which has the keys."""
         pairs = zip(place, self.fields, strict=False)
         return sum((key - field.least) << field.shift for key, field in pairs)
 
     def greatest_at(self, place: Sequence[int]) -> int:
-        """The greatest value of events at a place."""
+        """Return the greatest combined value of events at a place."""
         return self.least_at(place) + (1 << self.fields[self.keys - 1].shift) - 1
 
     def over(self, assignment: RangeAssignment) -> RangeAssignment:
-        """The same runs of rows whose only key is the column."""
+        """Return the same runs for rows whose only key is the combined column."""
         first = tuple((self.least_at(place),) for place in assignment.first)
         last = tuple((self.greatest_at(place),) for place in assignment.last)
         return replace(assignment, first=first, last=last)
 
     def encode(self, columns: Mapping[str, Any]) -> Any:
-        """Arrow arrays as one of int64; NULL where one is NULL or outside of its field."""
+        """Return Arrow arrays combined into one of int64; NULL if one is NULL or out of range."""
         first = columns[self.fields[0].name]
         values, outside = np.zeros(len(first), np.int64), np.zeros(len(first), bool)
         for field in self.fields:
@@ -228,7 +229,7 @@ class BitFields:
         return array_from(values, outside)
 
     def decode(self, rows: Any) -> Any:
-        """The same rows with the columns by their names; all NULL where a row has no place."""
+        """Return the rows with the columns separated again; all NULL for rows without a place."""
         import pyarrow as pa
 
         values = rows.column("k0")
@@ -251,10 +252,10 @@ class BitFields:
 def bit_fields(
     keys: Sequence[tuple[str, int, int]], others: Iterable[tuple[str, int, int]]
 ) -> BitFields | None:
-    """Fields for keys, and for those of some other columns that find room beside them.
+    """Return fields for keys, and for those of some other columns that fit.
 
-    A column is its name, its least and its greatest value. None where there is no room for the
-    keys and one more.
+    A column is its name, its least and its greatest value. None if the keys and one more do not
+    fit.
 
     >>> bit_fields([("k0", 100, 107)], [("a", 0, 1), ("b", 0, 2**62)]).names
     ['k0', 'a']
@@ -266,7 +267,7 @@ def bit_fields(
     widths = [*map(_width, columns)]
     if len(columns) < 2 or sum(widths) > BITS:
         return None
-    # The first key is leftmost, so that the integers have the order of the keys.
+    # the first key is leftmost, so the integers have the order of the keys
     shifts = [*accumulate(reversed(widths), initial=0)][-2::-1]
     fields = tuple(BitField(*column, shift) for column, shift in zip(columns, shifts, strict=True))
     return BitFields(fields, len(keys))
@@ -279,7 +280,7 @@ def _width(column: tuple[str, int, int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FileRanges:
-    """The clusters of a stream, as tasks get them, and which range reads each of them."""
+    """The clusters of a stream for tasks, and which range reads each of them."""
 
     mode: Mode
     clusters: tuple[tuple[RowGroup, ...], ...]
@@ -295,16 +296,16 @@ class FileRanges:
 
 @dataclass(frozen=True, slots=True)
 class UnorderedFiles:
-    """Row groups that lie among one another, and the columns that order their rows."""
+    """Row groups that overlap, and the columns that order their rows."""
 
     groups: tuple[RowGroup, ...]
     columns: Columns
     before: int = 0
-    """Rows of the stream before these, in row groups that no task reads."""
+    """The rows of the stream before these, in row groups that no task reads."""
 
     @property
     def fields(self) -> BitFields | None:
-        """The keys of rows, and a time beside them, as one integer; None without room for all."""
+        """The keys of rows, and a time, combined in one integer; None if they do not fit."""
         if not self.groups or self.columns.time in (None, *self.columns.keys):
             return self.key_fields
         time = min(g.first_time for g in self.groups), max(g.last_time for g in self.groups)
@@ -313,7 +314,7 @@ class UnorderedFiles:
 
     @property
     def key_fields(self) -> BitFields | None:
-        """Several keys as one integer, as far as the footers tell; None without room for them."""
+        """Several keys combined in one integer, by the footers; None if they do not fit."""
         return bit_fields(self._keys, ()) if self.groups else None
 
     @property
@@ -336,6 +337,7 @@ def ranges_in_files(
     mode: Mode,
     parts: int,
 ) -> FileRanges:
-    """The clusters in at most so many ranges, each with one window before it; or all in one."""
+    """Return the clusters in at most `parts` ranges, each with one window before it, or all in
+    one."""
     assignment = assign_ranges(lie.runs, plan, time, mode, parts, lie.unit, lie.before)
     return FileRanges(mode, lie.clusters, assignment, columns, labels)

@@ -34,28 +34,28 @@ if TYPE_CHECKING:
 
 
 MOST_BITS = 62
-"""Maximal tests with a bit: an int64 holds them, and twice the greatest value."""
+"""The most tests with a bit, so that an int64 holds even twice the greatest value."""
 
 A = TypeVar("A", bound=Automaton[Any])
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOverBits:
-    """A plan over an attribute `bits`, whose bit k says whether an event satisfies ``tests[k]``."""
+    """A plan over an attribute `bits`, whose bit k is set if an event satisfies ``tests[k]``."""
 
     plan: Plan
     bits: str
     tests: tuple[Predicate, ...]
     others: tuple[Predicate, ...]
-    """The tests that the plan makes itself, on the attributes that they mention."""
+    """The tests that the plan computes itself, on the attributes that they mention."""
     why_all: str | None
-    """Why events that satisfy none of all tests have to be read too; None if they have not."""
+    """The reason why events that satisfy no test must be read too; None if they need not."""
 
 
 def plan_over_bits(plan: Plan, has_bit: Callable[[Predicate], bool]) -> PlanOverBits:
-    """The plan with a bit for each of its tests that may have one.
+    """Return the plan with a bit for each of its tests that may have one.
 
-    A test is what a transition demands or, of a negation, what that negates.
+    A test is a predicate of a transition, or the operand if that is a negation.
     """
     demands = [t.predicate for t in plan.cea.Delta] + [t.predicate for t in plan.vcea.Delta]
     every = [P for P in dict.fromkeys(map(_test, demands)) if not isinstance(P, Everything)]
@@ -72,10 +72,11 @@ def plan_over_bits(plan: Plan, has_bit: Callable[[Predicate], bool]) -> PlanOver
 
 
 def why_all_events(plan: Plan) -> str | None:
-    """Why a plan has to see the events that satisfy none of its tests; None if it has not.
+    """Return why a plan must read the events that satisfy none of its tests; None if it need not.
 
-    Such an event changes nothing where it starts no run, and every run that goes on at all waits in
-    its state without being accepted there.
+    Such an event has no effect if it starts no run, and if every run that continues just waits in
+    its
+    state without being accepted there.
     """
     if isinstance(plan.window, EventWindow):
         return "WITHIN n EVENTS counts all events"
@@ -87,7 +88,7 @@ def why_all_events(plan: Plan) -> str | None:
 
 
 def _goes_on(A: IntervalCea, state: int) -> bool:
-    """Whether an event that satisfies no test does something in a state, but for waiting."""
+    """Return whether an event that satisfies no test has an effect in a state, except waiting."""
     leaving = [t for t in A.Delta if t.source == state]
     moves = {(t.mark, t.target) for t in leaving if _holds_of_none(t.predicate)}
     if state == A.q0 or not leaving:
@@ -96,7 +97,7 @@ def _goes_on(A: IntervalCea, state: int) -> bool:
 
 
 def _holds_of_none(predicate: Predicate) -> bool:
-    """Whether a demand holds where all tests are false."""
+    """Return whether a predicate holds if all tests are false."""
     match predicate:
         case Everything():
             return True
@@ -123,13 +124,13 @@ def _over(automaton: A, bit_of: dict[Predicate, Predicate]) -> A:
 
 
 def _bit(name: str, k: int) -> Predicate:
-    """``name % 2^(k+1) >= 2^k``, of an integer that is not negative."""
+    """Return the test of bit k: ``name % 2^(k+1) >= 2^k``, of a non-negative integer."""
     rest = Computed(Arithmetic.MOD, Attribute(name), Constant(2 ** (k + 1)))
     return Comparison(Operator.GE, rest, Constant(2**k))
 
 
 def _unused_name(tests: Sequence[Predicate], partition: Sequence[str]) -> str:
-    """A name that no attribute has: longer than all that are mentioned."""
+    """Return a name that no attribute has: longer than all that are mentioned."""
     names = {*partition, *(name for P in tests for name in attributes_of(atoms(P)))}
     return "bits" + "_" * max(map(len, names), default=0)
 
@@ -142,25 +143,26 @@ class RelevantEvents:
     columns: tuple[Column, ...]
     """The values of the job's attributes, ``a0 a1 ..``."""
     condition: Column | None
-    """Which events tasks have to see; None for all."""
+    """The condition of events that tasks must read; None for all."""
     why_all: str | None
-    """Why all of them."""
+    """The reason why tasks must read all events."""
     in_python: tuple[str, ...]
-    """The tests of the query that tasks make, as texts, with the reasons."""
+    """The tests of the query that tasks compute, as texts with the reasons."""
     bits: int = 0
-    """Bits of the first column, where it holds the truth of tests."""
+    """The number of bits in the first column, if it has the results of tests."""
 
 
 def relevant_tests(plan: Plan) -> tuple[Predicate, ...] | None:
-    """The tests of which a relevant event satisfies one; None where all events are relevant."""
+    """Return the tests of which a relevant event satisfies one; None if all events are relevant."""
     over_bits = plan_over_bits(replace(plan, streams=()), lambda _: True)
     return None if over_bits.why_all is not None else (*over_bits.tests, *over_bits.others)
 
 
 def relevant_events(request: Request) -> RelevantEvents:
-    """Return the columns that cross for a request: truth of tests as bits, time and key.
+    """Return the columns to move for a request: results of tests as bits, time and key.
 
-    Where positions are counted every row does: the first pass does not know how many of a run are
+    If positions are counted, every row is moved: the first pass does not know how many events of a
+    run are
     relevant.
     """
     from pyspark.sql import functions as fn

@@ -66,26 +66,26 @@ class Request:
     choice: Choice
     time: TimeAxis | None
     keys: tuple[Column, ...]
-    """Columns that order the stream; the last has the positions, if there is such a column."""
+    """The columns that order the stream; the last is the position, if there is one."""
     labels: ColumnNames
     position: Column | None
     from_filter: Column | None
-    """Whether an event is of a stream in FROM; None if all are."""
+    """The condition that an event is in a stream of FROM; None if all are."""
     clock: Column | None
     """Column that a time window is measured on."""
     whole_times: bool
-    """Whether that is int64, else float64."""
+    """True if the clock is int64; otherwise it is float64."""
     attributes: tuple[str, ...]
     """Attributes that the engine reads of an event."""
     parts: int
     with_partition: bool
     names: RowNames | GroupRows | None
-    """The columns of rows with names, or aggregates, where those are asked for, not positions."""
+    """The columns of rows with names, or aggregates; None for positions."""
     ends: EndsIn | None
 
     @property
     def job(self) -> Job:
-        """The job of the tasks; the other streams are left out before them."""
+        """The job of the tasks; events of other streams are removed before them."""
         plan = plan_to_bytes(replace(self.plan, streams=()))
         names, ends = self.names, self.ends
         return Job(plan, self.time, self.attributes, self.with_partition, names, ends)
@@ -98,12 +98,12 @@ class Request:
 
     @property
     def rows(self) -> DataFrame:
-        """The rows that Spark reads for the stream: those that an answer may have an event of."""
+        """The rows that Spark reads for the stream: those with events that may be in an answer."""
         if self._of_ends is None:
             return self.source.frame
         inside, _ = self._of_ends
         if self.position is None and self.from_filter is not None:
-            # rows of other streams have positions, and their times need not be in order
+            # rows of other streams count too, and their times need not be in order
             inside = inside | ~self.from_filter
         return self.source.frame.where(inside)
 
@@ -117,9 +117,9 @@ class Request:
         return int(self.source.frame.where(before).count())
 
     def is_numbered(self, mode: Mode) -> bool:
-        """Whether positions have to be made before rows are left out or spread by key.
+        """Return whether rows must be numbered before they are dropped or distributed by key.
 
-        Otherwise there is a column of them, or the rows of a range are consecutive.
+        Otherwise a column has positions, or the rows of a range are consecutive.
         """
         return self.position is None and (mode is Mode.KEYS or self.from_filter is not None)
 
@@ -133,10 +133,10 @@ def request_of(
     files: Sequence[EventFile] = (),
     **options: Unpack[Options],
 ) -> Request:
-    """The request of `cerlab.spark.match` with the same arguments; nothing is read for it.
+    """Return the request of `cerlab.spark.match` with the same arguments, without reading data.
 
-    `files` are those that the DataFrame is, where tasks read them for it. Raises as
-    `match`, by the schema of the DataFrame.
+    `files` are those of the DataFrame, if tasks read them. Raises as `match`, by the schema of the
+    DataFrame.
     """
     pattern = as_pattern(query)
     source = source_of(df, options.get("type"), files, options.get("type_column"))
@@ -190,31 +190,31 @@ def request_of(
 
 
 def no_order() -> UsageError:
-    """The error that nothing says in what order events came."""
+    """Return the error that the order of the events is not given."""
     hint = by_door("give order_by= or position=", "give --order-by or --position")
     return UsageError("CER0871", "the rows of a DataFrame have no order", hint=hint)
 
 
 def check_count(name: str, count: int | None) -> None:
-    """Raise `UsageError` for a number of parts, buckets or files below one; None is not given."""
+    """Raise `UsageError` for a number of parts, buckets or files below one; None means default."""
     if count is not None and count < 1:
         message, hint = f"{name} is {count}: 1 is the least", f"leave {name} out for one that fits"
         raise UsageError("CER0877", message, hint=hint)
 
 
 def time_of(source: Source, options: Options) -> TimeAxis | None:
-    """Return the time axis that is asked for; raises as `axis_of_options`."""
+    """Return the requested time axis; raises as `axis_of_options`."""
     return frame.axis_of(source, axis_of_options(options.get("time"), options.get("unit")))
 
 
 def names_of(pattern: Pattern, source: Source, options: Options) -> RowNames | None:
-    """The columns of rows with names that are asked for. Raises as `row_names`."""
+    """Return the requested columns of rows with names. Raises as `row_names`."""
     with_partition, columns = options.get("partition", False), options.get("columns")
     return row_names(pattern, source.names, columns, with_partition=with_partition)
 
 
 def parts_of(source: Source, options: Options) -> int:
-    """Into how many parts a stream is cut: as asked, else by the tasks that run at a time.
+    """Return the number of parts of a stream, as requested or by the number of parallel tasks.
 
     Raises `UsageError` for less than one.
     """
@@ -223,7 +223,7 @@ def parts_of(source: Source, options: Options) -> int:
 
 
 def check_partition(plan: PlanClauses, *, with_partition: bool) -> None:
-    """Raise `UsageError` where answers are to have a key, and have none."""
+    """Raise `UsageError` if keys are requested but the query has no PARTITION BY."""
     if with_partition and not plan.partition:
         raise UsageError(
             "CER0876",
@@ -233,14 +233,14 @@ def check_partition(plan: PlanClauses, *, with_partition: bool) -> None:
 
 
 def keys_of(request: Request) -> list[Column]:
-    """Columns that order the stream: ``k0 k1 ..``."""
+    """Return the columns that order the stream: ``k0 k1 ..``."""
     return [key.alias(f"k{n}") for n, key in enumerate(request.keys)]
 
 
 def answer_schema(request: Request) -> StructType:
-    """Return the schema of answers, with the key where it is asked for.
+    """Return the schema of answers, with the key if requested.
 
-    Of rows with names and of aggregates, that of their columns.
+    For rows with names and for aggregates, the schema of their columns.
     """
     from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
@@ -258,13 +258,13 @@ def answer_schema(request: Request) -> StructType:
 
 
 PARTS_PER_CORE = 2
-"""Into how many parts the stream is cut for each task that runs at a time."""
+"""The parts of the stream for each parallel task."""
 
 
 def parallelism(df: DataFrame) -> int:
-    """Return the tasks that Spark runs at a time.
+    """Return the number of tasks that Spark runs in parallel.
 
-    Spark Connect does not tell it, so a job counts the parts into which Spark cuts a range.
+    Spark Connect does not report it, so a job counts the parts into which Spark cuts a range.
     """
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as fn
@@ -277,7 +277,7 @@ def parallelism(df: DataFrame) -> int:
 
 
 OF_SELECT = "*"
-"""Stands for the columns that SELECT names."""
+"""The text that denotes the columns of SELECT."""
 
 
 def row_names(
@@ -287,9 +287,9 @@ def row_names(
     *,
     with_partition: bool,
 ) -> RowNames | None:
-    """The columns of rows with names; None where positions are asked for.
+    """Return the columns of rows with names; None if positions are requested.
 
-    Raises `UsageError` for columns that there are not, and for the key besides.
+    Raises `UsageError` for unknown columns, and for a request of the key as well.
     """
     if columns is None:
         return None
@@ -306,7 +306,7 @@ def row_names(
 
 
 def answer_types(source: Source, names: RowNames | GroupRows) -> StructType:
-    """The schema of rows with names, or of what tasks give of aggregates."""
+    """Return the schema of rows with names, or of the results of tasks for aggregates."""
     from pyspark.sql.types import LongType, StructType
 
     if isinstance(names, GroupRows):
@@ -329,13 +329,14 @@ def _type(source: Source, names: RowNames, column: NamedColumn) -> DataType:
 
 
 def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
-    """Return the rows that SELECT COUNT(*) and sums define; `others` given raise `UsageError`.
+    """Return the rows for SELECT COUNT(*) and sums; `others` that are given raise `UsageError`.
 
-    And `Unsupported` for queries without an automaton and under LIMIT, `UsageError` for columns
-    that there are not, `TypeMismatch` for sums of what is no number.
+    Also raises `Unsupported` for queries without an automaton and under LIMIT, `UsageError` for
+    unknown
+    columns, `TypeMismatch` for sums of values that are not numbers.
     """
     for option in (name for name, value in others.items() if value):
-        message = f"{option} does not go with SELECT COUNT(*) and sums"
+        message = f"{option} cannot be combined with SELECT COUNT(*) and sums"
         raise UsageError("CER0865", message, hint=f"leave {option} out")
     refuse_correlated(pattern, "they give rows with names, to be grouped there")
     check_running(pattern)
@@ -347,7 +348,7 @@ def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
 
 
 def group_types(source: Source, rows: GroupRows) -> StructType:
-    """The schema of aggregates, as `cerlab.evaluate.aggregates` has them on one machine."""
+    """Return the schema of aggregates, as `cerlab.evaluate.aggregates` has them on one machine."""
     from pyspark.sql.types import LongType, StructType
 
     request, schema = rows.request, StructType()
@@ -361,7 +362,7 @@ def group_types(source: Source, rows: GroupRows) -> StructType:
 
 
 def part_types(source: Source, rows: GroupRows) -> StructType:
-    """The schema of the parts of `cerlab.spark.task_outputs`."""
+    """Return the schema of the parts of `cerlab.spark.task_outputs`."""
     from pyspark.sql.types import BinaryType, StructType
 
     request, schema = rows.request, StructType()
@@ -375,7 +376,7 @@ def part_types(source: Source, rows: GroupRows) -> StructType:
 
 
 def merged_groups(parts: DataFrame, source: Source, rows: GroupRows) -> TaskAnswers:
-    """The rows of all groups, of their parts; without groups one row, also of no part."""
+    """Return the rows of all groups, from their parts; without groups one row, even for no part."""
     from pyspark.sql import functions as fn
 
     request, types = rows.request, group_types(source, rows)
@@ -415,24 +416,24 @@ def _measure_type(source: Source, measure: Measure) -> DataType:
 
 
 def _by_code_point(kind: DataType) -> DataType:
-    """The type of values, text being compared as it is here and not by a collation."""
+    """Return the type of values with text compared by code point, not by a collation."""
     from pyspark.sql.types import CharType, StringType, VarcharType
 
     return StringType() if isinstance(kind, StringType | CharType | VarcharType) else kind
 
 
 def refuse_aggregates(pattern: Pattern) -> None:
-    """Raise `Unsupported` for SELECT COUNT(*) and sums, on a stream."""
+    """Raise `Unsupported` for SELECT COUNT(*) and sums on a stream."""
     if pattern.ast.aggregates:
         raise Unsupported(
             "CER0493",
             "on streams of Spark answers are listed, and SELECT asks for aggregates over them",
-            hint="list rows with names by columns= and group those, or take cerlab.spark.match",
+            hint="list rows with columns= and group them, or use cerlab.spark.match",
         )
 
 
 def runs_in_groups(pattern: Pattern) -> bool:
-    """Return whether tasks evaluate a query key by key, each in memory, and not its automaton."""
+    """Return whether tasks evaluate a query key by key in memory, without an automaton."""
     return pattern.machine_kind != "automaton" or pattern.ast.throttle is not None
 
 
@@ -449,7 +450,7 @@ _WITHOUT_PLAN = {
 def refuse_correlated(pattern: Pattern, why: str = "they run by key, in batches") -> None:
     """Raise `Unsupported` for a query that `runs_in_groups`.
 
-    Of a query that no machine takes the error is that of the engine.
+    For a query that no machine evaluates, raise the error of the engine.
     """
     if not runs_in_groups(pattern):
         return
@@ -457,7 +458,7 @@ def refuse_correlated(pattern: Pattern, why: str = "they run by key, in batches"
     raise Unsupported(
         "CER0496",
         f"{_WITHOUT_PLAN[pattern.machine_kind]}; on Spark {why}",
-        hint="cerlab.spark.match takes them with PARTITION BY and position=, "
+        hint="cerlab.spark.match supports them with PARTITION BY and position=, "
         "cerlab.evaluate all of them",
     )
 
@@ -481,9 +482,10 @@ def correlated_answers(
     names: RowNames | None,
     ends_in: EndTimes | None = None,
 ) -> DataFrame:
-    """The answers of a query by key, or rows with names: of each key in the memory of one task.
+    """Return the answers of a query by key, or rows with names; one task holds a key in memory.
 
-    Raises `Unsupported` for what is not local to a key, or without a column of positions, and as
+    Raises `Unsupported` for a query that is not local to a key, or without a column of positions,
+    and as
     `cerlab.spark.match`.
     """
     from pyspark.sql import functions as fn
@@ -543,7 +545,7 @@ def _last_time(
     time: TimeAxis | None,
     from_filter: Column | None,
 ) -> Value | None:
-    """Return the largest time of the streams in FROM, of all keys: the clock of waits.
+    """Return the largest time of the streams in FROM, over all keys: the clock of waits.
 
     Spark reads the column of times once for it. Raises `Unsupported` for waits on two axes.
     """

@@ -1,4 +1,4 @@
-"""Runs: stretches of rows that are in order, found by tasks and put together by the driver."""
+"""Runs: stretches of rows in order, found by tasks and combined by the driver."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HINTS = {
 
 
 def quantiles(sample: Sequence[tuple[Any, ...]], parts: int) -> list[tuple[Any, ...]]:
-    """At most ``parts - 1`` cuts between rows of an ordered sample, all different, evenly far.
+    """Return at most ``parts - 1`` different, evenly spaced cuts between rows of a sorted sample.
 
     >>> quantiles([(1,), (2,), (3,), (4,), (5,), (6,)], 3)
     [(3,), (5,)]
@@ -54,13 +54,14 @@ SURVEY = (
 """Columns of a survey in addition to those of runs, with the types of Spark.
 
 ``unit`` is the number of the run. ``first``, ``first_kept`` and ``at`` are the places of its first
-row, of its first row of FROM and of one that is wrong: positions where the stream has them, else
-numbers of rows in the run. ``code`` and ``what`` say what is wrong.
+row, of its first row in FROM and of a faulty row: positions if the stream has them, otherwise
+numbers
+of rows in the run. ``code`` and ``what`` describe the fault.
 """
 
 
 def survey_run(number: int, rows: Any, labels: ColumnNames, *, positions: bool) -> Any:
-    """A record batch with the run of some rows, and the columns of `SURVEY`."""
+    """Return a record batch with the run of some rows, and the columns of `SURVEY`."""
     import pyarrow as pa
 
     problem = None
@@ -87,7 +88,7 @@ def survey_run(number: int, rows: Any, labels: ColumnNames, *, positions: bool) 
 
 
 def _is_plainly_a_stream(rows: Any, labels: ColumnNames, *, positions: bool) -> bool:
-    """Whether all that orders the rows are whole numbers, and nothing is wrong with them."""
+    """Return whether all ordering columns are whole numbers and the rows have no fault."""
     times = [rows.column("time")] if "time" in rows.schema.names else []
     keys = [*map(rows.column, keys_in(rows))]
     if "kept" in rows.schema.names or not all(map(is_whole, [*keys, *times])):
@@ -101,7 +102,7 @@ def _is_plainly_a_stream(rows: Any, labels: ColumnNames, *, positions: bool) -> 
 
 
 def _order_table(rows: Any, *, positions: bool) -> Any:
-    """The columns of `cerlab.spark.plan`."""
+    """Return the columns of `cerlab.spark.plan`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -116,9 +117,9 @@ def _order_table(rows: Any, *, positions: bool) -> Any:
 def runs_of_survey(
     rows: Iterable[dict[str, Any]], labels: ColumnNames, *, positions: bool
 ) -> tuple[SortedRun, ...]:
-    """The runs that rows of `survey_run` describe, in order.
+    """Return the runs that rows of `survey_run` describe, in order.
 
-    Raises `BadData` for the first event that is not where a stream can have it.
+    Raises `BadData` for the first event that cannot be at its place in a stream.
     """
     runs: list[SortedRun] = []
     before, last_time = 0, None
@@ -143,15 +144,15 @@ def _bad(place: int, code: str, message: str) -> BadData:
 
 
 SIZE = 1 << 16
-"""Minimal rows of a table that an engine reads."""
+"""The least rows of a table that an engine reads."""
 
 
 BYTES = 1 << 26
-"""Bytes after which a table is read whatever its rows: a few wide ones fill the memory too."""
+"""The bytes after which a table is read, whatever its rows: a few wide ones fill the memory too."""
 
 
 def tables_of(batches: Iterable[Any], size: int = SIZE) -> Iterator[Any]:
-    """Tables of at least `size` rows or `BYTES`, but for the last; no row is copied."""
+    """Yield tables of at least `size` rows or `BYTES`, except the last; no row is copied."""
     import pyarrow as pa
 
     waiting: list[Any] = []
@@ -167,13 +168,13 @@ def tables_of(batches: Iterable[Any], size: int = SIZE) -> Iterator[Any]:
 
 
 def numbers_in(batches: Iterable[Any]) -> Iterator[int]:
-    """The numbers that a task is given: rows of one column of integers, without NULL."""
+    """Yield the numbers that a task receives: rows of one column of integers, without NULL."""
     for batch in batches:
         yield from batch.column(0).to_pylist()
 
 
 def integers(table: Any, name: str) -> Any:
-    """A column of integers, moments or days without NULL as a flat int64 array."""
+    """Return a column of integers, moments or days without NULL as a flat int64 array."""
     import pyarrow as pa
 
     column = table.column(name)
@@ -185,19 +186,19 @@ def integers(table: Any, name: str) -> Any:
 
 
 def keys_in(rows: Any) -> list[str]:
-    """The columns that order rows: ``k0``, ``k1``, .."""
+    """Return the columns that order rows: ``k0``, ``k1``, .."""
     return list(takewhile(rows.schema.names.__contains__, (f"k{n}" for n in count())))
 
 
 Instant: TypeAlias = int | float
 
 RUN = 1 << 13
-"""Maximal rows of a run, until a task has read `FEW` times as many; then runs are longer."""
+"""The most rows of a run, until a task has read `FEW` times as many; later runs are longer."""
 
 FEW = 64
 
 MOST_SHORT_RUNS = 64
-"""Short runs that a task may have; with many more its rows count as unordered."""
+"""The most short runs of a task; with more, its rows count as unordered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +216,13 @@ class SortedRun:
 def runs_of(
     batches: Iterable[Any], *, positions: bool, longest: int = RUN, size: int = SIZE
 ) -> Iterator[Any]:
-    """Record batches of runs, ``f0 .. l0 .. rows kept first_time last_time``.
+    """Yield record batches of runs, ``f0 .. l0 .. rows kept first_time last_time``.
 
-    It ends early, with a row of NULL, where rows are no runs of a stream: an event without key,
-    type or time, two in one place, a time or (with `positions`) a position that goes back inside a
-    run, or too many short runs. What exactly is wrong is for `cerlab.spark.runs` to say.
+    It ends early, with a row of NULL, if rows are not runs of a stream: an event without key, type
+    or time,
+    two in one place, a time or (with `positions`) a position that goes back inside a run, or too
+    many short
+    runs. `survey_run` reports the exact fault.
     """
     import pyarrow as pa
 
@@ -238,13 +241,13 @@ def runs_of(
 
 
 def runs_in(rows: Iterable[dict[str, Any]], keys: int) -> list[SortedRun] | None:
-    """The runs that rows of `runs_of` describe; None if a task gave up."""
+    """Return the runs that rows of `runs_of` describe; None if a task gave up."""
     every = list(rows)
     return None if any(row["rows"] is None for row in every) else [run_in(r, keys) for r in every]
 
 
 def run_in(row: dict[str, Any], keys: int) -> SortedRun:
-    """The run that one row describes."""
+    """Return the run that one row describes."""
     first, last = (tuple(row[f"{end}{n}"] for n in range(keys)) for end in "fl")
     return SortedRun(first, last, row["rows"], row["kept"], row["first_time"], row["last_time"])
 
@@ -254,7 +257,7 @@ def in_order(
 ) -> tuple[SortedRun, ...] | None:
     """Return the runs in the order of the stream.
 
-    None if two overlap, a position or time goes back, or a time is a moment far away (`moments`).
+    None if two overlap, a position or time goes back, or a time is a far moment (`moments`).
     """
     sorted_runs = tuple(sorted(runs, key=lambda run: run.first))
     if not all(_follows(run, after, positions=positions) for run, after in pairwise(sorted_runs)):
@@ -271,13 +274,13 @@ def _follows(run: SortedRun, after: SortedRun, *, positions: bool) -> bool:
 
 
 def descents(rows: Any) -> Any:
-    """Return for each row but the first whether its keys are below the row before: bool."""
+    """Return for each row except the first whether its keys are below the row before: bool."""
     back, _ = _neighbours(rows)
     return back
 
 
 def _neighbours(rows: Any) -> tuple[Any, Any]:
-    """Return for each row but the first whether it is before its predecessor, and in its place."""
+    """Return for each row except the first whether it is before, or equal to, its predecessor."""
     import pyarrow.compute as pc
 
     count = rows.num_rows - 1
@@ -295,14 +298,14 @@ def _neighbours(rows: Any) -> tuple[Any, Any]:
 
 
 def is_whole(column: Any) -> bool:
-    """Whether an array is of int64 without NULL."""
+    """Return whether an array is int64 without NULL."""
     import pyarrow as pa
 
     return bool(pa.types.is_int64(column.type)) and not column.null_count
 
 
 def _has_all(rows: Any) -> bool:
-    """Whether every event has its keys and a type, and every one in FROM a time."""
+    """Return whether every event has its keys and a type, and every one in FROM a time."""
     import pyarrow.compute as pc
 
     for key in map(rows.column, keys_in(rows)):
@@ -314,7 +317,7 @@ def _has_all(rows: Any) -> bool:
 
 
 def _times_in_from(rows: Any) -> Any:
-    """The times of the rows in FROM; 0 for all where the query has no window in time."""
+    """Return the times of the rows in FROM; 0 for all if the query has no window in time."""
     import pyarrow as pa
 
     indices = indices_in_from(rows) if "kept" in rows.schema.names else None
@@ -324,10 +327,11 @@ def _times_in_from(rows: Any) -> Any:
 
 
 def _starts(rows: Any, longest: int) -> Any:
-    """The first rows of the runs, int64; none of them if two events are in one place.
+    """Return the first rows of the runs, int64; empty if two events are in one place.
 
-    A run ends where the keys go down, and after `longest` rows; and before the widest gap in those,
-    for where files meet in a table the rows of other files may lie between.
+    A run ends where the keys descend, and after `longest` rows; also before the widest gap in it,
+    because
+    rows of other files may lie between files that meet in a table.
     """
     back, same = _neighbours(rows)
     if same.any():
@@ -344,7 +348,7 @@ def _starts(rows: Any, longest: int) -> Any:
 
 
 def _gaps(column: Any) -> Any:
-    """Return the distance of each row from its predecessor; none for keys without distance."""
+    """Return the distance of each row from its predecessor; empty for keys without distance."""
     import pyarrow as pa
 
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
@@ -354,7 +358,7 @@ def _gaps(column: Any) -> Any:
 
 
 def _goes_back(rows: Any, starts: Any, *, positions: bool) -> bool:
-    """Whether the time of rows in FROM, or the position, goes back inside a run."""
+    """Return whether the time of rows in FROM, or the position, goes back inside a run."""
     pairs = [(_times_in_from(rows).to_numpy(), indices_in_from(rows))]
     if positions:
         pairs.append((rows.column(keys_in(rows)[-1]).to_numpy(), np.arange(rows.num_rows)))
@@ -366,9 +370,10 @@ def _goes_back(rows: Any, starts: Any, *, positions: bool) -> bool:
 
 
 def run_table(rows: Any, starts: Iterable[int]) -> Any:
-    """A row for each run, ``f0 .. l0 .. rows kept first_time last_time``; `starts` are their first.
+    """Return a row for each run, ``f0 .. l0 .. rows kept first_time last_time``.
 
-    The keys of its ends, what it holds, and its times.
+    `starts` are their first rows. A row has the keys of the ends, the numbers of rows, and the
+    times.
     """
     import pyarrow as pa
 

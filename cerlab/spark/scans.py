@@ -1,4 +1,4 @@
-"""The Parquet files that a DataFrame reads, by the plan that Spark has of it."""
+"""The Parquet files that a DataFrame reads, according to Spark's plan of it."""
 
 from __future__ import annotations
 
@@ -38,18 +38,20 @@ class ScannedFiles(NamedTuple):
 
 
 def bare_scan(frame: DataFrame) -> ScannedFiles:
-    """The local files that a DataFrame is, and for each of its columns the name in the files.
+    """Return the local files of a DataFrame, and the name of each of its columns in the files.
 
-    A filter of folders by their names leaves files. Raises `NoProof` for every other DataFrame, and
-    for one of Spark Connect, whose plan is not here.
+    A filter of folders by their names selects files. Raises `NoProof` for every other DataFrame,
+    and for
+    one of Spark Connect, whose plan is not accessible.
     """
     return _scan(frame, _projection, some_rows=False)
 
 
 def scan_below(frame: DataFrame) -> ScannedFiles:
-    """The same of a DataFrame that is some rows of files: filters, and columns that are computed.
+    """Return the files of a DataFrame that is a selection of rows, with filters and computed
+    columns.
 
-    Those have no name in the files.
+    Computed columns have no name in the files.
     """
     return _scan(frame, _projection_or_none, some_rows=True)
 
@@ -96,7 +98,7 @@ def _scan(
 
 
 def _is_of(condition: Any, attributes: set[int]) -> bool:
-    """Whether a condition tests nothing but some attributes, by their numbers."""
+    """Return whether a condition tests only some attributes, by their numbers."""
     read = {each.exprId().id() for each in _items(condition.references().toSeq())}
     return bool(read) and read <= attributes and bool(condition.deterministic())
 
@@ -111,7 +113,7 @@ def _folders(frame: Any, relation: Any, conditions: Iterable[Any]) -> Iterator[t
         tests = getattr(tests, "$colon$colon")(condition)
     try:
         folders = _items(relation.location().listFiles(tests, nil))
-    except Py4JJavaError:  # a condition that is computed when the query runs
+    except Py4JJavaError:  # a condition that is evaluated only when the query runs
         raise NoProof("the DataFrame is more than files: it has a filter") from None
     fields = _items(relation.partitionSchema())
     for folder in folders:
@@ -122,7 +124,7 @@ def _folders(frame: Any, relation: Any, conditions: Iterable[Any]) -> Iterator[t
 
 
 def _key(field: Any, value: Any) -> Any:
-    """A value in the name of a folder, as Spark has read it, as a scalar of Arrow."""
+    """Return a value in the name of a folder, as Spark has read it, as a scalar of Arrow."""
     import pyarrow as pa
 
     kind = str(field.dataType().simpleString())
@@ -137,14 +139,14 @@ def _key(field: Any, value: Any) -> Any:
         "timestamp_ntz": pa.timestamp("us"),
     }
     if kind not in kinds:
-        raise NoProof(f"the names of folders hold '{field.name()}', which is {kind}")
+        raise NoProof(f"'{field.name()}' in the names of folders is {kind}")
     if value is None:
         return pa.scalar(None, kinds[kind])
     return pa.scalar(value.toString() if kind == "string" else value, kinds[kind])
 
 
 def _projection_or_none(expression: Any) -> tuple[int, int | None]:
-    """A projected column and the one it renames, None for one that is computed."""
+    """Return a projected column and the one it renames, None for a computed one."""
     try:
         return _projection(expression)
     except NoProof:
@@ -152,7 +154,7 @@ def _projection_or_none(expression: Any) -> tuple[int, int | None]:
 
 
 def _projection(expression: Any) -> tuple[int, int | None]:
-    """A projected column and the one it renames; raises `NoProof` for one that is computed."""
+    """Return a projected column and the one it renames; raises `NoProof` for a computed one."""
     attribute = f"{_CATALYST}.expressions.AttributeReference"
     inner = expression
     if _class(expression) == f"{_CATALYST}.expressions.Alias":
@@ -171,10 +173,10 @@ def _items(sequence: Any) -> list[Any]:
 
 
 def _local(address: str) -> str:
-    """The path of a file on this machine; raises `NoProof` for other file systems.
+    """Return the path of a file on this machine; raises `NoProof` for other file systems.
 
-    What Spark finds there is by its own settings, which need not be those of pyarrow.
+    Spark reads those by its settings, which may differ from those of pyarrow.
     """
     if (path := local_path(address)) is None:
-        raise NoProof(f"Spark reads '{urlsplit(address).scheme}:' by its own settings")
+        raise NoProof(f"Spark reads '{urlsplit(address).scheme}:' with other settings")
     return str(path)

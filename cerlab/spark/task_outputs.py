@@ -1,4 +1,4 @@
-"""Outputs of a task beside answers: rows with names, and aggregates as rows or as parts."""
+"""Outputs of a task other than answers: rows with names, and aggregates as rows or as parts."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RowNames:
-    """The columns of rows with names: all of it plain values, for tasks."""
+    """The columns of rows with names, as plain values for tasks."""
 
     columns: tuple[NamedColumn, ...]
     key: tuple[str, ...]
     """The attributes of PARTITION BY."""
     list_labels: frozenset[str]
-    """The labels that may hold several events."""
+    """The labels that may contain several events."""
     schema: Any = None
     """The Arrow types that Spark expects of the columns; None for those of the events."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes of events that the columns are taken from."""
+        """The attributes of events that the columns read."""
         names = (column.attribute for column in self.columns)
         return tuple(dict.fromkeys((*self.key, *(name for name in names if name is not None))))
 
@@ -52,7 +52,7 @@ class RowNames:
 
 
 class EventBuffer:
-    """The events of a run that answers to come can name, as tables of columns ``a0 a1 ..``."""
+    """The events of a run that later answers can contain, as tables of columns ``a0 a1 ..``."""
 
     def __init__(self) -> None:
         self._tables: deque[Any] = deque()
@@ -63,26 +63,26 @@ class EventBuffer:
         self._tables.append(rows)
 
     def forget(self, before: int) -> None:
-        """Give up tables all of whose events have a number below this."""
+        """Drop the tables whose events all have numbers below `before`."""
         while self._tables and self._first + self._tables[0].num_rows <= before:
             self._first += self._tables.popleft().num_rows
 
     def of(self, begin: int, end: int) -> Any:
-        """The events from one number to before another, as one table."""
+        """Return the events from one number to before another, as one table."""
         import pyarrow as pa
 
         return pa.concat_tables(self._tables).slice(begin - self._first, end - begin)
 
 
 class RowTables:
-    """Tables of rows with names, for answers that number the events of one table.
+    """Tables of rows with names, for answers whose positions number the events of one table.
 
     `events` has columns by the names of attributes, `positions` are those of its rows in the
     stream.
     """
 
     def __init__(self, query: Plan | Pattern, names: RowNames, events: Any, positions: Any) -> None:
-        """Of a plan, or of a query whose filters compare labels."""
+        """Prepare the columns, for a plan or for a query whose filters compare labels."""
         labels = {column.label for column in names.columns}
         if isinstance(query, Plan):
             read = attributes_labelled(query)
@@ -102,7 +102,7 @@ class RowTables:
         self._schema = names.schema
 
     def of(self, answers: AnswerBatch) -> Any:
-        """A row for each way to give an answer its labels, as a pyarrow Table."""
+        """Return one row for each labelling of an answer, as a pyarrow Table."""
         return in_types(self._columns.table(self._label(answers)), self._schema)
 
 
@@ -111,7 +111,7 @@ def _stream(columns: dict[str, Any], rows: int) -> Stream:
 
 
 def in_types(table: Any, schema: Any) -> Any:
-    """The same rows without codes of text, in the types of a schema if there is one."""
+    """Return the rows without text codes, converted to the types of a schema if there is one."""
     import pyarrow as pa
 
     plain = {name: _plain(table.column(name)) for name in table.column_names}
@@ -122,7 +122,7 @@ def in_types(table: Any, schema: Any) -> Any:
 
 
 def _cast(column: Any, kind: Any) -> Any:
-    """Return a column in another type; whole decimals are read as integers, of up to 19 digits."""
+    """Return a column in another type; whole decimals become integers, of up to 19 digits."""
     import pyarrow as pa
 
     if pa.types.is_decimal(kind) and pa.types.is_integer(column.type):
@@ -131,7 +131,7 @@ def _cast(column: Any, kind: Any) -> Any:
 
 
 def _plain(column: Any) -> Any:
-    """A column of values, or of lists of them, without a dictionary."""
+    """Return a column of values, or of lists of them, without a dictionary."""
     import pyarrow as pa
 
     kind = column.type
@@ -145,26 +145,27 @@ def _plain(column: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class GroupRows:
-    """The aggregates that are asked for: all of it plain values, for tasks."""
+    """The requested aggregates, as plain values for tasks."""
 
     request: Request
     schema: Any = None
-    """The Arrow types of the rows that a task gives; None for those of the events."""
+    """The Arrow types of the rows of a task; None for those of the events."""
 
     @property
     def are_final(self) -> bool:
-        """Whether all of a group is in one task, as the answers of an end are; else in parts."""
+        """True if one task has all answers of a group, as for groups by end; otherwise parts are
+        merged."""
         return "end" in self.request.groups
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes of events that the rows are made of."""
+        """The attributes of events that the rows read."""
         names = (str(column.attribute) for column in self.request.columns)
         return tuple(dict.fromkeys((*self.request.key, *names)))
 
 
 class GroupEvaluation(OwnRows):
-    """One run of a plan, as `cerlab.spark.evaluation.PlanEvaluation`; its events are kept.
+    """A run of a plan, as `cerlab.spark.evaluation.PlanEvaluation`, which keeps its events.
 
     Answers that end before `first_own` do not count.
     """
@@ -187,15 +188,15 @@ class GroupEvaluation(OwnRows):
         self._tables: list[Any] = []
 
     def push(self, rows: Any) -> Iterator[Any]:
-        """Read a table; what there is to give is not known before the last one."""
+        """Read a table; yield nothing, since results are known only after the last one."""
         self._tables.append(self.take(rows))
         return iter(())
 
     def finish(self) -> Iterator[Any]:
-        """The rows of the groups, as record batches."""
+        """Yield the rows of the groups, as record batches."""
         import pyarrow as pa
 
-        from cerlab.evaluate.aggregates import GroupTotals  # the languages load here
+        from cerlab.evaluate.aggregates import GroupTotals  # loads the query languages
 
         if not self.read:
             return
@@ -222,7 +223,7 @@ class GroupEvaluation(OwnRows):
 
 
 def _values(column: Any, name: str, computed: Collection[str]) -> Any:
-    """A column as the engine takes it; one of NULL alone has no type, as on one machine."""
+    """Return a column for the engine; a column of only NULL has no type, as on one machine."""
     import pyarrow as pa
 
     if column.null_count == len(column):
@@ -231,7 +232,7 @@ def _values(column: Any, name: str, computed: Collection[str]) -> Any:
 
 
 def _parts(totals: GroupTotals, request: Request) -> Any:
-    """The columns of parts."""
+    """Return the columns of parts."""
     import pyarrow as pa
 
     from cerlab.evaluate.aggregates import EXPONENT
@@ -250,13 +251,14 @@ def _parts(totals: GroupTotals, request: Request) -> Any:
 def _binary(integers: Iterable[int]) -> Any:
     import pyarrow as pa
 
-    # One bit more than the length has room for the sign.
+    # one more bit than the length, for the sign
     sizes = (n.to_bytes(n.bit_length() // 8 + 1, "little", signed=True) for n in integers)
     return pa.array(list(sizes), pa.binary())
 
 
 def merge_parts(batches: Iterable[Any], rows: GroupRows) -> Iterator[Any]:
-    """The rows of groups, each with the lists of all its parts but for ``m0 m1 ..``."""
+    """Yield the rows of groups; each input row has the lists of all its parts, except ``m0 m1
+    ..``."""
     import pyarrow as pa
 
     from cerlab.evaluate.aggregates import EXPONENT, integer_column, sum_column
@@ -281,7 +283,7 @@ def merge_parts(batches: Iterable[Any], rows: GroupRows) -> Iterator[Any]:
 
 
 def _sums(lists: Any) -> list[int]:
-    """The sum of each list of integers that were written by `_binary`."""
+    """Return the sum of each list of integers written by `_binary`."""
     return [
         sum(int.from_bytes(each, "little", signed=True) for each in some)
         for some in lists.to_pylist()
@@ -289,7 +291,8 @@ def _sums(lists: Any) -> list[int]:
 
 
 def _fitting(table: Any, schema: Any) -> Any:
-    """The same rows in some types; raises `ResourceLimit` for integers beyond 64 bits."""
+    """Return the rows in the types of a schema; raises `ResourceLimit` for integers beyond 64
+    bits."""
     import pyarrow as pa
 
     for field in () if schema is None else schema:
@@ -297,6 +300,6 @@ def _fitting(table: Any, schema: Any) -> Any:
             raise ResourceLimit(
                 "CER0619",
                 f"'{field.name}' needs more than the 64 bits of a bigint",
-                hint="Matches.aggregate has decimals; GROUP BY end and WITHIN make smaller sums",
+                hint="Matches.aggregate has decimals; GROUP BY end and WITHIN make sums smaller",
             )
     return in_types(table, schema)

@@ -1,4 +1,4 @@
-"""Tasks that read Parquet files themselves: ranges of rows in order, and surveys of others."""
+"""Tasks that read Parquet files themselves: ranges of sorted rows, and surveys of others."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from cerlab.spark.ranges import BitFields, FileRanges, UnorderedFiles
 from cerlab.spark.runs import HINTS, SIZE, integers, numbers_in, run_table, tables_of
 
 RUN_IN_FILES = 1 << 15
-"""Rows of a run of a task, for a stream whose rows Spark reads."""
+"""The rows of a run of a task, for a stream whose rows Spark reads."""
 
 
 SPENT = {"reading": 0.0, "writing": 0.0}
-"""CPU seconds of this process in files; all else that a task does counts as ``python``."""
+"""The CPU seconds of this process in files; the rest of a task counts as ``python``."""
 
 
 class EventFile(NamedTuple):
@@ -61,7 +61,7 @@ class EventFile(NamedTuple):
 
 @contextmanager
 def spending(on: str) -> Iterator[None]:
-    """Count the CPU seconds of the block as those of reading or writing."""
+    """Count the CPU seconds of the block as reading or writing."""
     begins = process_time()
     try:
         yield
@@ -74,7 +74,7 @@ def timed(
     function: Callable[[Iterable[Any]], Iterator[Any]],
     clocks: Mapping[str, Any],
 ) -> Iterator[Any]:
-    """Yield what a task makes of its rows, and add its CPU seconds to accumulators by name."""
+    """Yield the results of a task, and add its CPU seconds to accumulators by name."""
     begins, before = process_time(), dict(SPENT)
     try:
         yield from function(batches)
@@ -86,7 +86,8 @@ def timed(
 
 
 def evaluate_files(batches: Iterable[Any], job: Job, ranges: FileRanges) -> Iterator[Any]:
-    """The answers that end in some ranges, as record batches; the rows of `batches` are ``id``."""
+    """Yield the answers that end in some ranges, as record batches; `batches` have ``id``, the
+    ranges."""
     for part in numbers_in(batches):
         yield from answers_of_range(part, job, ranges)
 
@@ -97,11 +98,13 @@ def write_answers(
     folder: str,
     schema: Any,
 ) -> Iterator[Any]:
-    """Write what a task makes of its rows as a Parquet file under a name that no other task has.
+    """Write the results of a task as a Parquet file with a unique name.
 
-    A record batch of its ``name`` (text) and ``answers`` (int64). A task that runs twice writes two
-    files; only the names that the driver was given are answers. The columns have any names, and are
-    those of the schema in order.
+    Yields a record batch of its ``name`` (text) and ``answers`` (int64). A task that runs twice
+    writes two
+    files; only the names that the driver receives are answers. The columns are those of the schema
+    in
+    order, whatever their names.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -123,8 +126,9 @@ def write_answers(
 def rows_of_files(batches: Iterable[Any], files: Sequence[EventFile], schema: Any) -> Iterator[Any]:
     """Yield all rows of some files of columns, with the keys of their folders.
 
-    The rows of `batches` are ``id``, the numbers of those files. Raises `BadData` for values that
-    the types of the schema do not hold.
+    The rows of `batches` are ``id``, the numbers of these files. Raises `BadData` for values that
+    do not
+    fit the types of the schema.
     """
     import pyarrow as pa
 
@@ -138,7 +142,7 @@ def rows_of_files(batches: Iterable[Any], files: Sequence[EventFile], schema: An
                 except pa.ArrowException as error:
                     raise BadData(
                         "CER0742",
-                        f"a column has values that its type in Spark does not hold: {error}",
+                        f"a column has values that do not fit its type in Spark: {error}",
                         place=DataPlace(file.place),
                         hint="write moments in microseconds, and integers in 64 bits",
                     ) from None
@@ -146,7 +150,7 @@ def rows_of_files(batches: Iterable[Any], files: Sequence[EventFile], schema: An
 
 
 def column_file(file: EventFile) -> ColumnFile:
-    """Open a file of columns; raises `BadData` for one that cannot be read."""
+    """Return an open file of columns; raises `BadData` for one that cannot be read."""
     kind = FORMATS[file.kind].columns
     assert kind is not None
     files, path = resolve(file.place)
@@ -156,7 +160,7 @@ def column_file(file: EventFile) -> ColumnFile:
 
 
 def _as_field(rows: Any, field: Any, keys: Mapping[str, Any]) -> Any:
-    """Return a column of some rows in a type of Spark, NULL where no column has the name."""
+    """Return a column of some rows in a type of Spark, NULL if no column has the name."""
     import pyarrow as pa
 
     if field.name not in rows.schema.names:
@@ -172,7 +176,7 @@ def ends_of_groups(
 ) -> Iterator[Any]:
     """Yield the least and the greatest value of columns in some row groups, as integers.
 
-    The rows of `batches` are ``id``, the numbers of those groups; of a column with NULL both are
+    The rows of `batches` are ``id``, the numbers of these groups; for a column with NULL both are
     NULL.
     """
     import pyarrow as pa
@@ -195,9 +199,9 @@ _ENDS = (("f", np.min), ("l", np.max))
 
 
 def runs_of_files(batches: Iterable[Any], ranges: FileRanges) -> Iterator[Any]:
-    """The runs of some ranges (`cerlab.spark.runs.run_table`), as record batches.
+    """Yield the runs of some ranges (`cerlab.spark.runs.run_table`), as record batches.
 
-    The last has ``what`` is wrong, where something is. The keys are integers.
+    The last batch has the fault in ``text``, if there is one. The keys are integers.
     """
     import pyarrow as pa
 
@@ -216,9 +220,9 @@ def runs_of_files(batches: Iterable[Any], ranges: FileRanges) -> Iterator[Any]:
 
 
 def answers_of_range(part: int, job: Job, ranges: FileRanges) -> Iterator[Any]:
-    """The answers that end in a range, as record batches, in the order of their ends.
+    """Yield the answers that end in a range, as record batches, in the order of their ends.
 
-    Raises `BadData` for rows that are not as the footers state, and for those that are no stream.
+    Raises `BadData` for rows that differ from the footers, or are not a stream.
     """
     assignment = ranges.assignment
     begins = bisect_left(assignment.reader, part)
@@ -241,9 +245,9 @@ class _Cluster(NamedTuple):
 def _clusters_of_range(
     part: int, ranges: FileRanges, begins: int
 ) -> Iterator[tuple[int, _Cluster]]:
-    """The clusters of a range from number `begins` on, each in order and checked.
+    """Yield the clusters of a range from number `begins` on, each sorted and checked.
 
-    Between clusters there is nothing to check: their footers follow one another.
+    Between clusters no check is needed: the footers prove their order.
     """
     file_of = lru_cache(maxsize=4)(partial(open_file, read=ranges.columns.read))
     for number in range(begins, bisect_right(ranges.assignment.part, part)):
@@ -258,7 +262,7 @@ def _clusters_of_range(
 
 
 def _in_order(groups: list[_Cluster], columns: Columns) -> _Cluster:
-    """Row groups as a cluster, sorted where their rows are not in order."""
+    """Return row groups as a cluster, sorted if their rows are not in order."""
     import pyarrow as pa
 
     rows, numbers = groups[0]
@@ -273,7 +277,7 @@ def _in_order(groups: list[_Cluster], columns: Columns) -> _Cluster:
 
 
 def _is_stream(cluster: _Cluster, columns: Columns) -> bool:
-    """Whether nothing is wrong with the rows in their order."""
+    """Return whether the sorted rows are a stream."""
     keys = [cluster.numbers[name] for name in columns.keys]
     times = None if columns.time is None else cluster.numbers[columns.time]
     in_order = is_stream(keys, times, positions=columns.has_position)
@@ -281,7 +285,7 @@ def _is_stream(cluster: _Cluster, columns: Columns) -> bool:
 
 
 def are_named(types: Any) -> bool:
-    """Whether all types of events are texts that are not empty."""
+    """Return whether all types of events are non-empty texts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -306,7 +310,7 @@ def _refuse(cluster: _Cluster, ranges: FileRanges, before: int) -> None:
 
 
 def _row_group(file: Any, group: RowGroup, columns: Columns) -> _Cluster:
-    """The rows of a row group; raises `BadData` where they are not as its footer has stated."""
+    """Return the rows of a row group; raises `BadData` if they contradict its footer."""
     table = _content(file, group, columns.read)
     ends = dict(zip(columns.keys, zip(group.first, group.last, strict=True), strict=True))
     if columns.time is not None:
@@ -314,17 +318,15 @@ def _row_group(file: Any, group: RowGroup, columns: Columns) -> _Cluster:
     numbers = {}
     for name, (least, greatest) in ends.items():
         if table.column(name).null_count:
-            raise change_error(
-                f"'{name}' of {group.path} has NULL where its footer says it has none"
-            )
+            raise change_error(f"'{name}' of {group.path} has NULL, against its footer")
         numbers[name] = values = integers(table, name)
         if len(values) != group.rows or values.min() < least or values.max() > greatest:
-            raise change_error(f"{group.path} has other rows than its footer says: see '{name}'")
+            raise change_error(f"the rows of {group.path} contradict its footer: see '{name}'")
     return _Cluster(table, numbers)
 
 
 def _content(file: Any, group: RowGroup, names: list[str]) -> Any:
-    """The rows of a row group as a table; raises `BadData` for a file that changed or is broken."""
+    """Return the rows of a row group as a table; raises `BadData` for a changed or damaged file."""
     import pyarrow as pa
 
     if group.number >= file.num_row_groups:
@@ -341,7 +343,8 @@ def _content(file: Any, group: RowGroup, names: list[str]) -> Any:
 
 
 def open_file(place: str, read: Sequence[str], keys: Collection[str] = ()) -> Any:
-    """A Parquet file; text in the columns to read is read as codes. Its folders have the `keys`."""
+    """Return a Parquet file whose text columns in `read` are read as codes; folders have the
+    `keys`."""
     import pyarrow as pa
 
     file = parquet_file(place)
@@ -355,7 +358,7 @@ def open_file(place: str, read: Sequence[str], keys: Collection[str] = ()) -> An
 
 
 def _places(cluster: _Cluster, columns: Columns) -> dict[str, Any]:
-    """The columns of `cerlab.spark.plan`, but for the type."""
+    """Return the columns of `cerlab.spark.plan`, except the type."""
     numbers = {name: array_from(each) for name, each in cluster.numbers.items()}
     places = {f"k{n}": numbers[name] for n, name in enumerate(columns.keys)}
     if columns.has_position:
@@ -364,7 +367,7 @@ def _places(cluster: _Cluster, columns: Columns) -> dict[str, Any]:
 
 
 def types_of(rows: Any, columns: Columns) -> Any:
-    """The types of the events, a chunked array."""
+    """Return the types of the events, a chunked array."""
     import pyarrow as pa
 
     name = columns.attributes[0]
@@ -374,7 +377,7 @@ def types_of(rows: Any, columns: Columns) -> Any:
 
 
 def _for_engine(cluster: _Cluster, columns: Columns) -> Any:
-    """The columns ``a0 a1 ..``, and ``position``, of `cerlab.spark.evaluation`."""
+    """Return the columns ``a0 a1 ..``, and ``position``, of `cerlab.spark.evaluation`."""
     import pyarrow as pa
 
     rows = cluster.rows
@@ -388,11 +391,11 @@ def _for_engine(cluster: _Cluster, columns: Columns) -> Any:
 
 
 SAMPLE_GROUPS = 8
-"""Approximate number of row groups in a sample."""
+"""The approximate number of row groups in a sample."""
 
 
 def sample_of_files(files: UnorderedFiles, rows: int) -> list[tuple[Any, ...]]:
-    """The keys of about so many rows in order, of some row groups; none of NULL."""
+    """Return the keys of about `rows` rows in order, from some row groups, without NULL."""
     groups = files.groups[:: max(1, len(files.groups) // SAMPLE_GROUPS)]
     step = max(1, sum(group.rows for group in groups) // rows)
     sample: list[tuple[Any, ...]] = []
@@ -405,7 +408,7 @@ def sample_of_files(files: UnorderedFiles, rows: int) -> list[tuple[Any, ...]]:
 
 
 class GroupedRows(NamedTuple):
-    """The row groups that tasks read whole, and how: so no row goes through the JVM."""
+    """The row groups that tasks read as a whole, and how, so that no row passes through the JVM."""
 
     groups: tuple[RowGroup, ...]
     columns: Columns
@@ -413,22 +416,22 @@ class GroupedRows(NamedTuple):
     partition: tuple[int, ...]
     """The numbers of the attributes of PARTITION BY."""
     buckets: int | None
-    """Into how many buckets the keys go; None where they stay together."""
+    """The number of buckets of keys; None if keys are not distributed."""
     attributes: tuple[str, ...] = ()
     tests: tuple[Predicate, ...] | None = None
-    """Tests of which an event has to satisfy one, or else it stays; None for no tests."""
+    """The tests of which a relevant event satisfies one; None to keep all events."""
     counts_others: bool = False
-    """Whether the other events are moved, too, to be counted."""
+    """True if the other events are moved too, in order to be counted."""
     fields: BitFields | None = None
-    """The keys as one, ``k0``, which is sorted and moved for less; None where they stay several."""
+    """The keys combined in one, ``k0``, which is cheaper to sort and move; None for several."""
 
 
 def packets_of_groups(
     batches: Iterable[Any], files: GroupedRows, spread: Callable[[Iterable[Any]], Iterator[Any]]
 ) -> Iterator[Any]:
-    """The packets that `spread` makes of all rows; those of `batches` are ``id``, numbers of tasks.
+    """Yield the packets that `spread` makes of all rows; `batches` have ``id``, numbers of tasks.
 
-    Raises `BadData` for rows that are not as the footers state.
+    Raises `BadData` for rows that differ from the footers.
     """
     evaluated: list[Any] = []
     counted: list[Any] = []
@@ -445,9 +448,9 @@ def packets_of_groups(
 
 
 def _rows_to_spread(group: RowGroup, files: GroupedRows) -> Iterator[Any]:
-    """The columns ``k0 .. a0 ..`` of a row group, and ``group``, the bucket of the key.
+    """Yield the columns ``k0 .. a0 ..`` of a row group, and ``group``, the bucket of the key.
 
-    Of events that are only counted ``k0`` alone, in batches by themselves.
+    Events that are only counted are in separate batches with only ``k0``.
     """
     import pyarrow as pa
 
@@ -480,12 +483,12 @@ def _rows_to_spread(group: RowGroup, files: GroupedRows) -> Iterator[Any]:
 
 @lru_cache(maxsize=4)
 def stage_of_tests(tests: tuple[Predicate, ...]) -> SymbolStage:
-    """The symbols of events by some tests; 0 is that of none."""
+    """Return the symbols of events by some tests; 0 is that of none."""
     return SymbolStage(tests)
 
 
 def buckets_of_keys(keys: Sequence[Any], rows: int, buckets: int) -> Any:
-    """A number below `buckets` for each row, equal for equal keys; NULL for rows without a key."""
+    """Return a number below `buckets` for each row, equal for equal keys; NULL without a key."""
     number, absent = np.zeros(rows, np.uint64), np.zeros(rows, bool)
     for key in keys:
         codes = [_codes(chunk) for chunk in key.chunks]
@@ -497,7 +500,7 @@ def buckets_of_keys(keys: Sequence[Any], rows: int, buckets: int) -> Any:
 
 
 def _codes(key: Any) -> tuple[Any, Any]:
-    """A number for each value, whatever file it is in, and which are NULL or NaN."""
+    """Return a number for each value, equal in all files, and which values are NULL or NaN."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -524,7 +527,7 @@ def packets_of_files(
     cuts: Sequence[tuple[Any, ...]],
     parts: int,
 ) -> Iterator[Any]:
-    """Put keys and times into packets between cuts; `batches` have ``id``, the numbers of tasks."""
+    """Yield keys and times as packets between cuts; `batches` have ``id``, the numbers of tasks."""
     groups = (group for number in numbers_in(batches) for group in files.groups[number::tasks])
     fields = files.fields
     rows = (_ordering(group, files.columns, fields) for group in groups)
@@ -533,9 +536,9 @@ def packets_of_files(
 
 
 def _ordering(group: RowGroup, columns: Columns, fields: BitFields | None) -> Any:
-    """The columns of `cerlab.spark.runs`; those in `fields` as one.
+    """Return the columns of `cerlab.spark.runs`, with those in `fields` combined.
 
-    An event without a type has no place, nor has one outside of what the footers state.
+    An event without a type has no place, nor has one outside the ranges in the footers.
     """
     import pyarrow as pa
 
@@ -552,7 +555,7 @@ def _ordering(group: RowGroup, columns: Columns, fields: BitFields | None) -> An
 
 
 def _flat(column: Any) -> Any:
-    """A chunked array as one array; Arrow copies a single chunk, too."""
+    """Return a chunked array as one array; Arrow would copy even a single chunk."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 

@@ -1,8 +1,10 @@
 """Texts as DataFrames: tasks read files as `cerlab.io` does, so values and errors agree.
 
-Spark's own readers take other cells for numbers, fill up short rows, replace bytes that are not
-UTF-8 and go by the header of one file. One task reads a file, block by block: once for the types
-of its columns, then for its rows.
+Spark's own readers accept other cells as numbers, fill short rows, replace bytes that are not UTF-8
+and
+use the header of one file. One task reads a file, block by block: once for the types of its
+columns,
+then for its rows.
 """
 
 from __future__ import annotations
@@ -35,10 +37,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 EVENTS = "cerlab_events"
-"""Names of observed metrics begin with it: rows of texts, since Spark's own count is of files."""
+"""The prefix of observed metrics: the number of rows of texts, since Spark counts files."""
 
 _NO_TYPE = "\0"
-"""The type of rows without one until they are in a DataFrame: no file of text has a NUL."""
+"""The type of rows without one until they are in a DataFrame: no text file contains a NUL."""
 
 _SPARK_TYPES = {
     "null": "string",
@@ -48,7 +50,7 @@ _SPARK_TYPES = {
     "string": "string",
     "timestamp[ns]": "timestamp_ntz",
     "timestamp[ns, tz=UTC]": "timestamp",
-    # moments far away, and integers beyond 64 bits (`cerlab.io.column_types`)
+    # far moments, and integers beyond 64 bits (`cerlab.io.column_types`)
     "timestamp[us]": "timestamp_ntz",
     "timestamp[us, tz=UTC]": "timestamp",
     "large_string": "string",
@@ -62,26 +64,27 @@ _WIDER = {
     ("timestamp[ns]", "timestamp[us]"),
     ("timestamp[ns, tz=UTC]", "timestamp[us, tz=UTC]"),
 }
-"""The types of cells that have a wider one in common, as `cerlab.io.column_types.join` has it."""
+"""The types of cells with a common wider type, as in `cerlab.io.column_types.join`."""
 
 _Source: TypeAlias = "tuple[EventFile, Callable[[], Any]]"
 """A file, and a way to open it."""
 
 _Sources: TypeAlias = "Callable[[Iterable[Any]], Iterator[_Source]]"
-"""The files that the rows of a task name."""
+"""The function from the rows of a task to the files that they name."""
 
 
 def text_frame(
     spark: SparkSession, files: Sequence[EventFile], path: str, kind: str, *, untyped: bool
 ) -> DataFrame:
-    """Return the events of some texts; those at a `path` without files are opened by Spark.
+    """Return the events of some texts; Spark opens those at a `path` without files.
 
-    Cells stay text if they are `untyped`. Tasks raise `BadData` with file, row and column, as
-    `cerlab.io` does; the driver raises it for a key with values of two types.
+    Cells stay text if `untyped`. Tasks raise `BadData` with file, row and column, as `cerlab.io`
+    does; the
+    driver raises it for a key with values of two types.
     """
     if files:
         sources = spark.range(0, len(files), 1, len(files))
-    else:  # places that only Spark knows: whole files, by its packages
+    else:  # places that only Spark can open, as whole files
         sources = spark.read.format("binaryFile").load(path).select("path", "content")
     files_of_tasks = partial(_sources, files=files, kind=kind)
     look = partial(_kinds, sources=files_of_tasks, untyped=untyped)
@@ -104,7 +107,7 @@ def text_frame(
 
 
 def _join(before: str, kind: str, format: str, place: DataPlace) -> str:
-    """Return the type that fits the values of two; a text of cells has text for all."""
+    """Return the type that fits the values of both types; for cells of a text, text fits all."""
     if kind == before or "null" in (before, kind):
         return before if kind == "null" else kind
     for pair in ((before, kind), (kind, before)):
@@ -120,14 +123,14 @@ def _schema(kinds: dict[str, str], *, has_rows: bool) -> StructType:
 
     schema = StructType()
     for name, kind in kinds.items():
-        # without rows a column fits wherever a query needs it, as a time or as a position
+        # a column without rows must fit any use in a query, as a time or as a position
         is_number = not has_rows and name not in ("type", "stream")
         schema.add(name, "long" if is_number else spark_type(kind))
     return schema
 
 
 def spark_type(kind: str) -> str:
-    """Return the JSON name of Spark's type for a type of cells in Arrow's words."""
+    """Return the JSON name of Spark's type for an Arrow type of cells."""
     return _SPARK_TYPES[kind]
 
 
@@ -148,14 +151,14 @@ def text_stream(
     sources = partial(_arrived, kind=kind, folder=path, schema=names)
     read = partial(_rows, sources=sources, schema=names, exact=kind == "csv")
     paths = reader.load(path).select(*columns)
-    # Spark would name the last file of a task for all of its rows, and after a shuffle names none
+    # Spark names the last file of a task for all of its rows, and none after a shuffle
     paths = paths.repartition(min(files, parallelism(paths)))
     events = map_batches(paths, read, schema)
     return events.observe(f"{EVENTS}-{uuid4().hex}", fn.count(fn.lit(1)).alias("events"))
 
 
 def _sources(batches: Iterable[Any], files: Sequence[EventFile], kind: str) -> Iterator[_Source]:
-    """Yield files by number, or those that Spark has read, which are of a `kind`."""
+    """Yield files by number, or the files of a `kind` that Spark has read."""
     for batch in batches:
         names, *contents = (column.to_pylist() for column in batch.columns)
         for n, name in enumerate(names):
@@ -166,7 +169,7 @@ def _sources(batches: Iterable[Any], files: Sequence[EventFile], kind: str) -> I
 
 
 def _arrived(batches: Iterable[Any], kind: str, folder: str, schema: Any) -> Iterator[_Source]:
-    """Yield files of a folder by their names in Spark, or with what Spark has read of them."""
+    """Yield files of a folder by their names in Spark, or with the contents that Spark has read."""
     import pyarrow as pa
 
     from cerlab.io.column_types import text_array, typed_rows
@@ -186,7 +189,7 @@ def _arrived(batches: Iterable[Any], kind: str, folder: str, schema: Any) -> Ite
 
 
 def _without_scheme(name: str) -> str:
-    """Return the path of a file of this machine by its name in Spark; other names stay."""
+    """Return the path of a local file given by its name in Spark; other names are unchanged."""
     return re.sub(r"^file:(//)?(?=/)", "", name)
 
 
@@ -202,7 +205,7 @@ def opened(place: str) -> Any:
 
 
 def _parts(source: _Source, kinds: dict[str, Any] | None = None) -> Iterator[Part]:
-    """Yield the events of a file; `kinds` are the Arrow types of cells, found here if not known."""
+    """Yield the events of a file; `kinds` are the Arrow types of cells, determined here if None."""
     from cerlab.io.column_types import ColumnTypes
 
     file, open_text = source
@@ -262,7 +265,7 @@ def _names(file: EventFile, open_text: Callable[[], Any]) -> tuple[str, ...]:
 
 
 def _kind(column: Any, place: DataPlace) -> str:
-    """Return the type of some values in Arrow's words."""
+    """Return the Arrow type of some values as text."""
     import pyarrow as pa
 
     if is_arrow(column):
@@ -287,7 +290,7 @@ def _rows(
             if names and {*names, "type"} != {*schema.names, "type"}:
                 raise BadData(
                     "CER0742",
-                    f"its columns are {', '.join(names)}, not {', '.join(schema.names)}",
+                    f"expected the columns {', '.join(schema.names)}, got {', '.join(names)}",
                     place=DataPlace(file.place),
                     hint="the files of a stream have the same columns",
                 )
@@ -310,7 +313,7 @@ def _cells(schema: Any) -> dict[str, Any]:
 
 
 def _values(column: Any, field: Any, file: str) -> Any:
-    """Return values as a column of a schema, NULL for a type that is not there."""
+    """Return values as a column of a schema, NULL for a missing type."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

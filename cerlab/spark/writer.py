@@ -1,11 +1,13 @@
-"""Answers that tasks make, and the folder of Parquet files that they write for the driver.
+"""Answers from tasks, and the folder of Parquet files that they write for the driver.
 
-Tasks write into a hidden folder, under names that no other task has. Only the files that they
-return are answers: of a task that runs twice or is killed nothing is doubled or lost. On this
-machine the hidden folder is beside the one to be, and gets its name at the end. Elsewhere a folder
-may have no name to change, and a file is renamed by a copy: the hidden folder is inside, where the
-name hides it from readers of Parquet; the driver moves the files out of it one by one, and when all
-are there ``_SUCCESS`` is written.
+Tasks write into a hidden folder, under unique names. Only the files that they return are answers: a
+task that runs twice or is killed neither repeats nor loses any. On this machine the hidden folder
+is
+next to the final one, and is renamed at the end. Elsewhere a folder may not be renamable, and a
+file is
+renamed by a copy: the hidden folder is inside the final one, where its name hides it from readers
+of
+Parquet; the driver moves the files out of it one by one, and then writes ``_SUCCESS``.
 """
 
 from __future__ import annotations
@@ -37,24 +39,25 @@ _SUCCESS = "_SUCCESS"
 
 @dataclass(frozen=True)
 class TaskAnswers:
-    """Answers by what tasks make them of: rows of Spark, given to a function of record batches."""
+    """Answers given by rows of Spark and a function of record batches that computes them."""
 
     rows: DataFrame
     evaluate: Callable[[Iterable[Any]], Iterator[Any]]
     schema: StructType
     read_files: bool = False
-    """Whether tasks read files by themselves, so that they find this machine's folders too."""
+    """True if tasks read files themselves, so that they can access this machine's folders too."""
 
     @property
     def frame(self) -> DataFrame:
-        """The answers, handed to Spark."""
+        """The answers as a DataFrame."""
         return map_batches(self.rows, self.evaluate, self.schema)
 
     def write(self, output: str, events: Iterable[str], *, overwrite: bool = False) -> int:
-        """The answers as a folder of Parquet files, and how many they are.
+        """Write the answers as a folder of Parquet files; return their number.
 
-        The tasks write them; Spark does where pyarrow does not open the place, and into a folder of
-        this machine where tasks may not find it. Raises as `write_folder`.
+        The tasks write them; Spark does if pyarrow cannot open the place, or if tasks may not find
+        a folder of
+        this machine. Raises as `write_folder`.
         """
         is_found = self.read_files or local_path(output) is None
         if is_found and why_not_opened(output) is None:
@@ -81,9 +84,9 @@ def write_folder(
     *,
     overwrite: bool = False,
 ) -> int:
-    """Write answers to a place and return how many; `write` has tasks write them into a folder.
+    """Write answers to a place and return their number; `write` makes tasks write into a folder.
 
-    Raises `UsageError` where there is something already, and where the files of the events lie.
+    Raises `UsageError` if the place exists, or contains the files of the events.
     """
     from pyarrow.fs import FileType
 
@@ -104,7 +107,7 @@ def write_folder(
         if folder is None:
             publish_files(files, staging_path, path, counts)
         else:
-            # Files of tasks that ran twice or were given up, which are no answers.
+            # files of tasks that ran twice or were abandoned are not answers
             for stray in set(Path(staging).iterdir()) - {Path(staging, name) for name in counts}:
                 stray.unlink()
             Path(staging, _SUCCESS).touch()
@@ -119,7 +122,7 @@ def write_folder(
 
 
 def refuse_existing(output: str) -> None:
-    """Raise `UsageError` where there is something at the place of the answers."""
+    """Raise `UsageError` if the place of the answers exists."""
     from pyarrow.fs import FileType
 
     files, path = resolve(output)
@@ -131,7 +134,8 @@ def refuse_existing(output: str) -> None:
 def publish(staging: Path, folder: Path) -> None:
     """Rename a folder to another, whose old content is removed afterwards.
 
-    Until then it is there under its own name or, between two renames, under a hidden one beside it.
+    Until then the old content exists under its name or, between two renames, under a hidden one
+    next to it.
     """
     aside = folder.with_name(f".{folder.name}.{uuid4().hex}.before")
     replaces = folder.exists()
@@ -150,8 +154,9 @@ def publish(staging: Path, folder: Path) -> None:
 def publish_files(files: Any, staging: str, folder: str, names: Collection[str]) -> None:
     """Move files out of a folder into its parent, where they replace all content.
 
-    That is removed when the new ones are there. From the first move to the last removal there is no
-    ``_SUCCESS``; where moving fails all is as before.
+    The old content is removed when the new files are there. From the first move to the last removal
+    there
+    is no ``_SUCCESS``; if moving fails, the old state is restored.
     """
     before = [path for path in _paths_in(files, folder) if not path.startswith(f"{staging}/")]
     success = f"{folder}/{_SUCCESS}"
@@ -201,7 +206,7 @@ def refuse_input(output: str, events: Iterable[str]) -> None:
 
 
 def _real(place: str) -> tuple[str, PurePath]:
-    """A name for the file system of a place, and the path there behind links."""
+    """Return a name for the file system of a place, and the path in it with links resolved."""
     if (path := local_path(place)) is not None:
         return "local", path.resolve()
     files, there = resolve(place)

@@ -51,9 +51,7 @@ def test_the_table(text: str) -> None:
         with pytest.raises(cerlab.Unsupported, match=f"mode '{mode.value}'.*: ") as caught:
             choose_mode(plan, mode.value)
         assert caught.value.code == "CER0490"
-        assert (
-            caught.value.hint == f"exact for it: {', '.join(m.value for m in Mode if m in exact)}"
-        )
+        assert caught.value.hint == f"exact modes: {', '.join(m.value for m in Mode if m in exact)}"
 
 
 def test_a_mode_that_there_is_not() -> None:

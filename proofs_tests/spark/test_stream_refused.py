@@ -189,7 +189,7 @@ def test_waits_and_windows_in_time_inside_are_refused_by_name(
     frame = arriving(spark, tmp_path)
     with pytest.raises(cerlab.Unsupported, match=f"CER0496.*{part}.*only batches") as refused:
         cerlab.spark.match_stream(frame, text, position="id", lateness=LATENESS)
-    assert refused.value.hint.startswith("cerlab.spark.match takes them with PARTITION BY")
+    assert refused.value.hint.startswith("cerlab.spark.match supports them with PARTITION BY")
 
 
 def test_a_watermark_beside_lag_is_refused_by_name(spark: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Engines over many keys at once, each with its time and a stable number.
+"""Engines over many keys together, each with its time and a stable number.
 
 `SequencesEngine` has one automaton for all keys. `RegisterSequences` has a run for each, of a query
 whose filters compare labels: a window of registers has one clock, and each key has its own.
@@ -41,15 +41,15 @@ from cerlab.model.stream import Stream, TimeAxis, check_order
 from cerlab.rows.session import RowPatternSession
 
 _NODES, _ANSWERS = 1 << 12, 1 << 13
-"""Room that an engine begins with; it grows as needed."""
+"""The initial room of an engine, which grows as needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventTable:
-    """Events that have been read, by sequence, and in a sequence by number.
+    """Events that were read, by sequence, and in a sequence by number.
 
     `sequence`, `number`, `position` are int64 (events,); `instants` are those of a window in time,
-    else zeros.
+    otherwise zeros.
     """
 
     sequence: Any
@@ -61,17 +61,17 @@ class EventTable:
         return len(self.number)
 
     def take(self, rows: Any) -> EventTable:
-        """Some of them."""
+        """Return the events at some rows."""
         times = take_instants(self.instants, rows)
         return EventTable(self.sequence[rows], self.number[rows], self.position[rows], times)
 
     def last(self) -> Any:
-        """Which are the last ones of their sequences, bool (events,)."""
+        """Return which events are the last ones of their sequences, bool (events,)."""
         return np.diff(self.sequence, append=-1) != 0
 
 
 def no_events() -> EventTable:
-    """None at all."""
+    """Return an empty table."""
     none = np.zeros(0, np.int64)
     return EventTable(none, none, none, none)
 
@@ -79,8 +79,9 @@ def no_events() -> EventTable:
 class SequencesEngine:
     """The evaluation of a plan on some sequences of events, batch by batch.
 
-    The partitions are those of the keys. A sequence holds the events of the partition with its
-    number, or `together` those of all partitions.
+    The partitions are those of the keys. A sequence has the events of the partition with its
+    number, or
+    `together` those of all partitions.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class SequencesEngine:
         read: int,
         events: EventTable,
     ) -> None:
-        """`read` events have been read, `events` are those of them that can still matter."""
+        """Continue after `read` events, of which `events` can still matter."""
         width = EventNumbers(plan.window).width if isinstance(plan.window, EventWindow) else NONE
         self.tecs = Tecs(plan, tables, width, arena=_NODES, answers=_ANSWERS)
         self._tables = tables
@@ -109,16 +110,18 @@ class SequencesEngine:
         self._lowest = self._window_starts(events)
 
     def positions(self, numbers: Any) -> Any:
-        """The positions of events by number: of the last `push`, and of all that still matter."""
+        """Return the positions of events by number: of the last `push`, or of those that still
+        matter."""
         return _positions(self._by_number, numbers)
 
     def push(
         self, columns: Mapping[str, Any], sequence: Any, codes: Any, position: Any, partitions: int
     ) -> Iterator[AnswerBatch]:
-        """Read some events, by sequence and in order; the answers hold the numbers of events.
+        """Read some events, by sequence and in order; the answers contain the numbers of events.
 
-        `codes` are their partitions, NONE for none, and `partitions` how many there are. To be
-        exhausted before the next call. Raises `BadData` for a time that is missing or goes back.
+        `codes` are their partitions, NONE for none, and `partitions` their number. Exhaust the
+        result before
+        the next call. Raises `BadData` for a time that is missing or goes back.
         """
         length, begins = len(position), self.read
         numbers = np.arange(begins, begins + length)
@@ -131,20 +134,21 @@ class SequencesEngine:
         yield from self.tecs.read(Events(symbols, codes, numbers, lowest), bounds)
 
     def _append(self, columns: Mapping[str, Any], fresh: EventTable) -> Any:
-        """Take in events: the number of the first one inside the window of each."""
+        """Add events; return the number of the first one inside the window of each."""
         instants: Instants = np.zeros(len(fresh), np.int64)
         if self._clock is not None:
             instants = self._clock.instants(columns, len(fresh), lambda n: int(fresh.position[n]))
         count = len(self._events)
         self._events, order = _joined(self._events, replace(fresh, instants=instants))
         self._lowest = self._window_starts(self._events)
-        # Back in the order in which the events came, behind those of before.
+        # back in the order of arrival, after the earlier events
         lowest = np.empty(len(order), np.int64)
         lowest[order] = self._lowest
         return lowest[count:]
 
     def _window_starts(self, events: EventTable) -> Any:
-        """The number of the first event inside the window of each, NONE for no window in time."""
+        """Return the number of the first event inside the window of each; NONE without time
+        window."""
         if self._clock is None:
             return np.full(len(events), NONE, np.int64)
         times = events.instants
@@ -155,7 +159,7 @@ class SequencesEngine:
         return events.number[first]
 
     def _bounds(self, partitions: int) -> Any:
-        """The first start that the window of the last event of each partition allows."""
+        """Return the first start that the window of the last event of each partition allows."""
         bounds = np.full(partitions, NONE, np.int64)
         if not self._together:
             bounds[self._events.sequence] = self._lowest  # that of the last event stays
@@ -164,18 +168,19 @@ class SequencesEngine:
         return bounds
 
     def arrays(self, partitions: int) -> Mapping[str, Any]:
-        """What is kept of so many partitions, by name, as `resume` takes it."""
+        """Return the arrays of a state of `partitions` partitions, by name, for `resume`."""
         return self.tecs.arrays(partitions)
 
     def resume(self, arrays: Mapping[str, Any]) -> None:
-        """Go on from what `arrays` gave."""
+        """Restore the result of `arrays`."""
         self.tecs.resume(arrays)
 
     def keep(self, partitions: int, sequences: Any) -> tuple[Any, EventTable]:
-        """Drop all but some of the sequences: which partitions are left, and the events to keep.
+        """Drop all but some of the sequences; return the remaining partitions and events.
 
-        Both are numbered anew from 0. Those are the events that answers to come can name, and with
-        a window in time the last ones of their sequences.
+        Both are renumbered from 0. The events are those that later answers can contain, and with a
+        window in
+        time the last ones of their sequences.
         """
         self.tecs.partitions(partitions)
         bounds = self._bounds(partitions)
@@ -200,14 +205,15 @@ class SequencesEngine:
 class RegisterSequences:
     """The runs of a query that compares labels on some sequences of events, batch by batch.
 
-    The runs of all sequences are those of one `RegisterRun`, which goes on from the state of each.
-    Its positions are the numbers of events, which increase along a sequence.
+    All sequences share one `RegisterRun`, which continues from the state of each. Its positions are
+    the
+    numbers of events, which increase along a sequence.
     """
 
     def __init__(
         self, query: Pattern, time: TimeAxis | None, *, read: int, events: EventTable
     ) -> None:
-        """`query` is that of one sequence; raises `NotTaken`."""
+        """Continue after `read` events; `query` is that of one sequence. Raises `NotTaken`."""
         self._digest, self._time = pattern_digest(query), time
         self._run = RegisterRun(query.registers, time)
         self._first = self._run.state()
@@ -217,16 +223,18 @@ class RegisterSequences:
         self._events = events
 
     def positions(self, numbers: Any) -> Any:
-        """The positions of events by number: of the last `push`, and of all that still matter."""
+        """Return the positions of events by number: of the last `push`, or of those that still
+        matter."""
         return _positions(self._by_number, numbers)
 
     def push(
         self, columns: Mapping[str, Any], sequence: Any, codes: Any, position: Any, partitions: int
     ) -> Iterator[AnswerBatch]:
-        """Read some events, by sequence and in order; the answers hold the numbers of events.
+        """Read some events, by sequence and in order; the answers contain the numbers of events.
 
-        To be exhausted before the next call. Raises `BadData` for a time that is missing or goes
-        back, and for a state that was damaged.
+        Exhaust the result before the next call. Raises `BadData` for a time that is missing or goes
+        back, and
+        for a damaged state.
         """
         import pyarrow as pa
 
@@ -245,7 +253,7 @@ class RegisterSequences:
             yield from self._read(int(sequence[begin]), part, begins + begin)
 
     def _read(self, sequence: int, events: Stream, number: int) -> Iterator[AnswerBatch]:
-        """The answers of the next events of a sequence, which have the numbers from `number` on."""
+        """Yield the answers of the next events of a sequence, numbered from `number` on."""
         run, before = self._run, self._states.get(sequence)
         with reading_state():
             known = None if before is None else codec.read(REGISTERS, self._digest, before)
@@ -259,20 +267,21 @@ class RegisterSequences:
         self._named[sequence] = run.named()
 
     def arrays(self, partitions: int) -> Mapping[str, Any]:
-        """The states of the runs that `keep` has left, by sequence; as `resume` takes them."""
+        """Return the states of the runs that `keep` has left, by sequence, for `resume`."""
         return {"run": [self._states.get(n, b"") for n in range(self._count)]}
 
     def resume(self, arrays: Mapping[str, Any]) -> None:
-        """Go on from what `arrays` gave."""
+        """Restore the result of `arrays`."""
         self._states = {n: state for n, state in enumerate(arrays["run"]) if state}
 
     def keep(self, partitions: int, sequences: Any) -> tuple[Any, EventTable]:
-        """Drop all but some of the sequences: these, and the events that answers to come can name.
+        """Drop all but some of the sequences; return these, and the events that later answers can
+        contain.
 
-        Both are numbered anew from 0.
+        Both are renumbered from 0.
         """
         events = self._events
-        # of a sequence that no event came to, all that were kept before are needed
+        # a sequence without new events still needs all of its kept events
         is_needed = ~np.isin(events.sequence, [*self._named])
         if self._named:
             is_needed |= np.isin(events.number, np.concatenate([*self._named.values()]))
@@ -326,7 +335,7 @@ class RowSequences:
 
 
 def _joined(before: EventTable, fresh: EventTable) -> tuple[EventTable, Any]:
-    """Events and further ones, by sequence, and the index of each before they were sorted."""
+    """Return earlier and new events by sequence, and the index of each before sorting."""
     whole = EventTable(
         np.concatenate((before.sequence, fresh.sequence)),
         np.concatenate((before.number, fresh.number)),
@@ -338,7 +347,7 @@ def _joined(before: EventTable, fresh: EventTable) -> tuple[EventTable, Any]:
 
 
 def _by_number(events: EventTable) -> tuple[Any, Any]:
-    """The numbers of events in order, and the positions of these."""
+    """Return the numbers of events in order, and their positions."""
     order = order_of(events.number)
     return events.number[order], events.position[order]
 
@@ -349,7 +358,7 @@ def _positions(by_number: tuple[Any, Any], numbers: Any) -> Any:
 
 
 def _only(events: EventTable, is_needed: Any, sequences: Any) -> EventTable:
-    """The events of some sequences that are needed; the sequences are numbered anew from 0."""
+    """Return the needed events of some sequences, which are renumbered from 0."""
     left = events.take(np.flatnonzero(is_needed & np.isin(events.sequence, sequences)))
     return replace(left, sequence=np.searchsorted(sequences, left.sequence))
 
@@ -377,7 +386,7 @@ def number_keys(
         if codes is not None:
             absent = (codes < 0) | (part < 0)
             both = codes * (part.max(initial=0) + 1) + part
-            # Pairs are numbered anew, so that the numbers stay below that of the rows.
+            # renumber pairs, so that the numbers stay below the number of rows
             part = _codes(pa.chunked_array([pa.array(both, mask=absent)]))
         codes = part
     assert codes is not None

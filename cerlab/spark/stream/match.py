@@ -44,7 +44,7 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 METRICS = "cerlab"
-"""Names of observed metrics begin with it; `row_counts` reads them."""
+"""The prefix of observed metrics, which `row_counts` reads."""
 
 
 @lists_options(StreamOptions, buckets=BUCKETS)
@@ -56,49 +56,70 @@ def match_stream(
     lateness: Length,
     **options: Unpack[StreamOptions],
 ) -> DataFrame:
-    """The answers of a query on a streaming DataFrame, for an append sink with a checkpoint.
+    """Return the answers of a query on a streaming DataFrame, for an append sink with a checkpoint.
 
-    The rows of each key are read in the order of their times: a row waits until one of its key has
-    come that is more than `lateness` after it. So rows may come in any order in which none is that
-    much older than one of its key that came in an earlier micro-batch; the answers are then those
-    of `match` on the same rows. With lateness 0 they have to come in order; rows of the same time
-    may come in any.
+    The rows of each key are read in the order of their times: a row waits until a row of its key
+    arrives
+    that is later by more than `lateness`. So rows may arrive in any order in which no row is that
+    much
+    older than a row of its key in an earlier micro-batch; the answers then equal those of `match`.
+    With
+    lateness 0 rows must arrive in order; rows of equal time may be in any order.
 
-    ``position``    a column of different integers, increasing with the time; answers give them
-    ``lateness``    ``"10 seconds"``, a `timedelta`, or a number in the unit of the time
-    ``time, unit``  the column of times, and what its numbers mean; by default what the window is
-                    measured on; without such a window the positions are the times
-    ``lag``         how far a key may be behind the newest row of all keys. Then rows also stop to
-                    wait when all keys have passed them, and a key whose window has passed leaves
-                    no state. Without it a key is judged by its own rows alone, and kept for ever
-    ``type``        the event type of all rows, where no column has it
-    ``type_column`` the column of the event types, where it is not called ``type``
-    ``mode``        ``"keys"`` or ``"one"``; by default the first that is exact
-    ``partition``   with True each row has its key besides, as a struct ``partition``
-    ``columns``     rows with names instead of positions, as `match` takes them; the state then has
-                    the events that answers to come can span
-    ``checkpoint``  the place that the streaming query gets as ``checkpointLocation``. Then what it
-                    was begun with is checked here, at once; without it at the first row of a key
-                    that has a state, and rows of new keys have answers until then
-    ``output``      with it, the folder of the Parquet sink: that of another checkpoint is refused
-    ``quarantine``  with True rows without position, time or type, and repeated ones, do not stop
-                    the query: they leave as rows with a struct ``quarantine``
-    ``buckets``     the groups that keys are spread over, 16 by default: as many tasks run at most
+    The result has the columns ``start``, ``end``, ``positions``, ``partition`` if requested, and
+    ``late``,
+    which is NULL for an answer. A late row, which belongs before rows already read or is more than
+    `lag`
+    behind, becomes a row with its position in ``late`` and NULL elsewhere; it is in no answer. A
+    row in
+    quarantine has its position, file and the reason ``why`` in ``quarantine``. A row that is
+    repeated after
+    it was read is late. Rows that wait when a query stops are in its checkpoint, and are read when
+    it
+    continues; `row_counts` returns their number.
 
-    Columns ``start``, ``end``, ``positions``, ``partition`` if asked for, and ``late``: NULL for an
-    answer. A late row, one that belongs before rows already read or is more than `lag` behind,
-    leaves as a row that has its position in ``late`` and NULL in the others; it is in no answer. So
-    does a row in quarantine, which has its position, file and the reason ``why`` in ``quarantine``.
-    A row that is repeated after it was read is late. What still waits when a query stops is in its
-    checkpoint, and is read when it goes on; a row that is later by more than the lateness, of each
-    key or with `lag` of any, releases it. `row_counts` says how much waits.
+    The call sets the session's state store to RocksDB, and its batch sizes for Python to those of
+    streams
+    if `cerlab.spark.session` created it.
 
-    Sets the state store of the session to RocksDB, and the sizes of its batches for Python to those
-    of streams where `cerlab.spark.session` has made it. Raises `UsageError` where another store is
-    set, or for columns that are not there, `Unsupported` for a mode that is not exact, `BadData`
-    for a checkpoint of another query or other settings, or a damaged one. The streaming query fails
-    with `BadData` for another query's too, for rows without position, time or type, and for
-    positions that do not increase with the time.
+    Args:
+        sdf: the streaming DataFrame.
+        query: the query.
+        position: a column of different integers that increase with the time; answers contain them.
+        lateness: ``"10 seconds"``, a `timedelta`, or a number in the unit of the time.
+        time: the column of times (default: that of the window; without one, the positions).
+        unit: the unit of a numeric time.
+        lag: how far a key may be behind the newest row of all keys. Rows then also stop waiting
+            when all
+            keys have passed them, and the state of a key is dropped after its window. By
+                default a key is
+            judged by its own rows alone, and kept for ever.
+        type: the event type of all rows, if no column contains it.
+        type_column: the column of event types, if it is not named ``type``.
+        mode: ``"keys"`` or ``"one"`` (default: the first exact one).
+        partition: add the key of each answer as a struct ``partition``.
+        columns: rows with named columns instead of positions, as in `match`; the state then
+            contains the
+            events that later answers can span.
+        checkpoint: the ``checkpointLocation`` of the streaming query, which is then checked
+            immediately;
+            by default at the first row of a key that has a state.
+        output: with `checkpoint`, the folder of the Parquet sink: one of another checkpoint is
+            refused.
+        quarantine: emit rows without position, time or type, and repeated ones, as rows with a
+            struct
+            ``quarantine``; by default they stop the query.
+        buckets: the number of groups that keys are distributed over, and the most parallel tasks
+            (default: 16).
+
+    Raises:
+        UsageError: for another state store, or missing columns.
+        Unsupported: for a mode that is not exact.
+        BadData: for a damaged checkpoint, or one of another query or other settings.
+
+    The streaming query fails with `BadData` for a checkpoint of another query, for rows without
+    position,
+    time or type, and for positions that do not increase with the time.
     """
     refuse_misspelt(options, StreamOptions.__optional_keys__)
     pattern, sdf = as_pattern(query), with_types(sdf, options.get("type_column"))
@@ -123,21 +144,24 @@ def started(
 def matching_stream(
     query: QueryInput, *, position: str, lateness: Length, **options: Unpack[StreamOptions]
 ) -> Callable[[DataFrame], DataFrame]:
-    """`match_stream` for ``sdf.transform(matching_stream(query, ..))``; the same arguments."""
+    """Return `match_stream` as a function for ``sdf.transform(matching_stream(query, ..))``.
+
+    The arguments are those of `match_stream`.
+    """
     refuse_misspelt(options, StreamOptions.__optional_keys__)
     return lambda sdf: match_stream(sdf, query, position=position, lateness=lateness, **options)
 
 
 def use_rocksdb(spark: SparkSession) -> None:
-    """Set the state store of a session, and batches for streams where `session` has set others.
+    """Set the state store of a session, and batches for streams if `session` has set others.
 
-    Raises `UsageError` where another store is set.
+    Raises `UsageError` for another store.
     """
     provider = spark.conf.get(PROVIDER, "")
     if provider and provider != ROCKSDB:
         raise UsageError(
             "CER0880",
-            f"state as bytes needs RocksDB, and {PROVIDER} is {provider}",
+            f"the state needs RocksDB, and {PROVIDER} is {provider}",
             hint=f"set it to {ROCKSDB}",
         )
     spark.conf.set(PROVIDER, ROCKSDB)
@@ -146,7 +170,7 @@ def use_rocksdb(spark: SparkSession) -> None:
 
 
 def stream_answers(request: StreamRequest) -> DataFrame:
-    """The DataFrame of answers and late rows."""
+    """Return the DataFrame of answers and late rows."""
     from pyspark.sql import functions as fn
 
     from cerlab.spark.stream.processor import BucketProcessor
@@ -195,12 +219,15 @@ def stream_answers(request: StreamRequest) -> DataFrame:
 
 
 def row_counts(progress: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of rows of a micro-batch, of the progress that Spark reports.
+    """Return the numbers of rows of a micro-batch, from the progress that Spark reports.
 
-    For ``query.lastProgress`` and those of ``query.recentProgress``. ``answers``, ``late`` and
-    ``quarantine`` rows that it gave; ``waiting`` rows that it held back, of ``waiting_keys``, and
-    how far the first of them is ``behind`` the newest row, in the unit of the time: more than the
-    lateness where a key is silent. What waits is counted in the buckets that had a row.
+    For ``query.lastProgress`` and the items of ``query.recentProgress``. The keys are ``answers``,
+    ``late``
+    and ``quarantine``, the rows that it emitted; ``waiting``, the rows held back, of
+    ``waiting_keys`` keys;
+    and ``behind``, the distance of the first waiting row from the newest row, in the unit of the
+    time: more
+    than the lateness if a key is silent. Only buckets with a row in this micro-batch are counted.
     """
     counts = dict.fromkeys(("answers", "late", "quarantine", "waiting", "waiting_keys"), 0.0)
     counts["behind"] = 0.0
@@ -215,18 +242,20 @@ def row_counts(progress: Mapping[str, Any]) -> dict[str, float]:
 def _metrics(row: Any) -> dict[str, Any]:
     """Return observed metrics by name."""
     cells: dict[str, Any] = row.asDict()
-    if "schema" in cells:  # what Spark Connect makes of a row
+    if "schema" in cells:  # the form of a row in Spark Connect
         names = (field["name"] for field in cells["schema"]["fields"])
         cells = dict(zip(names, cells["values"], strict=True))
     return cells
 
 
 def _rows(request: StreamRequest) -> DataFrame:
-    """The rows of the streams in FROM that have a key, with all that tasks read.
+    """Return the rows of the streams in FROM that have a key, with all columns that tasks read.
 
-    The watermark, if there is one, is on a column that is dropped again: Spark would leave out the
-    rows that it has passed, and the late ones are reported here. It is never below 0, which stands
-    for none: until there are times above 0 nothing is let go.
+    The watermark, if there is one, is on a column that is dropped again: Spark would remove the
+    rows that
+    it has passed, but late rows are reported here. It is never below 0, which means none: until
+    there are
+    times above 0, no state is dropped.
     """
     from pyspark.sql import functions as fn
 
@@ -257,14 +286,14 @@ def _rows(request: StreamRequest) -> DataFrame:
 
 
 def _refuse_watermark(rows: DataFrame) -> None:
-    """Raise `UsageError` for rows with a watermark, which over Spark Connect Spark finds later."""
+    """Raise `UsageError` for rows with a watermark, which Spark Connect would detect only later."""
     java = getattr(rows, "_jdf", None)
     if java is not None and "EventTimeWatermark" in java.queryExecution().analyzed().toString():
         raise two_watermarks()
 
 
 def _file(rows: DataFrame) -> Column:
-    """The file that each row is from; empty where Spark cannot tell, after a join for example."""
+    """Return the file of each row; empty if Spark does not know it, for example after a join."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as fn
 
@@ -294,7 +323,7 @@ def _columns_of_result(schema: Any) -> Iterator[Column]:
 
 
 def _columns_with_names(request: StreamRequest, names: RowNames) -> Iterator[Column]:
-    """The columns of rows with names, as they are called."""
+    """Yield the columns of rows with names, under their names."""
     from pyspark.sql import functions as fn
     from pyspark.sql.types import ArrayType
 
@@ -341,18 +370,17 @@ def _with_cells(schema: StructType, fields: Iterable[StructField]) -> StructType
 
 
 STARTS = 60
-"""Starts of a query at most, if Spark gives up on its Python worker: ten minutes in all."""
+"""The most starts of a query if Spark gives up on its Python worker: ten minutes in total."""
 
 _GAVE_UP = "Python worker failed to connect back"
-"""Spark waits ten seconds for the worker of a query's start, and no setting makes it wait longer.
-
-On a busy machine a process that imports PySpark can take more.
-"""
+"""Spark waits ten seconds for the worker at the start of a query, and no setting extends it. On a
+busy
+machine a process that imports PySpark can take longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Counts of rows that a streaming query has read and written."""
+    """The numbers of rows that a streaming query has read and written."""
 
     batches: int
     events: int
@@ -360,9 +388,9 @@ class Done:
     late: int
     quarantine: int
     waiting: int
-    """The number of rows that wait at the end, at least: as many as the last micro-batch saw."""
+    """The number of rows that wait at the end, at least: those seen by the last micro-batch."""
     buckets: int
-    """Buckets of keys that have a state at the end."""
+    """The number of buckets of keys with a state at the end."""
 
 
 @keywords_by_name
@@ -374,11 +402,21 @@ def read_stream(
     schema: Schema | None = None,
     files: int = 16,
 ) -> DataFrame:
-    """The events of the files of a folder as they arrive, at most `files` in a micro-batch.
+    """Return the events of the files of a folder as they arrive.
 
-    The columns and their types are those of the files that are there, as
-    `cerlab.spark.read` reads and checks them; a file with others fails the query.
-    Raises `BadData` as it does, and for Parquet of other types than the schema declares.
+    The columns and their types are those of the present files, as `cerlab.spark.read` reads and
+    checks
+    them; a file with other columns fails the query.
+
+    Args:
+        spark: the session.
+        path: the folder.
+        format: the format (default: by the name of each file).
+        schema: the declared types.
+        files: the most files of a micro-batch (default: 16).
+
+    Raises:
+        BadData: as `cerlab.spark.read`, and for Parquet of other types than the schema declares.
     """
     found = inputs.inputs_of(path, format)
     kind, kinds = found.format, inputs.frame_of(spark, found, schema).schema
@@ -393,8 +431,8 @@ def read_stream(
                 *(frame[f"c{n}"].cast(f.dataType).alias(f.name) for n, f in enumerate(kinds.fields))
             )
         case "arrow":
-            hint = "let files of Parquet arrive: cerlab convert"
-            raise UsageError("CER0811", "Spark has no streams of Arrow IPC", hint=hint)
+            hint = "convert the files to Parquet: cerlab convert"
+            raise UsageError("CER0811", "Spark does not support streams of Arrow IPC", hint=hint)
         case _:
             file_schema = inputs.frame_of(spark, found).schema
             for field in file_schema.fields:
@@ -407,7 +445,7 @@ def read_stream(
                         hint="declare the type that the file has",
                     )
             reader = spark.readStream.option("maxFilesPerTrigger", files)
-            if not found.key_kinds:  # else Spark takes the keys of folders for columns, too
+            if not found.key_kinds:  # otherwise Spark would read the keys of folders as columns too
                 reader = reader.option("recursiveFileLookup", True)
             return reader.schema(file_schema).parquet(inputs.as_it_is(path))
 
@@ -422,11 +460,20 @@ def write_stream(
 ) -> Done:
     """Write answers and late rows as Parquet until all present rows have been read.
 
-    With `follow` it goes on until it is interrupted. Run again with the same checkpoint it goes on
-    where it was, also after a kill: the output is to be read by Spark, which knows which of its
-    files count. Where Spark gives up on a Python worker that starts slowly, the query is started
-    again, for the same reason. Raises `BadData` for a checkpoint whose logs are damaged, or are not
-    those of the output.
+    Run again with the same checkpoint, it continues where it stopped, even after a kill. Read the
+    output
+    with Spark, which knows which of its files count. If Spark gives up on a Python worker that
+    starts
+    slowly, the query is restarted.
+
+    Args:
+        answers: the result of `match_stream`.
+        output: the folder of the answers.
+        checkpoint: the folder of the checkpoint.
+        follow: continue until interrupted (default: False).
+
+    Raises:
+        BadData: for a checkpoint whose logs are damaged, or belong to another output.
     """
     check_logs(answers.sparkSession, checkpoint, output)
 
@@ -440,7 +487,7 @@ def write_stream(
 
 
 def with_restarts(run: Callable[[], T]) -> T:
-    """Run a query, and start it again if Spark gave up on its Python worker."""
+    """Run a query, and restart it if Spark gave up on its Python worker."""
     from pyspark.errors import StreamingQueryException
 
     start = 1
@@ -454,7 +501,7 @@ def with_restarts(run: Callable[[], T]) -> T:
 
 
 def _run(query: StreamingQuery, batches: dict[int, Done]) -> None:
-    """Wait until a query ends, and note what its micro-batches do."""
+    """Wait until a query ends, and record its micro-batches."""
     try:
         over = False
         while not over:

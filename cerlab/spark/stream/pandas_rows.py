@@ -1,4 +1,4 @@
-"""The way of rows through pandas, which takes NULL for NaN."""
+"""The transfer of rows through pandas, which confuses NULL and NaN."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = {
 
 
 def kind_of(source: Source, name: str) -> str:
-    """The Arrow type of an attribute in tasks, as text; ``string`` where no column has it."""
+    """Return the Arrow type of an attribute in tasks, as text; ``string`` for a missing column."""
     spark_kind = source.kind(name) or "string"
     if spark_kind == "decimal":
         kind = source.frame.schema[source.names.index(name)].dataType
@@ -34,10 +34,11 @@ def kind_of(source: Source, name: str) -> str:
 def attribute_columns(
     source: Source, attributes: Sequence[str], *, exact: bool
 ) -> Iterator[Column]:
-    """The columns ``a0``, ``a1``, .. of attributes, with masks ``m0``, .. where they need one.
+    """Yield the columns ``a0``, ``a1``, .. of attributes, with masks ``m0``, .. if they need one.
 
-    The engine takes NaN as it takes NULL, and pandas does not tell them apart; if they are to be
-    `exact`, NULL among floats has a mask too.
+    The engine treats NaN like NULL, and pandas does not distinguish them; if they must be `exact`,
+    NULL
+    among floats has a mask too.
     """
     for n, name in enumerate(attributes):
         kind = kind_of(source, name)
@@ -50,7 +51,8 @@ def attribute_columns(
 
 
 def column_and_mask(column: Column, kind: str, name: str, mask: str) -> Iterator[Column]:
-    """A column of a kind, and where pandas would lose its type to NULL a mask of those cells."""
+    """Yield a column of a kind, and a mask of its NULLs if pandas would change its type for
+    them."""
     from pyspark.sql import functions as fn
 
     if kind in ("int64", "timestamp[us]"):
@@ -64,7 +66,8 @@ def column_and_mask(column: Column, kind: str, name: str, mask: str) -> Iterator
 
 
 def table_of_frames(frames: Iterable[Any], kinds: Mapping[str, tuple[str, str]]) -> Any:
-    """All rows of some pandas frames as one Arrow table; `kinds` are types and masks by column."""
+    """Return all rows of some pandas frames as one Arrow table; `kinds` are types and masks by
+    column."""
     import pyarrow as pa
 
     tables = []
@@ -86,7 +89,7 @@ def _array(frame: Any, name: str, kind: str, mask: str) -> Any:
 
 
 def schema_of(kinds: Mapping[str, tuple[str, str]]) -> Any:
-    """The Arrow schema of the rows."""
+    """Return the Arrow schema of the rows."""
     import pyarrow as pa
 
     return pa.schema([(name, _type(kind)) for name, (kind, _) in kinds.items()])
@@ -102,9 +105,9 @@ def _type(kind: str) -> Any:
 
 
 def pandas_column(column: Any) -> Any:
-    """A column of answers as pandas takes it: moments as integers, floats as text.
+    """Return a column of answers for pandas: moments as integers, floats as text.
 
-    So no value is taken for NULL; `restore` makes them again what they were.
+    So no value is read as NULL; `restore` converts them back.
     """
     import pandas as pd
 
@@ -122,7 +125,7 @@ def _arrow_type_for_pandas(kind: Any) -> Any:
 
 
 def pandas_type(kind: DataType) -> DataType:
-    """The type of Spark for a `pandas_column` of values of another."""
+    """Return the type of Spark for a `pandas_column` with values of a type."""
     from pyspark.sql import types as ty
 
     match kind:

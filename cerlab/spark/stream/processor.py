@@ -1,6 +1,6 @@
-"""What Spark calls in each task of a stream: a step of a bucket, its timer and its state.
+"""The functions that Spark calls in each task of a stream: a step of a bucket, its timer and state.
 
-This module alone is imported where PySpark is there: its class is one of Spark's.
+Only this module is imported where PySpark is installed: its class inherits from one of Spark's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STATE = "cerlab"
 
 
 class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
-    """The engine of each bucket of keys; Spark keeps what it knows as bytes, in one value.
+    """The engine of each bucket of keys; Spark keeps its state as bytes, in one value.
 
     Frames of answers have the columns ``start``, ``end``, ``positions``, ``late`` (NULL), and with
     a job that asks for it the key of each as ``p0``, ``p1``, ..; frames of late rows have the
@@ -35,7 +35,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         self._job = job
 
     def init(self, handle: Any) -> None:
-        """Called by Spark in each task, and once on the driver."""
+        """Prepare a task; Spark calls this in each task, and once on the driver."""
         self._handle = handle
         self._state = handle.getValueState(STATE, StructType([StructField("bytes", BinaryType())]))
 
@@ -45,7 +45,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         rows: Iterable[Any],
         timerValues: Any,
     ) -> Iterator[Any]:
-        """The rows of a bucket in a micro-batch: its answers and late rows, as frames."""
+        """Yield the answers and late rows of a bucket in a micro-batch, as frames."""
         yield from self._step(table_of_frames(rows, self._job.sent), timerValues, None)
 
     def handleExpiredTimer(
@@ -54,15 +54,15 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         timerValues: Any,
         expiredTimerInfo: Any,
     ) -> Iterator[Any]:
-        """A time that all keys have passed: what it releases, and the end of keys."""
+        """Yield the answers after a time that all keys have passed; drop the keys that end."""
         due = expiredTimerInfo.getExpiryTimeInMs()
         yield from self._step(table_of_frames((), self._job.sent), timerValues, due)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no resource is open."""
 
     def _step(self, rows: Any, timers: Any, due: int | None) -> Iterator[Any]:
-        """One step of a bucket; `due` is the timer that called, which Spark deletes by itself."""
+        """Run one step of a bucket; `due` is the timer that expired, which Spark deletes itself."""
         before = self._state.get()[0] if self._state.exists() else None
         watermark = timers.getCurrentWatermarkInMs()  # 0 until there is one
         step = BucketStep(
@@ -95,13 +95,13 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             yield self._late(step.late)
 
     def _bad(self, rows: Any) -> Any:
-        """Rows that have no place in the stream: their position, file and the reason."""
+        """Return the rows without a place in the stream: their position, file and the reason."""
         columns = {"bad": "position", "file": FILE, "why": "why"}
         cells = {name: rows.column(of).to_pylist() for name, of in columns.items()}
         return self._marked(rows.num_rows, **cells)
 
     def _marked(self, rows: int, **marks: list[Any]) -> Any:
-        """A frame that has NULL in all but some of the `marks` of the job."""
+        """Return a frame with NULL in all but some of the `marks` of the job."""
         import pandas as pd
 
         names = [*self._places, *self._job.cells, "late", *self._job.marks]
@@ -119,7 +119,8 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         return pd.DataFrame({**columns, **self._partition(rows, ends), "late": [None] * count})
 
     def _frame_with_names(self, rows: Any) -> Any:
-        """Rows with names: ``start``, ``end``, then ``n0``, ``n1``, .., and ``late``."""
+        """Return rows with names as a frame: ``start``, ``end``, ``n0``, ``n1``, .., and
+        ``late``."""
         import pandas as pd
 
         places, begin = {name: rows.column(name) for name in self._places}, len(self._places)
@@ -148,7 +149,8 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         return ("start", "end") if self._job.result is None else ()
 
     def _partition(self, rows: Any, which: Any) -> dict[str, Any]:
-        """The keys of some rows as they were sent: integers with NULL, moments as integers."""
+        """Return the keys of some rows as they were sent: integers with NULL, moments as
+        integers."""
         if not self._job.with_partition:
             return {}
         import pyarrow as pa

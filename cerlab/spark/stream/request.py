@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 _GRAIN = 1_000
-"""The watermark tells so many instants apart in one `lag`, if its unit allows it."""
+"""The number of instants in one `lag` that the watermark distinguishes, if its unit allows it."""
 
 _NO_RANGES = "the range in which an answer ends is not over while rows still arrive"
 
@@ -68,7 +68,7 @@ class StreamOptions(OrderOptions, total=False):
 
 @dataclass(frozen=True)
 class StreamRequest:
-    """A plan on a stream that is still arriving; the expressions are over columns of `source`."""
+    """A plan on a stream that is still arriving; the expressions use columns of `source`."""
 
     source: Source
     plan: PlanClauses | None
@@ -76,9 +76,9 @@ class StreamRequest:
     choice: Choice
     position: Column
     clock: Column
-    """The times that order a key."""
+    """The times that order the rows of a key."""
     from_filter: Column | None
-    """Whether an event is of a stream in FROM; None if all are."""
+    """The condition that an event is in a stream of FROM; None if all are."""
     job: StreamJob
 
     @property
@@ -88,7 +88,7 @@ class StreamRequest:
 
     @property
     def is_ordered_by_time(self) -> bool:
-        """Whether a column of times orders the stream, not the positions alone."""
+        """True if a column of times orders the stream, not the positions alone."""
         time, position = self.job.labels.keys
         return time != position
 
@@ -101,11 +101,11 @@ def stream_request_of(
     lateness: Length,
     **options: Unpack[StreamOptions],
 ) -> StreamRequest:
-    """The request of `match_stream` with the same arguments. Raises as it does."""
+    """Return the request of `match_stream` with the same arguments. Raises as it does."""
     pattern, with_partition = as_pattern(query), options.get("partition", False)
     refuse_aggregates(pattern)
     if pattern.ast.throttle is not None or pattern.machine_kind not in ("automaton", "registers"):
-        refuse_correlated(pattern, "only batches take them")
+        refuse_correlated(pattern, "only batches support them")
     plan: PlanClauses = pattern.plan if pattern.machine_kind == "automaton" else pattern.registers
     columns = options.get("columns")
     names = row_names(pattern, sdf.columns, columns, with_partition=with_partition)
@@ -184,7 +184,7 @@ def refuse_own_names(job: StreamJob, names: Iterable[str], hint: str) -> None:
 
 
 def _refuse_numbers(**lengths: Length) -> None:
-    """Raise `UsageError` for a length without a unit, but for 0, where times are moments."""
+    """Raise `UsageError` for a length without a unit, except 0, if times are moments."""
     for option, length in lengths.items():
         number, has_unit = length_of(length, option)
         if number and not has_unit:
@@ -209,7 +209,7 @@ def _source(df: DataFrame, type_name: str | None) -> Source:
 def attributes_of_stream(
     pattern: Pattern, plan: PlanClauses, axis: TimeAxis | None, names: RowNames | None
 ) -> tuple[str, ...]:
-    """The attributes that a task reads, ``type`` first."""
+    """Return the attributes that a task reads, ``type`` first."""
     of_rows = None if names is None else names.attributes
     if isinstance(plan, Plan):
         return attributes_of_job(plan, axis, of_rows)
@@ -217,7 +217,7 @@ def attributes_of_stream(
 
 
 def refuse_runs(pattern: Pattern, *, by_key: bool) -> None:
-    """Raise `Unsupported` for a query over compared labels that is not run batch by batch."""
+    """Raise `Unsupported` for a query over compared labels that cannot run batch by batch."""
     from cerlab.engine.registers.evaluation import why_not as why_no_run  # Numba loads here
 
     if (reason := why_no_run(by_sequence(pattern, by_key=by_key).registers)) is not None:
@@ -225,11 +225,11 @@ def refuse_runs(pattern: Pattern, *, by_key: bool) -> None:
 
 
 def _choice(plan: PlanClauses, mode: str | None) -> Choice:
-    """By key where that is exact, else one task for all keys."""
+    """Return the mode: by key if that is exact, otherwise one task for all keys."""
     if mode == Mode.RANGES.value:
         exact = [each.value for each in (Mode.KEYS, Mode.ONE) if why_not(plan, each) is None]
         raise Unsupported(
-            "CER0490", f"no stream is cut into ranges: {_NO_RANGES}", hint=f"use {exact[0]}"
+            "CER0490", f"a stream cannot be cut into ranges: {_NO_RANGES}", hint=f"use {exact[0]}"
         )
     if mode is not None or (reason := why_not(plan, Mode.KEYS)) is None:
         return choose_mode(plan, mode or Mode.KEYS.value)
@@ -237,9 +237,10 @@ def _choice(plan: PlanClauses, mode: str | None) -> Choice:
 
 
 def _axis(source: Source, plan: PlanClauses, time: str | None, unit: str | None) -> TimeAxis | None:
-    """Return the column that orders the stream in time: as asked, else that of the window.
+    """Return the column that orders the stream in time: as requested, otherwise that of the window.
 
-    None where neither says, and the positions order it. Raises `UsageError` for two different ones.
+    None if neither is given, so that the positions order it. Raises `UsageError` for two different
+    columns.
     """
     window = plan.window
     axis = None if time is None else time_axis(time, unit)
@@ -248,7 +249,7 @@ def _axis(source: Source, plan: PlanClauses, time: str | None, unit: str | None)
     if axis is None and isinstance(window, TimeWindow):
         axis = frame.only_moment(source)
     if axis is None and isinstance(window, TimeWindow):
-        clock_for(window, axis)  # raises: nothing says what the time is
+        clock_for(window, axis)  # raises the error that the time is unknown
     axis = frame.axis_of(source, axis)
     measure = time_attribute(plan, axis)
     if axis is not None and measure not in (None, axis.attribute):
@@ -280,19 +281,19 @@ def _labels(source: Source, axis: TimeAxis | None, position: str) -> ColumnNames
 
 
 def _in_kind(length: Fraction, kind: str) -> Instant:
-    """A length as it is compared with differences of times of a type."""
+    """Return a length in the form that compares with differences of times of a type."""
     return float(length) if kind == "double" else math.floor(length)
 
 
 def _ticks(lag: Fraction | None, lateness: Fraction) -> tuple[int | None, Fraction | None]:
-    """The units of a millisecond of Spark's watermark, and the lag in units of time."""
+    """Return the units of a millisecond of Spark's watermark, and the lag in units of time."""
     if lag is None:
         return None, None
     if lag < lateness:
         raise UsageError(
             "CER0883",
             f"lag is {lag}, less than the lateness {lateness}",
-            hint="a key may be behind other keys by the lateness at least",
+            hint="give a lag of at least the lateness",
         )
     tick = max(1, math.floor(lag / _GRAIN))
     return tick, Fraction(math.ceil(lag / tick) * tick)
@@ -307,7 +308,8 @@ def explain_stream(
     lateness: Length,
     **options: Unpack[StreamOptions],
 ) -> str:
-    """Explain `match_stream` with the same arguments; nothing runs."""
+    """Return a description of how `match_stream` would run with the same arguments; nothing
+    runs."""
     refuse_misspelt(options, StreamOptions.__optional_keys__)
     pattern, sdf = as_pattern(query), frame.with_types(sdf, options.get("type_column"))
     request = stream_request_of(sdf, pattern, position=position, lateness=lateness, **options)

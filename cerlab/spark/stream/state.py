@@ -1,4 +1,5 @@
-"""State of a bucket of keys between micro-batches, as bytes, and checkpoints that hold it."""
+"""The state of a bucket of keys between micro-batches, as bytes, and checkpoints that contain
+it."""
 
 from __future__ import annotations
 
@@ -45,12 +46,12 @@ SEQUENCES = {
     "held": "|u1 held_bytes",
     "recent": "|u1 recent_bytes",
 }
-"""The arrays of every state, beside ``last_time``; the last three are tables of Arrow."""
+"""The arrays of every state, besides ``last_time``; the last three are tables of Arrow."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketState:
-    """All that is known of a bucket."""
+    """The state of a bucket."""
 
     sequences: Sequences
     keys: Any
@@ -58,13 +59,13 @@ class BucketState:
     events: EventTable
     """The events that can still matter."""
     recent: Any
-    """The rows that answers to come can name, by number: a table, without rows where none are."""
+    """The rows that later answers can contain, by number: a table, empty without named columns."""
     arrays: Mapping[str, Any] | None = None
-    """Arrays of the engine; None before it has read anything."""
+    """The arrays of the engine; None before it has read anything."""
     read: int = 0
-    """Number of released events."""
+    """The number of released events."""
     timer: int | None = None
-    """When Spark is to come back to the bucket, in milliseconds of the watermark."""
+    """The watermark in milliseconds at which Spark must process the bucket again."""
 
 
 def layout_of(machine: Machine | None, times: Any) -> Layout:
@@ -111,10 +112,10 @@ def state_to_bytes(state: BucketState, machine: Machine | None, job: str) -> byt
 def state_from_bytes(
     state: bytes, machine: Machine | None, job: str, empty: BucketState, *, by_key: bool
 ) -> BucketState:
-    """Return the state again; `empty` is that of a bucket without a state, with its schemas.
+    """Return the state from bytes; `empty` is that of a bucket without a state, with its schemas.
 
-    Raises `BadData` for bytes that are no state, of another version, or made under another query
-    or other settings.
+    Raises `BadData` for bytes that are not a state, of another version, or of another query or
+    settings.
     """
     values, arrays = codec.read(layout_of(machine, empty.sequences.time), job, state)
     with reading_state():
@@ -150,7 +151,7 @@ def _read(
 def _engine_arrays(
     values: Mapping[str, Any], arrays: Mapping[str, Any], machine: Machine | None
 ) -> Mapping[str, Any]:
-    """Return the arrays that the engine of a state goes on from."""
+    """Return the arrays from which the engine of a state continues."""
     if machine is None:
         return {"run": _table(arrays["runs"], _runs_table(()).schema).column("run").to_pylist()}
     return with_numbers(machine, values, {name: arrays[name] for name in TECS})
@@ -163,11 +164,11 @@ def _runs_table(runs: Sequence[bytes]) -> Any:
 
 
 def _check_state(state: BucketState, *, by_key: bool) -> BucketState:
-    """The state, if what its parts say of each other is so; raises `BadData`."""
+    """Return the state after checking that its parts are consistent; raises `BadData`."""
     arrays, events, sequences = state.arrays, state.events, state.sequences
     assert arrays is not None
     named = events.number
-    if "run" in arrays:  # the state of each is checked where it is read
+    if "run" in arrays:  # the state of each is checked when it is read
         expect(len(arrays["run"]) == len(sequences), "the runs")
     else:
         named = _check_engine(arrays, state)
@@ -195,7 +196,7 @@ def _check_state(state: BucketState, *, by_key: bool) -> BucketState:
 
 
 def _check_engine(arrays: Mapping[str, Any], state: BucketState) -> Any:
-    """Check the arrays of an engine; return the numbers of the events that its nodes name."""
+    """Check the arrays of an engine; return the numbers of the events in its nodes."""
     expect(is_inside(arrays["seen"], 0, state.read + 1), "how many events a partition has seen")
     check_nodes(arrays, state.read, state.read)
     count, keys = len(arrays["length"]), state.keys
@@ -227,12 +228,12 @@ CLAIM = "cerlab-query"
 _FILE = re.compile(r"(\d+)(\.compact)?")
 
 _READ = re.compile(r'^\{"logOffset":(\d+)\}$', re.MULTILINE)
-"""The last entry of ``sources`` that a micro-batch reads, as ``offsets`` has it."""
+"""The last entry of ``sources`` that a micro-batch reads, in the form of ``offsets``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log on whatever file system Spark has it: its entries by number."""
+    """A log on any file system of Spark: its entries by number."""
 
     place: str
     names: dict[int, str]
@@ -243,7 +244,8 @@ class Log:
         return max(self.names, default=-1)
 
     def check_whole(self) -> None:
-        """Raise `BadData` if an entry before the newest one is missing; compact ones hold all."""
+        """Raise `BadData` if an entry before the newest one is missing; compact ones contain
+        all."""
         compact = [n for n, name in self.names.items() if name.endswith(".compact")]
         for number in range(max(compact, default=0), self.newest):
             if number not in self.names:
@@ -251,16 +253,17 @@ class Log:
 
 
 def damage_error(place: str, message: str, hint: str = "") -> BadData:
-    """The error of a log that is not what it has to be."""
-    hint += "go on with older copies of checkpoint and output, or begin anew with other places"
+    """Return the error of a damaged log."""
+    hint += "use older copies of checkpoint and output, or start again with other places"
     return BadData("CER0778", message, place=DataPlace(place), hint=hint)
 
 
 def check_logs(spark: SparkSession, checkpoint: str, output: str | None = None) -> None:
-    """Raise `BadData` where the logs of a checkpoint, or of it and its output, do not fit together.
+    """Raise `BadData` if the logs of a checkpoint, or of it and its output, are inconsistent.
 
-    Or where one is not what its checksum says, on file systems that keep some. The JVM of the
-    session reads them; over Spark Connect there is none here, and what Spark checks is all.
+    Also if one does not match its checksum, on file systems that store checksums. The JVM of the
+    session
+    reads them; Spark Connect has no JVM here, so only Spark's own checks apply.
     """
     if getattr(spark, "_jvm", None) is None:
         return
@@ -269,7 +272,7 @@ def check_logs(spark: SparkSession, checkpoint: str, output: str | None = None) 
         _log(spark, f"{place}/{folder}") for folder in ("offsets", "commits", "sources/0")
     )
     if commits.newest > offsets.newest:
-        raise damage_error(offsets.place, f"micro-batch {commits.newest} is over and has not begun")
+        raise damage_error(offsets.place, f"micro-batch {commits.newest} ended before it began")
     sources.check_whole()
     for number in sources.names:
         _log_text(spark, sources, number)
@@ -284,7 +287,7 @@ def check_logs(spark: SparkSession, checkpoint: str, output: str | None = None) 
 
 
 def _check_output(answers: Log, offsets: Log, commits: Log) -> None:
-    """The output has the answers of the micro-batches that are over, and of none to come."""
+    """Raise `BadData` unless the output has the answers of exactly the finished micro-batches."""
     if answers.newest > offsets.newest:
         message = f"it has the answers of micro-batch {answers.newest}, which has not begun"
         raise damage_error(answers.place, f"{message} by {offsets.place}")
@@ -303,7 +306,7 @@ def _log(spark: Any, place: str) -> Log:
 
 
 def _log_text(spark: Any, log: Log, number: int) -> str:
-    """An entry, which the file system compares with its checksum."""
+    """Return an entry, which the file system compares with its checksum."""
     from py4j.protocol import Py4JJavaError
 
     files, path = _file_system(spark, f"{log.place}/{log.names[number]}")
@@ -320,16 +323,17 @@ def _log_text(spark: Any, log: Log, number: int) -> str:
 
 
 def _file_system(spark: Any, place: str) -> tuple[Any, Any]:
-    """The file system of a path, and the path, as Spark has them."""
+    """Return the file system of a path, and the path, as Spark's objects."""
     path = spark._jvm.org.apache.hadoop.fs.Path(place)
     return path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()), path
 
 
 def claim(spark: SparkSession, checkpoint: str, job: str) -> None:
-    """Write the query of a checkpoint into it, unless it is there already.
+    """Write the query of a checkpoint into it, unless it is already there.
 
     `job` is `cerlab.spark.stream.step.digest`. Raises `BadData` for a checkpoint of another
-    version, another query or other settings, before anything of it is used.
+    version, another
+    query or other settings, before it is used.
     """
     place = f"{checkpoint.rstrip('/')}/{CLAIM}"
     owners = _owners(spark, place)
@@ -345,12 +349,12 @@ def claim(spark: SparkSession, checkpoint: str, job: str) -> None:
 
 
 def _owners(spark: Any, place: str) -> list[str]:
-    """The queries that a checkpoint is of: one, or none before the first start."""
+    """Return the queries of a checkpoint: one, or none before the first start."""
     from pyspark.errors import AnalysisException
 
     if getattr(spark, "_jvm", None) is not None:
         files, path = _file_system(spark, place)
-        if not files.exists(path):  # reading it, Spark would print a stack
+        if not files.exists(path):  # reading a missing file, Spark would print a stack
             return []
     try:
         return [row[0] for row in spark.read.text(place).collect()]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 BUCKETS = 16
-"""Keys go to so many buckets by a hash, unless asked; a bucket is in one task at a time."""
+"""The default number of buckets of keys; a bucket is in one task at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class StreamJob:
     """
 
     plan: bytes
-    """As `cerlab.automata.plan` writes it; empty where filters compare labels."""
+    """The plan, in the format of `cerlab.automata.plan`; empty if filters compare labels."""
     time: TimeAxis | None
     attributes: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -63,16 +63,16 @@ class StreamJob:
     keys: tuple[int, ...]
     """The numbers of the attributes of PARTITION BY among `attributes`."""
     by_key: bool
-    """Whether each key is put in order by itself, else all rows are."""
+    """True if the rows of each key are sorted separately, otherwise all rows together."""
     with_partition: bool
     names: RowNames | None = None
-    """The columns of rows with names, where those are asked for, and not positions."""
+    """The columns of rows with names; None for positions."""
     tick: int | None = None
     """Units of time for a millisecond of Spark's watermark; None without `lag`."""
     lag: Instant | None = None
     buckets: int = BUCKETS
     quarantine: bool = False
-    """Whether a row that no stream can have is put out as a row; else it is an error."""
+    """True if a row without a place in the stream is emitted as a row; otherwise it is an error."""
     query: str = ""
     """The text where filters compare labels, without FROM; or that of a row pattern."""
     result: Any = None
@@ -101,7 +101,7 @@ class StreamJob:
 
     @property
     def marks(self) -> dict[str, DataType]:
-        """The columns that answers and late rows have NULL in, with their types of Spark."""
+        """The columns that are NULL in answers and late rows, with their types of Spark."""
         from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType
 
         bad = {"bad": LongType(), "file": StringType(), "why": StringType()}
@@ -122,7 +122,7 @@ class StreamJob:
 
 @lru_cache(maxsize=16)
 def digest(job: StreamJob) -> str:
-    """A name for all that decides what a state means."""
+    """Return a digest of everything that determines the meaning of a state."""
     plain = [
         plan_digest(plan_and_tables(job.plan)[0]) if job.plan else job.query,
         None if job.time is None else [job.time.attribute, str(job.time.unit)],
@@ -134,12 +134,12 @@ def digest(job: StreamJob) -> str:
 
 
 def machine_of(job: StreamJob) -> Machine | None:
-    """The machine that the states of a job are of; None where filters compare labels."""
+    """Return the machine of the states of a job; None if filters compare labels."""
     return plan_and_tables(job.plan)[1].machine if job.plan else None
 
 
 def by_sequence(pattern: Pattern, *, by_key: bool) -> Pattern:
-    """The query of one sequence: where that is a key, without PARTITION BY."""
+    """Return the query of one sequence; if that is a key, without PARTITION BY."""
     return pattern.replaced(partition=()) if by_key else pattern
 
 
@@ -164,12 +164,12 @@ def _reach_of(job: StreamJob) -> Fraction | None:
 
 
 class BucketStep:
-    """Effect of a micro-batch on a bucket of keys. Take all `answers` first, then the `state`."""
+    """The effect of a micro-batch on a bucket of keys. Consume `answers` before calling `state`."""
 
     def __init__(
         self, job: StreamJob, state: bytes | None, rows: Any, watermark: int | None = None
     ) -> None:
-        """`rows` may be empty; `watermark` is that of Spark in milliseconds, None for none yet.
+        """Read rows, maybe none; `watermark` is Spark's in milliseconds, None before the first.
 
         Raises `BadData` as `cerlab.engine.reorder.arrive` and
         `cerlab.spark.stream.state.state_from_bytes`.
@@ -201,7 +201,7 @@ class BucketStep:
         self.late = arrival.late
         """The late rows, as a table."""
         self.bad = arrival.bad
-        """The rows that have no place among the others, as a table, with the reason ``why``."""
+        """The rows without a place among the others, as a table, with the reason ``why``."""
         self._recent = self._before.recent
         if job.names is not None:
             self._recent = self._with_released_rows()
@@ -225,7 +225,7 @@ class BucketStep:
         )
 
     def _with_released_rows(self) -> Any:
-        """The rows that answers of this micro-batch can name, by number."""
+        """Return the rows that answers of this micro-batch can contain, by number."""
         import pyarrow as pa
 
         numbers = self._before.read + np.arange(self.released_rows.num_rows)
@@ -235,11 +235,11 @@ class BucketStep:
 
     @property
     def timer_before(self) -> int | None:
-        """When Spark was to come back to the bucket."""
+        """The watermark at which Spark was to process the bucket again."""
         return self._before.timer
 
     def waits(self) -> tuple[float, float, float] | None:
-        """Return the number of rows that wait, of their keys, and the lag of the first.
+        """Return the number of waiting rows, of their keys, and the distance of the first.
 
         None if no row waits.
         """
@@ -252,7 +252,7 @@ class BucketStep:
         return float(held.num_rows), float(waiting.sum()), float(behind)
 
     def _number_keys(self, rows: Any) -> Any:
-        """The number of each row's key, -1 for none."""
+        """Return the number of each row's key, -1 for none."""
         columns = [rows.column(f"a{n}") for n in self.job.keys]
         numbers, self._keys = number_keys(
             self._keys, columns, rows.num_rows, null_is_key=self.job.result is not None
@@ -264,9 +264,9 @@ class BucketStep:
         return int(self._keys.num_rows) if self.job.keys else 1
 
     def answers(self) -> Iterator[tuple[AnswerBatch, Any]]:
-        """The answers that `released_rows` complete, and which of those is the end of each.
+        """Yield the answers that `released_rows` complete, and the row of the end of each.
 
-        Their positions are those of the stream. Raises `BadData` where the engine does.
+        Their positions are those of the stream. Raises `BadData` if the engine does.
         """
         engine = self._engine
         assert not isinstance(engine, RowSequences)
@@ -321,7 +321,7 @@ class BucketStep:
         if not rows.num_rows:
             return
         sequence = rows.column("sequence").to_numpy()
-        # a run of registers has the keys of its sequence itself
+        # a run of registers needs no codes: each sequence is a key
         numbers_keys = self.job.plan and not self.job.by_key
         codes = self._number_keys(rows) if numbers_keys else sequence
         columns = {
@@ -332,7 +332,8 @@ class BucketStep:
         yield from engine.push(columns, sequence, codes, position, self._partitions)
 
     def state(self) -> tuple[bytes | None, int | None]:
-        """The state of the bucket from now on, None for none, and when to come back to it."""
+        """Return the new state of the bucket, None for none, and the watermark of its next
+        timer."""
         sequences = self._sequences
         newest, waiting = sequences.newest(), sequences.waiting()
         alive = np.flatnonzero(waiting | (sequences.has_released & ~self._is_over(newest)))
@@ -351,10 +352,10 @@ class BucketStep:
         return state_to_bytes(after, self._machine, digest(self.job)), timer
 
     def _still_needed(self, alive: Any, events: EventTable) -> Any:
-        """The rows since the first event of each sequence that answers to come can name."""
+        """Return the rows since the first event of each sequence that later answers can contain."""
         import pyarrow as pa
 
-        # A sequence without an event that still matters keeps no row.
+        # a sequence without relevant events keeps no row
         first = np.full(len(alive), np.iinfo(np.int64).max)
         np.minimum.at(first, events.sequence, events.number)
         sequence, number = (self._recent.column(n).to_numpy() for n in ("sequence", "number"))
@@ -373,7 +374,7 @@ class BucketStep:
         return newest < (math.nextafter(nearest, math.inf) if nearest < bound else nearest)
 
     def _timer(self, newest: Any, waiting: Any) -> int | None:
-        """The watermark at which rows can be released, or else a sequence be dropped."""
+        """Return the watermark at which rows can be released, or a sequence dropped."""
         if self.job.tick is None:
             return None
         due = [Fraction(each.min().item()) for each in (newest[waiting],) if len(each)]
@@ -383,7 +384,7 @@ class BucketStep:
 
 
 def empty_state(job: StreamJob) -> BucketState:
-    """The state of a bucket of which nothing is known."""
+    """Return the state of a bucket without events."""
     schema = schema_of(job.columns)
     keys = schema.empty_table().select([f"a{n}" for n in job.keys])
     return BucketState(nothing(schema), keys, no_events(), job.recent.empty_table())
