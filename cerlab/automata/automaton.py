@@ -204,8 +204,10 @@ START = -1
 
 
 def outgoing(A: Automaton[Step]) -> dict[int, list[Step]]:
-    """Return the transitions of each state, in order; `START` maps to those of all initial
-    states."""
+    """Return the transitions of each state, in order.
+
+    `START` maps to those of all initial states.
+    """
     leaving: dict[int, list[Step]] = {q: [] for q in range(A.states)}
     for t in A.Delta:
         leaving[t.source].append(t)

@@ -213,8 +213,9 @@ def ends_in(A: Automaton[Any], targets: Iterable[int]) -> tuple[Any, ...]:
 
 
 def anchor(A: IntervalCea) -> AnchoredCea:
-    """Return the automaton that reads from position 0; its initial state is "not started" (FOUND
-    Sec. 6).
+    """Return the automaton that reads from position 0.
+
+    Its initial state is "not started" (FOUND Sec. 6).
 
     In that state it skips any events, and has the transitions of q0, which no run enters again.
     The answers ``([i, j], D)`` are preserved if all accepting runs begin and end with a mark: then

@@ -68,8 +68,7 @@ class Difference(NamedTuple):
 
     `events` are indices of minterms; the answer starts at `start`, ends at the last event and takes
     the `marks` from `start` on. With `late`, both machines accept the answer, but the other's
-    window
-    of time is shorter: the time from start to end must lie between the two.
+    window of time is shorter: the time from start to end must lie between the two.
     """
 
     events: tuple[int, ...]
@@ -104,8 +103,10 @@ class Joint:
     def __init__(
         self, left: Deterministic, right: Deterministic, minterms: Sequence[Minterm]
     ) -> None:
-        """Pair the symbols of both machines; `minterms` are of the left predicates, then of the
-        right."""
+        """Pair the symbols of both machines.
+
+        `minterms` are of the left predicates, then of the right.
+        """
         width = len(left.predicates)
         low = (1 << width) - 1
         self.symbols = tuple((m.symbol & low, m.symbol >> width) for m in minterms)
@@ -235,8 +236,10 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """A graph of useful nodes; `after` lists, by node and symbol, the targets of its different
-    moves."""
+    """A graph of useful nodes.
+
+    `after` lists, by node and symbol, the targets of its different moves.
+    """
 
     nodes: tuple[Node, ...]
     after: dict[Node, dict[int, tuple[Node, ...]]]
@@ -259,8 +262,9 @@ class _Graph:
 
 
 def growth_of(machine: Deterministic, symbols: Sequence[int]) -> Growth | None:
-    """Return the growth over streams of these symbols; None if the machine is too large to decide
-    it.
+    """Return the growth over streams of these symbols.
+
+    None if the machine is too large to decide it.
 
     Raises `ResourceLimit` if the search takes too many steps.
     """
@@ -308,8 +312,7 @@ def _is_exponential(graph: _Graph, component: frozenset[Node]) -> bool:
 
     If one state of the component has two, all have. Both ways stay inside the component, so the
     search begins where two moves of one state diverge, and ends where both ways have led to the
-    same
-    state p.
+    same state p.
     """
     p = min(component)
     parted: set[tuple[Node, ...]] = {
@@ -329,9 +332,8 @@ def _degree(graph: _Graph, components: Sequence[frozenset[Node]]) -> int:
     """Return the length of the longest chain of pairs (p, q) of a machine that is not exponential.
 
     Each of the `components` comes before the components that lead to it. Whether one pair can
-    follow
-    another depends on their components alone, so only the longest chain from each component is
-    kept, and the best continuations are tried first.
+    follow another depends on their components alone, so only the longest chain from each component
+    is kept, and the best continuations are tried first.
     """
     ahead = {n: set(reachable([n], graph.next)) for n in graph.nodes}
     longest: dict[frozenset[Node], int] = {}

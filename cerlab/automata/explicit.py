@@ -149,8 +149,10 @@ StepMoves: TypeAlias = tuple[Move, ...]
 
 
 class Mealy(NamedTuple):
-    """A complete machine over the symbols ``0 .. n-1``; states and idle states are numbers from
-    0."""
+    """A complete machine over the symbols ``0 ..
+
+    N-1``; states and idle states are numbers from 0.
+    """
 
     begin: tuple[tuple[StepMoves, ...], ...]
     """The moves of a run that starts, by idle state and symbol."""

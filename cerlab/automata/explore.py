@@ -68,8 +68,9 @@ def crawl(
     *,
     most: int | None = None,
 ) -> Crawl[State, Label]:
-    """Return all macro-states that `follow` reaches from `initial`, and the edges; raises as
-    `explore`.
+    """Return all macro-states that `follow` reaches from `initial`, and the edges.
+
+    Raises as `explore`.
 
     >>> crawl(0, lambda n: [("+1", n + 1)] if n < 2 else [], most=3).states
     (0, 1, 2)

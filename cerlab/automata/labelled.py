@@ -217,8 +217,7 @@ class LabelledStates:
 
     An event with labels is taken, even if none of its labels is in the set. A macro-state is the
     set of the states that all runs with the same start, the same events taken and the same marks
-    are
-    in. So two different runs are two answers, or two labellings of one answer.
+    are in. So two different runs are two answers, or two labellings of one answer.
     """
 
     def __init__(
@@ -228,8 +227,10 @@ class LabelledStates:
         *,
         predicates: Iterable[Predicate] = (),
     ) -> None:
-        """Separate runs by the given labels (None: all); `predicates` come before the
-        automaton's."""
+        """Separate runs by the given labels (None: all).
+
+        `predicates` come before the automaton's.
+        """
         own = (t.predicate for t in vcea.Delta if t.predicate != EVERYTHING)
         self.predicates: tuple[Predicate, ...] = tuple(dict.fromkeys((*predicates, *own)))
         number = {P: bit for bit, P in enumerate(self.predicates)}

@@ -204,8 +204,7 @@ class WaitPlan(PlanClauses):
         body.
 
         If the last event of a body is always marked, its answers determine where they ended;
-        likewise
-        for the first event in a look-back.
+        likewise for the first event in a look-back.
         """
         waiting = [self._machine(branch) for branch in self.branches if branch.waits]
         looking = [self._machine(branch) for branch in self.branches if branch.back]

@@ -55,8 +55,7 @@ class StrategyCea(Drawable):
     """The I/O-deterministic automaton of the answers that a strategy selects, made on the fly.
 
     It accepts if one of its runs does and no better rival does. An answer keeps the start of its
-    run,
-    so a window can be applied afterwards.
+    run, so a window can be applied afterwards.
     """
 
     def __init__(self, cea: IntervalCea, strategy: Strategy) -> None:

@@ -70,8 +70,10 @@ def unroll(
 
 
 def length_window(T: Srt, w: int) -> Srt:
-    """Return T limited to strings of w events; a state also counts the events, ``|Q| (w + 1)``
-    states."""
+    """Return T limited to strings of w events.
+
+    A state also counts the events, ``|Q| (w + 1)`` states.
+    """
 
     def follow(read: int, t: RegisterTransition) -> Iterator[tuple[Label, int]]:
         if read < w:
@@ -110,8 +112,10 @@ States: TypeAlias = frozenset[int]
 
 
 class Minterm(NamedTuple):
-    """A conjunction of the guards that hold and the negations of the others; `holding`: the
-    former."""
+    """A conjunction of the guards that hold and the negations of the others.
+
+    `holding`: the former.
+    """
 
     guard: Guard
     holding: frozenset[Guard]
@@ -124,8 +128,7 @@ def determinise(T: Srt) -> Srt:
     exclude each other (SRT Def. 36). It accepts if T does, and marks nothing: the language is kept,
     the matches are not (SRT Def. 37). Transitions are the minterms of the guards that leave a set,
     and write all registers that one of their transitions writes (SRT Alg. 7). T must be unrolled,
-    or
-    write no register: otherwise two runs may need different events in one register, and a
+    or write no register: otherwise two runs may need different events in one register, and a
     deterministic transducer need not exist (SRT Thm. 38). Exponential. Raises `Unsupported` for
     other T, `ResourceLimit` if that takes too many steps.
     """
@@ -180,8 +183,9 @@ def _subsets(
 
 
 def minterms(guards: Sequence[Guard]) -> tuple[Minterm, ...]:
-    """Return all ways for guards to hold or fail; an event and registers satisfy exactly one of
-    them.
+    """Return all ways for guards to hold or fail.
+
+    An event and registers satisfy exactly one of them.
 
     TRUE and FALSE are not negated; without other guards TRUE is the only minterm. The result
     includes combinations that no event satisfies. Raises `ResourceLimit` for too many guards.
@@ -240,8 +244,10 @@ def depths(T: Srt) -> dict[int, int | None]:
 
 
 def certainly_written(T: Srt) -> dict[int, frozenset[str]]:
-    """Return the registers that every way from q0 to a state writes; unreachable states are left
-    out."""
+    """Return the registers that every way from q0 to a state writes.
+
+    Unreachable states are left out.
+    """
     certain = {T.q0: NONE}
     has_changed = True
     while has_changed:

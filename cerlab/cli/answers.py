@@ -218,12 +218,12 @@ class Answers:
             self._give_out()
 
     def settle(self, lowest: int = 0, *, final: bool = False) -> None:
-        """Write the answers that the events so far complete; later answers start at `lowest` or
-        after.
+        """Write the answers that the events so far complete.
+
+        Later answers start at `lowest` or after.
 
         If later answers may start anywhere, writing is delayed: it costs time for all kept events,
-        so it
-        happens when their number has doubled.
+        so it happens when their number has doubled.
         """
         self._gather()
         if self.recent is None:

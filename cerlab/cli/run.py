@@ -178,8 +178,7 @@ def _run_of_file(query: AnyPattern, arguments: argparse.Namespace) -> Run[Any] |
     """Return the run of the compiled engine on a file if it is requested or faster, otherwise None.
 
     It is faster on files that are not known to be short. The file is not read for this decision:
-    the
-    length of a text file is estimated from its bytes.
+    the length of a text file is estimated from its bytes.
     """
     if arguments.evaluator not in ("auto", "compiled"):
         return None
@@ -235,14 +234,13 @@ def _axis_of_pipe(query: AnyPattern, arguments: argparse.Namespace) -> TimeAxis 
 
 
 def _run_of_pipe(query: AnyPattern, arguments: argparse.Namespace) -> Run[Any] | None:
-    """Return the run that yields answers of a pipe when they are known; None if it must be read
-    first.
+    """Return the run that yields answers of a pipe when they are known.
+
+    None if it must be read first.
 
     It must be read first for a transducer that the engine cannot run in batches but that is
-    requested
-    by name, and for columns of answers that no machine labels. Raises `Unsupported` and
-    `UsageError`
-    as `answers_of`, before anything is read.
+    requested by name, and for columns of answers that no machine labels. Raises `Unsupported` and
+    `UsageError` as `answers_of`, before anything is read.
     """
     name, axis = arguments.evaluator, _axis_of_pipe(query, arguments)
     if in_columns(arguments) and isinstance(query, Pattern) and not _labels_as_they_come(query):

@@ -127,8 +127,7 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace, found: Inputs) ->
     """Return whether tasks will read the files themselves, as footers show before Spark starts.
 
     Then the JVM moves only a few large units, and a short-lived one saves 4 CPU seconds on 20
-    million
-    unsorted rows. If the JVM moves rows, a short-lived one costs a third more.
+    million unsorted rows. If the JVM moves rows, a short-lived one costs a third more.
     """
     from cerlab.spark.footers import are_ordered, has_column, have_integers, local_path
     from cerlab.spark.plan import Mode, why_not

@@ -35,8 +35,10 @@ def convert(arguments: argparse.Namespace) -> int:
 
 
 def explain(arguments: argparse.Namespace) -> int:
-    """Run ``cerlab explain``: print cause, example and fix of codes; without one, list all
-    codes."""
+    """Run ``cerlab explain``: print cause, example and fix of codes.
+
+    Without one, list all codes.
+    """
     if arguments.codes:
         print("\n\n".join(entry_text(entry_of(code)) for code in arguments.codes))
         return OK

@@ -127,12 +127,12 @@ class Evaluation(Protocol[Result_co]):
     """A plan on one stream, batch by batch."""
 
     def push_columns(self, columns: EventColumns, length: int) -> Iterator[Result_co]:
-        """Read `length` more events; yield the results that they complete. Exhaust it before the
-        next call.
+        """Read `length` more events.
+
+        Yield the results that they complete. Exhaust it before the next call.
 
         If a batch contains an unreadable event, the results of the events before it come first, and
-        then
-        `BadData`; neither that event nor later ones are read.
+        then `BadData`; neither that event nor later ones are read.
         """
 
     def finish(self) -> Iterator[Result_co]:
@@ -187,10 +187,8 @@ def until_bad(
     """Yield the results of `read`; at a bad event yield those of all events before it, then raise.
 
     ``cut(batch, start, size)`` returns `size` events from `start` on. A `read` that raises
-    `BadData`
-    before its first result has read nothing. The bad event is found by halving, so each event is
-    read
-    a few times at most.
+    `BadData` before its first result has read nothing. The bad event is found by halving, so each
+    event is read a few times at most.
     """
     try:
         results = read(batch, length)

@@ -78,8 +78,7 @@ class ArrayTotals:
         """Read events; return the totals of the ends, with indices of events.
 
         `more`: further events will come. Raises `TooLarge` for too many totals; this object cannot
-        be used
-        afterwards.
+        be used afterwards.
         """
         for ops in (moves.begin, moves.move):
             if np.diff(ops.first).max(initial=0) > k.MOST_OPS:

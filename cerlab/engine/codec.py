@@ -239,8 +239,10 @@ def value_to_json(value: Any) -> Any:
 
 
 def value_from_json(value: Any) -> Any:
-    """Return the value of a JSON document; raise TypeError, ValueError or others for invalid
-    JSON."""
+    """Return the value of a JSON document.
+
+    Raise TypeError, ValueError or others for invalid JSON.
+    """
     kind = type(value)
     if kind is list:
         # one call for the list: reading 1,000 integers one by one took 17 times as long
@@ -323,8 +325,10 @@ def event_from_values(kind: Any, stream: Any, attributes: Any, nested: Any = Non
 
 
 def axis_of_state(axis: TimeAxis | None, state_axis: TimeAxis | None) -> TimeAxis | None:
-    """Return the time axis of a resumed run, which is the state's; raise `UsageError` for
-    another."""
+    """Return the time axis of a resumed run, which is the state's.
+
+    Raise `UsageError` for another.
+    """
     if axis is not None and state_axis is not None and axis != state_axis:
         raise UsageError(
             "CER0777",

@@ -157,9 +157,8 @@ CONTEXTS = Layout(
     {"run": "|u1 bytes", "rivals": "<i8 contexts partitions"},
 )
 """The saved values: the keys of the substreams that are not in their initial state; for each
-context
-the names of its states, which ``rivals`` numbers. The array ``run`` is a state of the general
-engine."""
+context the names of its states, which ``rivals`` numbers. The array ``run`` is a state of the
+general engine."""
 
 
 class EvaluationInContext(GeneralEvaluation):

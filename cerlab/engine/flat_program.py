@@ -221,9 +221,8 @@ def _is_chained(
     """Return whether runs that enter a state never start earlier than the runs already in it.
 
     This holds if, at all times, the latest start in the source of a move is no earlier than the
-    latest
-    start in its target. For a source p it holds for the targets that no later run can reach: by no
-    beginning that leaves p out, and by no move from a state so reached, except through p.
+    latest start in its target. For a source p it holds for the targets that no later run can reach:
+    by no beginning that leaves p out, and by no move from a state so reached, except through p.
     """
     for ops in moves:
         targets = [op.target for op in ops if op.target not in (DEAD, op.source)]
@@ -240,8 +239,10 @@ def _is_chained(
 
 
 def _is_one_to_one(ops: Sequence[_Op]) -> bool:
-    """Return whether no two ops move runs to one state or accept; otherwise answers of chains
-    mix."""
+    """Return whether no two ops move runs to one state or accept.
+
+    Otherwise answers of chains mix.
+    """
     targets = [op.target for op in ops if op.target != DEAD]
     return len(targets) == len(set(targets)) and sum(op.accepts for op in ops) <= 1
 

@@ -38,8 +38,10 @@ class Doubles(Sequence[Instant]):
     """Instants that are doubles times a whole number; exact, by columns."""
 
     def __init__(self, values: Float64s, factor: int, *, whole: bool = False) -> None:
-        """Wrap finite `values` (events,), integers if `whole`; `factor` is the number of units in
-        1."""
+        """Wrap finite `values` (events,), integers if `whole`.
+
+        `factor` is the number of units in 1.
+        """
         self.values = values
         self.factor = factor
         self.whole = whole
@@ -74,10 +76,8 @@ class Doubles(Sequence[Instant]):
         below.
 
         None if the width is not a double in the unit of the values. The rounding error of the sum s
-        of
-        two doubles is itself a double, which Knuth's two-sum computes exactly. No double is between
-        s and
-        the exact sum, so the next double is the bound.
+        of two doubles is itself a double, which Knuth's two-sum computes exactly. No double is
+        between s and the exact sum, so the next double is the bound.
         """
         exact = Fraction(width) / self.factor
         try:
@@ -255,8 +255,9 @@ class TimeColumn:
     def read(
         self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
     ) -> Instants:
-        """Return the instants of a batch and remember the last. `place` maps an index to a
-        position.
+        """Return the instants of a batch and remember the last.
+
+        `place` maps an index to a position.
 
         Raises `BadData` for a time that is missing or goes back; nothing is read then.
         """

@@ -172,8 +172,7 @@ class LabelMachine:
         """Return a function that labels answers of a plan on one stream.
 
         `labels` are the labels to separate, None for all. Runs over an answer are computed only if
-        the
-        places of its positions do not determine the labels.
+        the places of its positions do not determine the labels.
         """
         key = None if labels is None else frozenset(labels)
         places = self._places.get(key)
@@ -240,8 +239,7 @@ class Places:
         """Return the marks of positions whose event has a truth vector of `predicates`.
 
         Shape (`MOST_TAKEN` + 1, `MOST_TAKEN` + 1), by the numbers of positions before and after;
-        NONE if
-        no answer has such a position, SEVERAL if it may have two marks.
+        NONE if no answer has such a position, SEVERAL if it may have two marks.
         """
         if (row := self._rows.get(vector)) is None:
             row = self._rows[vector] = self._row(vector)

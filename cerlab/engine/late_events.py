@@ -175,8 +175,7 @@ class InOrder:
         """Accept more events, and yield one stream: the events that they release, in order.
 
         Raises `BadData` afterwards for a late event, if there is no `aside`, and for an event
-        without a
-        time; the events before it are accepted.
+        without a time; the events before it are accepted.
         """
         self._given, self._before, error = [], self._last, None
         try:
@@ -269,8 +268,10 @@ class InOrder:
 
     @classmethod
     def resumed(cls, values: Mapping[str, Any]) -> InOrder:
-        """Return the order with saved values; raises `BadData` and other errors for damaged
-        values."""
+        """Return the order with saved values.
+
+        Raises `BadData` and other errors for damaged values.
+        """
         times, lateness = values["times"], values["lateness"]
         newest, last, floor = values["bounds"]
         known = [t for t in (newest, last, floor) if t is not None]
@@ -302,8 +303,7 @@ def opened_order(
     """Return the order of a session, None without lateness, and the state of its run.
 
     Raises as `InOrder`, `BadData` for other bytes, and `UsageError` for a lateness other than that
-    of
-    the state.
+    of the state.
     """
     if state is None:
         return (None if lateness is None else InOrder(time, lateness)), None
@@ -327,8 +327,7 @@ def read_given(run: Run[Any], given: Stream, order: InOrder) -> Iterator[Any]:
 
     An event that the run refuses is lost, and the events after it are held back again. If the run
     refuses a batch as a whole, its events are pushed one by one, so the events before the bad one
-    are
-    read. Raises as the run.
+    are read. Raises as the run.
     """
     begin, alone = run.position, False
     while True:

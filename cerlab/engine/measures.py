@@ -224,8 +224,7 @@ class AggregateInputs(NamedTuple):
     """The integers that runs accumulate, by event of a stream and by label.
 
     `groups` are numbers of values, 0 for NULL, each with the count of numbers; their labels contain
-    at
-    most one event.
+    at most one event.
     """
 
     sums: tuple[tuple[str, Integers], ...]  # (events,)

@@ -45,8 +45,7 @@ class Ends:
     """The ends with answers, and the number of answers up to each, counted as far as needed.
 
     `counts` yields (end, count), by end. The sums are kept while they fit the budget; later ends
-    are
-    still counted, so that `find` can report how much memory it would need.
+    are still counted, so that `find` can report how much memory it would need.
     """
 
     def __init__(self, counts: Callable[[], Iterator[tuple[int, int]]]) -> None:
@@ -64,8 +63,7 @@ class Ends:
         """Return the end of the k-th answer and its number among those of that end, or None.
 
         After None, `total` is the number of all answers. Raises `ResourceLimit`, and errors of
-        counting,
-        after which it starts again.
+        counting, after which it starts again.
         """
         while self.total <= k:
             try:
@@ -222,8 +220,10 @@ class BatchAccess:
             return None
 
     def answer(self, k: int) -> ComplexEvent:
-        """Return the k-th answer; raises `ResourceLimit` if more than `MAX_PASSED` come before
-        it."""
+        """Return the k-th answer.
+
+        Raises `ResourceLimit` if more than `MAX_PASSED` come before it.
+        """
         _check_natural(k)
         if k > MAX_PASSED:
             raise _too_far(k) if k < self.total else _no_answer(k, self.total)

@@ -113,10 +113,8 @@ def arrive(
     """Add more rows, perhaps none, to known sequences; return the split.
 
     Rows without position, time or type, with a time out of range, repeated rows, and rows whose
-    position
-    does not increase along the times are set apart under `quarantine`; otherwise they raise
-    `BadData`.
-    `labels` are the names of time and position.
+    position does not increase along the times are set apart under `quarantine`; otherwise they
+    raise `BadData`. `labels` are the names of time and position.
     """
     import pyarrow as pa
 
@@ -212,8 +210,7 @@ def _misplaced(before: Sequences, fresh: Any, labels: ColumnNames) -> Any:
     """Return, as text, why a row has no place in the order of the others; NULL for a valid row.
 
     Rows that were read before stay. A new row is misplaced if its position is not below those of
-    the
-    staying rows after it, and not above those of all rows before it.
+    the staying rows after it, and not above those of all rows before it.
     """
     import pyarrow as pa
 

@@ -27,8 +27,10 @@ class ColumnNames:
         return any(name == self.time for name, _ in self.units)
 
     def text(self, name: str | None, value: Any) -> str:
-        """Return a value of a column as text; an integer that represents a moment becomes a
-        moment."""
+        """Return a value of a column as text.
+
+        An integer that represents a moment becomes a moment.
+        """
         unit = dict(self.units).get(name or "")
         return repr(value) if unit is None or value is None else str(Timestamp(value * unit))
 
@@ -43,8 +45,10 @@ class Problem:
 
 
 def first_problem(before: Any | None, rows: Any, labels: ColumnNames) -> Problem | None:
-    """Return the first row that cannot follow its predecessor, or None; `before` precedes the
-    table."""
+    """Return the first row that cannot follow its predecessor, or None.
+
+    `before` precedes the table.
+    """
     problems = [
         Problem(int(wrong.argmax()), code, message(int(wrong.argmax())))
         for wrong, code, message in _checks(before, rows, labels)

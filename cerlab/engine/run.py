@@ -24,8 +24,7 @@ class Run(Protocol[Answer_co]):
 
     The result of a push is lazy; exhaust it before the next call. If a batch contains an unreadable
     event, the answers before it come first, and then `BadData`; neither that event nor later ones
-    are
-    read.
+    are read.
     """
 
     @property
@@ -43,8 +42,7 @@ class Run(Protocol[Answer_co]):
         """Declare that all events before a time have arrived; yield the answers that become known.
 
         Raises `UsageError` for an invalid time, `BadData` for one before the last event; warns if
-        no answer
-        waits.
+        no answer waits.
         """
 
     def finish(self) -> Iterator[Iterable[Answer_co]]:

@@ -29,8 +29,7 @@ class Parts(NamedTuple, Generic[Vertex]):
 
     A bottom has the start as its `position`, and no children. An output takes its `position` and
     continues with `left`. A union has no position; it continues with `left`, then with `right`,
-    which is
-    None if all of it is outside the window.
+    which is None if all of it is outside the window.
     """
 
     position: int | None
@@ -88,8 +87,9 @@ def check_budget(size: int, noun: str) -> None:
 
 
 def shown_number(n: int) -> str:
-    """Return a number as text; for a long one its number of digits, since Python refuses to print
-    it.
+    """Return a number as text.
+
+    For a long one its number of digits, since Python refuses to print it.
 
     >>> shown_number(1_000), shown_number(10**5_000)
     ('1,000', 'a number of 5,001 digits')
@@ -104,8 +104,7 @@ class CountedNode:
     """A node with the number of answers below it, and a shortcut along its right edges.
 
     `depth` is the number of right edges below; `jump` is the target of many of them, about half or
-    one,
-    as in a skew-binary list, so that a search takes logarithmic time.
+    one, as in a skew-binary list, so that a search takes logarithmic time.
     """
 
     __slots__ = ("below", "depth", "jump", "left", "position", "right")
@@ -143,8 +142,7 @@ class Weights(Generic[Vertex]):
         """Return the k-th answer of a DAG, in the order of its enumeration.
 
         Costs the nodes that are not counted yet, and the answer's size times the logarithm of the
-        window.
-        Raises `ResourceLimit` before computing numbers that do not fit the budget.
+        window. Raises `ResourceLimit` before computing numbers that do not fit the budget.
         """
         self._weigh(dag)
         for root in dag.roots:
@@ -198,8 +196,10 @@ class Weights(Generic[Vertex]):
         return nodes
 
     def _estimate(self, fresh: dict[Vertex, Parts[Vertex]]) -> int:
-        """Return the bytes of the new sums, estimated from logarithms; other nodes share a
-        number."""
+        """Return the bytes of the new sums, estimated from logarithms.
+
+        Other nodes share a number.
+        """
         logs: dict[Vertex, float] = {}
 
         def log(node: Vertex) -> float:
@@ -255,8 +255,7 @@ class TecsDag:
     """The answers of the final active states at an end: a `Dag`.
 
     Inside the window, nodes never change. So the answers below them depend only on the lowest
-    start, and
-    without a window on nothing, as long as one evaluation continues.
+    start, and without a window on nothing, as long as one evaluation continues.
     """
 
     __slots__ = ("_lowest", "end", "roots", "scope")
@@ -272,8 +271,10 @@ class TecsDag:
         return enumerate_latest_first(self.roots, self.end, self._lowest)
 
     def parts(self, node: Node) -> Parts[Node]:
-        """Return the parts of a node; the right side of a union only if the window allows some of
-        it."""
+        """Return the parts of a node.
+
+        The right side of a union only if the window allows some of it.
+        """
         if isinstance(node, Union):
             right = node.right
             inside = right is not None and right.max_start >= self._lowest
@@ -287,8 +288,7 @@ class TecsWalk:
     """The evaluation of a stream, forward from end to end.
 
     An earlier end restarts it if there is a window, which cuts off old nodes; without a window, the
-    DAGs
-    of all passed ends are kept.
+    DAGs of all passed ends are kept.
     """
 
     def __init__(self, plan: Plan, machine: Deterministic, stream: Stream) -> None:

@@ -87,10 +87,8 @@ class LearnedTables:
     """The predicate stage, the tables and the program of a machine, as far as streams needed them.
 
     Several threads may share it. The machine numbers its states under its lock; one thread at a
-    time
-    reads symbols; a program never changes; and a table, which kernels read and write, belongs to
-    one
-    thread until it is given back. Threads that read symbols in parallel use `for_threads`.
+    time reads symbols; a program never changes; and a table, which kernels read and write, belongs
+    to one thread until it is given back. Threads that read symbols in parallel use `for_threads`.
     """
 
     def __init__(self, machine: Machine) -> None:

@@ -62,8 +62,7 @@ class Tecs:
     """The nodes and active states of all partitions, and the answers that events complete.
 
     `width` is that of a window in events counted in partitions, otherwise NONE. `arena` nodes,
-    `answers`
-    of a handed-over batch are starting sizes, which grow as needed.
+    `answers` of a handed-over batch are starting sizes, which grow as needed.
     """
 
     def __init__(
@@ -109,10 +108,8 @@ class Tecs:
         """Yield the answers that events complete, as `kernels.tecs.read_batch` lists them.
 
         With `lowest`, int64 (partitions,), each partition has its own window: the first start that
-        its
-        window allowed before these events. Exhaust it before the next call. Raises `ResourceLimit`
-        if
-        determinisation does.
+        its window allowed before these events. Exhaust it before the next call. Raises
+        `ResourceLimit` if determinisation does.
         """
         if len(events.idles):
             self._idle_states = max(self._idle_states, int(events.idles.max()) + 1)
@@ -248,8 +245,7 @@ class Tecs:
         """Drop nodes outside the window, and those that CONSUME BY ANY has ended.
 
         `lowest` is the lowest start inside it, of all or of each of the first partitions; windows
-        counted in
-        partitions know their own.
+        counted in partitions know their own.
         """
         parts = self.parts
         stale = parts.epoch != self._counters[k.EPOCH]
@@ -265,8 +261,10 @@ class Tecs:
         collect(self._arena, self._counters, parts, self._pool, limits, number)
 
     def live_partitions(self, count: int) -> Int64s:
-        """Return which of the first `count` partitions are not in their initial state; after
-        `forget`."""
+        """Return which of the first `count` partitions are not in their initial state.
+
+        After `forget`.
+        """
         parts = self.parts
         fresh = (parts.length[:count] == 0) & (parts.idle[:count] == self._idle)
         return np.flatnonzero(~fresh)
@@ -340,8 +338,7 @@ FEW = 32
 
 FEWER = 6
 """Up to this many events cost less one by one: 25 % to 50 % at 2 events, 50 % to 90 % at 5, but
-twice
-as much at 30 if every event matters (2026-11-28)."""
+twice as much at 30 if every event matters (2026-11-28)."""
 
 
 class GeneralEvaluation(AtOnce[AnswerBatch]):
@@ -423,9 +420,8 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         """Read `length` more events; yield their answers, each as soon as a buffer is full.
 
         Exhaust it before the next call. `columns` are in the form of `SymbolStage.symbols`. Raises
-        `BadData`
-        for a time that is missing or goes back, after the answers before it, and `ResourceLimit` if
-        determinisation does.
+        `BadData` for a time that is missing or goes back, after the answers before it, and
+        `ResourceLimit` if determinisation does.
         """
         return until_bad(self._push, columns, length, slice_columns)
 
@@ -489,8 +485,10 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         return self._tecs.read_one(symbol, code, position, lowest)
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
-        """Return the answers of a batch without a bad event; raise before the first answer
-        otherwise."""
+        """Return the answers of a batch without a bad event.
+
+        Raise before the first answer otherwise.
+        """
         if self._keys is not None:
             self._forget_keys(self._keys)
         columns, positions = events_of_streams(self._plan.streams, columns, length)

@@ -22,8 +22,10 @@ from cerlab.predicates.truth import Key, partition_key, satisfies
 
 
 class Filtering:
-    """The tests on one stream; its events are read one by one before the valuations that they
-    end."""
+    """The tests on one stream.
+
+    Its events are read one by one before the valuations that they end.
+    """
 
     def __init__(self, plan: FilterPlan, time: TimeAxis | None, *, is_tested: bool = False) -> None:
         """Prepare the tests; `is_tested`: all valuations are known to satisfy the condition.

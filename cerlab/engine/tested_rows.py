@@ -1,9 +1,8 @@
 """Conditions on all events of a label, tested by columns on rows of labelled answers.
 
 Each operand becomes a column with one value for each row. `SymbolStage` then evaluates the
-condition
-over these columns, as a predicate over events. Values outside the domain of a column form are
-computed by `cerlab.predicates.groups`, which defines all of them.
+condition over these columns, as a predicate over events. Values outside the domain of a column form
+are computed by `cerlab.predicates.groups`, which defines all of them.
 """
 
 from __future__ import annotations

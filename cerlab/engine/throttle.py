@@ -234,8 +234,7 @@ class Throttle:
         """Return the given answers of one part of a run's results.
 
         An iterator contains answers of one end. If the end is not given, its other answers are not
-        listed,
-        unless the filter `exhausts` them, because consumption acts after the last answer.
+        listed, unless the filter `exhausts` them, because consumption acts after the last answer.
         """
         if isinstance(answers, AnswerBatch):
             return self.leave_of_batch(answers)

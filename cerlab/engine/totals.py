@@ -78,10 +78,8 @@ def totals_of_ends(
     """Return the totals of the ends of a stream, by start and group.
 
     They are over rows: a row is an answer with the labels of `inputs`; an answer with several
-    labellings
-    has several rows. Starts are separated if `by_start`. The number of a group has mixed digits,
-    one for
-    each column of `inputs.groups`, the first one lowest.
+    labellings has several rows. Starts are separated if `by_start`. The number of a group has mixed
+    digits, one for each column of `inputs.groups`, the first one lowest.
     """
     with_labels = LabelledMachine(machine, plan.vcea, inputs.labels)
     short = len(stream) <= SHORT
@@ -259,8 +257,7 @@ class Places:
         """Return the relevant events that are in a partition, as fields of `b.Read`.
 
         The columns and `symbols` are of all events of a batch, `positions` those in the stream.
-        Raises
-        `BadData` for a time that is missing or goes back.
+        Raises `BadData` for a time that is missing or goes back.
         """
         count = len(positions)
         indices, actions = np.empty(count + 1, np.int32), np.empty(count + 1, program.action.dtype)

@@ -83,8 +83,7 @@ def ranged_answers(
     """Yield the answers of a plan on a stream by several threads, if `why_not_by_ranges` allows it.
 
     In the order of one thread, except inside an end. At most two ranges for each thread are in
-    memory
-    with their answers.
+    memory with their answers.
     """
     columns, length = stream.columns, len(stream)
     ranges = pairwise([*cuts(length, threads), length])
@@ -119,8 +118,7 @@ def cuts(length: int, threads: int) -> Iterator[int]:
     """Yield the first events of ranges; later ranges are shorter, so that no thread waits long.
 
     Each is the same share of the rest, within bounds: guided self-scheduling (Polychronopoulos and
-    Kuck
-    1987).
+    Kuck 1987).
     """
     start, least = 0, min(SHORTEST, -(-length // threads))
     while start < length:
@@ -164,8 +162,7 @@ def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: i
     """Return an event such that all events in one window with event `cut` or later are after it.
 
     The last event before the cut is included, so that a time that goes back is seen. Raises
-    `BadData` as
-    reading those events does.
+    `BadData` as reading those events does.
     """
     assert plan.window is not None
     if isinstance(plan.window, EventWindow):
@@ -206,8 +203,7 @@ def stream_evaluation(
     """Return the fastest evaluation of a plan on a stream that is read to its end.
 
     Its answers may be held back; after the last batch ``finish`` returns the rest. Answers of ends
-    that
-    `lists` excludes may be missing.
+    that `lists` excludes may be missing.
     """
     if why_not_windowed(plan) is None:
         return WindowedEvaluation(plan, learned_tables(machine), time, lists=lists)
@@ -227,8 +223,7 @@ def compiled_answers(
 
     On one thread, answers of ends that `lists` excludes may be missing. Several `threads` evaluate
     ranges of the stream, for queries whose ranges are independent (`why_not_by_ranges`); other
-    queries
-    use one thread.
+    queries use one thread.
     """
     if threads > 1 and len(stream) > 1 and why_not_by_ranges(plan) is None:
         yield from ranged_answers(plan, learned_tables(machine), stream, time, threads=threads)

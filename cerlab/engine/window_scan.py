@@ -86,8 +86,7 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         """Restart at an event of the stream; results end at event `end` or later.
 
         The events before `position` must be outside their window. Do not start in the middle of a
-        stream for
-        strategies and CONSUME BY, which depend on more than a window.
+        stream for strategies and CONSUME BY, which depend on more than a window.
         """
         self._position = position
         self._end = end
@@ -99,13 +98,13 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         self._clock.last = None
 
     def push_columns(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
-        """Read `length` more events; yield the results that they complete. Exhaust it before the
-        next call.
+        """Read `length` more events.
+
+        Yield the results that they complete. Exhaust it before the next call.
 
         `columns` are in the form of `SymbolStage.symbols`. Raises `BadData` for a time that is
-        missing or
-        goes back, after all results of the events before it, and `ResourceLimit` if determinisation
-        does.
+        missing or goes back, after all results of the events before it, and `ResourceLimit` if
+        determinisation does.
         """
         try:
             yield from until_bad(self._push, columns, length, slice_columns)

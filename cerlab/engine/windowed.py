@@ -39,8 +39,10 @@ FEW_ENDS = 16
 
 
 class WindowedEvaluation(WindowScan[AnswerBatch]):
-    """The answers of a plan; `arena` nodes and `answers` of a batch are starting sizes, which
-    grow."""
+    """The answers of a plan.
+
+    `arena` nodes and `answers` of a batch are starting sizes, which grow.
+    """
 
     def __init__(
         self,

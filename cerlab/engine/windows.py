@@ -1,9 +1,8 @@
 """Windows: the first event inside the window of each event.
 
 From low level to high: the queue of the events inside; the starts of one window, batch by batch;
-the
-ends of a sliding window; the starts of several windows. Time does not go back, so the first event
-that a window allows only moves forward.
+the ends of a sliding window; the starts of several windows. Time does not go back, so the first
+event that a window allows only moves forward.
 """
 
 from __future__ import annotations
@@ -38,10 +37,8 @@ class _Inside:
     """The events inside a window with their instants, as a queue.
 
     An event is moved a constant number of times on average, so the cost of a push does not depend
-    on the
-    size of the window. Instants are in an array until one of another kind arrives. From then on
-    they are
-    in a list, which is copied at each access.
+    on the size of the window. Instants are in an array until one of another kind arrives. From then
+    on they are in a list, which is copied at each access.
     """
 
     def __init__(self) -> None:
@@ -165,8 +162,7 @@ class WindowStarts:
         """Return, for each event, the first position inside its window, shape (events,).
 
         `positions` are those in the stream, shape (events,). Raises `BadData` for a time that is
-        missing or
-        goes back; nothing is read then.
+        missing or goes back; nothing is read then.
         """
         if self.clock is None:
             return np.full(len(positions), NONE, np.int64)
@@ -320,8 +316,10 @@ class Windows:
         self._count = 0
 
     def read(self, columns: Mapping[str, Any], positions: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the order and the lowest order of each event; raises `BadData`, then reads
-        nothing."""
+        """Return the order and the lowest order of each event.
+
+        Raises `BadData`, then reads nothing.
+        """
         numbers = np.arange(self._count, self._count + len(positions))
         order = numbers if self._widths else positions
         lowest = np.zeros(len(positions), np.int64)
@@ -339,8 +337,10 @@ class Windows:
     def read_events(
         self, events: Sequence[Event], positions: Sequence[int]
     ) -> tuple[Sequence[int], list[int]]:
-        """Return the order and the lowest order of a few events, without columns; raises as
-        `read`."""
+        """Return the order and the lowest order of a few events, without columns.
+
+        Raises as `read`.
+        """
         lowest = [0] * len(events)
         times = read_clocks(self._clocks, lambda clock: clock.read_events(events, positions))
         for starts, its_times in zip(self._starts, times, strict=True):

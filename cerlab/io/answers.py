@@ -24,8 +24,10 @@ ROWS = 1 << 16
 
 
 def record(answer: ComplexEvent | Valuation) -> dict[str, Any]:
-    """Return an answer as a JSON object; moments become ISO text, NaN and infinities become
-    text."""
+    """Return an answer as a JSON object.
+
+    Moments become ISO text, NaN and infinities become text.
+    """
     plain = complex_event(answer) if isinstance(answer, Valuation) else answer
     fields: dict[str, Any] = {
         "start": plain.start,

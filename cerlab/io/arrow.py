@@ -48,8 +48,7 @@ def table_events(table: Any, reading: RowReading, *, before: int = 0) -> Iterato
     """Yield the rows of a pyarrow Table as events; rows are counted from 1, after `before` others.
 
     Raises `BadData` for a missing type column, two columns with one name, and columns of nested
-    types;
-    also for rows without a type, or against the schema, unless `on_bad_row` accepts them.
+    types; also for rows without a type, or against the schema, unless `on_bad_row` accepts them.
     """
     from pyarrow import types
 
@@ -143,8 +142,7 @@ def plain_columns(table: Any, reading: RowReading) -> Columns | None:
     """Return the columns of a table, each built on first use; None for rows read one by one.
 
     None if some event has no type. Raises `BadData` on use of a column whose values are not values
-    of
-    events.
+    of events.
     """
     import pyarrow as pa
 
@@ -396,8 +394,10 @@ def index_of_values(frame: Any) -> Any | None:
 
 
 def kind_of(arrow_type: Any) -> str | None:
-    """Return the kind of a column's values, in words; None for NULL, which belongs to every
-    type."""
+    """Return the kind of a column's values, in words.
+
+    None for NULL, which belongs to every type.
+    """
     from pyarrow import types
 
     if types.is_dictionary(arrow_type):
@@ -417,8 +417,10 @@ def kind_of(arrow_type: Any) -> str | None:
 
 
 def no_rows(fields: Any) -> Any:
-    """Return the table without rows that has these columns; pyarrow's `empty_table` loads
-    pandas."""
+    """Return the table without rows that has these columns.
+
+    Pyarrow's `empty_table` loads pandas.
+    """
     import pyarrow as pa
 
     return pa.Table.from_batches([], schema=fields)
@@ -467,8 +469,10 @@ class FileTable:
     """
 
     def __init__(self, file: ColumnFile, *, coded: bool, part: Any = None) -> None:
-        """Wrap a file; text is `coded` as in `ColumnFile.table`; `part` is one of
-        `ColumnFile.parts`."""
+        """Wrap a file; text is `coded` as in `ColumnFile.table`.
+
+        `part` is one of `ColumnFile.parts`.
+        """
         self._file, self._coded, self._part = file, coded, part
         self.schema = file.schema if coded else file._schema
         self.column_names: list[str] = self.schema.names
@@ -534,8 +538,9 @@ class FileTable:
         return more
 
     def column(self, column: int | str) -> Any:
-        """Return the column with a number or a name; the table must not have two columns of that
-        name.
+        """Return the column with a number or a name.
+
+        The table must not have two columns of that name.
 
         Raises `BadData` for a column that cannot be read.
         """

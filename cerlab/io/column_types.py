@@ -67,10 +67,8 @@ class ColumnTypes:
     """The types of the columns of a text, block by block.
 
     While blocks are read, a type may widen: from NULL to every type, from int64 to double, from all
-    types
-    to text. Once the types are `settled`, a cell of another type raises `Misfit`, except that
-    integers
-    become doubles, and far moments follow others.
+    types to text. Once the types are `settled`, a cell of another type raises `Misfit`, except that
+    integers become doubles, and far moments follow others.
     """
 
     def __init__(self) -> None:

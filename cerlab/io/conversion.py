@@ -168,8 +168,7 @@ def typed_cells(cells: Sequence[str | None], *, quoted: bool = False) -> list[Va
     """Return the cells of a column in the first type that fits all, without NumPy and Arrow.
 
     As `cerlab.io.column_types.typed`, except that moments lose their zone. If some cell is
-    `quoted`, all
-    are text.
+    `quoted`, all are text.
 
     >>> typed_cells(["007", "1", None]), typed_cells(["007", "NA"])
     ([7, 1, None], ['007', 'NA'])
@@ -299,10 +298,8 @@ def typed_event(
     """Return an event as the schema declares it; `value_of` converts a cell to the declared type.
 
     `column` is that of the event type. If the rows are `sparse`, as in CSV, the columns of other
-    types'
-    attributes may contain None. Raises `BadData` for a type or attribute that is not in the schema,
-    and
-    for a missing value.
+    types' attributes may contain None. Raises `BadData` for a type or attribute that is not in the
+    schema, and for a missing value.
     """
     assert reading.schema is not None
     place = partial(reading.place, row, column)

@@ -164,8 +164,10 @@ def _groups(
 
 
 def _codes(column: Any) -> tuple[list[str], Any]:
-    """Return the texts of a column, and the index of each row's text, int64; NULL is the last
-    index."""
+    """Return the texts of a column, and the index of each row's text, int64.
+
+    NULL is the last index.
+    """
     import numpy as np
 
     if _is_nothing(column):

@@ -140,8 +140,7 @@ def text_columns(data: bytes, header: Header, known: Mapping[str, Any]) -> dict[
 
     Columns `known` to be numbers or moments may have these types already, and text may be encoded:
     reading them as text first takes 50 % longer. Raises `Refused` for lines that pyarrow cannot
-    read, or
-    accepts although Python's reader refuses them.
+    read, or accepts although Python's reader refuses them.
     """
     import pyarrow as pa
 
@@ -229,8 +228,7 @@ def text_rows(
     """Yield the rows of some lines after `before` others; bad rows go to ``reading``.
 
     Raises `BadData` with file, row and column, and `Unfinished` for an open quotation at the end,
-    unless
-    these are the `last` lines.
+    unless these are the `last` lines.
     """
     for row, cells, text in _rows(lines, header.delimiter, reading, before=before, last=last):
         try:
@@ -396,8 +394,10 @@ def _write(stream: Stream, file: TextIO) -> None:
 
 
 def _words(stream: Stream, name: str) -> Any:
-    """Return the types of events, or their streams; raises `BadData` for one that CSV cannot
-    hold."""
+    """Return the types of events, or their streams.
+
+    Raises `BadData` for one that CSV cannot hold.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 

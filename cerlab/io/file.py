@@ -93,8 +93,9 @@ class File:
 
     @cached_property
     def stated_format(self) -> str | None:
-        """The format by option, suffix or first bytes; None if only the first line of a text can
-        tell.
+        """The format by option, suffix or first bytes.
+
+        None if only the first line of a text can tell.
 
         Raises `BadData` for columns in a compressed file.
         """

@@ -70,8 +70,7 @@ def machine_from_json(text: str) -> Machine:
     """Return the machine that `machine_to_json` wrote.
 
     Raises `BadData` with the path in the document for malformed input, `IllFormed` for a transition
-    into
-    the initial state of a ``cea``, `ResourceLimit` for an automaton that is too large.
+    into the initial state of a ``cea``, `ResourceLimit` for an automaton that is too large.
     """
     root = read_json(text)
     check_head(root, "machine", FORMAT, VERSION)

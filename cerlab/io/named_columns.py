@@ -50,8 +50,8 @@ class NamedColumn:
     """``x.attr``, ``x`` (its positions), ``first(x.attr)``, ``last(x.attr)`` or ``count(x)``.
 
     The attribute may be a path, such as ``x.user.id``. ``AS name`` after it sets the name of the
-    column.
-    `at_place` turns ``end.attr`` into a column without a label whose function is one of `PLACES`.
+    column. `at_place` turns ``end.attr`` into a column without a label whose function is one of
+    `PLACES`.
     """
 
     name: str
@@ -166,8 +166,7 @@ class AnswerColumns:
 
     `key` are the attributes of PARTITION BY; `repeatable` are the labels that may contain several
     events, whose columns are lists. `positions` are those of the events if `stream` is a part of a
-    longer
-    one.
+    longer one.
     """
 
     def __init__(

@@ -69,8 +69,7 @@ if TYPE_CHECKING:
 
 _DEPTH = 500
 """The number of brackets above which Python reads a line: pyarrow's parser recurses, and 30,000
-levels
-of objects or lists crash the process; Python refuses about 1,000."""
+levels of objects or lists crash the process; Python refuses about 1,000."""
 
 
 def _may_be_deep(data: bytes) -> bool:
@@ -97,8 +96,7 @@ class Reader:
         """Return the events of whole lines.
 
         Raises `Refused` for lines that pyarrow would read differently from `read_lines`: an integer
-        beyond 64
-        bits, a column of several types, a repeated key, another layout of lines.
+        beyond 64 bits, a column of several types, a repeated key, another layout of lines.
         """
         import pyarrow as pa
 

@@ -29,8 +29,10 @@ from cerlab.model.paths import (
 
 
 def event_values(column: Any, place: DataPlace) -> Sequence[Value]:
-    """Return the values of a column; raises `BadData` with a place if they are not values of
-    events."""
+    """Return the values of a column.
+
+    Raises `BadData` with a place if they are not values of events.
+    """
     name = place.column or "?"
     try:
         return values_of(column, name)
@@ -154,8 +156,10 @@ class NestedColumns:
         return self._columns[fields[0]].has_path(fields, name)
 
     def path(self, name: str) -> Column:
-        """Return the values at the end of a path; raises KeyError for no path, otherwise as
-        `Nested`."""
+        """Return the values at the end of a path.
+
+        Raises KeyError for no path, otherwise as `Nested`.
+        """
         fields = fields_of(name)
         if fields is None or fields[0] not in self._columns:
             raise KeyError(name)

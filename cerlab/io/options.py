@@ -40,11 +40,9 @@ class HowToRead(TypedDict, total=False):
     """Options of functions for events that are not a stream yet.
 
     `type` is the type of events without one, `type_column` the column of event types; `time` and
-    `unit`
-    name the time attribute. `sort` orders the events by it, stably; positions count in that order.
-    `until` declares that all events before it have arrived, for answers that wait: a time on the
-    axis of
-    the waits, or "end".
+    `unit` name the time attribute. `sort` orders the events by it, stably; positions count in that
+    order. `until` declares that all events before it have arrived, for answers that wait: a time on
+    the axis of the waits, or "end".
     """
 
     type: str | None
@@ -65,12 +63,9 @@ class HowToReadFile(HowToReadTable, total=False):
     """The options of `HowToReadTable`, and those of files.
 
     `format` is one of `cerlab.io.formats`, if the name of the file does not show it. `quarantine`
-    is a
-    file for unreadable rows, as NDJSON of their text and error, or a function of these two; without
-    it
-    the first such row raises its error. `records` is the path of the list of rows inside a JSON
-    object,
-    such as ``Records``.
+    is a file for unreadable rows, as NDJSON of their text and error, or a function of these two;
+    without it the first such row raises its error. `records` is the path of the list of rows inside
+    a JSON object, such as ``Records``.
     """
 
     format: str | None
@@ -90,8 +85,10 @@ def type_option(type: str | None, type_column: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """`HowToReadTable` with `type_column` turned into `type`; an unknown keyword raises
-    TypeError."""
+    """`HowToReadTable` with `type_column` turned into `type`.
+
+    An unknown keyword raises TypeError.
+    """
 
     type: str | None = None
     type_column: str | None = None
@@ -133,10 +130,8 @@ def open_quarantine(to: Quarantine | None, sources: Iterable[AnyPath]) -> Iterat
     """Open a handler that writes bad rows into a file, as NDJSON; yield None without a file.
 
     After success the file exists, and stderr shows the number of rows; after an error there is no
-    file.
-    Bytes that are not text are written as lone surrogates (``\udce9`` for 0xe9). Raises
-    `UsageError` if
-    the file is one of the sources.
+    file. Bytes that are not text are written as lone surrogates (``\udce9`` for 0xe9). Raises
+    `UsageError` if the file is one of the sources.
     """
     if to is None or callable(to):
         yield to

@@ -34,10 +34,8 @@ def whole_file(path: AnyPath, *, at_once: bool = False) -> Iterator[BinaryIO]:
 
     Until then an existing file stays unchanged. A link stays a link: its target is replaced. Pipes,
     devices and descriptors (``/dev/stdout``) are written directly. With `at_once`, they get the
-    content
-    only after success: a file with a footer, which pyarrow writes after errors too, would look
-    complete.
-    Raises `OSError` with `path` if it cannot be written.
+    content only after success: a file with a footer, which pyarrow writes after errors too, would
+    look complete. Raises `OSError` with `path` if it cannot be written.
     """
     if "\0" in os.fspath(path):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), os.fspath(path))
@@ -82,8 +80,10 @@ def _check_folder(path: AnyPath) -> None:
 
 
 def _temporary_file(temporary: str, target: str, now: os.stat_result | None) -> Iterator[BinaryIO]:
-    """Yield a file under a `temporary` name that replaces the `target`; `now` is its state, or
-    None."""
+    """Yield a file under a `temporary` name that replaces the `target`.
+
+    `now` is its state, or None.
+    """
     if now is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
     try:  # a signal may arrive at any moment
@@ -146,8 +146,7 @@ def refuse_same(
     """Raise `UsageError` if a file to write is also read, or written twice.
 
     Links and hard links are followed. ``-`` is standard input or output; None is no file. Keys are
-    the
-    names that users give the files.
+    the names that users give the files.
     """
     owners = {_identity(path, 0): name for name, path in inputs.items() if path is not None}
     for name, path in outputs.items():

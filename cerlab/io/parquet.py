@@ -30,8 +30,7 @@ _BYTES_OF_CODE = 4
 """The bytes per value up to which text is read as codes.
 
 Longer texts are mostly different, or not encoded in the file. Reading three million texts of
-300,000
-users as codes takes 0.7 s; as texts that are encoded together later, 0.1 s and 0.5 s.
+300,000 users as codes takes 0.7 s; as texts that are encoded together later, 0.1 s and 0.5 s.
 """
 
 _LONG_TEXT = 64
@@ -63,10 +62,8 @@ class ParquetColumns(ColumnFile):
         """Return whether moments in INT96 are outside 64 bits of nanoseconds.
 
         pyarrow reads these 96 bits as nanoseconds in 64 bits without reporting overflow. So they
-        are read as
-        microseconds first, the unit of Spark and Hive. Raises `BadData` if they are far away and
-        finer than
-        microseconds.
+        are read as microseconds first, the unit of Spark and Hive. Raises `BadData` if they are far
+        away and finer than microseconds.
         """
 
         def batches(unit: str) -> Iterator[Any]:

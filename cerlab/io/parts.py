@@ -270,8 +270,10 @@ def batched(events: Iterator[T], size: int) -> Iterator[list[T]]:
 
 
 def part_groups(parts: Iterable[Part], size: int) -> Iterator[list[Part]]:
-    """Yield groups of parts with at most `size` events; an error comes after the events before
-    it."""
+    """Yield groups of parts with at most `size` events.
+
+    An error comes after the events before it.
+    """
     group: list[Part] = []
     count = 0
     iterator = iter(parts)

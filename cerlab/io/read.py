@@ -156,8 +156,8 @@ class Stream(Events):
         order.
 
         CSV, NDJSON and CORE's form may be compressed (``.gz``, ``.zst``). A column of text has one
-        type: the
-        first of int64, double, boolean, timestamp and text that fits its cells, in all files.
+        type: the first of int64, double, boolean, timestamp and text that fits its cells, in all
+        files.
 
         Args:
             path: a path, a list of paths, a glob, or a folder, whose files are read recursively
@@ -181,8 +181,10 @@ class Stream(Events):
 
     @classmethod
     def from_arrow(cls, table: Any, **options: Any) -> Stream:
-        """Return a stream of the rows of an Arrow table with a ``type`` column; options as
-        `read`."""
+        """Return a stream of the rows of an Arrow table with a ``type`` column.
+
+        Options as `read`.
+        """
         return from_arrow(table, **options)
 
     @classmethod
@@ -223,8 +225,7 @@ class Stream(Events):
         attributes.
 
         Columns of a table or a frame keep their types, and moments their zone; text of files and
-        dicts is
-        dictionary-encoded.
+        dicts is dictionary-encoded.
 
         Raises:
             BadData: for an attribute with values of several types.
@@ -278,14 +279,10 @@ def read(
     """Read all of some files (or ``-``, standard input) as a stream.
 
     With `lazily`, a column of one file of Parquet or Arrow IPC is read on first use, and errors in
-    it are
-    raised then; the file stays open, and must not be changed meanwhile. `type`, `time`, `unit`,
-    `schema`
-    as in `Stream.read`; `until`, `format`, `records` and `quarantine` as in `HowToReadFile`. `sort`
-    orders
-    the events by time, stably; `watch` receives the parts (for a progress bar). Raises `BadData`
-    with
-    file, row and column, `UsageError` for another option.
+    it are raised then; the file stays open, and must not be changed meanwhile. `type`, `time`,
+    `unit`, `schema` as in `Stream.read`; `until`, `format`, `records` and `quarantine` as in
+    `HowToReadFile`. `sort` orders the events by time, stably; `watch` receives the parts (for a
+    progress bar). Raises `BadData` with file, row and column, `UsageError` for another option.
     """
     if not how.keys() <= HowToReadFile.__optional_keys__:
         refuse_misspelt(how, HowToReadFile.__optional_keys__)
@@ -404,8 +401,10 @@ def _table_stream(table: Any, reading: RowReading, axis: TimeAxis | None) -> Str
 
 
 def _table_rows(table: Any, reading: RowReading) -> StreamRows | None:
-    """Return the columns of a table and the function to its events; None for rows read one by
-    one."""
+    """Return the columns of a table and the function to its events.
+
+    None for rows read one by one.
+    """
     if (columns := table_columns(table, reading)) is None:
         return None
     parts = None
@@ -441,10 +440,8 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     """Return a stream of anything that contains events.
 
     `events` is a `Stream`, dicts or `Event` values, a pyarrow Table, a pandas or polars data frame,
-    or a
-    path. For a stream, `time` and `unit` replace its time attribute. Raises `UsageError` for
-    another
-    option.
+    or a path. For a stream, `time` and `unit` replace its time attribute. Raises `UsageError` for
+    another option.
     """
     if not how.keys() <= HowToReadTable.__optional_keys__ and not names_files(events):
         refuse_misspelt(how, HowToReadTable.__optional_keys__)
@@ -495,8 +492,7 @@ def rows_of_dicts(dicts: Sequence[Any]) -> RowPart | None:
     """Return the events of some dicts by columns of values, ``type`` and ``stream`` last.
 
     None if each must be checked: for values that are not dicts, keys or types that are not text,
-    values
-    that are not a `Value`, dicts without a type, and too many different sets of keys.
+    values that are not a `Value`, dicts without a type, and too many different sets of keys.
     """
     if not dicts or set(map(type, dicts)) != {dict}:
         return None

@@ -132,8 +132,7 @@ def short_events(file: File, options: FileOptions) -> list[Event] | None:
     """Return the events of a text so short that loading Arrow takes longer; None for others.
 
     Also None for an unreadable text, whose error the readers of files report, and for a text with
-    dates or
-    large numbers.
+    dates or large numbers.
     """
     if file.keys or file.size > SHORT or "pyarrow" in sys.modules or file.holds_columns:
         return None

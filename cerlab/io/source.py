@@ -1,10 +1,9 @@
 """Sources of events: the files that a user names, or a pipe.
 
 A source has formats, a length, columns and a time; it reads its events as parts of a stream, and
-its
-rows as columns. A column of text has one type in all of its files. So a text is read once to settle
-the types, and once more with these types if it is too long to be kept, or if a column turned out to
-be text late. A pipe is read once: its first events settle the types.
+its rows as columns. A column of text has one type in all of its files. So a text is read once to
+settle the types, and once more with these types if it is too long to be kept, or if a column turned
+out to be text late. A pipe is read once: its first events settle the types.
 """
 
 from __future__ import annotations
@@ -84,8 +83,10 @@ class Source:
         contents: Mapping[str, bytes] | None = None,
         records: str | None = None,
     ) -> None:
-        """Wrap names of files; `contents` are those of names without files; `records`:
-        `HowToReadFile`."""
+        """Wrap names of files.
+
+        `contents` are those of names without files; `records`: `HowToReadFile`.
+        """
         held = contents or {}
         self.files = [
             File(path, format, held.get(str(path)), keys, records) for path, keys in files_of(named)
@@ -171,8 +172,7 @@ class Source:
         """Yield the events in parts; an error comes after the events before it.
 
         `watch` receives the parts while they are read; texts of more than `keep` bytes are read
-        twice. Raises
-        `BadData` with file, row and column, and `ResourceLimit`.
+        twice. Raises `BadData` with file, row and column, and `ResourceLimit`.
         """
         for file in self.files:
             if file.is_pipe:
@@ -298,8 +298,7 @@ class Source:
         """Return the columns of texts whose rows need no event type, and the number of rows.
 
         Columns are in the order of CSV headers, otherwise of first appearance in rows, after the
-        type and the
-        stream. Raises as `parts`.
+        type and the stream. Raises as `parts`.
         """
         parts = [*self.parts(FileOptions(type=NO_TYPE))]
         for event in (event for part in parts if isinstance(part, list) for event in part):

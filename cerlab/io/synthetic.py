@@ -1,9 +1,8 @@
 """Seeded streams with the schemas of the CORE paper's data sets (CORE App. D).
 
 `stocks`, `homes` and `taxis` create events one by one, for any length; equal seeds give equal
-events
-on every machine. `event_batches` converts any of them to Arrow columns. `stock_batches` draws the
-stock stream by columns, fast enough for a hundred million events.
+events on every machine. `event_batches` converts any of them to Arrow columns. `stock_batches`
+draws the stock stream by columns, fast enough for a hundred million events.
 
 >>> next(stocks()).attributes["name"]
 'RIMM'
@@ -52,8 +51,7 @@ def event_batches(events: Iterable[Event], schema: Schema, *, batch: int = BATCH
     """Yield the events as pyarrow RecordBatches of at most `batch` rows, created on demand.
 
     Columns: ``type`` and the attributes that `schema` declares, texts as dictionaries; a missing
-    attribute
-    is NULL. Only one batch is in memory.
+    attribute is NULL. Only one batch is in memory.
     """
     import pyarrow as pa
 
@@ -83,12 +81,9 @@ def stock_batches(count: int, *, batch: int = BATCH, seed: int = 7) -> Iterator[
 
     The schema and the statistics are those of `stocks`, drawn by NumPy at some millions of events a
     second; only one batch is in memory. Equal seeds give equal events for every batch size, but
-    other
-    events than `stocks`: there are larger lots (Q7 of the CORE paper needs one of 4000), and prices
-    walk
-    between reflecting walls 5 % around the opening price, so that filters on them hold as often at
-    the end
-    of a long stream.
+    other events than `stocks`: there are larger lots (Q7 of the CORE paper needs one of 4000), and
+    prices walk between reflecting walls 5 % around the opening price, so that filters on them hold
+    as often at the end of a long stream.
     """
     import numpy as np
     import pyarrow as pa
@@ -192,8 +187,7 @@ def stocks(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
     """Yield BUY and SELL events of ten stocks; equal seeds give equal events on every machine.
 
     Prices walk at random; `stock_time` is in milliseconds, never decreases, and is equal for nearly
-    half of
-    the consecutive events, so that a window of ten seconds contains about fifty events.
+    half of the consecutive events, so that a window of ten seconds contains about fifty events.
     """
     rng = Random(seed)
     names = list(STOCKS)
@@ -257,11 +251,9 @@ def homes(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
     """Yield LOAD events of the 85 plugs of a house with 17 households; equal seeds, equal events.
 
     Simulated: every plug measures once a second, and about every third measurement arrives, in any
-    order
-    within its second, so that a window of ten seconds contains about three hundred events. The mean
-    load
-    is about 76 watts, in sessions: most plugs are idle, a few run for minutes. `value` is in watts,
-    `plug_timestamp` in seconds; `plug_id` is unique only within a household.
+    order within its second, so that a window of ten seconds contains about three hundred events.
+    The mean load is about 76 watts, in sessions: most plugs are idle, a few run for minutes.
+    `value` is in watts, `plug_timestamp` in seconds; `plug_id` is unique only within a household.
     """
     rng = Random(seed)
     plugs = [(home, plug) for home in range(_HOUSEHOLDS) for plug in range(len(_DEVICES))]
@@ -386,12 +378,9 @@ def taxis(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
     """Yield TRIP events in the order of their drop-offs; equal seeds give equal events.
 
     Simulated: five thousand taxis that drop off, wait, and pick up again, often in the same zone;
-    about
-    five drop-offs a second, so that a window of 10,000 seconds contains fifty thousand events;
-    popular
-    zones, and sometimes one of the routes of the queries (CORE App. F). Times are in seconds,
-    distances in
-    miles, amounts in dollars; a fare depends on distance and time.
+    about five drop-offs a second, so that a window of 10,000 seconds contains fifty thousand
+    events; popular zones, and sometimes one of the routes of the queries (CORE App. F). Times are
+    in seconds, distances in miles, amounts in dollars; a fare depends on distance and time.
     """
     rng = Random(seed)
     names = list(_ZONES)

@@ -1,8 +1,7 @@
 """Events of a text, block by block: by pyarrow if it reads the same as single lines, else by line.
 
 A block consists of whole lines. A block that pyarrow refuses is halved, down to blocks short enough
-to
-be read line by line: so one odd line costs little, and its error names its row.
+to be read line by line: so one odd line costs little, and its error names its row.
 """
 
 from __future__ import annotations
@@ -115,8 +114,7 @@ def text_parts(
     """Yield the events of a text in CSV, NDJSON or CORE's form, or of the format `kind`.
 
     `types` are those of its columns. An error comes after the events before it. Raises `BadData`
-    with
-    file, row and column, `UsageError` for an unknown `kind`, and `ResourceLimit`.
+    with file, row and column, `UsageError` for an unknown `kind`, and `ResourceLimit`.
     """
     before = 0
 

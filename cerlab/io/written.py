@@ -22,8 +22,9 @@ from cerlab.model.stream import Stream
 
 
 def checked_cells(stream: Stream, name: str, format: str) -> Any:
-    """Return a column as the text of cells; raise `BadData` for one that would read back
-    differently.
+    """Return a column as the text of cells.
+
+    Raise `BadData` for one that would read back differently.
 
     large_string (events,), NULL for NULL and for missing attributes.
     """
@@ -35,8 +36,10 @@ def checked_cells(stream: Stream, name: str, format: str) -> Any:
 
 
 def _reads_back(column: Column, cells: Any) -> bool:
-    """Return whether the cells read back as the column's values; False if only single cells
-    tell."""
+    """Return whether the cells read back as the column's values.
+
+    False if only single cells tell.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -106,8 +109,10 @@ def type_of(schema: Schema | None, event: Event, name: str) -> AttributeType | N
 
 
 def check_names(stream: Stream, format: str) -> list[str]:
-    """Return the names of all attributes; raise `BadData` for one that would read back
-    differently."""
+    """Return the names of all attributes.
+
+    Raise `BadData` for one that would read back differently.
+    """
     names = [name for name in stream.columns if name not in ("type", "stream")]
     own = () if stream.is_columnar else ("type", "stream")  # no columns of events
     for name in (*own, *names):

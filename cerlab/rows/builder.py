@@ -187,8 +187,7 @@ class ExpressionBuilder:
         """Return the expression of a node; `around` places errors at nodes without a place.
 
         Raises `IllFormed` (`arguments`, `offset`, `running-final`), `Unsupported`, and
-        `ResourceLimit`
-        for an expression that is too deep.
+        `ResourceLimit` for an expression that is too deep.
         """
         self._around, self._depth = around, 0
         return self._build(node)

@@ -1,10 +1,9 @@
 """Row patterns translated to CEL, for those that CEL can express.
 
 CEL has contiguous sequences ``:``, OR, iterations ``:+`` and counts, and returns every way to
-match;
-a row pattern returns, of the matches that begin at a row, the preferred one. CEL cannot express
-anchors, empty matches, conditions on other rows, any skip except TO NEXT ROW, and the preference
-among several ends.
+match; a row pattern returns, of the matches that begin at a row, the preferred one. CEL cannot
+express anchors, empty matches, conditions on other rows, any skip except TO NEXT ROW, and the
+preference among several ends.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ class InCel:
 
     Each match of the row pattern is an answer. If `exact`, the answers are the matches. Otherwise
     `table` is a shortest table on which two answers begin at the first row; CEL cannot express
-    which
-    one is preferred.
+    which one is preferred.
     """
 
     formula: str
@@ -117,8 +115,10 @@ _OPERATORS = {
 
 
 def _predicate(e: ex.Expression, v: str) -> pred.Predicate:
-    """Return the predicate that holds where a condition is TRUE; a comparison with NULL is
-    false."""
+    """Return the predicate that holds where a condition is TRUE.
+
+    A comparison with NULL is false.
+    """
     match e:
         case ex.And(left, right):
             return pred.And(_predicate(left, v), _predicate(right, v))

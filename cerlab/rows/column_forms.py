@@ -212,8 +212,10 @@ def cast_column(kind: str, x: Values) -> Values:
 
 
 def decimal_column(x: Values, digits: Values, places: Values) -> Values:
-    """Return decimals of `digits` digits, rounded to `places`; NULL if a value needs more
-    digits."""
+    """Return decimals of `digits` digits, rounded to `places`.
+
+    NULL if a value needs more digits.
+    """
     tens = 10.0 ** places.as_py()
     shifted = pc.multiply(cast_column("float64", x), tens)
     whole = pc.trunc(shifted)

@@ -76,8 +76,7 @@ def follow(
     """Return the steps of a macro-state, in order of preference.
 
     Choices that map no row are explored in order, depth first. A macro-state that was found before
-    is
-    skipped: its future is the same and its choices come later.
+    is skipped: its future is the same and its choices come later.
     """
     with step_budget("the automaton of a row pattern", "make bounds smaller", own=1):
         return _steps(w, at_start, at_end, every=every)
@@ -266,8 +265,10 @@ def _sort(positions: list[int], column: Sequence[Any], item: rp.OrderItem) -> No
 
 
 def order_key(value: Any, item: rp.OrderItem) -> tuple[Any, ...]:
-    """Return the sort key of a value for an item of ORDER BY; a descending item sorts in
-    reverse."""
+    """Return the sort key of a value for an item of ORDER BY.
+
+    A descending item sorts in reverse.
+    """
     if value is None:
         # `reverse` also reverses the order of NULLs, so DESC needs the opposite edge
         return (-1 if item.nulls_first != item.descending else 1, False, 0)

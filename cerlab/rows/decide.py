@@ -377,8 +377,10 @@ def starts(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> 
 
 
 def covers(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
-    """Yield the move for all starts together; each side has the set of states of the row's
-    matches."""
+    """Yield the move for all starts together.
+
+    Each side has the set of states of the row's matches.
+    """
     steps, after = [], []
     for side, states, R in zip(sides, config, at, strict=True):
         step, target = side.begin(R)
@@ -400,8 +402,10 @@ class Rest(NamedTuple):
 
 
 def _futures(G: RowGraph, sides: Sides) -> dict[Rest, list[Rest | None]]:
-    """Return the possible successors of each row, from the last row backwards; None ends the
-    table."""
+    """Return the possible successors of each row, from the last row backwards.
+
+    None ends the table.
+    """
     preceding: list[list[int]] = [[] for _ in G.letters]
     for n, nexts in enumerate(G.following):
         for m in nexts:

@@ -243,8 +243,10 @@ def compare(operator: ex.ComparisonOperator, a: Value, b: Value) -> bool | None:
 
 
 def arithmetic(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Value:
-    """Return ``a operator b``: exact for integers; ``/`` is a double, NULL by zero; % has a's
-    sign."""
+    """Return ``a operator b``: exact for integers.
+
+    ``/`` is a double, NULL by zero; % has a's sign.
+    """
     if a is None or b is None:
         return None
     if isinstance(a, Timestamp | Duration) or isinstance(b, Timestamp | Duration):

@@ -103,8 +103,10 @@ _KEYS = count()
 
 
 def at_row(e: ex.Expression, names: Names) -> AtRow:
-    """Return the function from a row of the partition to the value; PREV and NEXT step from
-    there."""
+    """Return the function from a row of the partition to the value.
+
+    PREV and NEXT step from there.
+    """
     match e:
         case ex.Literal(constant):
             return lambda m, p: constant

@@ -25,8 +25,10 @@ class Kind(Enum):
 
 
 class WrongKind(Exception):
-    """The error that an argument has a kind that is not accepted; `at` is its index, None for
-    all."""
+    """The error that an argument has a kind that is not accepted.
+
+    `at` is its index, None for all.
+    """
 
     def __init__(self, at: int | None, message: str, hint: str = "") -> None:
         super().__init__(message)

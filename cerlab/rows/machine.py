@@ -19,8 +19,10 @@ State = TypeVar("State", bound=Hashable)
 
 
 class ReadRow(NamedTuple):
-    """The step that reads a row as a variable and continues in `target`; `excluded` rows are
-    hidden."""
+    """The step that reads a row as a variable and continues in `target`.
+
+    `excluded` rows are hidden.
+    """
 
     variable: str
     excluded: bool
@@ -280,8 +282,10 @@ class GrowingMapping:
     def fold(
         self, key: int, name: str | None, final: bool, empty: Any, step: Callable[[Any, int], Any]
     ) -> Any:
-        """Return the state of an aggregate after the rows of a name; each row is stepped through
-        once."""
+        """Return the state of an aggregate after the rows of a name.
+
+        Each row is stepped through once.
+        """
         _, states = self.folds.setdefault(key, (name, [empty]))
         count = self.count_rows(name, final)
         for i in range(len(states) - 1, count):

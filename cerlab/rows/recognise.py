@@ -134,8 +134,9 @@ def match_recognize(
 
 
 def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
-    """Return which machine evaluates a row pattern on a table, and why; raises as
-    `match_recognize`.
+    """Return which machine evaluates a row pattern on a table, and why.
+
+    Raises as `match_recognize`.
 
     >>> rows = [{"x": 3}, {"x": 4}]
     >>> explain_rows("MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A+) DEFINE A AS x > PREV(x))", rows)

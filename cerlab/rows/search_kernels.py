@@ -265,8 +265,10 @@ def search(S: SearchArrays, O: ScanOptions, B: MatchBuffers, cursor: Int64s, bud
 
 @kernel
 def _match(S: SearchArrays, cursor: Int64s) -> int:
-    """Continue the search at the cursor's row; return MATCH, NO_MATCH, or the reason for a
-    pause."""
+    """Continue the search at the cursor's row.
+
+    Return MATCH, NO_MATCH, or the reason for a pause.
+    """
     T, P, M, path, F = S.table, S.programs, S.mapping, S.path, S.failures
     s, depth, number = cursor[ROW], cursor[DEPTH], cursor[NUMBER] + 1
     while depth >= 0:

@@ -203,8 +203,9 @@ class RowPatternSession:
         return result
 
     def advance(self, until: str) -> Any:
-        """Declare that no more rows will come, by ``"end"``; return the rows of the result this
-        adds.
+        """Declare that no more rows will come, by ``"end"``.
+
+        Return the rows of the result this adds.
 
         Raises `UsageError` for another argument.
         """

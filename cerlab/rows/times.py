@@ -27,8 +27,7 @@ def over_integers(e: ex.Expression, R: OrderedRows) -> ex.Expression:
     """Return the expression with integers in place of moments and durations.
 
     They are in nanoseconds, or in the origin and unit of `R`. Raises `NotColumnar` if integers
-    would
-    give another result.
+    would give another result.
     """
     if not any(True for _ in _times(e, R)):
         return e

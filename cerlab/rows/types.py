@@ -295,8 +295,10 @@ class _Scope:
     def _by_rule(
         self, rule: TypeRule, name: str, arguments: Sequence[Any], e: ex.Expression
     ) -> Kind:
-        """Return the kind of a result; raise `TypeMismatch` at the argument that is not
-        accepted."""
+        """Return the kind of a result.
+
+        Raise `TypeMismatch` at the argument that is not accepted.
+        """
         kinds = [self.type_of(each).kind for each in arguments]
         if Kind.LIST in kinds:
             place = place_of(self.query, arguments[kinds.index(Kind.LIST)])

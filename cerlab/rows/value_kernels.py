@@ -82,8 +82,10 @@ def pop(M: MappedRows, v: int) -> None:
 
 @inline
 def _fold(P: Programs, M: MappedRows, k: int, size: int, row: int) -> None:
-    """Update an aggregate after one more row of its name; `size` is the number of rows before
-    it."""
+    """Update an aggregate after one more row of its name.
+
+    `size` is the number of rows before it.
+    """
     which, column = P.fold[k, 0], P.fold[k, 2]
     # one state for each size: unmapping a row returns to the state before it
     total, present = M.total[k, size - 1], M.present[k, size - 1]

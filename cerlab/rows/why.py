@@ -269,9 +269,8 @@ class Attempt(NamedTuple):
     """An attempt to map a row to a variable, and its outcome: True, False or NULL.
 
     `read` are the values that the condition reads. Without `variable` the pattern is complete
-    before
-    the row; without `row` the partition, or the given rows, end before it; without both an anchor
-    does not hold.
+    before the row; without `row` the partition, or the given rows, end before it; without both an
+    anchor does not hold.
     """
 
     variable: str | None

@@ -65,24 +65,18 @@ def match(
     engine.
 
     The stream is the rows sorted by `order_by`, numbered from 0, or by `position`. The result has
-    the
-    columns ``start``, ``end`` (bigint) and ``positions`` (array<bigint>), in no order; with
-    `columns`, it
-    has ``start``, ``end``, the attributes of PARTITION BY, then `columns`. The call itself reads
-    the
-    columns that order the stream, to cut and check it; answers are evaluated when Spark needs them.
+    the columns ``start``, ``end`` (bigint) and ``positions`` (array<bigint>), in no order; with
+    `columns`, it has ``start``, ``end``, the attributes of PARTITION BY, then `columns`. The call
+    itself reads the columns that order the stream, to cut and check it; answers are evaluated when
+    Spark needs them.
 
     With ``ends_in=("2024-03-01", "2024-03-02")``, for a daily run, only the rows of these times and
-    of
-    one window before them are read and checked; positions are those in the whole stream. Moments
-    without
-    a zone are UTC. Footers exclude files and row groups; filters on folders do so before.
+    of one window before them are read and checked; positions are those in the whole stream. Moments
+    without a zone are UTC. Footers exclude files and row groups; filters on folders do so before.
 
     If SELECT asks for aggregates, ``SELECT COUNT(*), SUM(b.price) .. GROUP BY b.name``, the rows
-    are those
-    of ``Matches.aggregate``, with a bigint for counts and sums of integers, and a double for
-    others.
-    Answers are not listed.
+    are those of ``Matches.aggregate``, with a bigint for counts and sums of integers, and a double
+    for others. Answers are not listed.
 
     Args:
         df: a DataFrame of events, also of Spark Connect.
@@ -115,8 +109,7 @@ def match(
         UsageError: for missing columns.
 
     Actions on the answers raise exceptions of Spark; `cerlab.spark.error_of` returns the errors in
-    them.
-    The call warns of attributes that no column has, and of columns that some files lack.
+    them. The call warns of attributes that no column has, and of columns that some files lack.
     """
     refuse_misspelt(options, Options.__optional_keys__)
     pattern = as_pattern(query)
@@ -163,8 +156,7 @@ def write(
     """Write the answers as a folder of Parquet files; return the number of rows.
 
     Raises `UsageError` if `output` exists, unless `overwrite`, and if it would replace the files of
-    the
-    events: those that Spark reads, and `events`.
+    the events: those that Spark reads, and `events`.
     """
     if local_path(output) is not None:
         refuse_input(output, filter(local_path, request.source.frame.inputFiles()))
@@ -210,8 +202,10 @@ def explain(
     position: str | None = None,
     **options: Unpack[Options],
 ) -> str:
-    """Return a description of how `match` would run with the same arguments; only the first pass
-    runs."""
+    """Return a description of how `match` would run with the same arguments.
+
+    Only the first pass runs.
+    """
     refuse_misspelt(options, Options.__optional_keys__)
     pattern = as_pattern(query)
     df, order_by = with_order(with_types(df, options.get("type_column")), order_by)
@@ -336,8 +330,10 @@ FIRST = 1 << 12
 
 
 def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str) -> None:
-    """Warn of attributes that a stream lacks, and of no answers; `ask` is a command that
-    explains."""
+    """Warn of attributes that a stream lacks, and of no answers.
+
+    `ask` is a command that explains.
+    """
     requirements = requirements_of(pattern)
     requirements.note(source.names)
     columns = _relevant_columns(requirements, source)
@@ -414,12 +410,9 @@ def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
     """Return the result of a MATCH_RECOGNIZE clause on a DataFrame, as `cerlab.match_recognize`.
 
     The clause needs PARTITION BY, whose partitions are distributed by a hash, and ORDER BY, by
-    which no
-    two rows of a partition may be equal: the rows of a DataFrame have no other order. Spark moves
-    the
-    columns that the clause reads, or with ALL ROWS PER MATCH all columns; a task holds its
-    partitions in
-    memory. The result is in no order.
+    which no two rows of a partition may be equal: the rows of a DataFrame have no other order.
+    Spark moves the columns that the clause reads, or with ALL ROWS PER MATCH all columns; a task
+    holds its partitions in memory. The result is in no order.
 
     Args:
         df: a DataFrame.

@@ -1,9 +1,8 @@
 """The process from which Spark forks Python workers, with the engine already loaded.
 
 Spark starts it by ``spark.python.daemon.module``. A separate worker takes 2.1 CPU seconds to load
-the
-engine, a forked one none. Python's collector, which Spark calls after every task, skips the objects
-loaded here, and a worker keeps the memory of a table for the next one.
+the engine, a forked one none. Python's collector, which Spark calls after every task, skips the
+objects loaded here, and a worker keeps the memory of a table for the next one.
 """
 
 from __future__ import annotations

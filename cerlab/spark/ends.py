@@ -135,8 +135,7 @@ def ends_of(
     """Return the requested ends, None for all.
 
     Raises `Unsupported` for a query whose answers depend on more than one window in time, and
-    `UsageError`
-    for times that do not fit the column.
+    `UsageError` for times that do not fit the column.
     """
     if pair is None:
         return None
@@ -200,8 +199,7 @@ def rows_of_ends(ends: EndsIn, clock: Column, *, whole: bool) -> tuple[Column, C
     """Return whether Spark reads a row, and whether it precedes all rows that are read.
 
     `clock` is the column of `cerlab.spark.frame.time_column`. A row without a time is read, and
-    raises the
-    same error as without `ends_in`.
+    raises the same error as without `ends_in`.
     """
     from pyspark.sql import functions as fn
 

@@ -79,8 +79,7 @@ def error_of(error: BaseException, *places: str | None) -> CerlabError:
 
     The class, the code and the hint equal those of the same fault on one machine. Faults that Spark
     detects have a code too: a file that is missing or damaged, a JVM that has ended
-    (`ResourceLimit`). Any
-    other exception becomes `BadData` CER0785 with the first line of Spark.
+    (`ResourceLimit`). Any other exception becomes `BadData` CER0785 with the first line of Spark.
 
     Args:
         error: the exception.

@@ -45,8 +45,10 @@ if TYPE_CHECKING:
 
 
 def file_ranges(request: Request) -> FileRanges:
-    """Return the ranges of a stream in files; raises `NoProof` with the reason why Spark moves
-    rows."""
+    """Return the ranges of a stream in files.
+
+    Raises `NoProof` with the reason why Spark moves rows.
+    """
     mode = request.choice.mode
     if request.choice.is_default and why_not(request.plan, Mode.RANGES) is None:
         mode = Mode.RANGES
@@ -294,8 +296,7 @@ def _grouped(request: Request, files: UnorderedFiles, buckets: int | None) -> Gr
     """Return the rows of files in groups, read by at most as many tasks as there are parts.
 
     If positions are numbers of rows, several keys are one if they fit; events that satisfy no test
-    are
-    then only counted. If positions are given, such events are dropped.
+    are then only counted. If positions are given, such events are dropped.
     """
     names = dict.fromkeys(request.plan.partition)
     partition = tuple(request.attributes.index(name) for name in names)
@@ -350,8 +351,7 @@ def _fields(
     """Return the fields of an event that are moved as one integer; None if columns are moved.
 
     The first pass knows the ranges of the first key, the positions and the times. Moving 5 million
-    rows
-    costs 4.7 to 5.3 CPU s this way, and 5.8 to 6.0 as columns.
+    rows costs 4.7 to 5.3 CPU s this way, and 5.8 to 6.0 as columns.
     """
     names, source = request.labels.keys, request.source
     whole = all(source.kind(name) in WHOLE for name in names)

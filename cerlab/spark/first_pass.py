@@ -60,8 +60,7 @@ def runs_in_files(request: Request) -> tuple[tuple[SortedRun, ...], bool]:
 
     Also return whether no two row groups overlap, so that few rows must be sorted. The driver reads
     footers, and tasks the columns that order the files, which proves the order of every selection
-    of
-    their rows. Raises `NoProof` with the reason why Spark must read the rows.
+    of their rows. Raises `NoProof` with the reason why Spark must read the rows.
     """
     ranges = files_below(request)
     if isinstance(ranges, UnorderedFiles):
@@ -84,8 +83,7 @@ def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[SortedR
     """Return the runs between quantiles of a sample of the files.
 
     Spark moves the ordering columns in packets that tasks make of files. Raises `BadData` for rows
-    that
-    are not a stream.
+    that are not a stream.
     """
     runs, tasks = RUNS_OF_A_PART * request.parts, min(len(files.groups), request.parts)
     cuts = quantiles(sample_of_files(files, SAMPLE * runs), runs)
@@ -96,8 +94,10 @@ def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[SortedR
 
 
 def lying_runs(request: Request) -> tuple[SortedRun, ...] | None:
-    """Return the runs of rows in their present order; None if they need a sort or are not a
-    stream."""
+    """Return the runs of rows in their present order.
+
+    None if they need a sort or are not a stream.
+    """
     from pyspark.sql import functions as fn
 
     positions = request.position is not None
@@ -194,12 +194,9 @@ def first_pass(request: Request) -> FirstPass:
     """Return the places of the rows of the stream: by footers for a bare scan of Parquet files.
 
     Otherwise the columns that order the stream are read: by tasks if it is a selection of rows of
-    sorted
-    files; otherwise by Spark, once if its rows are in order and twice if not. Raises `BadData` for
-    events
-    without a place, two in one place, and times that are missing or go back; and for files that
-    have two
-    types for a column. Warns of a column that some files lack.
+    sorted files; otherwise by Spark, once if its rows are in order and twice if not. Raises
+    `BadData` for events without a place, two in one place, and times that are missing or go back;
+    and for files that have two types for a column. Warns of a column that some files lack.
     """
     try:
         return file_ranges(request)

@@ -112,8 +112,8 @@ def row_groups(
     """Return the row groups of some files, from their footers; raises `NoEnds` without statistics.
 
     `keys` are those of the folders of each file: columns that are constant in it. `measured` has
-    the ends
-    of columns that footers lack. Raises `NoProof` for other files whose order is not proved.
+    the ends of columns that footers lack. Raises `NoProof` for other files whose order is not
+    proved.
     """
     groups: list[RowGroup] = []
     schema, unit = None, 1
@@ -154,8 +154,10 @@ def are_ordered(paths: Sequence[str], keys: Sequence[str], *, has_position: bool
 
 
 def have_integers(path: str, names: Sequence[str]) -> bool:
-    """Return whether a file has columns of signed integers with these names; False if
-    unreadable."""
+    """Return whether a file has columns of signed integers with these names.
+
+    False if unreadable.
+    """
     import pyarrow as pa
 
     kinds = _kinds(path)

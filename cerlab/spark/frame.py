@@ -39,8 +39,10 @@ Task: TypeAlias = "Callable[[Iterable[Any]], Iterator[Any]]"
 
 
 def map_batches(rows: DataFrame, task: Task, schema: StructType | str) -> DataFrame:
-    """Return the rows computed by tasks from rows; `cerlab.spark.time_spent` measures their
-    cost."""
+    """Return the rows computed by tasks from rows.
+
+    `cerlab.spark.time_spent` measures their cost.
+    """
     if (clocks := clocks_of(rows.sparkSession)) is not None:
         task = partial(timed, function=task, clocks=clocks)
     return rows.mapInArrow(task, schema)
@@ -345,8 +347,10 @@ def _example(kind: str | None) -> Value:
 
 
 def column_names(source: Source, keys: Sequence[str], time: str | None) -> ColumnNames:
-    """Return the names of the columns that order a stream; `_micros` turns moments into
-    integers."""
+    """Return the names of the columns that order a stream.
+
+    `_micros` turns moments into integers.
+    """
     names = dict.fromkeys((*keys, *(() if time is None else (time,))))
     moments = (name for name in names if source.kind(name) in MOMENTS)
     return ColumnNames(tuple(keys), time, tuple((name, MICROSECOND) for name in moments))
@@ -379,8 +383,7 @@ def group_of(source: Source, attributes: Sequence[str]) -> tuple[Column, Column]
 
     Spark shuffles rows by this number, so it may be coarser than the equality of keys
     (`cerlab.predicates.truth`) but never finer: both zeros are equal, and decimals become the
-    nearest
-    float, as some of them equal floats.
+    nearest float, as some of them equal floats.
     """
     from pyspark.sql import functions as fn
 

@@ -57,8 +57,7 @@ class Inputs:
         """True if tasks read the files instead of Spark.
 
         Spark reads only plain Parquet on this machine: it has other rules for the types of folder
-        keys, and
-        needs a package for most other file systems.
+        keys, and needs a package for most other file systems.
         """
         is_plain = all(
             file.kind == "parquet" and not file.keys and local_path(file.place) is not None
@@ -77,8 +76,7 @@ def inputs_of(named: Named, format: str | None = None) -> Inputs:
     """Return the files that names denote, by the rules of `cerlab.io.names.files_of`.
 
     A name may be an address on another file system. Raises `BadData` for no files, and `UsageError`
-    for
-    an unknown format, and for a mixture of texts and files of columns.
+    for an unknown format, and for a mixture of texts and files of columns.
     """
     if format is not None and format not in FORMATS:
         raise UsageError("CER0811", f"unknown format '{format}'", hint=nearest(format, FORMATS))
@@ -138,8 +136,7 @@ def read(
     """Return the events of files, folders and patterns as a DataFrame.
 
     Names have the meaning of `cerlab.Stream.read`, and folders named ``key=value`` add columns. A
-    name may
-    also be an address such as ``s3://bucket/folder``.
+    name may also be an address such as ``s3://bucket/folder``.
 
     Args:
         spark: the session.
@@ -200,8 +197,7 @@ def conform(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
     """Return the events with the declared types; one pass counts rows that do not conform.
 
     Raises `BadData` for undeclared columns and event types, values of other types, missing values
-    that
-    are not nullable, and an attribute declared with two types.
+    that are not nullable, and an attribute declared with two types.
     """
     from pyspark.sql import functions as fn
 
@@ -275,8 +271,7 @@ def footer_schema(paths: Sequence[str]) -> StructType | None:
     """Return the schema that Spark would find, or None if Spark must look itself.
 
     This covers files whose columns are numbers, text, booleans, days and moments. The schema has
-    the
-    columns of all files. Raises `BadData` for a file that is not Parquet.
+    the columns of all files. Raises `BadData` for a file that is not Parquet.
     """
     from pyspark.sql.types import StructType
 
@@ -358,8 +353,7 @@ def schema_for_tasks(found: Inputs, *, as_text: bool) -> StructType:
     """Return Spark's types for the columns of files that tasks read, and for their keys.
 
     Keys stay text if `as_text`. Raises `BadData` for unreadable files, for a column without a type
-    in
-    Spark or with two types, and for a key that is also a column.
+    in Spark or with two types, and for a key that is also a column.
     """
     from pyspark.sql.types import StructType
 

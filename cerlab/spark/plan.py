@@ -61,12 +61,9 @@ def why_not(plan: PlanClauses, mode: Mode) -> str | None:
     """Return why a plan is not exact in a mode; None if it is.
 
     `Mode.KEYS` cuts the stream between answers: an interval never has events of two keys, so only
-    effects
-    of answers on others (CONSUME BY ANY) can cross. In `Mode.RANGES` an answer belongs to the range
-    in
-    which it ends and depends only on its interval, which begins at most one window earlier; so
-    nothing
-    before the window may matter.
+    effects of answers on others (CONSUME BY ANY) can cross. In `Mode.RANGES` an answer belongs to
+    the range in which it ends and depends only on its interval, which begins at most one window
+    earlier; so nothing before the window may matter.
     """
     match mode:
         case Mode.KEYS:
@@ -139,8 +136,7 @@ def attributes_of_job(
     """Return the attributes that a task reads; it receives only events of the streams in FROM.
 
     `of_rows` are those of rows with names or of aggregates, which need labels too; None if
-    positions are
-    the answers.
+    positions are the answers.
     """
     read = attributes_read(replace(plan, streams=()), time)
     if of_rows is None:
@@ -193,8 +189,8 @@ def engine_column(column: Any, name: str, computed: Collection[str] = ()) -> Any
     doubles.
 
     An engine would read decimals as values: whole ones as integers, others as doubles. Only
-    arithmetic
-    distinguishes these, so the attributes in `computed` stay decimals. Raises as `engine_moments`.
+    arithmetic distinguishes these, so the attributes in `computed` stay decimals. Raises as
+    `engine_moments`.
     """
     import pyarrow as pa
 

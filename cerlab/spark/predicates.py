@@ -4,10 +4,8 @@ Only predicates that agree with Spark in every corner case become columns: compa
 floats, text and booleans with constants, and with others of their own type. Spark compares text by
 bytes of UTF-8, which is the order of code points, and treats NaN as equal to itself and larger than
 all numbers; these expressions correct for NaN. Decimals of up to 15 digits are the doubles nearest
-to
-them, in Spark too. LIKE, arithmetic, longer decimals, moments, integers against floats, collated
-and
-padded text are not supported.
+to them, in Spark too. LIKE, arithmetic, longer decimals, moments, integers against floats, collated
+and padded text are not supported.
 """
 
 from __future__ import annotations

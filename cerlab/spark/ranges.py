@@ -26,8 +26,7 @@ class RangeAssignment:
     """The runs of a stream by number, in order, for tasks: each tuple has one item per run.
 
     A run is read by the ranges from its `part` to `reader`; the answers that end in it belong to
-    the first
-    of these.
+    the first of these.
     """
 
     first: tuple[tuple[Any, ...], ...]

@@ -75,8 +75,7 @@ def why_all_events(plan: Plan) -> str | None:
     """Return why a plan must read the events that satisfy none of its tests; None if it need not.
 
     Such an event has no effect if it starts no run, and if every run that continues just waits in
-    its
-    state without being accepted there.
+    its state without being accepted there.
     """
     if isinstance(plan.window, EventWindow):
         return "WITHIN n EVENTS counts all events"
@@ -162,8 +161,7 @@ def relevant_events(request: Request) -> RelevantEvents:
     """Return the columns to move for a request: results of tests as bits, time and key.
 
     If positions are counted, every row is moved: the first pass does not know how many events of a
-    run are
-    relevant.
+    run are relevant.
     """
     from pyspark.sql import functions as fn
 

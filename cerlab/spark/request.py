@@ -332,8 +332,7 @@ def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
     """Return the rows for SELECT COUNT(*) and sums; `others` that are given raise `UsageError`.
 
     Also raises `Unsupported` for queries without an automaton and under LIMIT, `UsageError` for
-    unknown
-    columns, `TypeMismatch` for sums of values that are not numbers.
+    unknown columns, `TypeMismatch` for sums of values that are not numbers.
     """
     for option in (name for name, value in others.items() if value):
         message = f"{option} cannot be combined with SELECT COUNT(*) and sums"
@@ -485,8 +484,7 @@ def correlated_answers(
     """Return the answers of a query by key, or rows with names; one task holds a key in memory.
 
     Raises `Unsupported` for a query that is not local to a key, or without a column of positions,
-    and as
-    `cerlab.spark.match`.
+    and as `cerlab.spark.match`.
     """
     from pyspark.sql import functions as fn
 

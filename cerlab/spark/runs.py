@@ -55,8 +55,7 @@ SURVEY = (
 
 ``unit`` is the number of the run. ``first``, ``first_kept`` and ``at`` are the places of its first
 row, of its first row in FROM and of a faulty row: positions if the stream has them, otherwise
-numbers
-of rows in the run. ``code`` and ``what`` describe the fault.
+numbers of rows in the run. ``code`` and ``what`` describe the fault.
 """
 
 
@@ -219,10 +218,8 @@ def runs_of(
     """Yield record batches of runs, ``f0 .. l0 .. rows kept first_time last_time``.
 
     It ends early, with a row of NULL, if rows are not runs of a stream: an event without key, type
-    or time,
-    two in one place, a time or (with `positions`) a position that goes back inside a run, or too
-    many short
-    runs. `survey_run` reports the exact fault.
+    or time, two in one place, a time or (with `positions`) a position that goes back inside a run,
+    or too many short runs. `survey_run` reports the exact fault.
     """
     import pyarrow as pa
 
@@ -330,8 +327,7 @@ def _starts(rows: Any, longest: int) -> Any:
     """Return the first rows of the runs, int64; empty if two events are in one place.
 
     A run ends where the keys descend, and after `longest` rows; also before the widest gap in it,
-    because
-    rows of other files may lie between files that meet in a table.
+    because rows of other files may lie between files that meet in a table.
     """
     back, same = _neighbours(rows)
     if same.any():

@@ -41,8 +41,7 @@ def bare_scan(frame: DataFrame) -> ScannedFiles:
     """Return the local files of a DataFrame, and the name of each of its columns in the files.
 
     A filter of folders by their names selects files. Raises `NoProof` for every other DataFrame,
-    and for
-    one of Spark Connect, whose plan is not accessible.
+    and for one of Spark Connect, whose plan is not accessible.
     """
     return _scan(frame, _projection, some_rows=False)
 

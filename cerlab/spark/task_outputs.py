@@ -153,8 +153,10 @@ class GroupRows:
 
     @property
     def are_final(self) -> bool:
-        """True if one task has all answers of a group, as for groups by end; otherwise parts are
-        merged."""
+        """True if one task has all answers of a group, as for groups by end.
+
+        Otherwise parts are merged.
+        """
         return "end" in self.request.groups
 
     @property
@@ -257,8 +259,10 @@ def _binary(integers: Iterable[int]) -> Any:
 
 
 def merge_parts(batches: Iterable[Any], rows: GroupRows) -> Iterator[Any]:
-    """Yield the rows of groups; each input row has the lists of all its parts, except ``m0 m1
-    ..``."""
+    """Yield the rows of groups.
+
+    Each input row has the lists of all its parts, except ``m0 m1 ..``.
+    """
     import pyarrow as pa
 
     from cerlab.evaluate.aggregates import EXPONENT, integer_column, sum_column
@@ -291,8 +295,10 @@ def _sums(lists: Any) -> list[int]:
 
 
 def _fitting(table: Any, schema: Any) -> Any:
-    """Return the rows in the types of a schema; raises `ResourceLimit` for integers beyond 64
-    bits."""
+    """Return the rows in the types of a schema.
+
+    Raises `ResourceLimit` for integers beyond 64 bits.
+    """
     import pyarrow as pa
 
     for field in () if schema is None else schema:

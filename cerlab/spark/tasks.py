@@ -86,8 +86,10 @@ def timed(
 
 
 def evaluate_files(batches: Iterable[Any], job: Job, ranges: FileRanges) -> Iterator[Any]:
-    """Yield the answers that end in some ranges, as record batches; `batches` have ``id``, the
-    ranges."""
+    """Yield the answers that end in some ranges, as record batches.
+
+    `batches` have ``id``, the ranges.
+    """
     for part in numbers_in(batches):
         yield from answers_of_range(part, job, ranges)
 
@@ -101,10 +103,8 @@ def write_answers(
     """Write the results of a task as a Parquet file with a unique name.
 
     Yields a record batch of its ``name`` (text) and ``answers`` (int64). A task that runs twice
-    writes two
-    files; only the names that the driver receives are answers. The columns are those of the schema
-    in
-    order, whatever their names.
+    writes two files; only the names that the driver receives are answers. The columns are those of
+    the schema in order, whatever their names.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -127,8 +127,7 @@ def rows_of_files(batches: Iterable[Any], files: Sequence[EventFile], schema: An
     """Yield all rows of some files of columns, with the keys of their folders.
 
     The rows of `batches` are ``id``, the numbers of these files. Raises `BadData` for values that
-    do not
-    fit the types of the schema.
+    do not fit the types of the schema.
     """
     import pyarrow as pa
 
@@ -343,8 +342,10 @@ def _content(file: Any, group: RowGroup, names: list[str]) -> Any:
 
 
 def open_file(place: str, read: Sequence[str], keys: Collection[str] = ()) -> Any:
-    """Return a Parquet file whose text columns in `read` are read as codes; folders have the
-    `keys`."""
+    """Return a Parquet file whose text columns in `read` are read as codes.
+
+    Folders have the `keys`.
+    """
     import pyarrow as pa
 
     file = parquet_file(place)

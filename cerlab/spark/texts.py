@@ -1,10 +1,8 @@
 """Texts as DataFrames: tasks read files as `cerlab.io` does, so values and errors agree.
 
 Spark's own readers accept other cells as numbers, fill short rows, replace bytes that are not UTF-8
-and
-use the header of one file. One task reads a file, block by block: once for the types of its
-columns,
-then for its rows.
+and use the header of one file. One task reads a file, block by block: once for the types of its
+columns, then for its rows.
 """
 
 from __future__ import annotations
@@ -79,8 +77,7 @@ def text_frame(
     """Return the events of some texts; Spark opens those at a `path` without files.
 
     Cells stay text if `untyped`. Tasks raise `BadData` with file, row and column, as `cerlab.io`
-    does; the
-    driver raises it for a key with values of two types.
+    does; the driver raises it for a key with values of two types.
     """
     if files:
         sources = spark.range(0, len(files), 1, len(files))

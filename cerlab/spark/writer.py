@@ -2,12 +2,9 @@
 
 Tasks write into a hidden folder, under unique names. Only the files that they return are answers: a
 task that runs twice or is killed neither repeats nor loses any. On this machine the hidden folder
-is
-next to the final one, and is renamed at the end. Elsewhere a folder may not be renamable, and a
-file is
-renamed by a copy: the hidden folder is inside the final one, where its name hides it from readers
-of
-Parquet; the driver moves the files out of it one by one, and then writes ``_SUCCESS``.
+is next to the final one, and is renamed at the end. Elsewhere a folder may not be renamable, and a
+file is renamed by a copy: the hidden folder is inside the final one, where its name hides it from
+readers of Parquet; the driver moves the files out of it one by one, and then writes ``_SUCCESS``.
 """
 
 from __future__ import annotations
@@ -56,8 +53,7 @@ class TaskAnswers:
         """Write the answers as a folder of Parquet files; return their number.
 
         The tasks write them; Spark does if pyarrow cannot open the place, or if tasks may not find
-        a folder of
-        this machine. Raises as `write_folder`.
+        a folder of this machine. Raises as `write_folder`.
         """
         is_found = self.read_files or local_path(output) is None
         if is_found and why_not_opened(output) is None:
@@ -155,8 +151,7 @@ def publish_files(files: Any, staging: str, folder: str, names: Collection[str])
     """Move files out of a folder into its parent, where they replace all content.
 
     The old content is removed when the new files are there. From the first move to the last removal
-    there
-    is no ``_SUCCESS``; if moving fails, the old state is restored.
+    there is no ``_SUCCESS``; if moving fails, the old state is restored.
     """
     before = [path for path in _paths_in(files, folder) if not path.startswith(f"{staging}/")]
     success = f"{folder}/{_SUCCESS}"

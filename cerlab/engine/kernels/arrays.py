@@ -127,8 +127,7 @@ class Ops(NamedTuple):
 
     The runs in state `source` move to `target`, NONE for nowhere, and are answers if `accepts`.
     `source` is NONE for the run that starts. `marks` is the number of the mark by which they take
-    the
-    event, NONE for runs that skip it.
+    the event, NONE for runs that skip it.
     """
 
     first: Int32s  # (actions + 1,)
@@ -163,8 +162,7 @@ class Limits(NamedTuple):
     """The effect of an answer: KEEP, RESET_PARTITION or RESET_ALL."""
     width: int
     """The width of the window: in events, if partitions count it, otherwise NONE; in a scan the
-    width
-    in time, if it is an integer."""
+    width in time, if it is an integer."""
 
 
 class CopySteps(NamedTuple):
@@ -242,10 +240,9 @@ class Answers(NamedTuple):
     REGISTERS,
 ) = range(15)
 """Registers, int64: head of the arena, end of the pool, epoch of CONSUME BY ANY, event of the
-batch,
-its phase, size of the stack, entry and node being enumerated, answers of this end, answers and
-positions in the buffer, counted steps, positions taken on the way down, start of the nodes below
-them in the stack; the number of registers."""
+batch, its phase, size of the stack, entry and node being enumerated, answers of this end, answers
+and positions in the buffer, counted steps, positions taken on the way down, start of the nodes
+below them in the stack; the number of registers."""
 
 
 READING, LISTING = 0, 1

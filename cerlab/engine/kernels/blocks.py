@@ -2,10 +2,8 @@
 
 A run is identified only by its partition, its state, its start and its group. A partition has a
 block of a pool: a row for each state, group and column, with a cell for each open start. Starts
-leave
-the window in the order of arrival, so the open ones are contiguous. Without a window, if rows are
-not
-grouped by start, each row has one cell.
+leave the window in the order of arrival, so the open ones are contiguous. Without a window, if rows
+are not grouped by start, each row has one cell.
 """
 
 from __future__ import annotations
@@ -92,17 +90,15 @@ class Stacks(NamedTuple):
 (BASE, SIZE, FIRST, LAST, NEWEST, STATES, LIMIT, PARTS) = range(8)
 """Columns of `Stacks.parts`: the beginning of the block, the cells in a row of it, the oldest open
 start of the older stack and the next cell (both 0 for a partition without stacks), one more than
-the
-newest event of the newer stack, the states of the older stack's runs when the newer one began (bit
-q
-for state q), the number of open starts at which dead ones are searched; the number of columns."""
+the newest event of the newer stack, the states of the older stack's runs when the newer one began
+(bit q for state q), the number of open starts at which dead ones are searched; the number of
+columns."""
 
 (AT, ROWS, EPOCH, END, WIDER, STACKED, SETTLES, FEW, STEPS, REGISTERS) = range(10)
 """Registers, int64: the next event, listed rows, resets so far, the used end of the pool, whether
 numbers need another limb, whether a partition has stacks, whether they are taken down by a second
 pass over their events, the number of cells of a state below which stacks are not used, cells read
-so
-far; the number of registers."""
+so far; the number of registers."""
 
 NEED_WIDTH = 99
 """The status of a kernel whose numbers need another limb."""
@@ -212,8 +208,7 @@ def arrive(
     """Add the runs at `m` places to others, with their gain by taking event i.
 
     Numbers have `wider` more limbs than in the layout. Rows of the source have m cells, those of
-    the
-    target `size`.
+    the target `size`.
     """
     numbers, grows = layout.at.shape[0] - 1, 0
     limbs = layout.at[numbers] + wider * numbers

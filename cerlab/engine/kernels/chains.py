@@ -2,9 +2,8 @@
 
 A record is an output node combined with the union above it: the event taken, the chain that it
 extends (`down`), and the earlier chain of the state (`older`). If runs that enter a state never
-start
-earlier than the runs in it (`is_chained`), the chain is ordered by latest start, newest first, so a
-search that stops at the window finds an answer at every step (CORE Thm. 2).
+start earlier than the runs in it (`is_chained`), the chain is ordered by latest start, newest
+first, so a search that stops at the window finds an answer at every step (CORE Thm. 2).
 """
 
 from __future__ import annotations

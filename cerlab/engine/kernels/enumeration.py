@@ -25,8 +25,7 @@ def enumerate_event(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int | No
     """List all answers of the final active states (``Output``); return DONE, FULL or NEED_STACK.
 
     Another call with the same registers continues. With a `limit`, only that many answers of the
-    event
-    are listed, in the order `latest_first`.
+    event are listed, in the order `latest_first`.
     """
     if limit is not None:  # decided by its type: without a LIMIT, its code is not compiled
         return list_latest(tecs, p, end, lowest, limit)
@@ -60,8 +59,10 @@ def enumerate_event(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int | No
 def _search(
     arena: k.Arena, counters: Int64s, stack: k.Stack, answers: k.Answers, end: int, lowest: int
 ) -> int:
-    """Search depth first, left before right; enter a right child only if the window has its
-    max-start."""
+    """Search depth first, left before right.
+
+    Enter a right child only if the window has its max-start.
+    """
     top, count = counters[k.TOP], counters[k.END_ANSWERS]
     answer, place = counters[k.ANSWERS], counters[k.POSITIONS]
     status = k.DONE
@@ -356,11 +357,9 @@ def misplaced_node(arena: Arena, latest: NDArray[np.int64]) -> int:
     """Return the first node that is not a bottom, output or union in time order, or FINE.
 
     Children are in range and before their parents. `latest` is int64 (nodes,): written with the
-    latest
-    position at or below each node. Below an output all positions are earlier, except a bottom at
-    the
-    event itself. A union has the max-start of its left child, and that of the right child is no
-    later.
+    latest position at or below each node. Below an output all positions are earlier, except a
+    bottom at the event itself. A union has the max-start of its left child, and that of the right
+    child is no later.
     """
     for n in range(arena.position.shape[0]):
         position, left, right = arena.position[n], arena.left[n], arena.right[n]
@@ -399,10 +398,8 @@ def misplaced_entry(max_start: Int64s, lengths: Int64s, pool: Int32s, states: in
     """Return the first partition whose entries Algorithm 1 could not make; FINE if none.
 
     The entries must be consecutive. Those of a partition fill its part of the pool; their states
-    are
-    below `states`, their nodes are nodes of the arena, by decreasing latest start, and the entries
-    are
-    sorted by the latest start of their first nodes.
+    are below `states`, their nodes are nodes of the arena, by decreasing latest start, and the
+    entries are sorted by the latest start of their first nodes.
     """
     at = 0
     for p in range(lengths.shape[0]):

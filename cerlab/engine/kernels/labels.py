@@ -116,8 +116,10 @@ def hold(
     selection_offsets: Int64s,
     selection: Int64s,
 ) -> int:
-    """Write the positions of each row whose mark is `inside`, and their offsets; return their
-    number."""
+    """Write the positions of each row whose mark is `inside`, and their offsets.
+
+    Return their number.
+    """
     count = 0
     for n in range(offsets.shape[0] - 1):
         for i in range(offsets[n], offsets[n + 1]):
@@ -148,10 +150,8 @@ class Trellis(NamedTuple):
     """The runs over one answer by layers, and a walk through them; layer n begins at ``layer[n]``.
 
     Configuration c leads by the steps ``first[c] .. first[c + 1]`` into the next layer, sorted by
-    marks.
-    At depth d the walk is in the configurations ``members[begin[d] : begin[d + 1]]``, which it left
-    last
-    by the steps with the mark ``mark_of[d]``.
+    marks. At depth d the walk is in the configurations ``members[begin[d] : begin[d + 1]]``, which
+    it left last by the steps with the mark ``mark_of[d]``.
     """
 
     state: Int32s  # (room,)

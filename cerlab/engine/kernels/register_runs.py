@@ -1,8 +1,7 @@
 """Events of a register program: configurations moved, arrivals merged, answers listed.
 
 An event is first followed, which changes only the head of the arena, and then settled; so if room
-is
-lacking, it can be followed again.
+is lacking, it can be followed again.
 """
 
 from __future__ import annotations
@@ -47,10 +46,8 @@ def read_events(
     Another call continues.
 
     The accepting nodes of an event are one list in `tecs.pool`, of one partition whose state is
-    final.
-    With a `total`, float64 (1,), answers are counted and not listed. `limit` is the most answers of
-    one
-    end, None for all.
+    final. With a `total`, float64 (1,), answers are counted and not listed. `limit` is the most
+    answers of one end, None for all.
     """
     counters, pool = tecs.counters, tecs.pool
     while counters[k.EVENT] < events.symbol.shape[0]:
@@ -246,8 +243,7 @@ def either(
     """Return the matches of both, by decreasing latest start; may omit those outside the window.
 
     Adds at most three nodes. If sets arrive by ascending latest start, which holds except for
-    transitions
-    that skip, no left child is a union, and the delay of listing is constant.
+    transitions that skip, no left child is a union, and the delay of listing is constant.
     """
     if arena.max_start[first] < arena.max_start[second]:
         first, second = second, first
@@ -276,8 +272,9 @@ def either(
 
 @inline
 def count_event(tecs: k.Tecs, memo: NodeMemo, lowest: int, limit: int | None, total: Floats) -> int:
-    """Add the number of the event's answers, at most `limit`, to `total`; return DONE or
-    NEED_STACK.
+    """Add the number of the event's answers, at most `limit`, to `total`.
+
+    Return DONE or NEED_STACK.
 
     The number is a float64, exact up to 2^53. The cost is the number of nodes in the window.
     """

@@ -28,20 +28,17 @@ EQ, NE, LT, LE, GT, GE = range(6)
 
 BY_STATE, BY_CONTENTS, BY_KEY = range(3)
 """The lists of each configuration: those of its state, those of equal contents, and from `BY_KEY`
-on
-those of the slots that index its state."""
+on those of the slots that index its state."""
 
 
 class Rules(NamedTuple):
     """The moves of configurations by symbol: jobs of a symbol, rules of a job.
 
     A job visits the configurations of a state: all, oldest start first (`chain` is BY_STATE), or
-    those in
-    list `chain` of the event's value number `value`. If it `leaves`, they do not stay. A rule is a
-    disjunction of clauses, a clause a conjunction of literals: a comparison of two operands, or its
-    negation. Operands are numbered: slots, then values of the event, then constants. `move` of a
-    rule is
-    a row of the arrays below.
+    those in list `chain` of the event's value number `value`. If it `leaves`, they do not stay. A
+    rule is a disjunction of clauses, a clause a conjunction of literals: a comparison of two
+    operands, or its negation. Operands are numbered: slots, then values of the event, then
+    constants. `move` of a rule is a row of the arrays below.
     """
 
     jobs: Int32s  # (symbols + 1,)
@@ -68,8 +65,7 @@ class Live(NamedTuple):
     """The live configurations, by number, in doubly linked lists; and the free numbers.
 
     `node` is the set of their matches in the tECS, NONE for only the empty match; `latest` the node
-    that
-    was united with it last. List `chain` with bucket b begins at ``head[chain, b]``.
+    that was united with it last. List `chain` with bucket b begins at ``head[chain, b]``.
     """
 
     state: Int32s  # (room,)

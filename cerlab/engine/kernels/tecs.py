@@ -121,8 +121,7 @@ def advance(tecs: k.Tecs, p: int, symbol: int, position: int, order: int, lowest
     """Read the event at a position of the stream in partition p; return DONE or the lack.
 
     `order` is the event's place as the window counts it, `lowest` the first place inside it. With
-    any
-    status other than DONE nothing has changed.
+    any status other than DONE nothing has changed.
     """
     arena, counters, table, parts, pool = (
         tecs.arena,
@@ -239,8 +238,10 @@ def _add_entry(scratch: k.Scratch, count: int, state: int, node: int) -> int:
 def _add(
     arena: k.Arena, counters: Int64s, scratch: k.Scratch, count: int, state: int, node: int
 ) -> int:
-    """Add an entry or insert the node (``Add``); return the number of entries, or -1 without
-    room."""
+    """Add an entry or insert the node (``Add``).
+
+    Return the number of entries, or -1 without room.
+    """
     entry = _find(scratch, count, state)
     if entry != k.NONE:
         return count if insert(arena, counters, scratch, entry, node) else -1
@@ -299,8 +300,7 @@ class Events(NamedTuple):
     """A batch of events; `restarts` and `idles` may be empty.
 
     Before an event with ``restarts[i]``, everything returns to the initial state, except that the
-    idle
-    state is ``idles[i]``. The answers of the events before `report_from`, and of events with
+    idle state is ``idles[i]``. The answers of the events before `report_from`, and of events with
     ``silent[i]``, are not listed, and consume nothing.
     """
 
@@ -319,10 +319,8 @@ def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int, limit:
     """Read the events from register EVENT on; return DONE or the lack at that event.
 
     The window allows starts from ``events.lowest[i]`` on or, if `limits.width` is not NONE, at most
-    that
-    many events earlier in the same partition. `idle` is the initial idle state, `limit` the most
-    answers
-    of one end, None for all.
+    that many events earlier in the same partition. `idle` is the initial idle state, `limit` the
+    most answers of one end, None for all.
     """
     counters, parts, width = tecs.counters, tecs.parts, limits.width
     while True:
@@ -367,8 +365,8 @@ def next_that_matters(tecs: k.Tecs, events: Events, idle: int) -> int:
     """Return the next event from register EVENT on that changes more than the count.
 
     Earlier events are read on the way: every run, and the idle state, skips them. An event that
-    needs an
-    unknown cell of the table is returned too. Its partition is reset first if all were since.
+    needs an unknown cell of the table is returned too. Its partition is reset first if all were
+    since.
     """
     counters, table, parts = tecs.counters, tecs.table, tecs.parts
     symbols, codes, restarts, idles = events.symbols, events.codes, events.restarts, events.idles

@@ -3,12 +3,10 @@
 The totals of all starts in a window are the sum of two parts. The older stack has, for each of its
 starts, the runs of it and of all later starts there, as they were when the newer stack began. The
 newer stack has the sum of the runs that began since, and for each state the runs that a run in it
-has
-become since: a row of the transition matrix. So a start that leaves the window is dropped from the
-older stack, and nothing is subtracted; least values and numbers of any size work alike. When the
-older stack is empty, the newer one becomes the older one: its events are passed from the last to
-the
-first, each once. For few open starts, one cell for each is cheaper (`kernels.totals`).
+has become since: a row of the transition matrix. So a start that leaves the window is dropped from
+the older stack, and nothing is subtracted; least values and numbers of any size work alike. When
+the older stack is empty, the newer one becomes the older one: its events are passed from the last
+to the first, each once. For few open starts, one cell for each is cheaper (`kernels.totals`).
 
 A block has a cell for each state of the older stack's runs, one for the sum of the newer stack, and
 one for each start of the older stack.
@@ -56,8 +54,7 @@ from cerlab.engine.kernels.windows import first_from
 
 FEW_STATES = 32
 """The states whose matrix costs as much as one cell for each start: with 32 more states, the limit
-of
-few starts doubles."""
+of few starts doubles."""
 
 FEW_DEAD = 32
 """The number of open starts below which dead ones are not searched."""
@@ -291,10 +288,8 @@ def total_after(
     """Write the runs in one state that descend from those at the start of the newer stack.
 
     The runs in state 0 are at `first`, with a `step` from row to row, and the state has its rows
-    from
-    `row` on. The runs at `newer` are added, unless it is NONE. The result has one more limb for
-    each
-    number. Returns whether it fits.
+    from `row` on. The runs at `newer` are added, unless it is NONE. The result has one more limb
+    for each number. Returns whether it fits.
     """
     numbers, runs, size = layout.at.shape[0] - 1, layout.at[1], parts[p, SIZE]
     limbs = layout.at[numbers]

@@ -17,8 +17,7 @@ def relevant(
     """Write the indices of the events whose symbol is read, and their actions; return their number.
 
     For programs without `Read.ONCE`. Without a branch: each event is written, and the next one
-    overwrites
-    it if it is not read; so `index` and `actions` need room for one more.
+    overwrites it if it is not read; so `index` and `actions` need room for one more.
     """
     count = 0
     for i in range(symbols.shape[0]):
@@ -44,8 +43,7 @@ def relevant_once(
     partition.
 
     ``fresh[p]`` is 1 while the next such event of partition p must be read; it is kept from batch
-    to
-    batch. `always` is `Read.ALWAYS`.
+    to batch. `always` is `Read.ALWAYS`.
     """
     count = 0
     for i in range(symbols.shape[0]):
@@ -171,8 +169,7 @@ def find_ends_by_copies(
     """Do as `find_ends` for a chained program, one partition, and no consumption.
 
     `latest` has the cells of `CopySteps`. Unsigned indices and the first steps outside the loop
-    halve the
-    time.
+    halve the time.
     """
     source, target, accepting = steps.source, steps.target, steps.accepting
     actions, times, row, report_from = events.actions, events.times, events.row, events.report_from
@@ -201,8 +198,9 @@ def find_ends_by_copies(
 
 @kernel
 def inside_windows(first: Int32s, ends: Int32s, indices: Int32s, restarts: Bytes) -> int:
-    """Write the events in the window of one of the increasing `ends` to `indices`; return their
-    number.
+    """Write the events in the window of one of the increasing `ends` to `indices`.
+
+    Return their number.
 
     ``restarts[n]`` is 1 if the event before ``indices[n]`` is missing or not among them.
     """

@@ -38,12 +38,9 @@ def window_starts(
     """Write the index of the first event inside the window of each event from event `begin` on.
 
     Groups are contiguous, and a window never reaches into another group. `times` is int64
-    (events,).
-    `groups` is as long, or empty if all events are in one group, whose times do not decrease.
-    `first`
-    (events - begin,) is written. Returns the index of an event whose time is before that of the
-    previous
-    event in its group, or -1.
+    (events,). `groups` is as long, or empty if all events are in one group, whose times do not
+    decrease. `first` (events - begin,) is written. Returns the index of an event whose time is
+    before that of the previous event in its group, or -1.
     """
     low, has_groups = 0, groups.shape[0] > 0
     for i in range(begin, times.shape[0]):

@@ -118,8 +118,7 @@ class WindowEvaluation:
         Values are numbers (not NaN), texts and moments; timestamps are 64-bit integers. Raises
         `Unsupported` for a deletion, and `BadData` for a timestamp that is not greater than the one
         before, for a relation outside the query, and for a row that does not fit. An element that
-        raises
-        an error changes nothing.
+        raises an error changes nothing.
         """
         if not insertion:
             raise Unsupported(

@@ -73,8 +73,7 @@ class Recogniser(Reader, Protocol, Generic[AnswerOut]):
         """Return the answers that end at the last event and start at `lowest_start` or later.
 
         Under a LIMIT in the order `latest_first`, otherwise in an order fixed by query and stream.
-        Exhaust
-        or drop the iterator before the next event is read; `reset` does not disturb it.
+        Exhaust or drop the iterator before the next event is read; `reset` does not disturb it.
         """
 
 
@@ -102,8 +101,10 @@ class WindowPointer:
         self._inside: deque[tuple[Instant, int]] = deque()
 
     def advance(self, time: Instant, position: int) -> int:
-        """Read an event's time; return the position of the first event within the width before
-        it."""
+        """Read an event's time.
+
+        Return the position of the first event within the width before it.
+        """
         if self._counts:
             time = self._events
             self._events += 1
@@ -237,8 +238,10 @@ def run(
 
 
 def answers_at(driver: Driver[Recogniser[Answer]], event: Event, position: int) -> Iterator[Answer]:
-    """Read the event at a position; yield the answers that it ends. Exhaust it before the next
-    call."""
+    """Read the event at a position.
+
+    Yield the answers that it ends. Exhaust it before the next call.
+    """
     if (read := driver.read(event, position)) is not None:
         yield from _answers(driver, *read)
 
@@ -292,8 +295,7 @@ def labels_of_answer(
     """Return, for each position of an answer, the labels that some accepting run assigns to it.
 
     A forward pass computes the states of runs over the answer; a backward pass keeps those that
-    lead to
-    acceptance. Linear in the length of the answer's interval.
+    lead to acceptance. Linear in the length of the answer's interval.
     """
     A = plan.vcea
     inside = substream(plan, events, answer)

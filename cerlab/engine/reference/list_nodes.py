@@ -103,8 +103,7 @@ class Node:
     """``Node(p, l)``: a position and the list of the nodes before it.
 
     `max_start` is the latest first position of its complex events. The paper, without windows, does
-    not
-    have it; it lets enumeration skip answers that start before a window.
+    not have it; it lets enumeration skip answers that start before a window.
     """
 
     __slots__ = ("list", "max_start", "position")
@@ -129,9 +128,8 @@ class NodeList:
     """A list as its first and last cell: copying the two pointers copies the list.
 
     Nodes are never removed. `append` writes the `next` of the last cell, and no cell is written
-    twice:
-    at most one of the lists that end with a cell is appended to, since for an event a state has one
-    ∘-successor (Algorithms 1, 4, 7, 8) or lists are never appended to (5, 6).
+    twice: at most one of the lists that end with a cell is appended to, since for an event a state
+    has one ∘-successor (Algorithms 1, 4, 7, 8) or lists are never appended to (5, 6).
     """
 
     __slots__ = ("first", "last", "max_start")
@@ -195,8 +193,10 @@ class Walk:
         return cell.node
 
     def _after(self, cell: Cell) -> Cell | None:
-        """Return the next cell; the list ends at its last cell, even if another list continues
-        there."""
+        """Return the next cell.
+
+        The list ends at its last cell, even if another list continues there.
+        """
         return None if cell is self._last else cell.next
 
     def _seek(self, cell: Cell | None) -> Cell | None:
@@ -230,8 +230,7 @@ def enumerate_lists(
     """Yield the complex events that end at `now` in the lists of final states (FOUND Alg. 2).
 
     This is ``Enumerate``, lines 1-5. Nodes of the current position come first in a list, so the
-    walk
-    stops at the first other node. Algorithm 3 enumerates each node.
+    walk stops at the first other node. Algorithm 3 enumerates each node.
     """
     for nodes in lists:
         for n in nodes:
@@ -248,8 +247,7 @@ def enumerate_all(
     """Yield the complex events of a list, each with C added (FOUND Alg. 2).
 
     This is ``EnumAll``, lines 6-12. The delay is not constant: after an answer it returns as many
-    levels
-    as the answer has positions. The recursion is as deep as an answer is long.
+    levels as the answer has positions. The recursion is as deep as an answer is long.
     """
     walk = Walk(nodes, lowest_start)
     while True:
@@ -268,12 +266,10 @@ def enumerate_all_star(root: Node, lowest_start: int, steps: Steps) -> Iterator[
     """Yield the output tape of a node, with constant delay (FOUND Alg. 3; FOUND App. D.1).
 
     This is ``EnumAll*``. The tape has the positions of each complex event, latest first, and
-    ``None``
-    (the paper's #) after each. A node is white if its list is at its end; the paper exchanges the
-    colours (erratum E8). White nodes on top of the stack are finished, and removed together. With a
-    `lowest_start` above 0 the delay is not constant, as lists are searched for nodes that lead to
-    an
-    answer; no node is visited that leads to none.
+    ``None`` (the paper's #) after each. A node is white if its list is at its end; the paper
+    exchanges the colours (erratum E8). White nodes on top of the stack are finished, and removed
+    together. With a `lowest_start` above 0 the delay is not constant, as lists are searched for
+    nodes that lead to an answer; no node is visited that leads to none.
     """
     s = BlackWhiteStack()
     s.push_black(Visit(root, Walk(root.list, lowest_start)))
@@ -319,8 +315,7 @@ class BlackWhiteStack:
     """A stack of black and white visits; each operation is one step (FOUND App. D.1).
 
     Each visit is stored with the size of the stack after popping the whites from there down, which
-    is
-    the paper's pointer to the previous black visit; so popping them cuts the array once.
+    is the paper's pointer to the previous black visit; so popping them cuts the array once.
     """
 
     def __init__(self) -> None:

@@ -42,8 +42,7 @@ class StrictEvaluation(ListEvaluation[int]):
     """``StrictEvaluate``: the complex events without gaps (FOUND Alg. 8).
 
     States are macro-states, as in Algorithm 4. `q_init` is that of the run that has taken nothing
-    so
-    far, None without such a run; only that run may skip, and only before it takes an event.
+    so far, None without such a run; only that run may skip, and only before it takes an event.
     """
 
     def __init__(self, cea: AnchoredCea) -> None:
@@ -98,11 +97,9 @@ class OrderedEvaluation(ListEvaluation[int]):
     """``NextEvaluate`` and ``LastEvaluate``, by their order (FOUND Alg. 5; FOUND Alg. 6).
 
     The list of a state has at most one node, for the best of all runs in that state. `O` is the
-    queue
-    of classes, best first. An event costs at most two steps for each transition. The algorithms
-    need a
-    single final state that is entered by • only; without it they return too many or too few answers
-    (erratum E6). `single_final` transforms the automaton accordingly here.
+    queue of classes, best first. An event costs at most two steps for each transition. The
+    algorithms need a single final state that is entered by • only; without it they return too many
+    or too few answers (erratum E6). `single_final` transforms the automaton accordingly here.
     """
 
     def __init__(self, cea: AnchoredCea, order: Order) -> None:
@@ -129,8 +126,7 @@ class OrderedEvaluation(ListEvaluation[int]):
         """Yield the states that a class is the first to reach (``UpdateMarking``).
 
         In the paper a second state of the class overwrites the result of the first; both have taken
-        the
-        same positions, so here the first result stays.
+        the same positions, so here the first result stays.
         """
         for q in A:
             for p in Delta.get(q, ()):
@@ -149,8 +145,7 @@ class MaxState(NamedTuple):
     positions.
 
     `T` are the states of the runs that took exactly these positions, without the states in `U`: if
-    such
-    a run accepts later, a run that took more accepts more.
+    such a run accepts later, a run that took more accepts more.
     """
 
     T: frozenset[int]
@@ -192,8 +187,10 @@ def move_marking(r: MaxState, take: Successors) -> MaxState:
 
 
 def move_not_marking(r: MaxState, take: Successors, skip: Successors) -> MaxState:
-    """Return the pair after ∘ (``MoveNotMarking``): supersets stay; equal runs that take join
-    them."""
+    """Return the pair after ∘ (``MoveNotMarking``): supersets stay.
+
+    Equal runs that take join them.
+    """
     U = image(take, r.U) | image(skip, r.U) | image(take, r.T)
     return MaxState(image(skip, r.T) - U, U)
 

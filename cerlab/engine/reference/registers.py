@@ -56,8 +56,7 @@ class SharedRuns:
 
     An event costs one evaluation for each configuration and transition, regardless of the number of
     matches: at most ``|Q| (k + 1)^|R|`` configurations at event k, and under a window as many for
-    each
-    first mark in it. Listing the matches of an event costs extra.
+    each first mark in it. Listing the matches of an event costs extra.
     """
 
     def __init__(self, plan: RegisterPlan) -> None:
@@ -121,8 +120,7 @@ def answers(plan: RegisterPlan, events: Iterable[Event]) -> Iterator[ComplexEven
     """Yield the answers on a stream, each match once, when its last marked event is read.
 
     By end; inside one end by positions. Raises `BadData` for a missing time or one that goes back,
-    if
-    a window in time needs it, and `ResourceLimit` for too many configurations.
+    if a window in time needs it, and `ResourceLimit` for too many configurations.
     """
     runs = SharedRuns(plan)
     for position, event in enumerate(events):
@@ -147,8 +145,7 @@ class Runs:
 
     A run that accepts is reported if its last transition marks, and continues. As printed, it is
     dropped, and its longer matches are lost. Each match is reported once, even if several runs have
-    it
-    (erratum SRT-E24). A run whose first mark is before all windows is dropped.
+    it (erratum SRT-E24). A run whose first mark is before all windows is dropped.
     """
 
     def __init__(self, plan: RegisterPlan) -> None:
@@ -311,8 +308,7 @@ class IntervalRuns:
         """Return a snapshot for `resume`, for a plan without a strategy.
 
         A node is its position, or -1 for a union, and the numbers of the nodes below, which come
-        before it;
-        number 0 is the empty match.
+        before it; number 0 is the empty match.
         """
         numbers, nodes = {id(EMPTY_MATCH): 0}, list[tuple[int, ...]]()
         pending = [*self._active.values()]
@@ -398,9 +394,8 @@ class OperationCounts:
     """The numbers of operations since the start.
 
     A run that leaves its state by n of its p transitions evaluates p guards, is updated n times,
-    and
-    copied n - 1 times, because one of the n reuses it. The paper's model assumes n = p as the worst
-    case: ``|Run| (p c_p + (p - 1) c_c + p c_u)`` for each event.
+    and copied n - 1 times, because one of the n reuses it. The paper's model assumes n = p as the
+    worst case: ``|Run| (p c_p + (p - 1) c_c + p c_u)`` for each event.
     """
 
     evaluations: int = 0
@@ -476,8 +471,7 @@ def labels_of_answer(
     """Yield the ways to assign labels to the positions of an answer, each once.
 
     A forward pass computes the configurations of runs over the answer; a backward pass keeps those
-    that
-    lead to acceptance, so no way is a dead end.
+    that lead to acceptance, so no way is a dead end.
     """
     leaving, positions = outgoing(A), set(answer.positions)
     current = {_Configuration(A.q0, Registers())}

@@ -230,8 +230,7 @@ def select_answers(
     """Return the answers whose position sets the strategy keeps; all answers without a strategy.
 
     `answers` are all that end at one event, regardless of a later window; `positions` count the
-    events
-    of the substream. Raises `ResourceLimit` if there are too many to list.
+    events of the substream. Raises `ResourceLimit` if there are too many to list.
     """
     by_positions: dict[Positions, list[A]] = {}
     for answer in spend_over(answers, ANSWER):

@@ -36,8 +36,7 @@ class TecsNode:
     """A node by its number, with the numbers of its children.
 
     `position` is the label of a bottom or output node, and the event that created a union. A node
-    is
-    expired if the window contains no start below it; its children are then left out.
+    is expired if the window contains no start below it; its children are then left out.
     """
 
     number: int
@@ -62,8 +61,10 @@ class ActiveState:
 
 @dataclass(frozen=True, slots=True)
 class StateMove:
-    """The move of the runs of a macro-state at the event; `source` None is the run that starts
-    here."""
+    """The move of the runs of a macro-state at the event.
+
+    `source` None is the run that starts here.
+    """
 
     source: str | None
     take: str | None
@@ -75,14 +76,10 @@ class TecsSnapshot(Drawable):
     """The state of Algorithm 1 after the event at `position` (CORE Alg. 1; CORE Fig. 6).
 
     `active` is T in the order of its keys; `new` are the nodes that this event added. `answers` are
-    the
-    answers that end here, in the order of enumeration, at most `MOST_ANSWERS`; `has_more` if there
-    are
-    others. Under PARTITION BY it is the substream of `key`. An event in no substream changes
-    nothing,
-    and `is_read` is false. `events` are those at the positions of the nodes, and the last one.
-    `steps`
-    are the moves of the runs, `symbol` is the truth vector of the event.
+    the answers that end here, in the order of enumeration, at most `MOST_ANSWERS`; `has_more` if
+    there are others. Under PARTITION BY it is the substream of `key`. An event in no substream
+    changes nothing, and `is_read` is false. `events` are those at the positions of the nodes, and
+    the last one. `steps` are the moves of the runs, `symbol` is the truth vector of the event.
     """
 
     position: int

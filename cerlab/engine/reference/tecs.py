@@ -70,10 +70,8 @@ class Tecs:
     """The nodes of one evaluation, in the order of their creation, so that old ones can be dropped.
 
     Each is created at its own `position`. No path through a node created before some position
-    reaches
-    a start at or after it: a max-start is never later than the creation. So nodes are forgotten
-    first
-    in, first out.
+    reaches a start at or after it: a max-start is never later than the creation. So nodes are
+    forgotten first in, first out.
     """
 
     def __init__(self) -> None:
@@ -125,10 +123,8 @@ class Tecs:
         """Apply ``insert(ul, n)`` in place, for a safe node with max-start at most that of n0.
 
         The paper's cases omit a list of one node, and max-starts between n0's and n1's or below
-        nk's; here
-        the node goes before the first ``i >= 1`` with a smaller max-start, otherwise to the end
-        (CORE Sec.
-        4.2).
+        nk's; here the node goes before the first ``i >= 1`` with a smaller max-start, otherwise to
+        the end (CORE Sec. 4.2).
         """
         # the first node stays first, so the search begins after it
         assert node.max_start <= ul[0].max_start
@@ -166,8 +162,7 @@ def enumerate_node(node: Node, end: int, lowest_start: int) -> Iterator[ComplexE
     """Yield ``[[n]]^e(j)`` for tau = `lowest_start`, with output-linear delay (CORE Alg. 2).
 
     The starts decrease only along right edges; each answer comes once if the node is duplicate-free
-    and
-    time-ordered.
+    and time-ordered.
     """
     stack: list[tuple[Node, Path]] = []
     if node.max_start >= lowest_start:
@@ -196,8 +191,7 @@ def enumerate_latest_first(
     """Yield the answers of some nodes in the order `latest_first`.
 
     Depth first over sets of nodes, those below the positions taken so far: n answers visit the
-    nodes
-    that lead to them, and the unions above earlier nodes.
+    nodes that lead to them, and the unions above earlier nodes.
     """
     levels: list[tuple[Path, _Pending]] = [(None, _Pending(nodes, lowest_start))]
     while levels:
@@ -263,12 +257,10 @@ class TecsEvaluation:
     """The state of Algorithm 1: the active macro-states with their open complex events.
 
     A machine that compares answers across starts has an idle state that reads every event; the run
-    that
-    starts at an event leaves it. `T` maps active macro-states to union-lists, in the order of
-    insertion.
-    That order, and q0 first, keep max-starts decreasing from key to key, which is the precondition
-    of
-    `Tecs.insert`. With `latest_first` answers come in that order, which LIMIT needs.
+    that starts at an event leaves it. `T` maps active macro-states to union-lists, in the order of
+    insertion. That order, and q0 first, keep max-starts decreasing from key to key, which is the
+    precondition of `Tecs.insert`. With `latest_first` answers come in that order, which LIMIT
+    needs.
     """
 
     def __init__(self, automaton: Deterministic, *, latest_first: bool = False) -> None:

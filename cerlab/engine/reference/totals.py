@@ -155,8 +155,10 @@ class RunTotals(Generic[T]):
             self._starts.append(position)
 
     def _move(self, runs: dict[Place, T], targets: Grown) -> None:
-        """Move totals into the states of all moves; the last move without gain reuses them
-        uncopied."""
+        """Move totals into the states of all moves.
+
+        The last move without gain reuses them uncopied.
+        """
         times = self._algebra.times
         for n, (q, gain) in enumerate(targets, 1):
             if gain is not None:

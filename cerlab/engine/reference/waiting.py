@@ -219,8 +219,7 @@ def placed(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> list[Event]
     """Return the events with the places that a transducer reads added to their values.
 
     Its guards compare positions: that of an event, that of the first event inside a window that
-    ends at
-    it, and that of the last event within a wait from it. Raises as `waited_answers`.
+    ends at it, and that of the last event within a wait from it. Raises as `waited_answers`.
     """
     lines, is_over = _lines(plan, stream, time)
     places = [{PLACE.name: n} for n in range(len(stream))]

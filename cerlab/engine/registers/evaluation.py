@@ -1,8 +1,7 @@
 """A register plan on one stream: batches of columns in, answers out, state kept.
 
 The answers do not depend on how the stream is cut into batches. Between batches the evaluation
-keeps
-the configurations with their matches, the values in their registers, and the window.
+keeps the configurations with their matches, the values in their registers, and the window.
 """
 
 from __future__ import annotations
@@ -70,12 +69,12 @@ def register_answers(
     time: TimeAxis | None = None,
     lists: ListsAt | None = None,
 ) -> Iterator[ComplexEvent]:
-    """Yield the answers of a plan on a stream, each once, by end; `reference` evaluates other
-    plans.
+    """Yield the answers of a plan on a stream, each once, by end.
+
+    `reference` evaluates other plans.
 
     Answers of ends that `lists` excludes may be missing. Raises `BadData` for a time that is
-    missing or
-    goes back, after the answers before it.
+    missing or goes back, after the answers before it.
     """
     try:
         return BatchedAnswers(RegisterEvaluation(plan, stream, time, lists=lists).answers())
@@ -114,8 +113,10 @@ class RegisterRun:
         lists: ListsAt | None = None,
         **sizes: int,
     ) -> None:
-        """Compile the plan; raises `NotTaken`. `bounds` and `lists` are as in
-        `RegisterEvaluation`."""
+        """Compile the plan; raises `NotTaken`.
+
+        `bounds` and `lists` are as in `RegisterEvaluation`.
+        """
         self._lists = lists
         if (reason := why_not(plan)) is not None:
             raise NotTaken(reason)
@@ -248,10 +249,8 @@ class RegisterRun:
         """Read `length` more events; yield their answers, each as soon as a buffer is full.
 
         Exhaust it before the next call. Raises `BadData` for a time that is missing or goes back,
-        after the
-        answers before it, and `NotTaken` for too many kinds of events. With a `total`, float64
-        (1,), answers
-        are counted there and none is listed.
+        after the answers before it, and `NotTaken` for too many kinds of events. With a `total`,
+        float64 (1,), answers are counted there and none is listed.
         """
         return until_bad(
             lambda some, count: self._push(some, count, total), columns, length, slice_columns
@@ -274,8 +273,10 @@ class RegisterRun:
         return iter(())
 
     def _push(self, columns: Mapping[str, Any], length: int, total: Any) -> Iterator[AnswerBatch]:
-        """Return the answers of a batch without a bad event; raise before the first answer
-        otherwise."""
+        """Return the answers of a batch without a bad event.
+
+        Raise before the first answer otherwise.
+        """
         if self._has_much():
             self._forget()
         known, symbols = self._known.pop(self.position, (-1, None))
@@ -422,8 +423,7 @@ class RegisterEvaluation:
         """Prepare the evaluation; raises `NotTaken`.
 
         With `bounds`, in place of windows, an answer that ends at event n begins at ``bounds[n]``
-        or later;
-        they do not decrease. Ends that `lists` excludes have no answers.
+        or later; they do not decrease. Ends that `lists` excludes have no answers.
         """
         poll(32 * len(stream))
         self._run = RegisterRun(plan, time, bounds, lists, **sizes)
@@ -489,8 +489,7 @@ def check_configurations(arrays: Mapping[str, Any], states: int, starts: int, re
     """Raise `BadData` for arrays on which a kernel might not terminate.
 
     A kernel trusts its arrays: a number out of range would read foreign memory, and a node that is
-    not
-    after its children might be on a cycle.
+    not after its children might be on a cycle.
     """
     state, node = arrays["state"], arrays["node"]
     expect(is_inside(state, 0, states), "a state")

@@ -105,12 +105,9 @@ class RegisterProgram:
     """Moves between states ``0 .. states-1``; initially one empty configuration is in state 0.
 
     `live` has, for each state, the slots that some way from there reads before writing. A
-    configuration
-    is a state with the values of its live slots, so runs are merged if no later guard can
-    distinguish
-    them. If it `is_partitioned`, configurations in states other than the first read the events of
-    their
-    substream only.
+    configuration is a state with the values of its live slots, so runs are merged if no later guard
+    can distinguish them. If it `is_partitioned`, configurations in states other than the first read
+    the events of their substream only.
     """
 
     states: int
@@ -164,8 +161,7 @@ class LabellingProgram(NamedTuple):
     """The program of runs over one answer each, and the labels that its moves assign.
 
     A run is in state 0 before the answer's interval, and accepts if it is in `final` after it; so
-    no
-    move begins or accepts.
+    no move begins or accepts.
     """
 
     program: RegisterProgram
@@ -237,8 +233,10 @@ def _useful(moves: Sequence[Move]) -> set[int]:
 
 
 def _slots_of(guard: Guard) -> Iterator[Slot]:
-    """Yield the slots that a guard reads, left to right; for a side that mixes events,
-    attributes."""
+    """Yield the slots that a guard reads, left to right.
+
+    For a side that mixes events, attributes.
+    """
     for atom in pred.register_comparisons(guard):
         for side in (atom.left, atom.right):
             whole = len(_events_of(side)) == 1

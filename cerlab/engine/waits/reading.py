@@ -54,8 +54,10 @@ class EventReader:
     def __init__(
         self, plan: WaitPlan, tables: Mapping[int, LearnedTables], time: TimeAxis | None
     ) -> None:
-        """Prepare; `tables` are those of the plan's automata. Raises `UsageError` without a time
-        axis."""
+        """Prepare; `tables` are those of the plan's automata.
+
+        Raises `UsageError` without a time axis.
+        """
         self.plan = plan
         self._time = time
         sources = [
@@ -210,8 +212,7 @@ class EventReader:
         """Return the instants by the clock of each window, then of each wait.
 
         After a bad time, including one before a promise, all clocks are unchanged. ``first(times)``
-        returns
-        no instants or the first one.
+        returns no instants or the first one.
         """
         if not self._promised:
             return read_clocks(self._every_clock, read)

@@ -67,8 +67,10 @@ class WaitRun:
     def __init__(
         self, plan: WaitPlan, tables: Mapping[int, LearnedTables], time: TimeAxis | None
     ) -> None:
-        """Prepare; `tables` are those of the plan's automata. Raises `UsageError` without a time
-        axis."""
+        """Prepare; `tables` are those of the plan's automata.
+
+        Raises `UsageError` without a time axis.
+        """
         self._plan = plan
         self._waits = bool(plan.waits)
         self._reader = EventReader(plan, tables, time)
@@ -101,8 +103,7 @@ class WaitRun:
         event.
 
         A bad event, whose time is missing or goes back, and those after it are not read. No event
-        may come
-        after the end.
+        may come after the end.
         """
         known, error = list[ComplexEvent](), None
         try:
@@ -160,8 +161,10 @@ class WaitRun:
         return self._fresh(answers)
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[list[ComplexEvent]]:
-        """Return the answers that a batch without a bad event makes known; otherwise raise
-        first."""
+        """Return the answers that a batch without a bad event makes known.
+
+        Otherwise raise first.
+        """
         arrivals = self._reader.read(columns, length)
         return iter([self._carried(arrivals)])
 
@@ -169,8 +172,7 @@ class WaitRun:
         """Declare that all events before a time have arrived; return the answers that become known.
 
         Raises `UsageError` for an invalid time, `BadData` for one before the last event. A promise
-        that is
-        weaker than an earlier one has no effect.
+        that is weaker than an earlier one has no effect.
         """
         if until == "end":
             self.is_over = True
@@ -179,8 +181,10 @@ class WaitRun:
         return sorted(self._known(), key=by_end)
 
     def _known(self, *, flush: bool = False) -> list[ComplexEvent]:
-        """Return the answers that are known now; rows are held back while they contain no due
-        end."""
+        """Return the answers that are known now.
+
+        Rows are held back while they contain no due end.
+        """
         now, rows = self._reader.now, self._rows
         is_due = self.is_over or any(map(lt, self._due, now))
         if not (is_due or (rows and (flush or len(rows) >= SOME))):

@@ -1,13 +1,11 @@
 """Waits: one stage that carries ends of answers to later events, for whole streams and sessions.
 
 An answer of a body passes the steps of its branch. Its final end, and whether it survives, depend
-on
-its end and its start alone. So the stage maps each end to the event that it is carried to, the
-least
-start that survives, and whether any answer is given; it never lists an answer. It keeps the waiting
-ends in a heap by the time of their release, and for each substream its last event and the bounds
-there. The body reads an event when its fate is known, so it lists only given answers. Events that
-change no state of the body are not ends, and are forgotten.
+on its end and its start alone. So the stage maps each end to the event that it is carried to, the
+least start that survives, and whether any answer is given; it never lists an answer. It keeps the
+waiting ends in a heap by the time of their release, and for each substream its last event and the
+bounds there. The body reads an event when its fate is known, so it lists only given answers. Events
+that change no state of the body are not ends, and are forgotten.
 """
 
 from __future__ import annotations
@@ -281,8 +279,10 @@ class Stage:
         return ends._replace(given=ends.given & (ends.lowest <= ends.of))
 
     def _last_before(self, limits: Int64s, keys: Int64s, wanted: Int64s) -> Int64s:
-        """Return the index of the last event of each key before a limit; NONE if in an earlier
-        batch."""
+        """Return the index of the last event of each key before a limit.
+
+        NONE if in an earlier batch.
+        """
         last = np.empty(len(limits), np.int64)
         if (np.diff(limits) < 0).any():
             order = order_of(limits)
@@ -365,8 +365,7 @@ class Stage:
         """Restore a snapshot after `read` events; raises `BadData` and others for other values.
 
         `symbols` return the symbol of a truth vector in each branch. Returns the waiting ends of
-        each branch,
-        sorted by the ends of the body.
+        each branch, sorted by the ends of the body.
         """
         waiting, last, bounds, of_times = state
         expect(all(is_whole(p, NONE, read) for p in last), "the last event of a substream")

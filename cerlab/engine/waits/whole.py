@@ -80,8 +80,10 @@ class WholeStream:
         return AutomatonBody(plan, tables).read(ends, self.keys)
 
     def count(self, tables: LearnedTables, ends: Ends) -> int | None:
-        """Return the number of answers of an automaton body; None if the kernel cannot count
-        them."""
+        """Return the number of answers of an automaton body.
+
+        None if the kernel cannot count them.
+        """
         if (program := tables.program()) is None:
             return None
         if self.keys > 1:
@@ -152,8 +154,10 @@ class WholeStream:
         return TransducerRuns(RegisterEvaluation(plan, stream, bounds=_first(read)), read)
 
     def run_answers(self, runs: TransducerRuns) -> Iterator[AnswerBatch]:
-        """Yield the answers of a transducer body, by end; sorted first if there are several
-        substreams."""
+        """Yield the answers of a transducer body, by end.
+
+        Sorted first if there are several substreams.
+        """
         if self.keys == 1:
             yield from runs.answers()
             return

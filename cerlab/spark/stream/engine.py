@@ -80,8 +80,7 @@ class SequencesEngine:
     """The evaluation of a plan on some sequences of events, batch by batch.
 
     The partitions are those of the keys. A sequence has the events of the partition with its
-    number, or
-    `together` those of all partitions.
+    number, or `together` those of all partitions.
     """
 
     def __init__(
@@ -120,8 +119,7 @@ class SequencesEngine:
         """Read some events, by sequence and in order; the answers contain the numbers of events.
 
         `codes` are their partitions, NONE for none, and `partitions` their number. Exhaust the
-        result before
-        the next call. Raises `BadData` for a time that is missing or goes back.
+        result before the next call. Raises `BadData` for a time that is missing or goes back.
         """
         length, begins = len(position), self.read
         numbers = np.arange(begins, begins + length)
@@ -147,8 +145,10 @@ class SequencesEngine:
         return lowest[count:]
 
     def _window_starts(self, events: EventTable) -> Any:
-        """Return the number of the first event inside the window of each; NONE without time
-        window."""
+        """Return the number of the first event inside the window of each.
+
+        NONE without time window.
+        """
         if self._clock is None:
             return np.full(len(events), NONE, np.int64)
         times = events.instants
@@ -179,8 +179,7 @@ class SequencesEngine:
         """Drop all but some of the sequences; return the remaining partitions and events.
 
         Both are renumbered from 0. The events are those that later answers can contain, and with a
-        window in
-        time the last ones of their sequences.
+        window in time the last ones of their sequences.
         """
         self.tecs.partitions(partitions)
         bounds = self._bounds(partitions)
@@ -206,8 +205,7 @@ class RegisterSequences:
     """The runs of a query that compares labels on some sequences of events, batch by batch.
 
     All sequences share one `RegisterRun`, which continues from the state of each. Its positions are
-    the
-    numbers of events, which increase along a sequence.
+    the numbers of events, which increase along a sequence.
     """
 
     def __init__(
@@ -233,8 +231,7 @@ class RegisterSequences:
         """Read some events, by sequence and in order; the answers contain the numbers of events.
 
         Exhaust the result before the next call. Raises `BadData` for a time that is missing or goes
-        back, and
-        for a damaged state.
+        back, and for a damaged state.
         """
         import pyarrow as pa
 
@@ -275,8 +272,9 @@ class RegisterSequences:
         self._states = {n: state for n, state in enumerate(arrays["run"]) if state}
 
     def keep(self, partitions: int, sequences: Any) -> tuple[Any, EventTable]:
-        """Drop all but some of the sequences; return these, and the events that later answers can
-        contain.
+        """Drop all but some of the sequences.
+
+        Return these, and the events that later answers can contain.
 
         Both are renumbered from 0.
         """
@@ -319,7 +317,7 @@ class RowSequences:
         return result
 
     def arrays(self, partitions: int) -> Mapping[str, Any]:
-        """The states of the partitions that `keep` has left, by sequence, for `resume`."""
+        """Return the states of the partitions that `keep` has left, by sequence, for `resume`."""
         return {"run": [self._states.get(n, b"") for n in range(self._count)]}
 
     def resume(self, arrays: Mapping[str, Any]) -> None:
@@ -366,7 +364,7 @@ def _only(events: EventTable, is_needed: Any, sequences: Any) -> EventTable:
 def number_keys(
     keys: Any, columns: Sequence[Any], length: int, *, null_is_key: bool = False
 ) -> tuple[Any, Any]:
-    """The number of each row's key, -1 for none, and the table of all keys so far.
+    """Return the number of each row's key, -1 for none, and the table of all keys so far.
 
     NULL and NaN are no keys, or with `null_is_key` two keys, as those of PARTITION BY in SQL.
 
@@ -399,7 +397,7 @@ def number_keys(
 
 
 def _codes(column: Any, *, null_is_key: bool = False) -> Any:
-    """A number for each value, in the order in which they come; -1 for NULL and NaN as no keys."""
+    """Return a number for each value, in the order of appearance; -1 for NULL and NaN."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

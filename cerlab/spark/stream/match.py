@@ -59,28 +59,19 @@ def match_stream(
     """Return the answers of a query on a streaming DataFrame, for an append sink with a checkpoint.
 
     The rows of each key are read in the order of their times: a row waits until a row of its key
-    arrives
-    that is later by more than `lateness`. So rows may arrive in any order in which no row is that
-    much
-    older than a row of its key in an earlier micro-batch; the answers then equal those of `match`.
-    With
-    lateness 0 rows must arrive in order; rows of equal time may be in any order.
+    arrives that is later by more than `lateness`. So rows may arrive in any order in which no row
+    is that much older than a row of its key in an earlier micro-batch; the answers then equal those
+    of `match`. With lateness 0 rows must arrive in order; rows of equal time may be in any order.
 
     The result has the columns ``start``, ``end``, ``positions``, ``partition`` if requested, and
-    ``late``,
-    which is NULL for an answer. A late row, which belongs before rows already read or is more than
-    `lag`
-    behind, becomes a row with its position in ``late`` and NULL elsewhere; it is in no answer. A
-    row in
-    quarantine has its position, file and the reason ``why`` in ``quarantine``. A row that is
-    repeated after
-    it was read is late. Rows that wait when a query stops are in its checkpoint, and are read when
-    it
-    continues; `row_counts` returns their number.
+    ``late``, which is NULL for an answer. A late row, which belongs before rows already read or is
+    more than `lag` behind, becomes a row with its position in ``late`` and NULL elsewhere; it is in
+    no answer. A row in quarantine has its position, file and the reason ``why`` in ``quarantine``.
+    A row that is repeated after it was read is late. Rows that wait when a query stops are in its
+    checkpoint, and are read when it continues; `row_counts` returns their number.
 
     The call sets the session's state store to RocksDB, and its batch sizes for Python to those of
-    streams
-    if `cerlab.spark.session` created it.
+    streams if `cerlab.spark.session` created it.
 
     Args:
         sdf: the streaming DataFrame.
@@ -118,8 +109,7 @@ def match_stream(
         BadData: for a damaged checkpoint, or one of another query or other settings.
 
     The streaming query fails with `BadData` for a checkpoint of another query, for rows without
-    position,
-    time or type, and for positions that do not increase with the time.
+    position, time or type, and for positions that do not increase with the time.
     """
     refuse_misspelt(options, StreamOptions.__optional_keys__)
     pattern, sdf = as_pattern(query), with_types(sdf, options.get("type_column"))
@@ -222,12 +212,10 @@ def row_counts(progress: Mapping[str, Any]) -> dict[str, float]:
     """Return the numbers of rows of a micro-batch, from the progress that Spark reports.
 
     For ``query.lastProgress`` and the items of ``query.recentProgress``. The keys are ``answers``,
-    ``late``
-    and ``quarantine``, the rows that it emitted; ``waiting``, the rows held back, of
-    ``waiting_keys`` keys;
-    and ``behind``, the distance of the first waiting row from the newest row, in the unit of the
-    time: more
-    than the lateness if a key is silent. Only buckets with a row in this micro-batch are counted.
+    ``late`` and ``quarantine``, the rows that it emitted; ``waiting``, the rows held back, of
+    ``waiting_keys`` keys; and ``behind``, the distance of the first waiting row from the newest
+    row, in the unit of the time: more than the lateness if a key is silent. Only buckets with a row
+    in this micro-batch are counted.
     """
     counts = dict.fromkeys(("answers", "late", "quarantine", "waiting", "waiting_keys"), 0.0)
     counts["behind"] = 0.0
@@ -252,10 +240,8 @@ def _rows(request: StreamRequest) -> DataFrame:
     """Return the rows of the streams in FROM that have a key, with all columns that tasks read.
 
     The watermark, if there is one, is on a column that is dropped again: Spark would remove the
-    rows that
-    it has passed, but late rows are reported here. It is never below 0, which means none: until
-    there are
-    times above 0, no state is dropped.
+    rows that it has passed, but late rows are reported here. It is never below 0, which means none:
+    until there are times above 0, no state is dropped.
     """
     from pyspark.sql import functions as fn
 
@@ -314,7 +300,7 @@ def _partition(request: StreamRequest) -> list[Column]:
 
 
 def _columns_of_result(schema: Any) -> Iterator[Column]:
-    """The columns of the result of a row pattern, as they are called."""
+    """Yield the columns of the result of a row pattern, under their names."""
     from pyspark.sql import functions as fn
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -340,7 +326,7 @@ def _columns_with_names(request: StreamRequest, names: RowNames) -> Iterator[Col
 
 
 def _schema(request: StreamRequest) -> StructType:
-    """The columns of the frames of `BucketProcessor`."""
+    """Return the schema of the frames of `BucketProcessor`."""
     from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
@@ -374,8 +360,7 @@ STARTS = 60
 
 _GAVE_UP = "Python worker failed to connect back"
 """Spark waits ten seconds for the worker at the start of a query, and no setting extends it. On a
-busy
-machine a process that imports PySpark can take longer."""
+busy machine a process that imports PySpark can take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,8 +390,7 @@ def read_stream(
     """Return the events of the files of a folder as they arrive.
 
     The columns and their types are those of the present files, as `cerlab.spark.read` reads and
-    checks
-    them; a file with other columns fails the query.
+    checks them; a file with other columns fails the query.
 
     Args:
         spark: the session.
@@ -461,10 +445,8 @@ def write_stream(
     """Write answers and late rows as Parquet until all present rows have been read.
 
     Run again with the same checkpoint, it continues where it stopped, even after a kill. Read the
-    output
-    with Spark, which knows which of its files count. If Spark gives up on a Python worker that
-    starts
-    slowly, the query is restarted.
+    output with Spark, which knows which of its files count. If Spark gives up on a Python worker
+    that starts slowly, the query is restarted.
 
     Args:
         answers: the result of `match_stream`.

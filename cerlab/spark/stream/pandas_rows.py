@@ -37,8 +37,7 @@ def attribute_columns(
     """Yield the columns ``a0``, ``a1``, .. of attributes, with masks ``m0``, .. if they need one.
 
     The engine treats NaN like NULL, and pandas does not distinguish them; if they must be `exact`,
-    NULL
-    among floats has a mask too.
+    NULL among floats has a mask too.
     """
     for n, name in enumerate(attributes):
         kind = kind_of(source, name)
@@ -66,8 +65,10 @@ def column_and_mask(column: Column, kind: str, name: str, mask: str) -> Iterator
 
 
 def table_of_frames(frames: Iterable[Any], kinds: Mapping[str, tuple[str, str]]) -> Any:
-    """Return all rows of some pandas frames as one Arrow table; `kinds` are types and masks by
-    column."""
+    """Return all rows of some pandas frames as one Arrow table.
+
+    `kinds` are types and masks by column.
+    """
     import pyarrow as pa
 
     tables = []

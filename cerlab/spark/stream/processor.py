@@ -85,7 +85,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
                 self._handle.registerTimer(timer)
 
     def _frames(self, step: BucketStep) -> Iterator[Any]:
-        """The answers and late rows of a step."""
+        """Yield the answers and late rows of a step."""
         if self._job.names is not None or self._job.result is not None:
             yield from map(self._frame_with_names, step.rows())
         else:

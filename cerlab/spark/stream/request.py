@@ -72,7 +72,7 @@ class StreamRequest:
 
     source: Source
     plan: PlanClauses | None
-    """None for a row pattern."""
+    """The plan of a query; None for a row pattern."""
     choice: Choice
     position: Column
     clock: Column
@@ -200,7 +200,7 @@ def refuse_batch(df: DataFrame, verb: str) -> None:
 
 
 def _source(df: DataFrame, type_name: str | None) -> Source:
-    """The stream that a streaming DataFrame holds, under the checks of one that is not."""
+    """Return the stream of a streaming DataFrame, with the checks of a batch."""
     refuse_batch(df, "match")
     empty = frame.source_of(df.sparkSession.createDataFrame([], df.schema), type_name)
     return replace(empty, frame=df.toDF(*(f"c{n}" for n in range(len(empty.names)))))
@@ -262,7 +262,7 @@ def _axis(source: Source, plan: PlanClauses, time: str | None, unit: str | None)
 
 
 def clock_of(source: Source, window: Window | None, axis: TimeAxis) -> tuple[Column, str]:
-    """The column of times, moments in microseconds, and its Arrow type."""
+    """Return the column of times, with moments in microseconds, and its Arrow type."""
     if isinstance(window, AttributeWindow | TimeWindow):
         column, whole = frame.time_column(source, window, axis)
         return column, "int64" if whole else "double"
@@ -308,8 +308,10 @@ def explain_stream(
     lateness: Length,
     **options: Unpack[StreamOptions],
 ) -> str:
-    """Return a description of how `match_stream` would run with the same arguments; nothing
-    runs."""
+    """Return a description of how `match_stream` would run with the same arguments.
+
+    Nothing runs.
+    """
     refuse_misspelt(options, StreamOptions.__optional_keys__)
     pattern, sdf = as_pattern(query), frame.with_types(sdf, options.get("type_column"))
     request = stream_request_of(sdf, pattern, position=position, lateness=lateness, **options)
@@ -317,7 +319,7 @@ def explain_stream(
 
 
 def stream_explanation(request: StreamRequest, query: str) -> str:
-    """The same of a request."""
+    """Return the description of a request."""
     choice, plan = request.choice, request.plan
     assert plan is not None
     lines = [*of_plan(plan, query), ("mode", choice.mode.value)]

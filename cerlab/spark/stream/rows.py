@@ -44,7 +44,7 @@ def match_recognize_stream(
     lateness: Length,
     **options: Unpack[OrderOptions],
 ) -> DataFrame:
-    """The result of a MATCH_RECOGNIZE clause on a streaming DataFrame, for an append sink.
+    """Return the result of a MATCH_RECOGNIZE clause on a streaming DataFrame, for an append sink.
 
     The clause needs PARTITION BY, and ORDER BY a time, in ascending order; rows of one time are in
     the order of `position`. The rows of each partition are read in this order, which `lateness`

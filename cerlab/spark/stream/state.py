@@ -244,8 +244,10 @@ class Log:
         return max(self.names, default=-1)
 
     def check_whole(self) -> None:
-        """Raise `BadData` if an entry before the newest one is missing; compact ones contain
-        all."""
+        """Raise `BadData` if an entry before the newest one is missing.
+
+        Compact ones contain all.
+        """
         compact = [n for n, name in self.names.items() if name.endswith(".compact")]
         for number in range(max(compact, default=0), self.newest):
             if number not in self.names:
@@ -262,8 +264,7 @@ def check_logs(spark: SparkSession, checkpoint: str, output: str | None = None) 
     """Raise `BadData` if the logs of a checkpoint, or of it and its output, are inconsistent.
 
     Also if one does not match its checksum, on file systems that store checksums. The JVM of the
-    session
-    reads them; Spark Connect has no JVM here, so only Spark's own checks apply.
+    session reads them; Spark Connect has no JVM here, so only Spark's own checks apply.
     """
     if getattr(spark, "_jvm", None) is None:
         return
@@ -332,8 +333,7 @@ def claim(spark: SparkSession, checkpoint: str, job: str) -> None:
     """Write the query of a checkpoint into it, unless it is already there.
 
     `job` is `cerlab.spark.stream.step.digest`. Raises `BadData` for a checkpoint of another
-    version, another
-    query or other settings, before it is used.
+    version, another query or other settings, before it is used.
     """
     place = f"{checkpoint.rstrip('/')}/{CLAIM}"
     owners = _owners(spark, place)

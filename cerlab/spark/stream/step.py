@@ -276,9 +276,9 @@ class BucketStep:
             yield AnswerBatch(start, end, batch.offsets, numbers), batch.end - self._before.read
 
     def rows(self) -> Iterator[Any]:
-        """The same answers as rows with names: pyarrow Tables, under a job that asks for them.
+        """Yield the answers as rows with names, in pyarrow Tables, for a job that requests them.
 
-        Under a job of a row pattern, its result.
+        For a job of a row pattern, yield its result.
         """
         if isinstance(self._engine, RowSequences):
             yield from self._result(self._engine)
@@ -306,7 +306,7 @@ class BucketStep:
         yield from map(RowTables(query, names, events, position).of, batches)
 
     def _result(self, engine: RowSequences) -> Iterator[Any]:
-        """The result of a row pattern that is certain by now."""
+        """Yield the rows of a row pattern's result that are certain."""
         rows, names = self.released_rows, self.job.attributes[1:]
         if rows.num_rows:
             columns = [f"a{n}" for n, _ in enumerate(names, 1)]
@@ -315,7 +315,7 @@ class BucketStep:
             yield found.cast(self.job.result)
 
     def _numbered_answers(self) -> Iterator[AnswerBatch]:
-        """The answers, with the numbers of events."""
+        """Yield the answers, with the numbers of events."""
         rows, engine = self.released_rows, self._engine
         assert not isinstance(engine, RowSequences)
         if not rows.num_rows:
@@ -364,7 +364,7 @@ class BucketStep:
         return with_sequence(self._recent.filter(pa.array(is_needed)), at[is_needed])
 
     def _is_over(self, newest: Any) -> Any:
-        """Whether no row to come can be in an answer with one of each sequence that has been."""
+        """Return for each sequence whether its rows can no longer be in an answer."""
         if self._floor is None or self._reach is None:
             return np.zeros(len(newest), bool)
         bound = self._floor - self._reach
