@@ -171,8 +171,8 @@ and replies with a line
 or another kind of reply, or {{"refused": "why"}}. A COMMAND that contains {{query}} and {{events}}
 starts once per case, as for `cerlab fuzz`, and gets only the cases without options.
 
-Features are those of `cerlab fuzz`, LIMIT, and moments (timestamps in events). The kinds of replies
-{", ".join(ON_DEMAND)} are also features, but are not tested by default.
+Features are those of `cerlab fuzz`, LIMIT, and moments (timestamps in events). Replies of the
+kinds {", ".join(ON_DEMAND)} are also features; they are tested only if --with names them.
 Languages: {", ".join(LANGUAGES)}. An engine that supports ceql but not cel gets
 formulas as queries. cerlab/conformance/README.md describes cases and replies.
 
