@@ -188,7 +188,7 @@ def machine(query: RowPattern, binding: Binding) -> Machine:
         query,
         names,
         prioritised_automaton(query.pattern),
-        {v: _truth(at_row(e, names)) for v, e in reads.items() if v in rowwise},
+        {v: _remembered(v, at_row(e, names)) for v, e in reads.items() if v in rowwise},
         {v: _truth(of_mapping(e, names)) for v, e in reads.items() if v not in rowwise},
         tuple(of_mapping(measure.expression, names) for measure in query.measures),
         {v: [x for x in qualifiers if v in sets[x]] for v in rp.variables(query.pattern)},
@@ -220,6 +220,32 @@ def _memory(
 
 def _truth(function: Callable[..., Any]) -> Callable[..., bool]:
     return lambda *at: function(*at) is True
+
+
+def truths_of(variable: str) -> tuple[str]:
+    """Return the name of the column of a mapping that has the truths of a variable's condition."""
+    return (variable,)
+
+
+def _remembered(
+    variable: str, function: Callable[[GrowingMapping, int], Any]
+) -> Callable[[GrowingMapping, int], bool]:
+    """Return the truth at a row, which is evaluated once: the column has None before."""
+    name = truths_of(variable)
+
+    def holds(m: GrowingMapping, row: int) -> bool:
+        truths: Any = m.columns[name]
+        truth: bool | None = truths[row]
+        if truth is None:
+            truth = truths[row] = function(m, row) is True
+        return truth
+
+    return holds
+
+
+def without_truths(M: Machine, rows: int) -> dict[Any, list[bool | None]]:
+    """Return the columns of truths of rows of which nothing is known."""
+    return {truths_of(variable): [None] * rows for variable in M.at_row}
 
 
 def result_positions(
@@ -278,7 +304,8 @@ def order_key(value: Any, item: rp.OrderItem) -> tuple[Any, ...]:
 def search_of(M: Machine, columns: Columns, positions: Sequence[int]) -> Search:
     """Return the search for matches in the partition of these rows."""
     values = {name: [columns[name][i] for i in positions] for name in set(M.names.values())}
-    mapping = GrowingMapping(values, len(positions), M.names_of)
+    truths = without_truths(M, len(positions))
+    mapping = GrowingMapping(values | truths, len(positions), M.names_of)
     resume, within = resume_of(M.query, positions), within_of(M, values)
     return Search(
         M.automaton, mapping, M.at_row, M.of_mapping, within, resume, M.memory, M.registers

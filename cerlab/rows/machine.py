@@ -6,6 +6,7 @@ States are built on demand. There are no empty moves: a step reads a row, or acc
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -229,7 +230,8 @@ class OpenEnd:
 class GrowingMapping:
     """A mapping that grows and shrinks, as conditions and measures see it."""
 
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[Any, Sequence[Any]]
+    """The values of columns; and, by a variable, what is known of its condition at each row."""
     length: int | OpenEnd
     names_of: Mapping[str, Sequence[str | None]]
     """The names under which the rows of a variable are looked up."""
@@ -237,21 +239,30 @@ class GrowingMapping:
     number: int = 0
     labels: list[str] = field(default_factory=list)
     is_excluded: list[bool] = field(default_factory=list)
-    positions: dict[str | None, list[int]] = field(default_factory=dict)
+    positions: defaultdict[str | None, list[int]] = field(default_factory=lambda: defaultdict(list))
     visible: int | None = None
     """The number of its rows that RUNNING sees; None for all."""
     folds: dict[int, tuple[str | None, list[Any]]] = field(default_factory=dict)
     """The states of each aggregate, by its identity, after each row of its name."""
+    rows: int = field(init=False)
+    """The number of rows that have come."""
+    is_open: bool = field(init=False)
+    """Whether rows may be added."""
 
-    def __len__(self) -> int:
-        """Return the number of rows that have arrived."""
-        return self.length.rows if isinstance(self.length, OpenEnd) else self.length
+    def __post_init__(self) -> None:
+        self.set_length(self.length)
+
+    def set_length(self, length: int | OpenEnd) -> None:
+        """Let the partition have other rows."""
+        self.length = length
+        self.is_open = isinstance(length, OpenEnd)
+        self.rows = length.rows if isinstance(length, OpenEnd) else length
 
     def begin(self, s: int, number: int) -> None:
         """Begin the empty mapping at row s, as match `number`."""
         self.s, self.number, self.visible = s, number, None
         self.labels, self.is_excluded, self.folds = [], [], {}
-        self.positions = {name: [] for names in self.names_of.values() for name in names}
+        self.positions = defaultdict(list)
 
     def push(self, variable: str, is_excluded: bool) -> None:
         """Map the next row."""
@@ -269,11 +280,11 @@ class GrowingMapping:
             self.positions[name].pop()
         # drop the states after unmapped rows; the state before the first row remains
         for name, states in self.folds.values():
-            del states[len(self.positions.get(name, ())) + 1 :]
+            del states[len(self.positions[name]) + 1 :]
 
     def count_rows(self, name: str | None, final: bool) -> int:
-        """Count the rows of a name: all if `final`, otherwise those that RUNNING sees."""
-        rows = self.positions.get(name, [])
+        """Count the rows of a name, all of them or as many as RUNNING sees."""
+        rows = self.positions[name]
         if final or self.visible is None:
             return len(rows)
         # rows of a name ascend, so the rows that RUNNING sees are a prefix
@@ -327,7 +338,6 @@ class Search:
     registers: Callable[[GrowingMapping], Hashable] | None = None
     """The registers of the mapping that conditions read; None if registers do not suffice."""
     failures: set[tuple[int, int, Hashable]] = field(default_factory=set)
-    truths: dict[tuple[str, int], bool] = field(default_factory=dict)
     attempts: int = 0
     """The number of tried steps, for tests of cost."""
     s: int = 0
@@ -354,8 +364,8 @@ class Search:
         """
         while True:
             self.s -= self._forget(self.s)
-            while self.s >= len(self.mapping):
-                if not self._is_open:
+            while self.s >= self.mapping.rows:
+                if not self.mapping.is_open:
                     return
                 yield None
             s = self.s
@@ -370,17 +380,12 @@ class Search:
             self.number += 1
             self.s = self.resume(s, labels) if labels else s + 1
 
-    @property
-    def _is_open(self) -> bool:
-        return isinstance(self.mapping.length, OpenEnd)
-
     def _forget(self, s: int) -> int:
         """Drop rows that no match from row s on reads; return their number."""
         count = 0 if self.drop is None else self.drop(s)
         if count:
             self.dropped += count
             self.failures.clear()
-            self.truths.clear()
         return count
 
     def find_match(self, s: int) -> Generator[None, None, bool]:
@@ -423,7 +428,7 @@ class Search:
             if self.attempts > look:
                 poll()
                 look = self.attempts + BETWEEN_POLLS
-                if self.attempts > before + MAX_STEPS + STEPS_PER_ROW * len(self.mapping):
+                if self.attempts > before + MAX_STEPS + STEPS_PER_ROW * mapping.rows:
                     raise too_long()
         return False
 
@@ -433,43 +438,40 @@ class Search:
         return q, row, None if self.registers is None else self.registers(self.mapping)
 
     def _steps(self, q: int, row: int) -> Steps | None:
-        """Return the steps of a state; None if `$` depends on whether another row arrives."""
-        at_start = row + self.dropped == 0
+        """Return the steps of a state; None where `$` asks whether another row comes."""
+        at_start, mapping = row + self.dropped == 0, self.mapping
         steps = self.automaton.steps(q, at_start, False)
-        if row != len(self.mapping):
+        if row != mapping.rows:
             return steps
         at_end = self.automaton.steps(q, at_start, True)
-        return None if self._is_open and at_end != steps else at_end
+        return None if mapping.is_open and at_end != steps else at_end
 
     def _takes(self, variable: str, is_excluded: bool, s: int, row: int) -> bool | None:
         """Map the row to the variable if its condition holds and WITHIN admits it; return whether.
 
         None, without mapping the row, if this depends on a row that has not arrived.
         """
+        mapping = self.mapping
+        if row >= mapping.rows:
+            return None if mapping.is_open else False
+        if self.within is not None and not self.within(s, row):
+            return False
         try:
-            if not row < self.mapping.length:
-                return False
-            if self.within is not None and not self.within(s, row):
-                return False
-            if variable in self.at_row and not self._holds_at(variable, row):
+            if variable in self.at_row and not self.at_row[variable](mapping, row):
                 return False
         except MissingRow:
             return None
-        self.mapping.push(variable, is_excluded)
+        mapping.push(variable, is_excluded)
+        if variable not in self.of_mapping:
+            return True
         try:
-            if variable not in self.of_mapping or self.of_mapping[variable](self.mapping):
+            if self.of_mapping[variable](mapping):
                 return True
         except MissingRow:
-            self.mapping.pop()
+            mapping.pop()
             return None
-        self.mapping.pop()
+        mapping.pop()
         return False
-
-    def _holds_at(self, variable: str, row: int) -> bool:
-        key = (variable, row)
-        if key not in self.truths:
-            self.truths[key] = self.at_row[variable](self.mapping, row)
-        return self.truths[key]
 
 
 def too_long() -> ResourceLimit:

@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import Int32s, Int64s
 from cerlab.model.columns import values_of
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
-from cerlab.rows.columns import REFUSALS, OrderedRows, at_rows, ordered_rows, spread, window_ends
+from cerlab.rows.columns import REFUSALS, OrderedRows, ordered_rows, window_ends
 from cerlab.rows.compile import Machine, failures, stuck
 from cerlab.rows.engine import LetteredRows, Matches, RegisterSearch, Stuck, Walk
 from cerlab.rows.interpreter import at_row, of_mapping
@@ -28,7 +27,7 @@ from cerlab.rows.machine import GrowingMapping, Letter, LiveSets, StepTable, ste
 from cerlab.rows.measures import MeasureInput, ResultRows, measure, null_where, offsets_of
 from cerlab.rows.search_kernels import PAST_LAST, TO_FIRST, TO_LAST, TO_NEXT, ScanOptions
 from cerlab.rows.stack_compiler import match_conditions
-from cerlab.rows.times import over_integers
+from cerlab.rows.times import over_integers, row_truths
 from cerlab.rows.types import Binding
 
 _SMALL = 12
@@ -119,8 +118,7 @@ def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray
     """Return whether the condition of a variable is TRUE, at each row."""
     R = slow.rows
     try:
-        values = spread(at_rows(over_integers(definition.condition, R), R), len(R))
-        truths: NDArray[np.bool_] = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
+        truths = row_truths(definition.condition, R)
     except REFUSALS:
         slow.by_value.append(f"the condition of {definition.variable}")
         value = at_row(definition.condition, R.names)
@@ -128,7 +126,7 @@ def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray
         # one partition at a time: Python values of all rows need far more memory than columns
         for begin in np.unique(begins).tolist():
             mapping = slow.partition(begin)
-            for i in range(len(mapping)):
+            for i in range(mapping.rows):
                 truths[begin + i] = value(mapping, i) is True
     return truths
 

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cerlab.computed import cached_property
 from cerlab.display import rich_display
@@ -19,6 +19,7 @@ from cerlab.engine import codec
 from cerlab.engine.codec import Layout
 from cerlab.engine.state_checks import bad_state, expect, is_whole, reading_state
 from cerlab.errors import BadData, DataPlace, IllFormed, TypeMismatch, UsageError
+from cerlab.model.answer import without_collection
 from cerlab.model.event import Duration, Timestamp, Value
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
@@ -30,6 +31,7 @@ from cerlab.rows.compile import (
     resume_of,
     same_key,
     within_of,
+    without_truths,
 )
 from cerlab.rows.kinds import Kind
 from cerlab.rows.machine import GrowingMapping, MissingRow, OpenEnd, ScanResult, Search
@@ -47,9 +49,17 @@ from cerlab.rows.syntax import RowPattern, mismatch
 from cerlab.rows.text import row_pattern_text
 from cerlab.rows.types import Binding, InputColumn, StaticType, bind
 
+if TYPE_CHECKING:
+    from cerlab.rows.batch_conditions import BatchConditions
+
 FEWEST = 64
 """The least number of rows to drop; also at least half of the kept rows, so that moving the rest
 costs constant time for each row."""
+
+
+FEW, EARLY = 32, 10_000
+"""Smaller batches, and rows before this number, have their conditions tested one by one: to load
+Numba and the columns takes as long as so many rows, and to begin with a batch as long as so few."""
 
 
 @dataclass(slots=True)
@@ -57,7 +67,8 @@ class _Partition:
     """The rows of a partition that later matches may read, and the search in them."""
 
     number: int
-    columns: dict[str, list[Value]]
+    columns: dict[Any, list[Any]]
+    """The values of columns, and what is known of the conditions at each row."""
     positions: list[int]
     """The number of each row in the session."""
     search: Search = field(init=False)
@@ -91,14 +102,13 @@ class _Partition:
         return count
 
     def set_length(self, *, is_over: bool = False) -> None:
-        """Tell the search the number of rows so far, and whether the partition is complete."""
-        rows = len(self.positions)
-        length = self.search.mapping.length
+        """Let the search know the rows that are there now, and whether they are all."""
+        rows, mapping = len(self.positions), self.search.mapping
         if is_over:
-            self.search.mapping.length = rows
+            mapping.set_length(rows)
             self.search.drop = None
-        elif isinstance(length, OpenEnd):
-            length.rows = rows
+        elif isinstance(mapping.length, OpenEnd):
+            mapping.length.rows = mapping.rows = rows
 
     def certain(self, M: Machine) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Yield the certain rows of the result: a row of the partition, and the measures."""
@@ -145,7 +155,8 @@ class RowPatternSession:
         self._query = parse_rows(query) if isinstance(query, str) else query
         self._over = self._stopped = False
         self.pushed = 0
-        """The number of rows pushed, including those before a restored state."""
+        """The number of rows pushed, also before a state."""
+        self._conditions: BatchConditions | None = None
         self._fields: dict[str, Any] = {}
         """The columns so far, and their types."""
         self._partitions: dict[tuple[Any, ...], _Partition] = {}
@@ -187,6 +198,11 @@ class RowPatternSession:
         table = with_paths(self._query, as_table(rows))
         if not table.num_rows:
             return self._table([], [])
+        # with 100,000 partitions, looking for circles among them took half of the time
+        with without_collection():
+            return self._push(table)
+
+    def _push(self, table: Any) -> Any:
         self._bind(table)
         names = [name for name in self._kept if name in table.column_names]
         columns = dict(value_columns(table, names))
@@ -235,30 +251,47 @@ class RowPatternSession:
         self, batch: Mapping[str, Sequence[Value]], count: int
     ) -> tuple[list[_Partition], BadData | None]:
         """Add rows to their partitions, up to one that is before its predecessor."""
-        touched, query, names = dict[int, _Partition](), self._query, self._binding.names
-        nothing: Sequence[Value] = [None] * count
-        values = [(name, batch.get(name, nothing)) for name in self._kept]
-        keys = [batch.get(names[c.name], nothing) for c in query.partition_by]
-        order = [(batch.get(names[o.column.name], nothing), o) for o in query.order_by]
+        touched = dict[int, tuple[_Partition, int]]()
+        query, names = self._query, self._binding.names
+        absent: Sequence[Value] = [None] * count
+        values = [(name, batch.get(name, absent)) for name in self._kept]
+        keys = [batch.get(names[c.name], absent) for c in query.partition_by]
+        order = [(batch.get(names[o.column.name], absent), o) for o in query.order_by]
         error = None
         for i in range(count):
             key = tuple([same_key(column[i]) for column in keys])
             if (part := self._partitions.get(key)) is None:
-                part = _Partition(len(self._partitions), {name: [] for name in self._kept}, [])
+                nothing: dict[Any, list[Any]] = {name: [] for name in self._kept}
+                nothing |= without_truths(self._machine, 0)
+                part = _Partition(len(self._partitions), nothing, [])
                 part.begin(self._machine, self._reach)
                 self._partitions[key] = part
             elif order and self._is_before(part, order, i):
                 error = self._before(i)
                 break
+            if part.number not in touched:
+                touched[part.number] = part, len(part.positions)
             columns = part.columns
             for name, column in values:
                 columns[name].append(column[i])
             part.positions.append(self.pushed)
             self.pushed += 1
-            touched[part.number] = part
-        for part in touched.values():
+        self._test([*touched.values()], count)
+        return [part for part, _ in touched.values()], error
+
+    def _test(self, touched: Sequence[tuple[_Partition, int]], count: int) -> None:
+        """Make the rows of partitions from a row on known, of a batch of `count` rows."""
+        names = [*without_truths(self._machine, 0)]
+        for part, first in touched:
             part.set_length()
-        return [*touched.values()], error
+            for name in names:
+                part.columns[name] += [None] * (len(part.positions) - first)
+        if count >= FEW and self.pushed >= EARLY:
+            if self._conditions is None:
+                from cerlab.rows.batch_conditions import BatchConditions
+
+                self._conditions = BatchConditions(self._machine, self._binding, self._reach)
+            self._conditions.evaluate([(part.columns, first) for part, first in touched])
 
     def _is_before(
         self, part: _Partition, order: Sequence[tuple[Any, rp.OrderItem]], i: int
@@ -266,9 +299,15 @@ class RowPatternSession:
         """Return whether a row comes before the last one of its partition."""
         for column, item in order:
             last = part.columns[self._binding.names[item.column.name]][-1]
-            if last == column[i]:
+            now = column[i]
+            if isinstance(last, Timestamp) and isinstance(now, Timestamp):
+                # integers compare ten times as fast as moments
+                last, now = last.nanoseconds, now.nanoseconds
+            if last == now:
                 continue
-            before, after = order_key(last, item), order_key(column[i], item)
+            if type(last) is type(now) is int:
+                return last < now if item.descending else now < last
+            before, after = order_key(last, item), order_key(now, item)
             if before != after:
                 return before < after if item.descending else after < before
         return False
@@ -304,11 +343,13 @@ class RowPatternSession:
         self._kinds = {name: _kind_of(kind) for name, kind in fields.items()}
         self._binding: Binding = bind(self._query, self._kinds)
         self._machine = machine(self._query, self._binding)
+        self._conditions = None
         self._fields, self._schema = fields, pa.schema([*fields.items()])
         self._kept = self._binding.read
         for part in self._partitions.values():
             for name in self._kept:
                 part.columns.setdefault(name, [None] * len(part.positions))
+            part.columns |= without_truths(self._machine, len(part.positions))
             search = part.search
             part.begin(self._machine, self._reach, search.s, search.number, search.dropped)
 
@@ -405,11 +446,13 @@ class RowPatternSession:
         expect(len(positions) > 0 and s <= len(positions), "the rows of a partition")
         expect(all(is_whole(position, 0, self.pushed) for position in positions), "a row")
         expect(all(len(column) == len(positions) for column in columns), "the rows of a partition")
-        kept = dict(zip(self._kept, map(list, columns), strict=True))
+        kept: dict[Any, list[Any]] = dict(zip(self._kept, map(list, columns), strict=True))
         for name, column in kept.items():
             kinds = {_VALUES.get(self._kinds[name], NoneType), NoneType}
             expect({*map(type, column)} <= kinds, "a value")
-        part = _Partition(len(self._partitions), kept, [*positions], matched_end=matched_end)
+        truths = without_truths(self._machine, len(positions))
+        columns = kept | truths
+        part = _Partition(len(self._partitions), columns, [*positions], matched_end=matched_end)
         part.begin(self._machine, self._reach, s, number, dropped)
         names = [self._binding.names[column.name] for column in self._query.partition_by]
         key = tuple(same_key(kept[name][0]) for name in names)

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from cerlab.model.event import Duration, Timestamp
 from cerlab.rows import expressions as ex
 from cerlab.rows.column_forms import NotColumnar
-from cerlab.rows.columns import OrderedRows
+from cerlab.rows.columns import OrderedRows, at_rows, spread
 from cerlab.rows.kinds import TIMES, Kind
 
 
@@ -33,6 +34,13 @@ def over_integers(e: ex.Expression, R: OrderedRows) -> ex.Expression:
         return e
     whole: ex.Expression = _integers(e, R)
     return whole
+
+
+def row_truths(e: ex.Expression, R: OrderedRows) -> NDArray[np.bool_]:
+    """Return whether a condition is TRUE, at each row; raises one of `REFUSALS`."""
+    values = spread(at_rows(over_integers(e, R), R), len(R))
+    truths: NDArray[np.bool_] = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
+    return truths
 
 
 def _times(e: ex.Expression, R: OrderedRows) -> Iterator[ex.Column | ex.Literal]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from cerlab.rows.batch_conditions import BatchConditions
 from cerlab.rows.machine import OpenEnd, Search
 from cerlab.rows.session import RowPatternSession, _Partition
 from proofs_tests.mutants.driver import kills, mutant, on_seeds
 from proofs_tests.rows.test_sessions import agree
 
+_EVALUATE = BatchConditions.evaluate
+_ROWS = BatchConditions._rows
 _CERTAIN = _Partition.certain
 _DROP = _Partition._drop
 _FORGET = Search._forget
@@ -23,7 +26,7 @@ def the_end_is_now(self: OpenEnd, row: int) -> bool:
 
 def no_end(self: Search, q: int, row: int) -> Any:
     """`$` is tested before it is known that no row comes."""
-    return self.automaton.steps(q, row + self.dropped == 0, row == len(self.mapping))
+    return self.automaton.steps(q, row + self.dropped == 0, row == self.mapping.rows)
 
 
 def without_reach(self: _Partition, s: int) -> int:
@@ -52,6 +55,25 @@ def matches_are_forgotten(self: _Partition, M: Any) -> Iterator[Any]:
     self.matched_end = 0
 
 
+def without_rows_before(self: BatchConditions, parts: Any) -> None:
+    """Conditions of a batch do not see the rows of earlier batches."""
+    self._reach = 0
+    _EVALUATE(self, parts)
+
+
+def one_partition(self: BatchConditions, values: Any, partition: Any) -> Any:
+    """PREV steps from one partition into another."""
+    return _ROWS(self, values, 0 * partition)
+
+
+def truths_stay(self: _Partition, s: int) -> int:
+    """Rows are dropped, and what is known of their conditions is not."""
+    known = {name: [*column] for name, column in self.columns.items() if isinstance(name, tuple)}
+    count = _DROP(self, s)
+    self.columns |= known if count else {}
+    return count
+
+
 SEEDS = on_seeds(agree, 2_000)
 
 MUTANTS = [
@@ -61,6 +83,9 @@ MUTANTS = [
     mutant(SEEDS, Search, "_forget", the_first_row_again),
     mutant(SEEDS, RowPatternSession, "_state_of", numbers_begin_again),
     mutant(SEEDS, _Partition, "certain", matches_are_forgotten),
+    mutant(SEEDS, BatchConditions, "evaluate", without_rows_before),
+    mutant(SEEDS, BatchConditions, "_rows", one_partition),
+    mutant(SEEDS, _Partition, "_drop", truths_stay),
 ]
 
 

@@ -57,17 +57,7 @@ def steps_tried(clause: str, table: Sequence[dict[str, Any]]) -> int:
     query, rows = parse_rows(f"MATCH_RECOGNIZE ({clause})"), as_table(list(table))
     binding = bind(query, column_kinds(rows))
     M, columns = machine(query, binding), value_columns(rows, binding.names.values())
-    resume = row_compile.resume_of(query, range(len(table)))
-    search = Search(
-        M.automaton,
-        GrowingMapping(columns, len(table), M.names_of),
-        M.at_row,
-        M.of_mapping,
-        row_compile.within_of(M, columns),
-        resume,
-        M.memory,
-        M.registers,
-    )
+    search = row_compile.search_of(M, columns, range(len(table)))
     for _ in search.scan():
         pass
     return search.attempts

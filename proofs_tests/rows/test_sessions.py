@@ -51,8 +51,16 @@ def by_partition(query: RowPattern, rows: list[dict[str, Any]]) -> dict[str, lis
 
 
 def agree(rng: Random) -> bool:
-    """Compare a session, which drops rows as soon as it can, with the search on all rows."""
-    with patch.object(row_session, "FEWEST", rng.choice((1, 2, 64))):
+    """Compare a session, which drops rows as soon as it can, with the search on all rows.
+
+    Conditions are tested by columns, one by one, or both.
+    """
+    fewest, few, early = rng.choice((1, 2, 64)), rng.choice((1, 1, 2, 99)), rng.choice((0, 3))
+    with (
+        patch.object(row_session, "FEWEST", fewest),
+        patch.object(row_session, "FEW", few),
+        patch.object(row_session, "EARLY", early),
+    ):
         return _agree(rng)
 
 
@@ -223,6 +231,29 @@ def test_a_state_of_another_shape_is_refused_or_goes_on() -> None:
         except (cerlab.BadData, cerlab.UsageError):
             refusals += 1
     assert refusals > 50
+
+
+LARGE = [
+    (pa.timestamp("us"), [0, 5_000, 9_000, 99_000, 101_000], "x <= PREV(x) + INTERVAL '4' SECOND"),
+    (pa.timestamp("s"), [0, 3, 2**37, 2**37 + 3, 9], "x <= PREV(x) + INTERVAL '4' SECOND"),
+    (pa.uint64(), [1, 2**63 + 1, 2**63 + 2, 3, 4], "x > PREV(x)"),
+]
+
+
+@pytest.mark.parametrize(("kind", "values", "condition"), LARGE)
+def test_values_that_no_column_holds_are_tested_one_by_one(
+    kind: Any, values: list[int], condition: str
+) -> None:
+    clause = CLAUSE.format("COUNT(*) AS n", "A B*", f"B AS {condition}")
+    columns = {"k": [n % 2 for n in range(45)], "t": range(45), "x": pa.array(values * 9, kind)}
+    table = pa.table(columns)
+    expected = cerlab.match_recognize(clause, table, evaluator="search").to_pylist()
+    with patch.object(row_session, "FEW", 1), patch.object(row_session, "EARLY", 0):
+        session: Any = cerlab.session(clause)
+        parts = session.push(table.slice(0, 20)), session.push(table.slice(20))
+    found = [row for part in (*parts, session.advance("end")) for row in part.to_pylist()]
+    query = cerlab.parse_rows(clause)
+    assert by_partition(query, found) == by_partition(query, expected)
 
 
 STEADY = [
