@@ -16,15 +16,8 @@ from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import Answers, Int64s, Offsets
 from cerlab.errors import BadData
 from cerlab.model.answer import ComplexEvent, by_end, complex_events, without_collection
-from cerlab.model.columns import (
-    allocate,
-    array_of,
-    is_arrow,
-    numbers_of,
-    order_of,
-    take_columns,
-    values_of,
-)
+from cerlab.model.arrays import allocate, numbers_of, order_of
+from cerlab.model.columns import array_of, is_arrow, take_columns, values_of
 from cerlab.model.stream import PART, Stream
 
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])

@@ -36,7 +36,7 @@ from cerlab.engine.measures import (
     limbs,
 )
 from cerlab.engine.reference.totals import ANY_START
-from cerlab.model.columns import order_of
+from cerlab.model.arrays import order_of
 
 FEW_CELLS = 1_500
 """Up to this many cells of open starts in a state, two stacks cost more: vector instructions read

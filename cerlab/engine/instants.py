@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from cerlab.budget import poll
 from cerlab.engine.kernels.arrays import Int32s, Int64s
 from cerlab.engine.kernels.windows import first_above, goes_back, window_starts
+from cerlab.model.arrays import numbers_of
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
-from cerlab.model.columns import Columns, is_arrow, nanoseconds, numbers_of, values_of
+from cerlab.model.columns import Columns, is_arrow, nanoseconds, values_of
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for, width_of
 

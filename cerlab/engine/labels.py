@@ -43,7 +43,7 @@ from cerlab.model.answer import (
     valuations_of_columns,
     without_collection,
 )
-from cerlab.model.columns import order_of
+from cerlab.model.arrays import order_of
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes

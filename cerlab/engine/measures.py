@@ -19,7 +19,8 @@ from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.blocks import NOTHING as NO_LEAST
 from cerlab.engine.reference.totals import ANY_START, Place, Sliding, Total
 from cerlab.errors import BadData, TypeMismatch
-from cerlab.model.columns import is_duration, nanoseconds, order_of
+from cerlab.model.arrays import order_of
+from cerlab.model.columns import is_duration, nanoseconds
 from cerlab.model.event import Value
 from cerlab.predicates.columns.ranks import NOTHING as NO_VALUE
 from cerlab.predicates.columns.ranks import Ranks

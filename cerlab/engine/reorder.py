@@ -10,7 +10,7 @@ import numpy as np
 
 from cerlab.engine.row_order import ColumnNames, are_far, first_problem
 from cerlab.errors import BadData, DataPlace
-from cerlab.model.columns import order_of
+from cerlab.model.arrays import order_of
 from cerlab.model.stream import OF_FAR
 
 Instant: TypeAlias = int | float

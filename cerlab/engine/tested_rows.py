@@ -22,7 +22,8 @@ from cerlab.engine.kernels.labels import hold
 from cerlab.engine.labels import LabelledAnswers
 from cerlab.engine.tested import holds
 from cerlab.model.answer import Positions
-from cerlab.model.columns import Column, array_from, is_arrow, values_of
+from cerlab.model.arrays import array_from
+from cerlab.model.columns import Column, is_arrow, values_of
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes

@@ -38,8 +38,9 @@ from cerlab.engine.run import AtOnce
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import CONSUMES, KEYS_KEPT
 from cerlab.errors import BadData
+from cerlab.model.arrays import allocate
 from cerlab.model.clauses import EventWindow, Strategy
-from cerlab.model.columns import allocate, slice_columns, some_columns, take_columns
+from cerlab.model.columns import slice_columns, some_columns, take_columns
 from cerlab.model.stream import Instant, Stream, TimeAxis
 from cerlab.predicates.columns.key_codes import KeyCodes
 

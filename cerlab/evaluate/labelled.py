@@ -47,7 +47,8 @@ from cerlab.logic.ceql.check import label_types
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import SelectItem, partition_attributes, selected_formula
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event, valuation_latest_first
-from cerlab.model.columns import array_from, values_of
+from cerlab.model.arrays import array_from
+from cerlab.model.columns import values_of
 from cerlab.model.stream import Stream, axis_of_windows
 from cerlab.predicates.text import predicate_text
 

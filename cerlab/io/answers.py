@@ -9,7 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
-from cerlab.model.columns import array_from, array_of, order_of
+from cerlab.model.arrays import array_from, order_of
+from cerlab.model.columns import array_of
 from cerlab.model.event import Duration, Timestamp, Value
 
 if TYPE_CHECKING:

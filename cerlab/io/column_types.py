@@ -25,7 +25,8 @@ import pyarrow.compute as pc
 from cerlab.errors import BadData, CerlabWarning, DataPlace, by_door, stacklevel_of_caller
 from cerlab.io.conversion import INTEGER_CELL, is_double
 from cerlab.io.parts import Quoted
-from cerlab.model.columns import array_from, array_of, encode_text, numbers_of
+from cerlab.model.arrays import array_from, numbers_of
+from cerlab.model.columns import array_of, encode_text
 from cerlab.model.event import Value, is_in_calendar
 
 NULL, INTEGER, DOUBLE, TEXT = pa.null(), pa.int64(), pa.float64(), pa.string()

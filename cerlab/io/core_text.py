@@ -16,7 +16,8 @@ from cerlab.io.conversion import RowReading, twice
 from cerlab.io.formats import Format, Head, register
 from cerlab.io.parts import Quoted, Refused, RowPart, TextRow, line_ends, lone_returns, one_array
 from cerlab.io.written import cannot_hold, check_plain, checked_cells, place_of
-from cerlab.model.columns import array_from, array_of, encode_text, order_of
+from cerlab.model.arrays import array_from, order_of
+from cerlab.model.columns import array_of, encode_text
 from cerlab.model.event import Duration, Event, Timestamp, TypeColumn, Value
 
 _HEAD = r"\s*(?:(\w+)\s*>\s*)?(\w+)\s*"

@@ -12,6 +12,7 @@ from cerlab.errors import BadData, DataPlace
 from cerlab.io import arrow
 from cerlab.io.conversion import RowReading, convert
 from cerlab.io.parts import Refused, RowPart
+from cerlab.model.arrays import numbers_of
 from cerlab.model.columns import (
     Column,
     Columns,
@@ -21,7 +22,6 @@ from cerlab.model.columns import (
     is_arrow,
     is_duration,
     is_text,
-    numbers_of,
     values_of,
 )
 from cerlab.model.event import AttributeType, EventDeclaration, Schema, Value

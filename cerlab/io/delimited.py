@@ -44,7 +44,8 @@ from cerlab.io.parts import (
 )
 from cerlab.io.text_writer import cells_of, csv_rows
 from cerlab.io.written import cannot_hold, check_names, checked_cells, place_of
-from cerlab.model.columns import constant_text, decoded, encode_text, numbers_of
+from cerlab.model.arrays import numbers_of
+from cerlab.model.columns import constant_text, decoded, encode_text
 from cerlab.model.event import TypeColumn, type_of_all
 
 # Python's default limit of 131,072 characters is too small for some texts in cells

@@ -10,9 +10,9 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData, UsageError, nearest
+from cerlab.model.arrays import array_from
 from cerlab.model.columns import (
     Column,
-    array_from,
     array_of,
     integers_of,
     is_arrow,

@@ -35,15 +35,8 @@ from cerlab.io.parts import (
 )
 from cerlab.io.text_writer import ndjson_rows
 from cerlab.io.written import cannot_hold, check_names, place_of, type_of
-from cerlab.model.columns import (
-    Column,
-    constant_text,
-    encode_text,
-    is_arrow,
-    is_text,
-    nulls_of,
-    numbers_of,
-)
+from cerlab.model.arrays import nulls_of, numbers_of
+from cerlab.model.columns import Column, constant_text, encode_text, is_arrow, is_text
 from cerlab.model.event import (
     Duration,
     Event,

@@ -11,7 +11,8 @@ from cerlab.budget import bytes_left, poll
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.arrow import ColumnFile
 from cerlab.io.formats import Format, register
-from cerlab.model.columns import nanoseconds, numbers_of
+from cerlab.model.arrays import numbers_of
+from cerlab.model.columns import nanoseconds
 from cerlab.threads import count as threads_to_use
 
 _PAGES = 1 << 20

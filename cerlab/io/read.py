@@ -34,14 +34,9 @@ from cerlab.io.parts import (
 from cerlab.io.readers import short_events, short_streams
 from cerlab.io.source import SIZE, Source, Watch, as_source
 from cerlab.logic.ceql.parser import as_schema
+from cerlab.model.arrays import numbers_of, order_of
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.columns import (
-    Columns,
-    is_arrow,
-    numbers_of,
-    order_of,
-    values_of,
-)
+from cerlab.model.columns import Columns, is_arrow, values_of
 from cerlab.model.event import Event, Schema, Timestamp, TypeColumn
 from cerlab.model.stream import (
     NAME_THE_TIME,

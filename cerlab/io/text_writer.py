@@ -8,16 +8,15 @@ from math import isfinite
 from typing import Any, TextIO
 
 from cerlab.io.answers import json_value, row_text
+from cerlab.model.arrays import array_from, numbers_of
 from cerlab.model.columns import (
     Column,
-    array_from,
     array_of,
     decoded,
     engine_moments,
     is_arrow,
     is_moment,
     is_text,
-    numbers_of,
     values_of,
 )
 from cerlab.model.event import Event, Value

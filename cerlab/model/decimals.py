@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cerlab.computed import cached_property
-from cerlab.model.columns import array_from, nulls_of, numbers_of
+from cerlab.model.arrays import array_from, nulls_of, numbers_of
 from cerlab.model.event import Value
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import Bytes, Int64s
 from cerlab.engine.kernels.limbs import BITS, MASK
+from cerlab.model.arrays import order_of
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.columns import decoded, is_duration, is_moment, is_text, nanoseconds, order_of
+from cerlab.model.columns import decoded, is_duration, is_moment, is_text, nanoseconds
 from cerlab.predicates.columns.key_codes import rows_by_code
 from cerlab.predicates.columns.pieces import combinations
 from cerlab.rows import expressions as ex

@@ -22,7 +22,7 @@ from cerlab.budget import poll
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.arrow import FileTable
 from cerlab.io.parts import one_array
-from cerlab.model.columns import array_from, numbers_of
+from cerlab.model.arrays import array_from, numbers_of
 from cerlab.model.stream import PART
 from cerlab.predicates.columns.key_codes import rows_by_code
 from cerlab.rows.syntax import RowPattern

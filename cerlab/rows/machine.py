@@ -247,7 +247,7 @@ class GrowingMapping:
     rows: int = field(init=False)
     """The number of rows that have come."""
     is_open: bool = field(init=False)
-    """Whether rows may be added."""
+    """True if rows may be added."""
 
     def __post_init__(self) -> None:
         self.set_length(self.length)

@@ -14,8 +14,9 @@ from cerlab.automata.plan import PlanClauses
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import CerlabError, Unsupported, UsageError
 from cerlab.logic.cel.syntax import is_timed
+from cerlab.model.arrays import numbers_of
 from cerlab.model.clauses import EventWindow
-from cerlab.model.columns import is_moment, numbers_of
+from cerlab.model.columns import is_moment
 from cerlab.model.event import Timestamp, moment_of_data, to_value
 from cerlab.model.stream import TimeAxis, Until
 from cerlab.spark.footers import unit_of

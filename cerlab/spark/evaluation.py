@@ -23,7 +23,7 @@ from cerlab.evaluate.physical import choose
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.answers import ROWS, arrow_schema, table_of_batches
 from cerlab.logic.ceql.parser import parse_ceql
-from cerlab.model.columns import order_of
+from cerlab.model.arrays import order_of
 from cerlab.model.stream import TimeAxis
 from cerlab.spark.ends import EndsIn, OwnRows
 from cerlab.spark.plan import attributes_computed, attributes_read, engine_column

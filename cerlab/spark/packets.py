@@ -24,7 +24,8 @@ import numpy as np
 
 from cerlab.engine.row_order import ColumnNames
 from cerlab.errors import BadData
-from cerlab.model.columns import array_from, decoded, numbers_of, order_of
+from cerlab.model.arrays import array_from, numbers_of, order_of
+from cerlab.model.columns import decoded
 from cerlab.spark.evaluation import Job, new_evaluation
 from cerlab.spark.ranges import BitFields, RangeAssignment
 from cerlab.spark.runs import SIZE, descents, is_whole, keys_in, survey_run, tables_of

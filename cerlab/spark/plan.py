@@ -15,8 +15,9 @@ import numpy as np
 from cerlab.automata.plan import Plan, PlanClauses
 from cerlab.automata.strategy import machine_of
 from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest
+from cerlab.model.arrays import array_from
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow
-from cerlab.model.columns import array_from, engine_moments, is_moment
+from cerlab.model.columns import engine_moments, is_moment
 from cerlab.model.stream import TimeAxis
 from cerlab.predicates.syntax import (
     Attribute,

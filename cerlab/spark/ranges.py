@@ -13,8 +13,8 @@ import numpy as np
 
 from cerlab.automata.plan import Plan
 from cerlab.engine.row_order import ColumnNames
+from cerlab.model.arrays import array_from, numbers_of
 from cerlab.model.clauses import EventWindow
-from cerlab.model.columns import array_from, numbers_of
 from cerlab.model.stream import TimeAxis
 from cerlab.spark.footers import Columns, Layout, RowGroup
 from cerlab.spark.plan import Mode, window_width

@@ -20,7 +20,7 @@ from cerlab.engine.row_order import (
     mask,
 )
 from cerlab.errors import BadData, by_door
-from cerlab.model.columns import numbers_of
+from cerlab.model.arrays import numbers_of
 from cerlab.model.stream import HINT_OF_FAR
 
 HINTS = {

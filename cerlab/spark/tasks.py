@@ -20,7 +20,8 @@ from cerlab.io.arrow import ColumnFile, unreadable
 from cerlab.io.conversion import Key
 from cerlab.io.formats import FORMATS
 from cerlab.io.options import empty
-from cerlab.model.columns import array_from, array_of, order_of
+from cerlab.model.arrays import array_from, order_of
+from cerlab.model.columns import array_of
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.syntax import Predicate
 from cerlab.spark.evaluation import Job, new_evaluation

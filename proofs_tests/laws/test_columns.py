@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from cerlab import BadData, Event, Timestamp, satisfies
-from cerlab.model import columns
+from cerlab.model.arrays import order_of
 from cerlab.model.columns import array_of
 from cerlab.model.event import Value
 from cerlab.predicates import columns as stage
@@ -309,7 +309,7 @@ def test_rows_in_order_are_those_of_a_sort(
     suite: Suite, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Integers near each other and as far apart as 64 bits, floats, booleans; equal ones stay."""
-    monkeypatch.setattr(columns, "_FEW", few)
+    monkeypatch.setattr("cerlab.model.arrays._FEW", few)
 
     def key(rng: Random, rows: int) -> Any:
         most = rng.choice((1, 5, rows + 1, 2**16 - 1, 2**16, 2**40, 2**63 - 1))
@@ -322,7 +322,7 @@ def test_rows_in_order_are_those_of_a_sort(
     def case(rng: Random) -> bool:
         rows = rng.choice((0, 1, 2, 9, 40, 300))
         keys = [key(rng, rows) for _ in range(rng.choice((1, 1, 2, 3)))]
-        found = columns.order_of(*keys)
+        found = order_of(*keys)
         assert found.dtype == np.int64
         assert found.tolist() == np.lexsort(keys[::-1]).tolist(), keys
         return rows > 1

@@ -27,8 +27,8 @@ from cerlab.engine.tecs_run import FEW, Tecs
 from cerlab.engine.waits.look_back import Source
 from cerlab.engine.waits.stage import Ends
 from cerlab.model.answer import ComplexEvent
+from cerlab.model.arrays import order_of
 from cerlab.model.clauses import EventWindow
-from cerlab.model.columns import order_of
 from cerlab.model.event import Event, with_values
 
 

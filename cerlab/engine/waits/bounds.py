@@ -26,8 +26,8 @@ from cerlab.engine.state_checks import expect, is_whole
 from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.waits.relevance import AutomatonTests
 from cerlab.engine.waits.stage import NO_PLACES
+from cerlab.model.arrays import order_of
 from cerlab.model.clauses import EventWindow
-from cerlab.model.columns import order_of
 from cerlab.model.event import Event
 
 

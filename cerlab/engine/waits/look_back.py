@@ -22,8 +22,8 @@ from cerlab.engine.instants import Instants, first_in_group, take_instants
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.state_checks import bad_state, check_times, expect, is_whole
 from cerlab.model.answer import ComplexEvent
+from cerlab.model.arrays import order_of
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
-from cerlab.model.columns import order_of
 from cerlab.model.stream import Instant, width_of
 
 Length: TypeAlias = TimeWindow | AttributeWindow

@@ -37,7 +37,7 @@ from cerlab.engine.kernels import waits as on_arrays
 from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.state_checks import check_times, expect, is_whole
 from cerlab.engine.waits.look_back import Length, Source, sources_of
-from cerlab.model.columns import order_of
+from cerlab.model.arrays import order_of
 from cerlab.model.stream import (
     Instant,
     width_of,

@@ -38,8 +38,8 @@ from cerlab.engine.waits.bounds import begins_of
 from cerlab.engine.waits.reading import EventReader
 from cerlab.engine.waits.stage import NO_PLACES, SOME, Ends, Now, Stage
 from cerlab.model.answer import by_end
+from cerlab.model.arrays import array_from, order_of
 from cerlab.model.clauses import EventWindow
-from cerlab.model.columns import array_from, order_of
 from cerlab.model.stream import (
     Stream,
     TimeAxis,

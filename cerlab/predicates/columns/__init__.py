@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.budget import poll
-from cerlab.model.columns import Column, allocate
+from cerlab.model.arrays import allocate
+from cerlab.model.columns import Column
 from cerlab.model.event import Event
 from cerlab.predicates.columns.axes import Axis
 from cerlab.predicates.columns.lookup_tables import BLOCK, Cells, Codes

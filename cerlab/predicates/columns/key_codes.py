@@ -16,11 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.budget import poll
-from cerlab.model.columns import (
-    Column,
-    allocate,
-    is_text,
-)
+from cerlab.model.arrays import allocate
+from cerlab.model.columns import Column, is_text
 from cerlab.model.event import Duration, Event, Timestamp, Value, value_of
 from cerlab.predicates.columns.pieces import (
     DictionaryCodes,

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.model.columns import order_of
+from cerlab.model.arrays import order_of
 
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """Nonnegative numbers, one for each event, in an unsigned dtype."""

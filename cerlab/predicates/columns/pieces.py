@@ -10,17 +10,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cerlab.model.arrays import allocate, array_from, numbers_of
 from cerlab.model.columns import (
     Chunks,
     Column,
-    allocate,
-    array_from,
     array_of,
     is_arrow,
     is_duration,
     is_moment,
     nanoseconds,
-    numbers_of,
     values_of,
 )
 from cerlab.model.decimals import Decimals, decimals_of

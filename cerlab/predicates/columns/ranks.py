@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.model.columns import Column, array_from, values_of
+from cerlab.model.arrays import array_from
+from cerlab.model.columns import Column, values_of
 from cerlab.model.event import Duration, Event, Timestamp, Value
 from cerlab.predicates.columns.axes import computed
 from cerlab.predicates.columns.pieces import DictionaryCodes, Numbers, Piece

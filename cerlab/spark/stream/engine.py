@@ -35,8 +35,8 @@ from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import Tecs
 from cerlab.evaluate.runs import pattern_digest
 from cerlab.io import as_stream
+from cerlab.model.arrays import order_of
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.model.columns import order_of
 from cerlab.model.stream import Stream, TimeAxis, check_order
 from cerlab.rows.session import RowPatternSession
 
