@@ -160,7 +160,7 @@ def read_of(
     digits = [limbs(x[positions], BITS) for _, x in inputs.sums]
     least = [x[positions] for _, x in inputs.least]
     return b.Read(
-        **{**events, "actions": events["actions"].astype(np.int64)},
+        **{**events, "actions": events["actions"].astype(np.int64, copy=False)},
         sums=_rows([digit for of in digits for digit in of], length),
         limbs=np.concatenate(([0], np.cumsum([*map(len, digits)], dtype=np.int64))),
         least=_rows([np.where(x < 0, b.NOTHING, x) for x in least], length),
@@ -320,13 +320,22 @@ class _Parts:
             yield some, positions + start
             start += length
 
-    def read(self, places: Places, symbols: Sequence[Symbols], program: Program) -> dict[str, Any]:
-        """Return the relevant events, as fields of `b.Read`; raises as `Places.read`."""
-        parts = [
-            places.read(columns, positions, its_symbols, program)
-            for (columns, positions), its_symbols in zip(self, symbols, strict=True)
-        ]
-        of_positions = all(part["order"] is part["positions"] for part in parts)
+    def read(self, places: Places, symbols: list[Symbols], program: Program) -> dict[str, Any]:
+        """Return the relevant events, as fields of `b.Read`; raises as `Places.read`.
+
+        Numbers of fewer than `NARROW` events by key have 32 bits: the kernel reads shares of them.
+        """
+        kind = np.int32 if self._plan.partition and len(self._stream) < NARROW else np.int64
+        parts, of_positions = list[dict[str, Any]](), True
+        for n, (columns, positions) in enumerate(self):
+            part = places.read(columns, positions, symbols[n], program)
+            symbols[n] = np.zeros(0, symbols[n].dtype)  # nobody reads them again
+            of_positions = of_positions and part["order"] is part["positions"]
+            actions = {"actions": part.pop("actions")}
+            # no start is before the first event, so any bound below it is the same
+            parts.append(
+                actions | {n: np.maximum(c, NONE).astype(kind, copy=False) for n, c in part.items()}
+            )
         events: dict[str, Any] = {}
         for name in [*parts[0]]:  # a stream without events has one part
             if name == "positions" and of_positions:
@@ -361,7 +370,7 @@ def _totals_by_kernel(
     ends = join_totals(parts)
     if len(parts) > 1:
         ends = ends.rows(rows_by_code(ends.end, len(events["codes"])))
-    return ends._replace(end=events["positions"][ends.end])
+    return ends._replace(end=events["positions"][ends.end].astype(np.int64, copy=False))
 
 
 def total_of(numbers: Any) -> int:
@@ -390,7 +399,8 @@ def counts_of_ends(
     if plan.limit is not None:
         most = plan.limit.per_end
         parts = [part._replace(runs=np.minimum(part.runs, most)) for part in parts]
-    return [(events["positions"][part.end], part.runs) for part in parts]
+    positions = events["positions"]
+    return [(positions[part.end].astype(np.int64, copy=False), part.runs) for part in parts]
 
 
 def counts(
@@ -399,6 +409,9 @@ def counts(
     """Return the numbers of answers at the ends of a whole stream, as `_by_share`."""
     return _by_share(options, moves, events, partitions, [frozenset()], NO_INPUTS)
 
+
+NARROW = 1 << 31
+"""Numbers of fewer events fit 32 bits, which takes half of the memory."""
 
 SHARE = 1 << 18
 """The number of events, in whole partitions, that the kernel reads together.
@@ -423,13 +436,16 @@ def _by_share(
 
     def read(some: Mapping[str, Int64s], partitions: int) -> EndTotals:
         totals = ArrayTotals(options, sums=len(inputs.sums), least=len(inputs.least))
-        its_events = read_of(some, marks, inputs, some["positions"])
+        wide = {name: column.astype(np.int64, copy=False) for name, column in some.items()}
+        its_events = read_of(wide, marks, inputs, wide["positions"])
         groups = prod(size for _, _, size in inputs.groups)
         return totals.read(moves, its_events, partitions=partitions, groups=groups)
 
     if options.consume == RESET_ALL or partitions == 1 or len(events["codes"]) <= SHARE:
         return [read(events, partitions)]
-    by_partition = rows_by_code(events["codes"], partitions)
+    kind = events["codes"].dtype
+    by_partition = rows_by_code(events["codes"].astype(np.int64, copy=False), partitions)
+    by_partition = by_partition.astype(kind, copy=False)
     codes = events["codes"][by_partition]
 
     def read_share(share: slice) -> EndTotals:
@@ -437,7 +453,7 @@ def _by_share(
         some = {name: column[rows] for name, column in events.items()}
         some["codes"] = its_codes - its_codes[0]
         ends = read(some, int(its_codes[-1] - its_codes[0]) + 1)
-        return ends._replace(end=rows[ends.end])
+        return ends._replace(end=rows[ends.end].astype(np.int64, copy=False))
 
     return in_threads(read_share, [*_shares(codes)])
 
