@@ -16,6 +16,7 @@ from cerlab.automata.context import Context
 from cerlab.automata.plan import Plan, plan_digest
 from cerlab.automata.strategy import Rivals, name_of_idle
 from cerlab.budget import poll
+from cerlab.computed import cached_property
 from cerlab.engine import codec
 from cerlab.engine.answers import AnswerBatch, events_of_streams
 from cerlab.engine.codec import Layout
@@ -174,10 +175,7 @@ class EvaluationInContext(GeneralEvaluation):
     ) -> None:
         """Start a run, or continue from `state`; raises as `GeneralEvaluation`."""
         self._contexts = ContextColumns(plan, contexts)
-        self._digest = " ".join(
-            plan_digest(replace(plan, cea=context.machine.cea, strategy=context.machine.strategy))
-            for context in contexts
-        )
+        self._outer, self._strategies = plan, [context.machine for context in contexts]
         own = None
         if state is not None:
             values, arrays = codec.read(CONTEXTS, self._digest, state)
@@ -185,6 +183,12 @@ class EvaluationInContext(GeneralEvaluation):
             with reading_state():
                 self._contexts.resume(values, arrays["rivals"])
         super().__init__(plan, machine, time, state=own)
+
+    @cached_property
+    def _digest(self) -> str:
+        """The name of the contexts in states; large automata take seconds, so it is on demand."""
+        plans = (replace(self._outer, cea=m.cea, strategy=m.strategy) for m in self._strategies)
+        return " ".join(map(plan_digest, plans))
 
     def state(self) -> bytes:
         """Return a snapshot as bytes: the run of the engine, and the contexts."""
