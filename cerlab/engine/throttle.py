@@ -225,13 +225,13 @@ class Throttle:
         return keys[n], list_of(times[n : n + 1])[0]
 
     def leave(self, answers: Iterable[Answer]) -> Iterator[Answer]:
-        """Yield the answers that are given; the input comes by end, at least in each substream."""
+        """Yield the answers that THROTTLE passes; the input is sorted by end."""
         for end, of_end in groupby(answers, key=_end):
             if self.gives(end):
                 yield from of_end
 
     def leave_of_part(self, answers: Iterable[Answer], *, exhausts: bool) -> Iterable[Answer]:
-        """Return the given answers of one part of a run's results.
+        """Return the answers in one part of a run's results that THROTTLE passes.
 
         An iterator contains answers of one end. If the end is not given, its other answers are not
         listed, unless the filter `exhausts` them, because consumption acts after the last answer.
@@ -248,7 +248,7 @@ class Throttle:
         return ()
 
     def leave_of_batch(self, batch: AnswerBatch) -> AnswerBatch:
-        """Return the answers of a batch that are given."""
+        """Return the answers of a batch that THROTTLE passes."""
         begins = np.flatnonzero(np.diff(batch.end, prepend=NONE))
         given = [self.gives(end) for end in batch.end[begins].tolist()]
         if all(given):

@@ -406,7 +406,7 @@ def counts_of_ends(
 def counts(
     options: k.Options, moves: Moves, events: Mapping[str, Int64s], partitions: int
 ) -> list[EndTotals]:
-    """Return the numbers of answers at the ends of a whole stream, as `_by_share`."""
+    """Return the numbers of answers at the ends of a whole stream, in parts of partitions."""
     return _by_share(options, moves, events, partitions, [frozenset()], NO_INPUTS)
 
 

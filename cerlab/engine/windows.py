@@ -169,7 +169,7 @@ class WindowStarts:
         return self.take(self.clock.read(columns, len(positions), positions.item), positions)
 
     def take(self, times: Instants, positions: Int64s) -> Int64s:
-        """Read events whose instants the clock has read; return as `read`."""
+        """Read events with known instants; return first positions as `read` does."""
         if self.clock is None or not len(positions):
             return np.full(len(positions), NONE, np.int64)
         before = len(self._inside)
@@ -187,7 +187,7 @@ class WindowStarts:
         return self.take_events(self.clock.read_events(events, positions), positions)
 
     def take_events(self, times: Sequence[Instant], positions: Sequence[int]) -> list[int]:
-        """Read a few events whose instants the clock has read; return as `read`."""
+        """Read a few events with known instants; return first positions as `read` does."""
         return [*map(self.take_event, times, positions)]
 
     def read_event(self, event: Event, position: int) -> int:
@@ -197,7 +197,7 @@ class WindowStarts:
         return self.take_event(self.clock.read_event(event, position), position)
 
     def take_event(self, time: Instant, position: int) -> int:
-        """Read an event whose instant the clock has read; return as `read`."""
+        """Read an event with a known instant; return its first position as `read` does."""
         assert self.clock is not None
         width = self.clock.width
         self._inside.add(time, position, whole=isinstance(width, int) and width < SAFE)

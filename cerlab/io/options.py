@@ -114,7 +114,7 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True)
 class FileOptions(TableOptions):
-    """`HowToReadFile`."""
+    """The options of `HowToReadFile` as a dataclass, with `type_column` turned into `type`."""
 
     format: str | None = None
     records: str | None = None

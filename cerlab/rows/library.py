@@ -345,7 +345,7 @@ _KIND_OF = {arrow_type: kind for kind, arrow_type in _ARROW_TYPES.items()}
 
 
 def _by_value(function: Function, arguments: Sequence[Values], arrow_type: str) -> Values:
-    """Return the values of the scalar form."""
+    """Return a function's values on columns, computed value by value in Python."""
     import pyarrow as pa
 
     kind = pa.type_for_alias(arrow_type)

@@ -73,7 +73,7 @@ class MeasureInput:
     of_name: dict[str | None, tuple[Int64s, Int64s]] = field(default_factory=dict)
 
     def has_all(self, x: str | None) -> bool:
-        """Return whether every row of a match belongs to a name."""
+        """Return whether a name covers every row of a match, as the universal one does."""
         return len(self.members[x]) == len(self.variables)
 
     def places_of(self, x: str | None) -> tuple[Int64s, Int64s]:

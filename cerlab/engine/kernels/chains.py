@@ -84,7 +84,7 @@ READING, ACCEPTING, SEARCHING = 0, 1, 2
 
 @kernel
 def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains) -> int:
-    """List the answers that end at the events `ends`; return DONE or the lack.
+    """List the answers that end at the events `ends`; return DONE or a NEED status.
 
     Only the events in the windows of these ends are read. Another call with the same registers
     continues.

@@ -41,7 +41,7 @@ def read_events(
     limit: int | None,
     total: r.Floats | None,
 ) -> int:
-    """Read events from number ``counters[EVENT]`` on; return DONE, or the lack.
+    """Read events from number ``counters[EVENT]`` on; return DONE, or a NEED status.
 
     Another call continues.
 
@@ -161,7 +161,7 @@ def visit(
 
 @inline
 def room_to_settle(tecs: k.Tecs) -> int:
-    """Return DONE if all arrivals will find room, otherwise the lack."""
+    """Return DONE if all arrivals will find room, otherwise a NEED status."""
     counters = tecs.counters
     arrivals = counters[r.ARRIVALS]
     if counters[r.FREE] < arrivals:

@@ -118,7 +118,7 @@ def merge(arena: Arena, counters: Int64s, pool: Int32s, first: int, length: int)
 
 @inline
 def advance(tecs: k.Tecs, p: int, symbol: int, position: int, order: int, lowest: int) -> int:
-    """Read the event at a position of the stream in partition p; return DONE or the lack.
+    """Read the event at a position of the stream in partition p; return DONE or a NEED status.
 
     `order` is the event's place as the window counts it, `lowest` the first place inside it. With
     any status other than DONE nothing has changed.
@@ -162,7 +162,7 @@ def advance(tecs: k.Tecs, p: int, symbol: int, position: int, order: int, lowest
 
 @inline
 def _is_ready(tecs: k.Tecs, p: int, symbol: int) -> int:
-    """Return DONE if the event's cells are known and the arena has room, otherwise the lack."""
+    """Return DONE if the cells of the event are known and the arena has room, or a NEED status."""
     table, parts, pool = tecs.table, tecs.parts, tecs.pool
     if table.begin_take[parts.idle[p], symbol] == k.UNKNOWN:
         return k.NEED_CELL
@@ -316,7 +316,7 @@ class Events(NamedTuple):
 
 @kernel
 def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int, limit: int | None) -> int:
-    """Read the events from register EVENT on; return DONE or the lack at that event.
+    """Read the events from register EVENT on; return DONE or a NEED status at that event.
 
     The window allows starts from ``events.lowest[i]`` on or, if `limits.width` is not NONE, at most
     that many events earlier in the same partition. `idle` is the initial idle state, `limit` the

@@ -78,7 +78,7 @@ def total_ends(
     counters: Int64s,
     options: Options,
 ) -> int:
-    """List the totals of every end; return DONE, or the lack before the next event.
+    """List the totals of every end; return DONE, or a NEED status before the next event.
 
     NEED_ARENA: room in the pool; NEED_SCRATCH: room for moves; FULL: room for rows; NEED_WIDTH.
     """

@@ -104,7 +104,7 @@ def arrange(
 ) -> int:
     """Drop the dead starts of a partition, and rebuild its stacks if `many` and enough are left.
 
-    Returns DONE, or the lack; then the call is repeated.
+    Returns DONE, or a NEED status; then the call is repeated.
     """
     parts = stacks.parts
     if parts[p, FIRST] > 0:
@@ -205,7 +205,7 @@ def settle(
 ) -> int:
     """Write the runs of each open start back to its cells, and take the stacks down.
 
-    Returns DONE, or the lack; then nothing has changed that the repeated call reads.
+    Returns DONE, or a NEED status; then nothing has changed that the repeated call reads.
     """
     parts, pool, begin, states = stacks.parts, cells.pool, moves.begin, layout.states
     numbers = layout.at.shape[0] - 1

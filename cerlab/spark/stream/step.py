@@ -169,7 +169,7 @@ class BucketStep:
     def __init__(
         self, job: StreamJob, state: bytes | None, rows: Any, watermark: int | None = None
     ) -> None:
-        """Read rows, maybe none; `watermark` is Spark's in milliseconds, None before the first.
+        """Read the rows of a micro-batch; `watermark` is Spark's in milliseconds, or None.
 
         Raises `BadData` as `cerlab.engine.reorder.arrive` and
         `cerlab.spark.stream.state.state_from_bytes`.
