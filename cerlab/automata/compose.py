@@ -56,8 +56,7 @@ def shift(A: M, by: int) -> M:
 
 
 def relabel(A: M, change: Callable[[frozenset[str]], frozenset[str]]) -> M:
-    """Return A with changed labels: AS adds a label to labelled events, projection removes
-    labels."""
+    """Return A with changed labels: AS adds one to labelled events, projection removes some."""
     return replace(A, Delta=tuple(t._replace(labels=change(t.labels)) for t in A.Delta))
 
 
@@ -316,8 +315,7 @@ def remember(
 
 
 def both(A: M, B: M) -> M:
-    """Return the automaton of the valuations that A and B have in common: the product on equal
-    labels."""
+    """Return the automaton of the common valuations of A and B: the product on equal labels."""
 
     def joint(s: Any, t: Any) -> tuple[Any, ...] | None:
         return _together(s, t, s.labels) if s.labels == t.labels else None
@@ -332,8 +330,7 @@ def _together(s: Any, t: Any, labels: frozenset[str]) -> tuple[Any, ...]:
 
 
 def in_any_order(A: M, B: M) -> M:
-    """Return the automaton of unions of a valuation of A and one of B, in any order and
-    overlapping.
+    """Return the automaton of unions of a valuation of A and one of B, in any order.
 
     A state is a pair of the parts' states. Each part waits, runs, and is over. At least one part
     begins at the first event, and at least one ends at the last. If A equals B, states that differ

@@ -74,8 +74,7 @@ class ContextReader:
         self._idle = {context.name: context.machine.idle for context in self._contexts}
 
     def read(self, event: Event) -> Event:
-        """Return the event with the contexts before it as attributes, and advance the contexts by
-        it."""
+        """Return the event with the contexts before it as attributes; advance these."""
         before: dict[str, Value] = {**self._idle}
         # a ChainMap reads no other value of the event: reading may raise for some
         within = replace(event, attributes=ChainMap(before, event.attributes))  # type: ignore[arg-type]
@@ -85,8 +84,7 @@ class ContextReader:
 
 
 def selected(A: Vcea, cea: IntervalCea, strategy: Strategy, name: str) -> tuple[Vcea, Context]:
-    """Return the automaton of the valuations that a strategy selects, and its context, named
-    `name`.
+    """Return the automaton of the valuations that a strategy selects, and its context.
 
     `cea` is the automaton of the answers of A. Exponential in A. Raises `ResourceLimit` if it has
     too many states.

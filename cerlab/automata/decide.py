@@ -249,8 +249,7 @@ class _Graph:
         return chain.from_iterable(self.after[node].values())
 
     def together(self, *nodes: tuple[Node, Collection[Node]]) -> Iterator[tuple[Node, ...]]:
-        """Yield the tuples of nodes that one event leads to from several nodes, each within its
-        set."""
+        """Yield the tuples of nodes that one event leads to from several, each in its set."""
         rows = [self.after[node] for node, _ in nodes]
         for symbol in rows[0]:
             yield from product(

@@ -73,8 +73,7 @@ class Successors:
 
 
 def type_of(tests: Sequence[Predicate], symbol: int) -> Predicate:
-    """Return the conjunction of the tests that a truth vector satisfies and the negations of the
-    others."""
+    """Return the conjunction of the satisfied tests and the negations of the others."""
     literal: Predicate = EVERYTHING
     for bit, P in enumerate(tests):
         literal = conjunction(literal, P if symbol >> bit & 1 else Not(P))

@@ -33,15 +33,13 @@ Plain = TypeVar("Plain", bound=Automaton[Any])
 
 
 def sequence(A: M, B: M) -> M:
-    """Return A followed by B: empty moves lead from the final states of A to the initial ones of
-    B."""
+    """Return A followed by B: empty moves lead from final states of A to initial ones of B."""
     B = shift(B, A.states)
     return _disjoint_union(A, B, B.states, _moves(A.F, B.I), A.I, B.F)
 
 
 def choice(A: M, B: M) -> M:
-    """Return A or B, between a fresh initial state and a fresh final state, linked by empty
-    moves."""
+    """Return A or B, linked by empty moves to a fresh initial and a fresh final state."""
     B = shift(B, A.states)
     i, f = B.states, B.states + 1
     joint = (*_moves({i}, A.I), *_moves({i}, B.I), *_moves(A.F, {f}), *_moves(B.F, {f}))
@@ -122,14 +120,12 @@ def silent_closures(A: Automaton[Any]) -> list[tuple[int, ...]]:
 
 
 def nothing() -> EpsilonSrt:
-    """Return a transducer that accepts no string: no way leads from its start to its final
-    state."""
+    """Return a transducer that accepts no string: no way leads to its final state."""
     return EpsilonSrt(2, (), frozenset({0}), frozenset({1}))
 
 
 def empty_word() -> EpsilonSrt:
-    """Return a transducer that accepts the empty string: an empty move from start to final
-    state."""
+    """Return a transducer that accepts only the empty string, by an empty move."""
     return EpsilonSrt(2, (), frozenset({0}), frozenset({1}), moves=(EmptyMove(0, 1),))
 
 
@@ -151,8 +147,7 @@ def streaming(T: Transducer) -> EpsilonSrt:
 
 
 def without_epsilon(T: Transducer) -> Srt:
-    """Return a transducer with the same matches, without empty moves and useless states (SRT Lemma
-    29)."""
+    """Return a transducer with the same matches, without empty moves (SRT Lemma 29)."""
     return prune(without_moves(T, Srt))
 
 

@@ -235,8 +235,7 @@ def _classes(steps: dict[int, list[StepMoves]]) -> dict[int, int]:
 
 
 def _row(steps: Sequence[StepMoves], number: Mapping[int, int]) -> tuple[StepMoves, ...]:
-    """Return the moves with their targets numbered by class, without those that lead to no
-    answer."""
+    """Return the moves with their targets numbered by class, without dead ones."""
     dead = number[DEAD]
     return tuple(
         tuple(

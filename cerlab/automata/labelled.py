@@ -74,8 +74,7 @@ class LabelledSrt(Automaton[GuardedTransition]):
 
 
 def of_vcea(A: Vcea) -> LabelledSrt:
-    """Return the same runs from a fresh state 0, which has the transitions of all initial
-    states."""
+    """Return the same runs from a fresh state 0 with the transitions of all initial states."""
     steps = [
         GuardedTransition(t.source + 1, t.predicate, t.labels, NONE, t.target + 1) for t in A.Delta
     ]
@@ -282,8 +281,7 @@ class LabelledMachine:
     """
 
     def __init__(self, machine: Machine, vcea: Vcea, labels: Collection[str]) -> None:
-        """Combine `machine`, which belongs to the plan of `vcea`, with the states that track
-        labels."""
+        """Combine `machine`, of the plan of `vcea`, with the states that track labels."""
         self._machine = machine
         self._label_states = LabelledStates(vcea, labels, predicates=machine.predicates)
         self._machine_bits = (1 << len(machine.predicates)) - 1
@@ -312,8 +310,7 @@ class LabelledMachine:
         return self._join(moves, self._label_states.step(q, symbol))
 
     def name_of(self, state: int) -> Any:
-        """Return the name of a state, valid in other processes too, as in
-        `cerlab.automata.strategy`."""
+        """Return the name of a state, which is valid in other processes too."""
         p, q = self._states[state]
         return name_of_state(self._machine, p), sorted(self._label_states.macro_states[q])
 

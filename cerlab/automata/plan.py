@@ -89,8 +89,7 @@ class RegisterPlan:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """``WAIT d``: extends an answer to the last event not after d, and releases it when d is
-    over."""
+    """``WAIT d``: extends an answer to the last event within d, and releases it after d."""
 
     length: TimeWindow | AttributeWindow
 
@@ -200,8 +199,7 @@ class WaitPlan(PlanClauses):
 
     @property
     def repeats(self) -> bool:
-        """True if an answer may occur twice: from two branches, or with two ends or starts of a
-        body.
+        """True if an answer may occur twice: from two branches, or two ends of a body.
 
         If the last event of a body is always marked, its answers determine where they ended;
         likewise for the first event in a look-back.
@@ -239,8 +237,7 @@ class WaitPlan(PlanClauses):
 
     @property
     def looks_ahead(self) -> bool:
-        """True if a body contains a wait before other steps, so later events decide whether it
-        continues."""
+        """True if a body contains a wait before other steps: later events then decide."""
         timed = (step for n, _ in self.branches for step in self.timed_of(n))
         return any(isinstance(step, Delay) for step in timed)
 

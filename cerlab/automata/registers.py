@@ -258,8 +258,7 @@ def coalesce(T: Srt) -> Srt:
 
 
 def _apart(T: Srt) -> frozenset[Pair]:
-    """Return the pairs of registers that may hold different events in a state that may read
-    both."""
+    """Return the pairs of registers that may hold different events where both may be read."""
     live = live_registers(T)
     apart: set[Pair] = set()
     for t in T.Delta:

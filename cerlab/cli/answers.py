@@ -107,8 +107,7 @@ class Answers:
         by_columns: bool = False,
         types_grow: bool = False,
     ) -> None:
-        """Prepare the output; `by_columns`: events have all attributes of their columns, maybe
-        NULL.
+        """Prepare the output; `by_columns`: events have all attributes of their columns.
 
         `types_grow`: parts of the stream have attributes and types that other parts lack.
         """

@@ -1,5 +1,4 @@
-"""``cerlab run``: answers as they are found, in batches of columns if the engine supports the
-query."""
+"""``cerlab run``: answers as they are found, in batches if the engine supports the query."""
 
 from __future__ import annotations
 

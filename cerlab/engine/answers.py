@@ -65,8 +65,7 @@ def rows_of_streams(streams: Sequence[str], columns: Mapping[str, Any]) -> Int64
 def events_of_streams(
     streams: Sequence[str], columns: Mapping[str, Any], length: int
 ) -> tuple[Mapping[str, Any], Int64s]:
-    """Return the columns of the events in FROM, and the indices of these events: int64
-    (events,)."""
+    """Return the columns of the events in FROM, and their indices: int64 (events,)."""
     inside = rows_of_streams(streams, columns)
     if inside is None:
         return columns, np.arange(length, dtype=np.int64)

@@ -144,8 +144,7 @@ class ArrayTotals:
         return b.Layout(states, groups, self._layout.least, at)
 
     def _follow(self, states: int, groups: int) -> None:
-        """Use the layout for this number of states and groups, with the current width of
-        numbers."""
+        """Use the layout for these numbers of states and groups, with the current widths."""
         layout, before = self._layout_of(states, groups), self._layout
         alike = layout[:3] == before[:3] and np.array_equal(layout.at, before.at)
         if not alike or not len(self._cells.pool):

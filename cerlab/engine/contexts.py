@@ -65,8 +65,7 @@ class ContextColumns:
         return [walk.states.copy() for walk in self._walks]
 
     def state(self) -> tuple[dict[str, Any], Int64s]:
-        """Return the values and the array ``rivals`` of `CONTEXTS`, of substreams that have
-        begun."""
+        """Return the values and the array ``rivals`` of `CONTEXTS`, for begun substreams."""
         keys = self._keys.keys() if self._keys.attributes else [()]
         states = np.stack([walk.padded(len(keys)) for walk in self._walks])
         initial = np.array([[walk.initial] for walk in self._walks])

@@ -64,8 +64,7 @@ class Program:
         *,
         merges: bool = True,
     ) -> None:
-        """Flatten a machine; the arguments are those of `mealy_of`, with the vectors of the
-        symbols.
+        """Flatten a machine; the arguments are those of `mealy_of`, with vectors of symbols.
 
         Raises `TooLarge` for too many cells.
         """

@@ -73,8 +73,7 @@ class Doubles(Sequence[Instant]):
         return [self._exact(value) * self.factor for value in self.values.tolist()]
 
     def shifted(self, width: Instant) -> tuple[Float64s, Float64s] | None:
-        """Return the least doubles at or above each instant plus `width`, and the greatest at or
-        below.
+        """Return the least doubles at or above instants plus `width`, and the greatest below.
 
         None if the width is not a double in the unit of the values. The rounding error of the sum s
         of two doubles is itself a double, which Knuth's two-sum computes exactly. No double is

@@ -133,8 +133,7 @@ class TecsAccess:
         stream: Stream,
         given: Callable[[], Callable[[int], bool]] | None = None,
     ) -> None:
-        """Start; under THROTTLE, ``given()`` returns a function that decides for each end, in
-        order."""
+        """Start; under THROTTLE, ``given()`` returns a function that decides each end."""
         self._given = given
         self._plan = plan
         self._machine = machine
@@ -265,8 +264,7 @@ class WaitAccess(BatchAccess):
 
     @cached_property
     def total(self) -> int:
-        """The number of answers, counted by kernels if 64 bits suffice, otherwise by Python
-        integers."""
+        """The number of answers, by kernels if 64 bits suffice, else by Python integers."""
         from cerlab.engine.waits.whole import waited_count
 
         return waited_count(*self._waits)

@@ -69,8 +69,7 @@ def is_value(value: object) -> bool:
 
 
 def check_window(times: Sequence[Any], positions: Sequence[Any], read: int) -> None:
-    """Raise `BadData` unless instants and positions of a window's events are in order, below
-    `read`."""
+    """Raise `BadData` unless instants and positions in a window are in order, below `read`."""
     expect(len(times) == len(positions), "the window")
     check_times(times)
     expect(all(is_whole(p, 0, read) for p in positions), "positions of the window")

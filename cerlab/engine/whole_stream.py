@@ -183,8 +183,7 @@ def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: i
 
 
 def attributes_read(plan: Plan, machine: Machine, time: TimeAxis | None) -> frozenset[str]:
-    """Return the attributes that the evaluation of a plan reads, maybe ``type`` and ``stream``
-    too."""
+    """Return the attributes that a plan's evaluation reads, maybe ``type`` and ``stream`` too."""
     attributes = attributes_of(atom for P in machine.predicates for atom in atoms(P))
     names = {*attributes, *plan.partition}
     if isinstance(plan.window, AttributeWindow):

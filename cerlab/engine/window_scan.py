@@ -245,8 +245,7 @@ class Batch(NamedTuple):
     codes: Int32s | None  # the partitions if they are known, NONE for none
 
     def at(self, indices: Any) -> Any:
-        """Return the positions of the events at some indices, int64 as these are: (indices,) or
-        one."""
+        """Return the positions of the events at some indices, int64: (indices,) or one."""
         return indices + np.int64(self.start) if self.positions is None else self.positions[indices]
 
     def take(self, indices: NDArray[np.integer[Any]]) -> Batch:

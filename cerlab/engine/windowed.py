@@ -168,8 +168,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
     def _by_tecs(
         self, events: RelevantEvents, ends: k.Int32s, idles: k.Int32s, again: int
     ) -> Iterator[AnswerBatch]:
-        """Yield the answers by the general engine, restarted in each stretch of windows (phase
-        two)."""
+        """Yield the answers by the general engine, restarted at each gap (phase two)."""
         count = events.count
         first = events.first
         indices, restarts = np.empty(count, np.int32), np.zeros(count, np.uint8)

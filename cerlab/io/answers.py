@@ -55,8 +55,7 @@ def json_value(value: Value) -> Any:
 
 
 def arrow_schema(*, labels: bool = False) -> Any:
-    """Return the schema ``start int64, end int64, positions list<int64>``, and `labels` if
-    requested."""
+    """Return ``start int64, end int64, positions list<int64>``, and `labels` if requested."""
     import pyarrow as pa
 
     positions = pa.list_(pa.int64())
@@ -82,8 +81,7 @@ def arrow_table(answers: Iterable[ComplexEvent | Valuation], *, labels: bool = F
 
 
 def table_of_batches(batches: Iterable[AnswerBatch]) -> Any:
-    """Return the answers of the compiled engine as a pyarrow Table, one record batch for each
-    batch.
+    """Return the answers of the compiled engine as a pyarrow Table, by record batches.
 
     No answer becomes a Python object, and the integers are not copied. Raises pyarrow's error for a
     batch of 2^31 positions or more, whose offsets exceed 32 bits.

@@ -48,8 +48,7 @@ class IpcColumns(ColumnFile):
 
     @cached_property
     def length(self) -> int:
-        """The number of rows, found by passing all batches with one column, since each states its
-        own."""
+        """The number of rows, summed over all batches, since each states only its own."""
         with self._reading():
             return sum(batch.num_rows for batch in self._batches(0, self.fields.names[:1], None))
 

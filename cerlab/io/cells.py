@@ -122,8 +122,7 @@ def _events_with(columns: dict[str, Any], rows: Sequence[TextRow]) -> list[Event
 
 
 def _shapes(rows: Sequence[TextRow]) -> tuple[tuple[tuple[str, ...], ...], Any]:
-    """Return the attributes of each shape of rows, and the shape of each row, None for a single
-    shape."""
+    """Return the attributes of each shape of rows, and the shape of each row, or None for one."""
     import numpy as np
 
     shapes: dict[tuple[str, ...], int] = {}

@@ -98,8 +98,7 @@ class ColumnTypes:
         self._rounded.clear()
 
     def warn(self) -> None:
-        """Warn of integers that were rounded, and of columns that a single cell turned into
-        text."""
+        """Warn of integers that were rounded, and of columns that one cell turned into text."""
         for name, count in self._rounded.items():
             message = f"CER0920: {count:,} integers of column '{name}' were rounded to doubles"
             hint = (
@@ -174,8 +173,7 @@ class ColumnTypes:
         return values
 
     def _note_dates(self, name: str, texts: Any, known: Any, kind: Any, *, quoted: bool) -> None:
-        """Record whether a column that becomes text contains dates, and the cell that is not a
-        date."""
+        """Record whether a column that becomes text has dates, and the cell that is no date."""
         dates = (MOMENT, INSTANT, FAR_MOMENT, FAR_INSTANT)
         if kind in (known, NULL, *dates):
             return

@@ -36,8 +36,7 @@ T = TypeVar("T")
 
 
 class Key(NamedTuple):
-    """The value of a folder ``key=value``: as text, None for NULL, and in the common type of all
-    values."""
+    """The value of a folder ``key=value``: as text, None for NULL, and in the common type."""
 
     text: str | None
     value: Value
@@ -47,8 +46,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowReading:
-    """The source of rows and the options of `cerlab.io.read`, which every reader of rows
-    receives."""
+    """The source of rows and the options of `cerlab.io.read`, for every reader of rows."""
 
     file: str
     """The name of the source in errors."""
@@ -225,14 +223,12 @@ def _share_a_unit(moments: Iterable[tuple[Timestamp, bool] | None]) -> bool:
 
 
 def is_double(cell: str | None) -> bool:
-    """Return whether the double of a number beyond 64 bits is finite, or the text is an
-    infinity."""
+    """Return whether the double of a large number is finite, or the text is an infinity."""
     return cell is None or not math.isinf(float(cell)) or "inf" in cell.lower()
 
 
 def conform(value: Value, kind: AttributeType, place: Place) -> Value:
-    """Return a value checked against a declared type, with integers as doubles and texts as
-    times."""
+    """Return a value checked against a declared type, integers as doubles, texts as times."""
     match kind, value:
         case _, None:
             return None

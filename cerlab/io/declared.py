@@ -1,5 +1,4 @@
-"""Columns checked against a schema, with the result of `conversion.conform_event` for each
-value."""
+"""Columns checked against a schema, with the results of `conversion.conform_event`."""
 
 from __future__ import annotations
 

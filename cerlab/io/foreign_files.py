@@ -116,8 +116,7 @@ def hint_of_records(path: str) -> str:
 
 
 def lists_in(value: Any, depth: int = 4) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of lists of objects in an object, outermost first, up to `depth` fields
-    deep."""
+    """Yield the paths of lists of objects in an object, outermost first, up to `depth`."""
     if not isinstance(value, dict) or not depth:
         return
     inside = []

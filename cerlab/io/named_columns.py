@@ -98,8 +98,7 @@ def attributes_named(texts: Iterable[str]) -> set[str]:
 
 
 def at_place(column: NamedColumn, labels: Collection[str]) -> NamedColumn:
-    """Return the column read at the start or end if its text names it, otherwise the column
-    itself."""
+    """Return the column at the start or end if its text names it, otherwise the column itself."""
     if column.label not in PLACES or column.label in labels or column.function:
         return column
     if column.attribute is None:

@@ -185,8 +185,7 @@ class _Lines:
             yield read_json(self._data[start : self._ends[row]]).get(key)
 
     def match(self, key: str, value: str, rows: Any) -> Any:
-        """Return which of some rows, int64, have a value that matches a pattern under a key,
-        bool."""
+        """Return which of some rows, int64, have a value that matches a pattern under a key."""
         import numpy as np
 
         if b"\\u" in self._data:  # a key may contain escapes

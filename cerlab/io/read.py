@@ -147,8 +147,7 @@ class Stream(Events):
         sort: bool = False,
         **options: Any,
     ) -> Stream:
-        """Read CSV, NDJSON, Parquet, Arrow IPC or CORE's text form, from one file or several in
-        order.
+        """Read CSV, NDJSON, Parquet, Arrow IPC or CORE's text form, from one or more files.
 
         CSV, NDJSON and CORE's form may be compressed (``.gz``, ``.zst``). A column of text has one
         type: the first of int64, double, boolean, timestamp and text that fits its cells, in all
@@ -216,8 +215,7 @@ class Stream(Events):
         return cls(valid_events, time=stream.time, schema=schema)
 
     def to_arrow(self) -> pa.Table:
-        """Return a pyarrow Table of the events: ``type``, ``stream`` if some have one, the
-        attributes.
+        """Return a pyarrow Table of the events: ``type``, maybe ``stream``, the attributes.
 
         Columns of a table or a frame keep their types, and moments their zone; text of files and
         dicts is dictionary-encoded.
@@ -231,8 +229,7 @@ class Stream(Events):
         return events_table(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the events as a pandas DataFrame, with the columns, types and index of its
-        source."""
+        """Return the events as a pandas DataFrame, with columns, types and index of its source."""
         with needed("pandas"):
             import pandas as pandas
         frame: pd.DataFrame = self.to_arrow().to_pandas()

@@ -210,8 +210,7 @@ def event_columns(
     offset: int,
     shown: Sequence[frozenset[str] | None] | None,
 ) -> Any:
-    """Return the same lines as `event_lines` from columns, if all events have the same
-    attributes."""
+    """Return the lines of `event_lines` from columns, for events with equal attributes."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

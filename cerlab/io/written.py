@@ -1,5 +1,4 @@
-"""Checks of events that are written as text: values that would not read back equal raise an
-error."""
+"""Checks of events written as text: values that would not read back equal raise errors."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 else:
 
     class _Arrow:
-        """pyarrow or its functions, loaded on first use: parsing and binding a text need no
-        pyarrow."""
+        """pyarrow or its functions, loaded on first use: parsing a text needs no pyarrow."""
 
         def __getattr__(self, name: str) -> Any:
             import pyarrow.compute
@@ -71,8 +70,7 @@ def whole(*arguments: Values) -> Any:
 
 
 def ordered(*arguments: Values) -> Any:
-    """Return where Arrow compares as SQL does: no NaN, and only integers that are exactly
-    doubles."""
+    """Return where Arrow compares as SQL does: no NaN, and integers that are exactly doubles."""
     doubles = [a for a in arguments if pa.types.is_float64(a.type)]
     exact = True if len(doubles) in (0, len(arguments)) else whole(*arguments)
     return _all(exact, *map(_not_nan, doubles))

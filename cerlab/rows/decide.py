@@ -106,8 +106,7 @@ _NOTHING = rp.Concat((rp.Variable("A"), rp.PartitionStart()))
 
 @keywords_by_name
 def row_remarks(query: RowQuery, *, rows: Rows = None) -> list[str]:
-    """Return remarks on parts of a row pattern that have no effect on any table (or table of
-    `rows`).
+    """Return remarks on parts of a row pattern that have no effect on any table (of `rows`).
 
     Remarks name conditions that never or always hold, quantifiers that could be greedy or reluctant
     alike, and a pattern without matches.
@@ -298,14 +297,12 @@ class Side:
         return self.live.before(following, self.letters[node])
 
     def go_on(self, q: int, R: SideRow) -> tuple[str | None, int | None]:
-        """Continue a match: return the row's label and the next state, or (None, None) if it
-        ends."""
+        """Continue a match: return the row's label and next state, or (None, None) at its end."""
         step = self.live.step(q, self.letters[R.node], R.following)
         return (None, None) if step is None else (step.variable, step.target)
 
     def begin(self, R: SideRow) -> tuple[ScanStep, int | None]:
-        """Begin at a row: return the step (a match, an empty match, or nothing) and the next
-        state."""
+        """Begin at a row: return the step (match, empty match or nothing) and the next state."""
         q = self.live.table.first_row if R.first else 0
         if not self.live.lives(self.before(R.following, R.node), q):
             return ScanStep(), None
@@ -429,8 +426,7 @@ def _live(rest: Rest | None) -> tuple[int, ...]:
 
 
 class SearchRow(NamedTuple):
-    """A row of the search: whether it is the first, its configuration, and its possible
-    successors."""
+    """A row of the search: whether it is the first, its configuration, its successors."""
 
     first: bool
     config: Hashable

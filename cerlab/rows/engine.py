@@ -1,5 +1,4 @@
-"""The driver of the compiled scan: tables as arrays, cells computed on demand, batches of
-matches."""
+"""The driver of the compiled scan: tables as arrays, cells on demand, batches of matches."""
 
 from __future__ import annotations
 
@@ -54,8 +53,7 @@ class Matches(NamedTuple):
 
 
 class Stuck(Exception):
-    """The error that the scan cannot continue after a match: the row to skip to is missing or
-    first."""
+    """The error that a scan cannot continue: the row to skip to is missing or first."""
 
     def __init__(self, row: int, *, absent: bool) -> None:
         super().__init__(row)

@@ -182,9 +182,7 @@ def of_row(e: ex.Expression, own: frozenset[str | None]) -> bool:
 
 
 class Register(NamedTuple):
-    """A part of the mapping that a condition reads: first or last rows of a name, their number, or
-    something that no register holds.
-    """
+    """A part of the mapping that a condition reads, such as the first rows of a name."""
 
     kind: Literal["first", "last", "number", "other"]
     name: str | None
@@ -223,8 +221,7 @@ def _reads_label(e: ex.Expression) -> bool:
 
 
 def registers_of(read: Iterable[Register]) -> Callable[[GrowingMapping], Hashable] | None:
-    """Return the function from a mapping to the values of registers, None if they do not
-    suffice."""
+    """Return the function from a mapping to values of registers, None if they do not suffice."""
     # Sorted by text: a name may be None, which does not compare.
     registers = sorted(set(read), key=repr)
     if not registers or any(register.kind == "other" for register in registers):

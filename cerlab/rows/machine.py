@@ -433,8 +433,7 @@ class Search:
         return False
 
     def _place(self, q: int, row: int) -> tuple[int, int, Hashable]:
-        """Return the key of a failure: the state, the row, and the registers that conditions
-        read."""
+        """Return the key of a failure: the state, the row, the registers that conditions read."""
         return q, row, None if self.registers is None else self.registers(self.mapping)
 
     def _steps(self, q: int, row: int) -> Steps | None:

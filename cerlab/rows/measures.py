@@ -49,8 +49,7 @@ class ResultRows(NamedTuple):
 
 
 class VariableRows(NamedTuple):
-    """rows(x, mode) of every row of the result: where they begin among all rows, and their
-    number."""
+    """rows(x, mode) of every row of the result: where they begin, and their number."""
 
     begin: Int64s
     length: Int64s

@@ -1,5 +1,4 @@
-"""Row patterns as users call them: a text or value, any table as input, an Arrow table as
-output."""
+"""Row patterns as users call them: a text or value, any table as input, Arrow as output."""
 
 from __future__ import annotations
 

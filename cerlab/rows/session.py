@@ -150,8 +150,7 @@ class RowPatternSession:
     """
 
     def __init__(self, query: str | RowPattern, state: bytes | None = None) -> None:
-        """Open a session; raises as `parse_rows`, and `BadData` for bytes that are not its
-        state."""
+        """Open a session; raises as `parse_rows`, and `BadData` for bytes of another state."""
         self._query = parse_rows(query) if isinstance(query, str) else query
         self._over = self._stopped = False
         self.pushed = 0

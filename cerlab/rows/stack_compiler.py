@@ -1,5 +1,4 @@
-"""Compilation of conditions to stack programs: operators, and the places where operands are
-read."""
+"""Compilation of conditions to stack programs: operators, and places of their operands."""
 
 from __future__ import annotations
 

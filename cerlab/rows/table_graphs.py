@@ -245,8 +245,7 @@ def of_all(conditions: Conditions) -> RowGraph:
 
 
 def _constants(e: ex.Expression, prev_columns: set[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the constants that columns are compared with, and add the columns of PREV to the
-    set."""
+    """Yield the constants that columns are compared with; add the columns of PREV to the set."""
     match e:
         case ex.And(left, right) | ex.Or(left, right):
             yield from (*_constants(left, prev_columns), *_constants(right, prev_columns))

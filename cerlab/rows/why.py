@@ -100,8 +100,7 @@ class _Scope:
 
 
 def _out_of_place(scope: _Scope, rows: tuple[int, ...]) -> WhyRows | None:
-    """Return why rows cannot be a match by position: outside the table, in partitions, with
-    gaps."""
+    """Return why rows cannot be a match by position: outside the table, or with gaps."""
     if outside := [row for row in rows if not 0 <= row < scope.length]:
         words = f"row {outside[0]} is out of the table, which has {scope.length:,} rows"
         return WhyRows(False, rows, kind=RowKind.ROW, reasons=(words,))
@@ -407,8 +406,7 @@ class RowKind(Enum):
 
 
 class MappedRow(NamedTuple):
-    """A row of the table, the variable that it is mapped to, its condition, and the values it
-    reads."""
+    """A row of the table, its variable, its condition, and the values that this reads."""
 
     row: int
     variable: str

@@ -61,8 +61,7 @@ def match(
     position: str | None = None,
     **options: Unpack[Options],
 ) -> DataFrame:
-    """Return the answers of a query on the events of a DataFrame, equal to those of the local
-    engine.
+    """Return the answers of a query on a DataFrame, equal to those of the local engine.
 
     The stream is the rows sorted by `order_by`, numbered from 0, or by `position`. The result has
     the columns ``start``, ``end`` (bigint) and ``positions`` (array<bigint>), in no order; with
@@ -139,8 +138,7 @@ def matching(
     position: str | None = None,
     **options: Unpack[Options],
 ) -> Callable[[DataFrame], DataFrame]:
-    """Return `match` as a function for ``df.transform(matching(query, ..))``, with the same
-    arguments."""
+    """Return `match` as a function for ``df.transform(matching(query, ..))``."""
     refuse_misspelt(options, Options.__optional_keys__)
     return lambda df: match(df, query, order_by, position, **options)
 

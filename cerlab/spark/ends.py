@@ -32,8 +32,7 @@ EndTimes: TypeAlias = tuple[Until, Until]
 
 @dataclass(frozen=True, slots=True)
 class EndsIn:
-    """Times of ends from `first` to before `stop`: nanoseconds of moments, otherwise plain
-    numbers."""
+    """Times of ends from `first` to before `stop`: nanoseconds of moments, or plain numbers."""
 
     attribute: str
     are_moments: bool
@@ -62,8 +61,7 @@ class EndsIn:
         return last * unit >= self.reads and first * unit < self.stop
 
     def is_before(self, last: int, unit: int) -> bool:
-        """Return whether all rows up to a time, in steps of `unit`, precede the rows that are
-        read."""
+        """Return whether rows up to a time, in steps of `unit`, precede the rows that are read."""
         return last * unit < self.reads
 
     def text(self) -> str:

@@ -1,5 +1,4 @@
-"""Answers from Parquet files that tasks read themselves, and from rows that Spark moves as
-packets."""
+"""Answers from Parquet files that tasks read, and from rows that Spark moves as packets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Parquet footers: the places of the rows of a stream, by path or address, without reading a
-row."""
+"""Parquet footers: the places of the rows of a stream, found without reading a row."""
 
 from __future__ import annotations
 

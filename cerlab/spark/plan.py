@@ -1,5 +1,4 @@
-"""Ways to distribute a query over tasks, the order of its rows, and the columns that its plan
-reads."""
+"""Ways to distribute a query over tasks, its order of rows, and the columns that it reads."""
 
 from __future__ import annotations
 
@@ -186,8 +185,7 @@ def window_width(plan: PlanClauses, time: TimeAxis | None, moment: int) -> Fract
 
 
 def engine_column(column: Any, name: str, computed: Collection[str] = ()) -> Any:
-    """Return a column in the types of engines: moments as `engine_moments`, short decimals as
-    doubles.
+    """Return a column for engines: moments as `engine_moments`, short decimals as doubles.
 
     An engine would read decimals as values: whole ones as integers, others as doubles. Only
     arithmetic distinguishes these, so the attributes in `computed` stay decimals. Raises as

@@ -336,7 +336,6 @@ def ranges_in_files(
     mode: Mode,
     parts: int,
 ) -> FileRanges:
-    """Return the clusters in at most `parts` ranges, each with one window before it, or all in
-    one."""
+    """Return the clusters in at most `parts` ranges, each with the window before it."""
     assignment = assign_ranges(lie.runs, plan, time, mode, parts, lie.unit, lie.before)
     return FileRanges(mode, lie.clusters, assignment, columns, labels)

@@ -47,8 +47,7 @@ def bare_scan(frame: DataFrame) -> ScannedFiles:
 
 
 def scan_below(frame: DataFrame) -> ScannedFiles:
-    """Return the files of a DataFrame that is a selection of rows, with filters and computed
-    columns.
+    """Return the files of a DataFrame with filters and computed columns.
 
     Computed columns have no name in the files.
     """

@@ -27,8 +27,7 @@ def kernel(function: Kernel) -> Kernel:
 
 
 def inline(function: Kernel) -> Kernel:
-    """Compile a part of a kernel inline: each array is eight arguments, so a call would be
-    expensive."""
+    """Compile a part of a kernel inline: an array is eight arguments, so calls are expensive."""
     return jit(function, nogil=True, _nrt=False, forceinline=True)
 
 

@@ -63,8 +63,7 @@ def is_union(arena: Arena, node: int) -> bool:
 
 @inline
 def union(arena: Arena, counters: Int64s, first: int, second: int) -> int:
-    """Return ``union(n1, n2)`` of two safe nodes with equal max-start, safe again (CORE Sec.
-    4.2)."""
+    """Return ``union(n1, n2)`` of safe nodes with equal max-start, safe again (CORE Sec. 4.2)."""
     if not is_union(arena, first):
         return join(arena, counters, first, second)
     if not is_union(arena, second):

@@ -39,8 +39,7 @@ def relevant_once(
     index: Int32s,
     actions: Symbols,
 ) -> int:
-    """Do as `relevant` with `Read.ONCE`: skip such an event directly after another in its
-    partition.
+    """Do as `relevant` with `Read.ONCE`: skip such an event after another in its partition.
 
     ``fresh[p]`` is 1 while the next such event of partition p must be read; it is kept from batch
     to batch. `always` is `Read.ALWAYS`.

@@ -278,8 +278,7 @@ def ends(
 def _readings(
     plan: Clauses, recogniser: Callable[[], R], events: Iterable[Event], time: TimeAxis | None
 ) -> Iterator[tuple[Driver[R], int, R, int]]:
-    """Yield, after each event of a substream, the driver, the position, and `Driver.read`'s
-    result."""
+    """Yield, after each event of a substream, the driver, the position, the read result."""
     if time is None and isinstance(plan.window, TimeWindow):
         events = tuple(events)
         time = only_timestamp(events)

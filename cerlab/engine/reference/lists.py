@@ -141,8 +141,7 @@ class OrderedEvaluation(ListEvaluation[int]):
 
 
 class MaxState(NamedTuple):
-    """A macro-state of MAX: `U` are the states of runs that took a strict superset of the
-    positions.
+    """A macro-state of MAX: `U` are the states of runs that took a strict superset.
 
     `T` are the states of the runs that took exactly these positions, without the states in `U`: if
     such a run accepts later, a run that took more accepts more.

@@ -101,8 +101,7 @@ class SharedRuns:
     def _successors(
         self, c: Configuration, event: Event, position: int
     ) -> Iterator[tuple[RegisterTransition, Configuration]]:
-        """Yield the usable transitions of a configuration with their targets, inside all
-        windows."""
+        """Yield the usable transitions of a configuration, and targets inside all windows."""
         transitions = self._leaving[c.state]
         moves = [t for t in transitions if satisfies(event, t.guard, c.registers)]
         self.counts.leave(len(transitions), len(moves))

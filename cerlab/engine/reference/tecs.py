@@ -273,8 +273,7 @@ class TecsEvaluation:
         self._forgotten = 0
 
     def advance(self, event: Event, position: int) -> None:
-        """Read an event, one iteration of the main loop: q0 on a fresh bottom node, then active
-        states."""
+        """Read an event: q0 moves on a fresh bottom node, then the active states move."""
         symbol = self.automaton.symbol(event)
         before, self.T = self.T, {}
         starting = self.automaton.begin(self._idle, symbol)
@@ -297,8 +296,7 @@ class TecsEvaluation:
             self._add(skip, node, ul)
 
     def _add(self, q: int, node: Node, ul: UnionList) -> None:
-        """Add a node to q: the first source hands its list over, the others insert a node
-        (``Add``)."""
+        """Add a node to q: the first source hands over its list, others insert (``Add``)."""
         if q in self.T:
             self.tecs.insert(self.T[q], node)
         else:
@@ -313,8 +311,7 @@ class TecsEvaluation:
         return (answer for n in final for answer in enumerate_node(n, end, lowest_start))
 
     def forget(self, before: int) -> None:
-        """Drop the open complex events that start before a position, and nodes that only led to
-        them."""
+        """Drop open complex events that start before a position, and their nodes."""
         if before <= self._forgotten:
             return
         self._forgotten = before

@@ -49,8 +49,7 @@ class Line:
         """For each rival, by event, the latest start of an answer that has ended by then, or -1."""
 
     def bound(self, step: HoldWithin | ExceptIf, n: int) -> int:
-        """Return the first event at which a step lets an answer begin that is carried to event
-        n."""
+        """Return the first event at which a step lets an answer carried to event n begin."""
         if isinstance(step, ExceptIf):
             return self.latest[step.rival][n] + 1
         if isinstance(step.window, EventWindow):

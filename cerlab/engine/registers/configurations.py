@@ -58,8 +58,7 @@ class Configurations:
 
     @property
     def visits(self) -> int:
-        """The number of visited configurations: the operations that measure the cost of an
-        event."""
+        """The number of visited configurations, which measures the cost of an event."""
         return int(self._counters[r.VISITS])
 
     @property
@@ -77,8 +76,7 @@ class Configurations:
         return self._live.slots[~self._is_free()]
 
     def recode(self, new: Callable[[k.Int64s], None]) -> None:
-        """Apply `new`, which changes the contents of configurations in place, and rebuild the
-        lists."""
+        """Apply `new`, which changes contents of configurations in place; rebuild the lists."""
         contents = self._live.slots
         new(contents)
         self._rebuild(self._live.key_slot, len(self._live.state))

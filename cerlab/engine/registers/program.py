@@ -70,8 +70,7 @@ def slot_of(side: pred.Expression) -> Slot | None:
 
 
 def mixes(guard: Guard) -> bool:
-    """Return whether a side of a comparison combines values of two events, which no slot can
-    hold."""
+    """Return whether a side of a comparison combines two events, which no slot can hold."""
     sides = (side for atom in pred.register_comparisons(guard) for side in (atom.left, atom.right))
     return any(len(_events_of(side)) > 1 for side in sides)
 

@@ -69,8 +69,7 @@ class RivalBound:
     def read(
         self, columns: Mapping[str, Any], positions: Int64s, keys: Int64s, *, whole: bool
     ) -> Int64s:
-        """Return the bound at each event of a batch, which is the `whole` stream or a part of
-        it."""
+        """Return the bound at each event of a batch, the `whole` stream or a part."""
         bounds = np.zeros(len(keys), np.int64)
         partitions = int(keys.max(initial=0)) + 1
         if partitions > len(self._latest):
@@ -168,8 +167,7 @@ class EventWindowBound:
         self._pointers: dict[int, WindowPointer] = {}
 
     def read(self, positions: Int64s, keys: Int64s, *, whole: bool) -> Int64s:
-        """Return the bound at each event of a batch, which is the `whole` stream or a part of
-        it."""
+        """Return the bound at each event of a batch, the `whole` stream or a part."""
         bounds = np.zeros(len(keys), np.int64)
         if not whole:
             rows = enumerate(zip(keys.tolist(), positions.tolist(), strict=True))

@@ -68,8 +68,7 @@ class AutomatonTests:
             self._matters.append(self._changes(vector))
 
     def _changes(self, vector: int) -> bool:
-        """Return whether a run may begin, move, accept or end on a truth vector, other than
-        waiting."""
+        """Return whether a run may begin, move, accept or end on a truth vector."""
         goes_on, stays = set[int](), set[int]()
         for t in self._cea.Delta:
             goes_on.add(t.source)

@@ -59,8 +59,7 @@ automaton after the other."""
 
 
 class WaitRun:
-    """The answers of a plan on a stream that arrives, each returned when the clock makes it
-    known."""
+    """The answers of a plan on an arriving stream, each returned when it is known."""
 
     lowest = 0
 
@@ -99,8 +98,7 @@ class WaitRun:
         return self._reader.position
 
     def push(self, stream: Stream) -> tuple[list[ComplexEvent], BadData | None]:
-        """Read more events; return the answers that become known, by end, and the error of a bad
-        event.
+        """Read more events; return the newly known answers, and the error of a bad event.
 
         A bad event, whose time is missing or goes back, and those after it are not read. No event
         may come after the end.

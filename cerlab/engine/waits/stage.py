@@ -165,8 +165,7 @@ class Queue:
 
 
 def _join(parts: Sequence[tuple[int, Instants, Ends]]) -> tuple[Instants, Ends]:
-    """Return batches of ends and the times that they wait from, joined in the order of their
-    numbers."""
+    """Return batches of ends and their times, joined in the order of their numbers."""
     if len(parts) < 2:
         return parts[0][1:] if parts else (NO_PLACES, NO_ENDS)
     _, times, ends = zip(*sorted(parts, key=lambda part: part[0]), strict=True)
@@ -296,8 +295,7 @@ class Stage:
 
     @staticmethod
     def _at(at: Int64s, values: Int64s, before: Int64s | None, ends: Ends) -> Int64s:
-        """Return a column at the events that ends were carried to, which may be in earlier
-        batches."""
+        """Return a column at the events, maybe of earlier batches, that ends were carried to."""
         if before is None or (len(values) and (at != NONE).all()):
             return values[at]
         return np.where(at == NONE, before[ends.keys], values[at] if len(values) else NONE)

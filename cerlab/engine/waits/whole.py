@@ -189,8 +189,7 @@ class TransducerRuns(NamedTuple):
 
 
 def _first(ends: Ends) -> Int64s:
-    """Return, for each end, the index of the first end of its substream that an answer may start
-    at.
+    """Return, for each end, the index of the first end in its substream that may be a start.
 
     It is after the end itself if no start is late enough. The ends are grouped by substream.
     """

@@ -109,8 +109,7 @@ class SequencesEngine:
         self._lowest = self._window_starts(events)
 
     def positions(self, numbers: Any) -> Any:
-        """Return the positions of events by number: of the last `push`, or of those that still
-        matter."""
+        """Return the positions of events by number: of the last `push`, or still relevant."""
         return _positions(self._by_number, numbers)
 
     def push(
@@ -221,8 +220,7 @@ class RegisterSequences:
         self._events = events
 
     def positions(self, numbers: Any) -> Any:
-        """Return the positions of events by number: of the last `push`, or of those that still
-        matter."""
+        """Return the positions of events by number: of the last `push`, or still relevant."""
         return _positions(self._by_number, numbers)
 
     def push(

@@ -50,8 +50,7 @@ def attribute_columns(
 
 
 def column_and_mask(column: Column, kind: str, name: str, mask: str) -> Iterator[Column]:
-    """Yield a column of a kind, and a mask of its NULLs if pandas would change its type for
-    them."""
+    """Yield a column of a kind, and a mask of NULLs if pandas would change its type for them."""
     from pyspark.sql import functions as fn
 
     if kind in ("int64", "timestamp[us]"):

@@ -149,8 +149,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         return ("start", "end") if self._job.result is None else ()
 
     def _partition(self, rows: Any, which: Any) -> dict[str, Any]:
-        """Return the keys of some rows as they were sent: integers with NULL, moments as
-        integers."""
+        """Return the keys of rows as they were sent: integers with NULL, moments as integers."""
         if not self._job.with_partition:
             return {}
         import pyarrow as pa

@@ -1,5 +1,4 @@
-"""The state of a bucket of keys between micro-batches, as bytes, and checkpoints that contain
-it."""
+"""The state of a bucket of keys between micro-batches, as bytes, and its checkpoints."""
 
 from __future__ import annotations
 

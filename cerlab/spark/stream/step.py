@@ -332,8 +332,7 @@ class BucketStep:
         yield from engine.push(columns, sequence, codes, position, self._partitions)
 
     def state(self) -> tuple[bytes | None, int | None]:
-        """Return the new state of the bucket, None for none, and the watermark of its next
-        timer."""
+        """Return the new state of the bucket, or None, and the watermark of its next timer."""
         sequences = self._sequences
         newest, waiting = sequences.newest(), sequences.waiting()
         alive = np.flatnonzero(waiting | (sequences.has_released & ~self._is_over(newest)))
