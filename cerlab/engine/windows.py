@@ -273,7 +273,7 @@ class SlidingEnds:
         return self._starts.clock.instant(event, position) if inside else None
 
     def take_event(self, time: Instant, position: int) -> int:
-        """Read an event; return the first end there."""
+        """Read an event; return the first end inside the sliding window at it."""
         if self._starts.clock is None:
             return position - self._width
         self._starts.clock.last = time

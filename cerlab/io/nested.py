@@ -42,7 +42,7 @@ def event_values(column: Any, place: DataPlace) -> Sequence[Value]:
     except OverflowError:  # a duration out of Python's range
         raise BadData(
             "CER0741",
-            f"column '{name}' of {column.type} cannot be values of events",
+            f"column '{name}' of {column.type} holds no values of events",
             place=place,
             hint="cast it to numbers, or drop it",
         ) from None

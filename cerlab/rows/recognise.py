@@ -535,7 +535,7 @@ def _dictionary(values: Sequence[Any], kind: Any) -> Any:
 
 
 def _decimals(values: Any, kind: Any) -> Any:
-    """Return values of a column of decimals as such: a double prints as the decimal that it was."""
+    """Return doubles from a column of decimals as decimals again, which print the same digits."""
     import pyarrow as pa
 
     if isinstance(values, pa.Array):

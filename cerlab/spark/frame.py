@@ -260,7 +260,7 @@ def check_values(source: Source, attributes: Sequence[str]) -> None:
         if (kind := source.kind(name)) is not None and kind not in kinds:
             raise BadData(
                 "CER0741",
-                f"column '{name}' of {kind} cannot be values of events",
+                f"column '{name}' of {kind} holds no values of events",
                 hint="cast it to numbers, text, booleans or moments, or drop it",
             )
 

@@ -182,7 +182,7 @@ class TransducerRuns(NamedTuple):
             yield AnswerBatch(start, self.ends.to[given.end], given.offsets, marks)
 
     def total(self) -> int:
-        """Return the number of answers, listing them if some that end are not given."""
+        """Return the number of answers, by listing them if some ends are not given."""
         if (self.ends.given | (self.ends.lowest > self.ends.of)).all():
             return self.evaluation.count()
         return sum(map(len, self.answers()))
