@@ -87,8 +87,7 @@ class Stream(Events):
 
         Args:
             events: dicts with a ``type`` key, events, a pyarrow Table, a data frame, a path, or
-                another
-                stream.
+                another stream.
             type: the event type of events that have none.
             type_column: the column of event types, if it is not ``type``.
             time: the time attribute.
@@ -154,18 +153,16 @@ class Stream(Events):
         files.
 
         Args:
-            path: a path, a list of paths, a glob, or a folder, whose files are read recursively
-                in order of
-                name; folders named ``key=value`` add a column `key`.
+            path: a path, a list of paths, a glob, or a folder, whose files are read recursively in
+                order of name; folders named ``key=value`` add a column `key`.
             type: the event type of rows that have none.
             type_column: the column of event types, if it is not ``type``.
             time: the time attribute.
             unit: the unit of a numeric time.
             schema: a `Schema` or the text of its declarations.
             sort: order the events by time, stably.
-            options: further options of `cerlab.io.read`, such as ``records="Records"``, the
-                path of the list
-                inside a JSON object.
+            options: further options of `cerlab.io.read`, such as ``records="Records"``, the path of
+                the list inside a JSON object.
 
         Raises:
             BadData: for an unreadable row, with file, row and column.

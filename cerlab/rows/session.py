@@ -181,8 +181,8 @@ class RowPatternSession:
                 their types; a column may be missing later, and a column of NULLs may get a type.
 
         Raises:
-            BadData: for a row before its predecessor; the rows before it are read, and
-                ``.matches`` contains their part of the result.
+            BadData: for a row before its predecessor; the rows before it are read, and ``.matches``
+                contains their part of the result.
             TypeMismatch: for a column of another type; no row is read.
 
         >>> clause = '''MATCH_RECOGNIZE (MEASURES FIRST(UP.x) AS low, LAST(UP.x) AS high

@@ -82,28 +82,25 @@ def match(
         query: the query.
         order_by: the columns that order the stream: names, nested fields such as ``"user.ts"``, or
             columns of Spark such as ``F.col("ts")``.
-        position: a column of integers that are the positions of the answers; with `order_by`
-            too, they
-            must increase along it.
+        position: a column of integers that are the positions of the answers; with `order_by` too,
+            they must increase along it.
         type: the event type of all rows, if no column contains it.
         type_column: the column of event types, if it is not named ``type``.
         time: the time attribute for windows in hours, minutes or seconds.
         unit: the unit of a numeric time.
-        mode: ``"keys"``, ``"ranges"`` or ``"one"`` (default: the first exact one;
-            `cerlab.spark` has the
-            table).
+        mode: ``"keys"``, ``"ranges"`` or ``"one"`` (default: the first exact one; `cerlab.spark`
+            has the table).
         parts: the number of parts of the stream (default: two for each parallel task).
         partition: add the key of each answer as a struct ``partition``.
-        ends_in: times ``(from, to)``: only answers that end from the first to before the
-            second, for a
-            query with a window in time.
+        ends_in: times ``(from, to)``: only answers that end from the first to before the second,
+            for a query with a window in time.
         columns: rows with named columns instead of positions: ``["a.price", "first(b.price)"]``, or
             ``"*"`` for those of SELECT, as in ``Matches.table``.
 
     Raises:
-        BadData: for events without a place in the stream, or two in one place, for times that
-            are missing
-            or go back, and for Parquet files that are damaged or have two types for a column.
+        BadData: for events without a place in the stream, or two in one place, for times that are
+            missing or go back, and for Parquet files that are damaged or have two types for a
+            column.
         Unsupported: for a mode that is not exact.
         UsageError: for missing columns.
 

@@ -76,12 +76,11 @@ def session(
     """Return the Spark session of this process, with a Java for it.
 
     Args:
-        master: ``local[*]`` (default, unless ``spark-submit`` or ``SPARK_REMOTE`` set another),
-            or for example ``sc://host`` for Spark Connect, which needs no Java here.
+        master: ``local[*]`` (default, unless ``spark-submit`` or ``SPARK_REMOTE`` set another), or
+            for example ``sc://host`` for Spark Connect, which needs no Java here.
         config: settings of Spark by name.
         short_lived: start a local session with half the work, which moves rows more slowly; for
-            tasks
-            that read files themselves.
+            tasks that read files themselves.
 
     Raises:
         UsageError: if Java, PySpark or the packages of Spark Connect are missing, or `master` and

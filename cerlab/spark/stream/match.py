@@ -81,25 +81,20 @@ def match_stream(
         time: the column of times (default: that of the window; without one, the positions).
         unit: the unit of a numeric time.
         lag: how far a key may be behind the newest row of all keys. Rows then also stop waiting
-            when all
-            keys have passed them, and the state of a key is dropped after its window. By
-                default a key is
-            judged by its own rows alone, and kept for ever.
+            when all keys have passed them, and the state of a key is dropped after its window. By
+            default a key is judged by its own rows alone, and kept for ever.
         type: the event type of all rows, if no column contains it.
         type_column: the column of event types, if it is not named ``type``.
         mode: ``"keys"`` or ``"one"`` (default: the first exact one).
         partition: add the key of each answer as a struct ``partition``.
         columns: rows with named columns instead of positions, as in `match`; the state then
-            contains the
-            events that later answers can span.
+            contains the events that later answers can span.
         checkpoint: the ``checkpointLocation`` of the streaming query, which is then checked
-            immediately;
-            by default at the first row of a key that has a state.
+            immediately; by default at the first row of a key that has a state.
         output: with `checkpoint`, the folder of the Parquet sink: one of another checkpoint is
             refused.
         quarantine: emit rows without position, time or type, and repeated ones, as rows with a
-            struct
-            ``quarantine``; by default they stop the query.
+            struct ``quarantine``; by default they stop the query.
         buckets: the number of groups that keys are distributed over, and the most parallel tasks
             (default: 16).
 
