@@ -42,6 +42,7 @@ what the query has                on a stream
 PARTITION BY                      by key
 no PARTITION BY, CONSUME BY ANY   one task
 WITHIN n [attribute], n SECONDS   exact; the stream is ordered by the time that it measures
+WAIT, windows in time inside      exact with WITHIN; by key ``lag`` ends silent waits
 everything else                   exact
 ================================  ======================================================
 

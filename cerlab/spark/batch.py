@@ -236,13 +236,14 @@ def explanation(request: Request, ranges: FirstPass, query: str) -> str:
     return in_columns(lines)
 
 
-def of_plan(plan: PlanClauses, query: str) -> list[tuple[str, str]]:
-    """Return the lines on a query and its plan."""
+def of_plan(
+    plan: PlanClauses, query: str, machine: str = "registers: filters compare labels"
+) -> list[tuple[str, str]]:
+    """The lines on a query and its plan; `machine` describes that of a query without automaton."""
+    size = machine
     if isinstance(plan, Plan):
         cea = plan.cea
         size = f"{cea.states} states, {len(cea.Delta)} transitions, {plan_digest(plan)[:12]}"
-    else:
-        size = "registers: filters compare labels"
     return [("query", " ".join(query.split())), ("plan", size)]
 
 

@@ -15,9 +15,11 @@ from cerlab.spark.stream import engine as keys
 from cerlab.spark.stream import step
 from cerlab.spark.stream.engine import RowSequences, SequencesEngine
 from cerlab.spark.stream.step import StreamJob
+from cerlab.spark.stream.waits import WaitSequences
 from proofs_tests.mutants.driver import kills, mutant, on_seeds
 from proofs_tests.spark.test_row_stream_step import in_any_order as rows_in_any_order
 from proofs_tests.spark.test_stream_step import in_any_order
+from proofs_tests.spark.test_stream_waits import check_waits
 
 _WINDOW_STARTS = SequencesEngine._window_starts
 _IS_MORE = reorder._is_more
@@ -60,10 +62,36 @@ SEEDS = on_seeds(in_any_order, 600)
 
 ROW_SEEDS = on_seeds(rows_in_any_order, 600)
 
+_KEEP_FROM = WaitSequences._keep_from
+
+
+def a_wait_keeps_one_window(self: WaitSequences, sequence: int, number: Any) -> None:
+    """The events of a window before the clock are kept, and not those of a wait before it."""
+    self._least += max(self._waits, default=0)
+    _KEEP_FROM(self, sequence, number)
+
+
+def no_wait_ends_alone(*_: Any) -> bool:
+    """A wait that no event follows is never over."""
+    return False
+
+
+def answers_of_now(self: WaitSequences, rows: Any, times: Any, clock: Any) -> Any:
+    """The clock of a key is its own last event."""
+    return _ANSWERS(self, rows, times, None)
+
+
+_ANSWERS = WaitSequences._answers
+
+WAITS = on_seeds(check_waits, 200)
+
 MUTANTS = [
     mutant(ROW_SEEDS, RowSequences, "resume", no_states),
     mutant(ROW_SEEDS, RowPatternSession, "states", the_first_state_alone),
     mutant(ROW_SEEDS, step, "_reach_of", partitions_that_end),
+    mutant(WAITS, WaitSequences, "_keep_from", a_wait_keeps_one_window),
+    mutant(WAITS, WaitSequences, "_is_due", no_wait_ends_alone),
+    mutant(WAITS, WaitSequences, "_answers", answers_of_now),
     mutant(SEEDS, SequencesEngine, "_window_starts", one_window_for_all),
     mutant(SEEDS, reorder, "_is_more", not_more_but_as_much),
     mutant(SEEDS, keys, "_codes", two_zeros),

@@ -14,11 +14,13 @@ from cerlab.automata.plan import Plan, PlanClauses, plan_to_bytes
 from cerlab.engine.row_order import ColumnNames
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.clauses import TimeWindow
+from cerlab.model.stream import Until
 from cerlab.predicates.truth import partition_key
 from cerlab.spark.plan import Mode, why_not
 from cerlab.spark.stream.request import attributes_of_stream
 from cerlab.spark.stream.state import BucketState, state_from_bytes
 from cerlab.spark.stream.step import BucketStep, StreamJob, digest, empty_state, machine_of
+from cerlab.spark.stream.waits import clauses_of
 from cerlab.spark.task_outputs import RowNames
 from proofs_tests.spark.cases import TIME, SparkCase
 
@@ -45,8 +47,8 @@ class BucketResults:
 
 
 def plan_of(case: SparkCase) -> PlanClauses:
-    """The plan of a query, with an automaton or with registers."""
-    return case.query.plan if case.query.machine_kind == "automaton" else case.query.registers
+    """The plan of a query with an automaton, or the clauses of another one."""
+    return case.query.plan if case.query.machine_kind == "automaton" else clauses_of(case.query)
 
 
 def job_of(
@@ -84,6 +86,7 @@ def job_of(
         lag=ticks[1],
         quarantine=quarantine,
         query="" if isinstance(plan, Plan) else whole,
+        waits=case.query.machine_kind == "waits",
     )
 
 
@@ -168,7 +171,7 @@ def take(
         rows_or_answers += [row for rows in step.rows() for row in rows.to_pylist()]
     else:
         for batch, ends in step.answers():
-            assert positions_of(step.released_rows.take(ends)) == batch.end.tolist()
+            assert positions_of(step.rows_of_ends.take(ends)) == batch.end.tolist()
             rows_or_answers.extend(batch)
     late += positions_of(step.late)
     state, _ = step.state()
@@ -182,7 +185,7 @@ def read_state(job: StreamJob, state: bytes) -> BucketState:
     )
 
 
-def without(case: SparkCase, positions: set[int]) -> list[ComplexEvent]:
+def without(case: SparkCase, positions: set[int], until: Until | None = None) -> list[ComplexEvent]:
     """The answers of the local engine if rows at these positions had never been."""
     at = case.positions or tuple(range(case.table.num_rows))
     rows = [row for row, position in enumerate(at) if position not in positions]
@@ -190,5 +193,5 @@ def without(case: SparkCase, positions: set[int]) -> list[ComplexEvent]:
     places = [at[row] for row in rows]
     return [
         ComplexEvent(places[a.start], places[a.end], tuple(places[p] for p in a.positions))
-        for a in cerlab.evaluate(case.query, stream)
+        for a in cerlab.evaluate(case.query, stream, until=until)
     ]

@@ -15,6 +15,7 @@ from cerlab import Stream
 from cerlab.engine.tecs_run import GeneralEvaluation
 from cerlab.evaluate.labelled import named_columns, repeatable_labels, selected_labels
 from cerlab.logic.ceql.syntax import partition_attributes
+from cerlab.model.stream import Until
 from cerlab.spark.footers import NoProof
 from cerlab.spark.plan import Mode
 from cerlab.spark.stream.step import BucketStep
@@ -25,6 +26,7 @@ from proofs_tests.spark.cases import SparkCase, register_case, typed_case
 from proofs_tests.spark.layouts import in_packets
 from proofs_tests.spark.test_any_split import case_for, fails
 from proofs_tests.spark.test_files import batches_in_files
+from proofs_tests.spark.test_stream_waits import waiting_case
 from proofs_tests.suite import Suite
 
 ATTRIBUTES = ("v", "w", "k", "t", "type")
@@ -103,7 +105,11 @@ def test_a_stream_in_files_has_the_rows_of_the_whole(suite: Suite, tmp_path: Pat
 
 
 def check_stream(
-    rng: Random, draw: Callable[[Random, Shape], SparkCase] = typed_case, events: int = 30
+    rng: Random,
+    draw: Callable[[Random, Shape], SparkCase] = typed_case,
+    events: int = 30,
+    *,
+    until: Until | None = None,
 ) -> bool:
     """Micro-batches of keys in any order give all rows but the waiting ones."""
     case = draw(rng, Shape(depth=2, events=events))
@@ -111,14 +117,15 @@ def check_stream(
         case = replace(case, ast=replace(case.ast, limit=None))
     plan, names = plan_of(case), names_of(case, random_columns(rng, case))
     lateness = rng.choice((0, 1, 4))
-    lag = rng.choice((None, lateness + 5))
+    lag = lateness + 5 if until else rng.choice((None, lateness + 5))
     job = job_of(case, plan, lateness, lag, rng.choice((1, 1, 3)), names)
     groups = buckets_of(case, plan, job, rng.choice((1, 1, 2)))
     output = feed(rng, job, groups, lateness * rng.choice((1, 1, 4)), lag)
     at = case.positions or tuple(range(case.table.num_rows))
     rest = [row for row, position in enumerate(at) if position not in set(output.late)]
     stream = Stream.from_arrow(case.table.take(pa.array(rest, pa.int64())), time="t", unit="s")
-    rows = case.query.run(stream).table([c.name for c in names.columns]).to_pylist()
+    found = case.query.run(stream.up_to(until))
+    rows = found.table([c.name for c in names.columns]).to_pylist()
     place(rows, names, tuple(at[row] for row in rest))
     complete = [row for row in rows if row["end"] not in output.waiting]
     assert sorted(map(repr, output.rows)) == sorted(map(repr, complete)), case.describe()
@@ -131,6 +138,13 @@ def test_a_stream_that_arrives_has_the_rows_of_the_whole(suite: Suite) -> None:
 
 def test_a_stream_whose_labels_are_compared_has_the_rows_of_the_whole(suite: Suite) -> None:
     suite.run(lambda rng: check_stream(rng, register_case, 12), deep_count=1_000)
+
+
+def test_a_stream_whose_query_waits_has_the_rows_of_the_whole(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        return check_stream(rng, lambda rng, _: waiting_case(rng), until="end")
+
+    suite.run(case, deep_count=500)
 
 
 def test_rows_that_a_bucket_gives_up_too_early_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:

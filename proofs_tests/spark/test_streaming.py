@@ -26,6 +26,7 @@ from proofs_tests.spark.streams import (
     same,
     split,
     stream_result,
+    table_of,
     with_late_rows,
     write_files,
 )
@@ -50,6 +51,37 @@ def test_rows_in_any_order_have_the_answers_of_rows_in_order(spark: Any, tmp_pat
     assert 1 < states == timers <= BUCKETS
     assert states_and_timers(spark, tmp_path) == (1, 1), "those of the bucket of the last row"
     assert result.done.buckets == 1
+
+
+@pytest.mark.parametrize("columns", [None, ["A.id", "A.v"]])
+def test_waits_end_by_the_watermark(spark: Any, tmp_path: Path, columns: list[str] | None) -> None:
+    """By moments: each A with no B of its key in 9 seconds, also of a key that is silent then."""
+    query = "SELECT * WHERE (A WAIT 9 SECONDS) UNLESS B PARTITION BY [k] WITHIN 20 SECONDS"
+    rows = events(150)
+    end = [marker("end", 1, END - 99)], [marker("end", 2)]
+    write_files(tmp_path / "in", *split(out_of_order(rows, LATENESS), 50), *end)
+    answers = cerlab.spark.match_stream(
+        arriving(spark, tmp_path / "in"),
+        query,
+        position="id",
+        lateness=f"{LATENESS} seconds",
+        lag="40 seconds",
+        time="at",
+        columns=columns,
+        partition=columns is None,
+    )
+    cerlab.spark.write_stream(answers, str(tmp_path / "out"), str(tmp_path / "checkpoint"))
+    written = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert all(row["late"] is None for row in written)
+    expected = cerlab.evaluate(query, table_of(rows), time="at", until="end")
+    ids = [row["id"] for row in rows]
+    found = sorted((row["start"], row["end"]) for row in written)
+    assert found == sorted((ids[m.start], ids[m.end]) for m in expected)
+    assert len(found) > 5
+    key = {row["id"]: row["k"] for row in rows}
+    for row in written:
+        assert (row["k"] if columns else row["partition"]["k"]) == key[row["end"]]
+        assert columns is None or row["A.id"] == row["start"]
 
 
 def states_and_timers(spark: Any, place: Path, **batch: int) -> tuple[int, int]:

@@ -90,7 +90,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             yield from map(self._frame_with_names, step.rows())
         else:
             for answers, ends in step.answers():
-                yield self._frame(answers, step.released_rows, ends)
+                yield self._frame(answers, step.rows_of_ends, ends)
         if step.late.num_rows:
             yield self._late(step.late)
 

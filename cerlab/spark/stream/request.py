@@ -20,6 +20,7 @@ from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.stream import TimeAxis, clock_for, time_axis
 from cerlab.spark import frame
 from cerlab.spark.batch import in_columns, of_plan
+from cerlab.spark.evaluation import pattern_of
 from cerlab.spark.frame import FLOATS, MOMENTS, WHOLE, Source
 from cerlab.spark.plan import Choice, Mode, attributes_of_job, choose_mode, time_attribute, why_not
 from cerlab.spark.request import (
@@ -32,6 +33,7 @@ from cerlab.spark.request import (
 )
 from cerlab.spark.stream.pandas_rows import kind_of
 from cerlab.spark.stream.step import BUCKETS, StreamJob, by_sequence, reach
+from cerlab.spark.stream.waits import clauses_of, longest_wait, why_not_by_watermark
 from cerlab.spark.task_outputs import RowNames
 
 if TYPE_CHECKING:
@@ -104,9 +106,16 @@ def stream_request_of(
     """Return the request of `match_stream` with the same arguments. Raises as it does."""
     pattern, with_partition = as_pattern(query), options.get("partition", False)
     refuse_aggregates(pattern)
-    if pattern.ast.throttle is not None or pattern.machine_kind not in ("automaton", "registers"):
-        refuse_correlated(pattern, "only batches support them")
-    plan: PlanClauses = pattern.plan if pattern.machine_kind == "automaton" else pattern.registers
+    kinds = ("automaton", "registers", "waits")
+    if pattern.ast.throttle is not None or pattern.machine_kind not in kinds:
+        refuse_correlated(pattern, "only batches take them")
+    plan: PlanClauses = clauses_of(pattern)
+    if pattern.machine_kind == "automaton":
+        plan = pattern.plan
+    elif pattern.machine_kind == "waits":
+        has_lag = options.get("lag") is not None
+        if (reason := why_not_by_watermark(pattern, ends=has_lag)) is not None:
+            refuse_correlated(pattern, reason)
     columns = options.get("columns")
     names = row_names(pattern, sdf.columns, columns, with_partition=with_partition)
     source = _source(sdf, options.get("type"))
@@ -120,7 +129,7 @@ def stream_request_of(
         clock, kind = clock_of(source, plan.window, axis)
     order = order_of_job(source, position, axis, kind, lateness, options)
     choice = _choice(plan, options.get("mode"))
-    if not isinstance(plan, Plan):
+    if pattern.machine_kind == "registers":
         refuse_runs(pattern, by_key=choice.mode is Mode.KEYS)
     job = StreamJob(
         plan=plan_to_bytes(replace(plan, streams=())) if isinstance(plan, Plan) else b"",
@@ -132,6 +141,7 @@ def stream_request_of(
         with_partition=with_partition,
         names=names,
         **order,
+        waits=pattern.machine_kind == "waits",
     )
     named = () if names is None else (*names.key, *(column.name for column in names.columns))
     refuse_own_names(job, named, "rename the attribute, or the label, of that name")
@@ -323,6 +333,9 @@ def stream_explanation(request: StreamRequest, query: str) -> str:
     choice, plan = request.choice, request.plan
     assert plan is not None
     lines = [*of_plan(plan, query), ("mode", choice.mode.value)]
+    if request.job.waits:
+        machine = "waits: the events of one window and one wait of a key are evaluated again"
+        lines = [*of_plan(plan, query, machine), ("mode", choice.mode.value)]
     lines += [("not by", f"{mode.value}: {why}") for mode, why in choice.reasons.items()]
     time, position = request.job.labels.keys
     lines.append(("order", position if not request.is_ordered_by_time else f"{time}, {position}"))
@@ -369,5 +382,7 @@ def _state_lifetime(request: StreamRequest, plan: PlanClauses) -> str:
         return "the state of each key, for ever (lag= lets those go whose window has passed)"
     if (width := reach(plan, request.job.time)) is None:
         return "the state of each key, for ever: no window in time bounds what it needs"
+    if request.job.waits:
+        width += longest_wait(pattern_of(request.job.query), request.job.time)
     over = f"{float(request.job.lag + width):g}{_unit(request)}"
     return f"the state of a key, until one of any key is {over} after its last row"

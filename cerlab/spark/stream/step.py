@@ -34,7 +34,8 @@ from cerlab.spark.stream.engine import (
 )
 from cerlab.spark.stream.pandas_rows import schema_of
 from cerlab.spark.stream.state import BucketState, state_from_bytes, state_to_bytes
-from cerlab.spark.task_outputs import RowNames, RowTables
+from cerlab.spark.stream.waits import WaitSequences, clauses_of, longest_wait
+from cerlab.spark.task_outputs import RowNames, RowTables, in_types
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -74,7 +75,9 @@ class StreamJob:
     quarantine: bool = False
     """True if a row without a place in the stream is emitted as a row; otherwise it is an error."""
     query: str = ""
-    """The text where filters compare labels, without FROM; or that of a row pattern."""
+    """The text of a query without a plan, without FROM; or that of a row pattern."""
+    waits: bool = False
+    """Whether the query waits; else filters compare labels where there is no plan."""
     result: Any = None
     """The Arrow types that Spark expects of the result of a row pattern; None for a query."""
 
@@ -116,8 +119,14 @@ class StreamJob:
         number, position, sequence = (
             pa.field(name, pa.int64()) for name in ("number", "position", "sequence")
         )
-        values = schema_of(kinds) if self.names is not None else ()
-        return pa.schema([number, position, *values, sequence])
+        values = schema_of(kinds) if self.keeps_values else ()
+        times = [pa.field("time", self.time_kind)] if self.waits else ()
+        return pa.schema([number, position, *values, *times, sequence])
+
+    @property
+    def keeps_values(self) -> bool:
+        """Whether rows are kept with their values: for names, or to be evaluated again."""
+        return self.names is not None or self.waits
 
 
 @lru_cache(maxsize=16)
@@ -136,6 +145,12 @@ def digest(job: StreamJob) -> str:
 def machine_of(job: StreamJob) -> Machine | None:
     """Return the machine of the states of a job; None if filters compare labels."""
     return plan_and_tables(job.plan)[1].machine if job.plan else None
+
+
+@lru_cache(maxsize=16)
+def query_of_sequence(job: StreamJob) -> Pattern:
+    """Return the query of one sequence of a job without a plan, which is compiled once."""
+    return by_sequence(pattern_of(job.query), by_key=job.by_key)
 
 
 def by_sequence(pattern: Pattern, *, by_key: bool) -> Pattern:
@@ -159,8 +174,11 @@ def _reach_of(job: StreamJob) -> Fraction | None:
     """Return the `reach` of a job; a row pattern counts its matches, so its state stays."""
     if job.result is not None:
         return None
-    plan = plan_and_tables(job.plan)[0] if job.plan else pattern_of(job.query).registers
-    return reach(plan, job.time)
+    plan = plan_and_tables(job.plan)[0] if job.plan else clauses_of(pattern_of(job.query))
+    width = reach(plan, job.time)
+    if width is None or not job.waits:
+        return width
+    return width + longest_wait(pattern_of(job.query), job.time)
 
 
 class BucketStep:
@@ -203,18 +221,21 @@ class BucketStep:
         self.bad = arrival.bad
         """The rows without a place among the others, as a table, with the reason ``why``."""
         self._recent = self._before.recent
-        if job.names is not None:
+        if job.keeps_values:
             self._recent = self._with_released_rows()
         self._engine = self._new_engine()
         if self._before.arrays is not None:
             self._engine.resume(self._before.arrays)
 
-    def _new_engine(self) -> SequencesEngine | RegisterSequences | RowSequences:
+    def _new_engine(self) -> SequencesEngine | RegisterSequences | RowSequences | WaitSequences:
         job, before = self.job, self._before
         if job.result is not None:
             return RowSequences(job.query, read=before.read)
+        if job.waits:
+            query, are_moments = query_of_sequence(job), job.labels.moments
+            return WaitSequences(query, job.time, read=before.read, are_moments=are_moments)
         if not job.plan:
-            query = by_sequence(pattern_of(job.query), by_key=job.by_key)
+            query = query_of_sequence(job)
             return RegisterSequences(query, job.time, read=before.read, events=before.events)
         return SequencesEngine(
             *plan_and_tables(job.plan),
@@ -264,7 +285,7 @@ class BucketStep:
         return int(self._keys.num_rows) if self.job.keys else 1
 
     def answers(self) -> Iterator[tuple[AnswerBatch, Any]]:
-        """Yield the answers that `released_rows` complete, and the row of the end of each.
+        """The answers that are known now, and which of `rows_of_ends` is the end of each.
 
         Their positions are those of the stream. Raises `BadData` if the engine does.
         """
@@ -273,7 +294,17 @@ class BucketStep:
         for batch in self._numbered_answers():
             numbers = batch.positions[: batch.offsets[-1]]
             start, end, numbers = map(engine.positions, (batch.start, batch.end, numbers))
-            yield AnswerBatch(start, end, batch.offsets, numbers), batch.end - self._before.read
+            yield AnswerBatch(start, end, batch.offsets, numbers), self._rows_of(batch.end)
+
+    @property
+    def rows_of_ends(self) -> Any:
+        """The rows that answers of this micro-batch end at, as a table."""
+        return self._recent if self.job.waits else self.released_rows
+
+    def _rows_of(self, ends: Any) -> Any:
+        if self.job.waits:
+            return np.searchsorted(self._recent.column("number").to_numpy(), ends)
+        return ends - self._before.read
 
     def rows(self) -> Iterator[Any]:
         """Yield the answers as rows with names, in pyarrow Tables, for a job that requests them.
@@ -285,6 +316,9 @@ class BucketStep:
             return
         names = self.job.names
         assert names is not None
+        if isinstance(self._engine, WaitSequences):
+            yield from self._rows_of_waits(self._engine, names)
+            return
         number = self._recent.column("number").to_numpy()
         position = self._recent.column("position").to_numpy()
 
@@ -314,8 +348,18 @@ class BucketStep:
             found = engine.push(table, rows.column("sequence").to_numpy())
             yield found.cast(self.job.result)
 
+    def _rows_of_waits(self, engine: WaitSequences, names: RowNames) -> Iterator[Any]:
+        query, attributes = pattern_of(self.job.query), self.job.attributes
+        texts = [column.text or column.name for column in names.columns]
+        for batch in self._numbered_answers():
+            for table in engine.tables(batch, query, texts, attributes):
+                yield in_types(table, names.schema)
+
     def _numbered_answers(self) -> Iterator[AnswerBatch]:
-        """Yield the answers, with the numbers of events."""
+        """The answers, with the numbers of events."""
+        if isinstance(self._engine, WaitSequences):
+            yield from self._engine.push(self._recent, self.job.attributes, self._floor)
+            return
         rows, engine = self.released_rows, self._engine
         assert not isinstance(engine, RowSequences)
         if not rows.num_rows:
@@ -338,6 +382,9 @@ class BucketStep:
         alive = np.flatnonzero(waiting | (sequences.has_released & ~self._is_over(newest)))
         if not len(alive):
             return None, None
+        due = None
+        if isinstance(self._engine, WaitSequences):
+            due = self._engine.next_end(alive)
         left, events = self._engine.keep(self._partitions, alive)
         after = BucketState(
             sequences.only(alive),
@@ -346,7 +393,7 @@ class BucketStep:
             self._still_needed(alive, events),
             self._engine.arrays(len(left)),
             self._engine.read,
-            timer := self._timer(newest[alive], waiting[alive]),
+            timer := self._timer(newest[alive], waiting[alive], due),
         )
         return state_to_bytes(after, self._machine, digest(self.job)), timer
 
@@ -372,11 +419,12 @@ class BucketStep:
         nearest = float(bound)
         return newest < (math.nextafter(nearest, math.inf) if nearest < bound else nearest)
 
-    def _timer(self, newest: Any, waiting: Any) -> int | None:
-        """Return the watermark at which rows can be released, or a sequence dropped."""
+    def _timer(self, newest: Any, waiting: Any, end: Fraction | None) -> int | None:
+        """The watermark at which rows can be released, a wait ends, or a sequence is dropped."""
         if self.job.tick is None:
             return None
         due = [Fraction(each.min().item()) for each in (newest[waiting],) if len(each)]
+        due += [] if end is None else [end]
         if self._reach is not None and not waiting.all():
             due.append(Fraction(newest[~waiting].min().item()) + self._reach)
         return max(1, min(due) // self.job.tick + 1) if due else None
