@@ -16,10 +16,10 @@ from cerlab.spark.stream import step
 from cerlab.spark.stream.engine import RowSequences, SequencesEngine
 from cerlab.spark.stream.step import StreamJob
 from cerlab.spark.stream.waits import WaitSequences
-from proofs_tests.mutants.driver import kills, mutant, on_seeds
+from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
+from proofs_tests.spark import test_stream_waits as waits
 from proofs_tests.spark.test_row_stream_step import in_any_order as rows_in_any_order
 from proofs_tests.spark.test_stream_step import in_any_order
-from proofs_tests.spark.test_stream_waits import check_waits
 
 _WINDOW_STARTS = SequencesEngine._window_starts
 _IS_MORE = reorder._is_more
@@ -83,14 +83,23 @@ def answers_of_now(self: WaitSequences, rows: Any, times: Any, clock: Any) -> An
 
 _ANSWERS = WaitSequences._answers
 
-WAITS = on_seeds(check_waits, 200)
+WAITS = on_seeds(waits.check_waits, 200)
+
+
+def of_a_silent_key(_: int) -> bool:
+    """Few random streams have a key that is silent while others go on."""
+    waits.test_a_wait_ends_when_the_watermark_has_passed_it()
+    return True
+
+
+SILENT = Judge(of_a_silent_key, 1)
 
 MUTANTS = [
     mutant(ROW_SEEDS, RowSequences, "resume", no_states),
     mutant(ROW_SEEDS, RowPatternSession, "states", the_first_state_alone),
     mutant(ROW_SEEDS, step, "_reach_of", partitions_that_end),
     mutant(WAITS, WaitSequences, "_keep_from", a_wait_keeps_one_window),
-    mutant(WAITS, WaitSequences, "_is_due", no_wait_ends_alone),
+    mutant(SILENT, WaitSequences, "_is_due", no_wait_ends_alone),
     mutant(WAITS, WaitSequences, "_answers", answers_of_now),
     mutant(SEEDS, SequencesEngine, "_window_starts", one_window_for_all),
     mutant(SEEDS, reorder, "_is_more", not_more_but_as_much),

@@ -37,7 +37,7 @@ def waiting_case(rng: Random) -> SparkCase:
     while True:
         formula: Any = random_correlated_formula(rng, SHAPE)
         seconds = rng.random() < 0.5
-        waiting: Formula = Wait(formula, length(rng, seconds, (0, 1, 2, 5)))
+        waiting: Formula = Wait(formula, length(rng, seconds, (0, 2, 5, 8)))
         match rng.choice(("wait", "unless", "or", "then", "twice")):
             case "unless":
                 waiting = Unless(waiting, Atom(rng.choice("ABC")))
@@ -58,7 +58,7 @@ def waiting_case(rng: Random) -> SparkCase:
             "type": pa.array([event.type for event in events], pa.string()),
             "stream": pa.nulls(len(events), pa.string()),
             "t": pa.array(times, rng.choice((pa.int64(), pa.float64()))),
-            "k": pa.array(rng.choices(("x", "x", "y", None), k=len(events)), pa.string()),
+            "k": pa.array(rng.choices("xxyz", k=len(events)), pa.string()),
         }
         for name in "vw":
             values = [event.attributes.get(name) for event in events]
@@ -73,8 +73,8 @@ def waiting_case(rng: Random) -> SparkCase:
 def check_waits(rng: Random) -> bool:
     """Compare all answers of a stream, whose watermark passes every wait, with one machine."""
     case = waiting_case(rng)
-    plan, lateness = plan_of(case), rng.choice((0, 1, 4))
-    lag = rng.choice((lateness, lateness + 5))
+    plan, lateness = plan_of(case), rng.choice((0, 0, 1, 4))
+    lag = rng.choice((lateness, lateness, lateness + 5))
     job = job_of(case, plan, lateness, lag, rng.choice((1, 1, 3)))
     groups = buckets_of(case, plan, job, rng.choice((1, 1, 2)))
     output = feed(rng, job, groups, lateness * rng.choice((1, 1, 4)), lag)
