@@ -1,4 +1,12 @@
-"""The first pass on Spark: the runs of a stream, and which range reads which of them."""
+"""The first pass on Spark: the runs of a stream, and which range reads which of them.
+
+Rows are moved in three shapes. Row groups in order are read by the tasks that evaluate them. Other
+files are read by tasks, which send packets. Other DataFrames are read by Spark, which sends rows to
+tasks that make packets of them. The second shape stays beside the third for its cost: 5 million
+rows by key take 5 to 6 CPU seconds, and 30 through the JVM. Where a filter leaves some rows of
+files, tasks read only the order of these files: 5 million rows by position take 2.4 CPU seconds,
+and 4.0 where Spark reads their order.
+"""
 
 from __future__ import annotations
 
@@ -207,9 +215,8 @@ def first_pass(request: Request) -> FirstPass:
         files = all_groups(request)
     except NoProof:
         files = None
-    # CPU seconds of 5 million rows by position: some rows of files 2.4, and 4.0 if Spark reads
-    # their order; rows in order 4.4, and 6.1 if they are surveyed. If the rows of a run must
-    # to be counted all of them are moved.
+    # 5 million rows in order take 4.4 CPU seconds by position, and 6.1 where they are surveyed.
+    # Where the rows of a run have to be counted all of them are moved.
     if files is not None or events.condition is not None:
         try:
             runs, lie_in_order = runs_in_files(request)
