@@ -305,7 +305,7 @@ def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
     """Return the number of each row's partition (NULL equals NULL); None without PARTITION BY."""
     if not query.partition_by:
         return None
-    columns = [R.key(column.name) for column in query.partition_by]
+    columns = [_with_one_zero(R.key(column.name)) for column in query.partition_by]
     codes = [pc.dictionary_encode(each, null_encoding="encode") for each in columns]
     parts = [each.indices.to_numpy(zero_copy_only=False).view(np.uint32) for each in codes]
     if len(parts) == 1:
@@ -314,6 +314,11 @@ def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
         _, number = combinations(parts, [len(each.dictionary) for each in codes])
     partition: Int64s = number.astype(np.int64)
     return partition
+
+
+def _with_one_zero(column: Values) -> Values:
+    """Return a column without -0.0, which equals 0.0, but not to Arrow's dictionaries."""
+    return pc.add(column, 0.0) if pa.types.is_floating(column.type) else column
 
 
 def sort_keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:

@@ -24,6 +24,8 @@ from cerlab.rows import value_kernels as row_values
 from cerlab.rows.column_forms import NotColumnar
 from cerlab.rows.columns import limbs_of_doubles
 from cerlab.rows.engine import RegisterSearch
+from cerlab.rows.parser import parse_rows
+from cerlab.rows.recognise import recognise
 from proofs_tests.mutants.driver import Judge, kills, mutant, on_rows, on_seeds
 from proofs_tests.rows.tables import rows_of
 from proofs_tests.rows.test_walk import agree, walk_of
@@ -381,3 +383,14 @@ MUTANTS = [
 
 
 test_the_others_kill = kills(MUTANTS)
+
+
+@pytest.mark.parametrize("key", ["k", "k, l"])
+def test_both_zeros_are_one_partition(key: str) -> None:
+    keys = [0.0, -0.0, None, 1.0, -0.0, 0.0]
+    rows = pa.table({"k": pa.array(keys, pa.float64()), "l": [1] * 6, "x": [*range(6)]})
+    clause = f"PARTITION BY {key} ORDER BY x MEASURES COUNT(*) AS n PATTERN (A+)"
+    query = parse_rows(f"MATCH_RECOGNIZE ({clause})")
+    by_columns = recognise(query, rows, compiled=True)
+    assert by_columns.column("n").to_pylist() == [4, 1, 1]
+    assert by_columns.equals(recognise(query, rows, compiled=False))
