@@ -77,7 +77,7 @@ class StreamJob:
     query: str = ""
     """The text of a query without a plan, without FROM; or that of a row pattern."""
     waits: bool = False
-    """Whether the query waits; else filters compare labels where there is no plan."""
+    """True if the query waits; without a plan and waits, filters compare labels."""
     result: Any = None
     """The Arrow types that Spark expects of the result of a row pattern; None for a query."""
 
@@ -125,7 +125,7 @@ class StreamJob:
 
     @property
     def keeps_values(self) -> bool:
-        """Whether rows are kept with their values: for names, or to be evaluated again."""
+        """True if rows are kept with their values: for names, or to be evaluated again."""
         return self.names is not None or self.waits
 
 
