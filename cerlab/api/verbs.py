@@ -152,7 +152,7 @@ def session(
     *,
     time: None = None,
     unit: None = None,
-    lateness: None = None,
+    lateness: Length | None = None,
     state: bytes | None = None,
 ) -> RowPatternSession: ...
 
@@ -202,8 +202,8 @@ def session(
     is_text = isinstance(what, str) and language is None and is_row_pattern(what)
     # compared by name, since importing its module is slow
     if is_text or type(what).__name__ == "RowPattern":
-        options = {"time": time, "unit": unit, "lateness": lateness}
-        return _row_session(cast("str | RowPattern", what), options, state)
+        options = {"time": time, "unit": unit}
+        return _row_session(cast("str | RowPattern", what), options, state, lateness)
     what = cast("AnyQueryInput", what)
     pattern, axis = any_pattern(what, language, logic=logic), axis_of_options(time, unit)
     if axis is None and state is None:
@@ -212,7 +212,10 @@ def session(
 
 
 def _row_session(
-    what: str | RowPattern, options: Mapping[str, object], state: bytes | None
+    what: str | RowPattern,
+    options: Mapping[str, object],
+    state: bytes | None,
+    lateness: Length | None,
 ) -> RowPatternSession:
     """Return the session of a row pattern; raises `UsageError` for options of events."""
     from cerlab.rows.session import RowPatternSession  # loads sqlglot
@@ -221,7 +224,7 @@ def _row_session(
         message = f"a session of a row pattern has no option '{option}'"
         hint = "push the rows of each partition in the order of ORDER BY"
         raise UsageError("CER0847", message, hint=hint)
-    return RowPatternSession(what, state)
+    return RowPatternSession(what, state, lateness)
 
 
 @lists_options(io.HowToRead)

@@ -27,6 +27,7 @@ from cerlab.rows.sql import sql
 
 def run(query: RowPattern, arguments: argparse.Namespace) -> int:
     """Run a row pattern; write the result as NDJSON, CSV, a table or Parquet."""
+    reads_pipe = source_of(arguments).is_pipe and arguments.evaluator == "auto"
     refuse_options(
         {
             "--labels": arguments.labels,
@@ -34,14 +35,14 @@ def run(query: RowPattern, arguments: argparse.Namespace) -> int:
             "--quarantine": arguments.quarantine,
             "--schema": arguments.schema,
             "--sort": arguments.sort,
-            "--lateness": arguments.lateness,
+            "--lateness": arguments.lateness is not None and not reads_pipe,
             "--time": arguments.time,
             "--type": arguments.type,
             "--columns": arguments.columns,
             "--evaluator": arguments.evaluator not in ("auto", "reference"),
         }
     )
-    if source_of(arguments).is_pipe and arguments.evaluator == "auto":
+    if reads_pipe:
         return _run_on_pipe(query, arguments)
     every = match_recognize(query, source_of(arguments), threads=arguments.threads)
     result = every.slice(0, arguments.limit)
@@ -53,7 +54,7 @@ def run(query: RowPattern, arguments: argparse.Namespace) -> int:
 
 def _run_on_pipe(query: RowPattern, arguments: argparse.Namespace) -> int:
     """Write each row of the result when it is certain, before waiting for further rows."""
-    session, left = RowPatternSession(query), arguments.limit
+    session, left = RowPatternSession(query, None, arguments.lateness), arguments.limit
     count = 0
     opened = open_sink(arguments.output, arguments.format, lines=_lines, types_grow=True)
     with opened as out:

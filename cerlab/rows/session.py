@@ -20,7 +20,8 @@ from cerlab.engine.codec import Layout
 from cerlab.engine.state_checks import bad_state, expect, is_whole, reading_state
 from cerlab.errors import BadData, DataPlace, IllFormed, TypeMismatch, UsageError
 from cerlab.model.answer import without_collection
-from cerlab.model.event import Duration, Timestamp, Value
+from cerlab.model.event import Duration, Event, Timestamp, Value
+from cerlab.model.stream import Stream, TimeAxis, Until
 from cerlab.rows import expressions as ex
 from cerlab.rows import syntax as rp
 from cerlab.rows.compile import (
@@ -50,6 +51,7 @@ from cerlab.rows.text import row_pattern_text
 from cerlab.rows.types import Binding, InputColumn, StaticType, bind
 
 if TYPE_CHECKING:
+    from cerlab.engine.late_events import InOrder, Length
     from cerlab.rows.batch_conditions import BatchConditions
 
 FEWEST = 64
@@ -149,12 +151,18 @@ class RowPatternSession:
     time.
     """
 
-    def __init__(self, query: str | RowPattern, state: bytes | None = None) -> None:
-        """Open a session; raises as `parse_rows`, and `BadData` for bytes of another state."""
+    def __init__(
+        self,
+        query: str | RowPattern,
+        state: bytes | None = None,
+        lateness: Length | None = None,
+    ) -> None:
+        """Open a session; raises as `parse_rows`, and `BadData` for bytes that are not its
+        state."""
         self._query = parse_rows(query) if isinstance(query, str) else query
         self._over = self._stopped = False
-        self.pushed = 0
-        """The number of rows pushed, also before a state."""
+        self.read = 0
+        """The number of rows read, also before a state; rows that are held back are not read."""
         self._conditions: BatchConditions | None = None
         self._fields: dict[str, Any] = {}
         """The columns so far, and their types."""
@@ -165,8 +173,24 @@ class RowPatternSession:
         )
         parts = [part for body in bodies for part in ex.subexpressions(body)]
         self._reach = max((part.offset for part in parts if isinstance(part, ex.Prev)), default=0)
+        self._order: InOrder | None = None
+        if lateness is not None or state is not None:
+            from cerlab.engine.late_events import opened_order
+
+            axis = _time_of(self._query, lateness)
+            self._order, state = opened_order(axis, lateness, state)
         if state is not None:
             self.resume(state)
+
+    @property
+    def pushed(self) -> int:
+        """The number of rows taken, also before a state, including rows that are held back."""
+        return self.read if self._order is None else self._order.taken
+
+    @property
+    def late(self) -> int:
+        """The number of rows that came late, also before a state; 0 without `lateness`."""
+        return 0 if self._order is None else self._order.late
 
     # -- rows in ------------------------------------------------------------------------------
 
@@ -209,7 +233,14 @@ class RowPatternSession:
             if self._kinds[name] is Kind.DOUBLE:
                 columns[name] = [exact_double(value, name) for value in columns[name]]
         self._stopped = True
-        touched, error = self._take(columns, table.num_rows)
+        if self._order is None:
+            touched, error = self._take(columns, table.num_rows)
+        else:
+            touched, error = self._take_in_order(columns, table.num_rows)
+        return self._given_by(touched, error)
+
+    def _given_by(self, touched: Sequence[_Partition], error: BadData | None) -> Any:
+        """Return the rows of the result that some partitions add; raises `error` with them."""
         result = self._given(sorted(touched, key=lambda part: part.number))
         self._stopped = False
         if error is not None:
@@ -217,15 +248,21 @@ class RowPatternSession:
             raise error
         return result
 
-    def advance(self, until: str) -> Any:
-        """Declare that no more rows will come, by ``"end"``.
+    def advance(self, until: Until) -> Any:
+        """Declare that no more rows will come, by ``"end"``; with a lateness also up to a time.
 
         Return the rows of the result this adds.
 
         Raises `UsageError` for another argument.
         """
         self._check()
-        if until != "end":
+        if self._order is not None:
+            given = self._order.advance(until)
+            self._stopped = True
+            touched, error = self._take_given(given)
+            if not (isinstance(until, str) and until == "end") or error is not None:
+                return self._given_by(touched, error)
+        elif until != "end":
             hint = 'rows of a partition come in its order; "end" says that no row will come'
             raise UsageError("CER0828", f"until={until!r} is not 'end'", hint=hint)
         self._stopped = True
@@ -245,6 +282,39 @@ class RowPatternSession:
         if self._over:
             message, hint = 'no row may come after "end"', "open a session again for others"
             raise UsageError("CER0829", message, hint=hint)
+
+    def _take_in_order(
+        self, batch: Mapping[str, Sequence[Value]], count: int
+    ) -> tuple[list[_Partition], BadData | None]:
+        """Hold rows back, and add the rows that are released, up to one that came late."""
+        assert self._order is not None
+        time = self._order.time.attribute
+        nothing: Sequence[Value] = [None] * count
+        names = {name: name for name in batch} | {time: self._binding.names[time]}
+        columns = [(name, batch.get(of, nothing)) for name, of in names.items()]
+        events = [Event("row", {name: c[i] for name, c in columns}) for i in range(count)]
+        touched, error = list[_Partition](), None
+        try:
+            for given in self._order.push(Stream(events)):
+                touched, error = self._take_given(given)
+        except BadData as late:
+            error = error or late
+        except (UsageError, TypeMismatch):  # of the first row, as all have one type
+            self._stopped = False
+            raise
+        return touched, error
+
+    def _take_given(self, given: Stream) -> tuple[list[_Partition], BadData | None]:
+        """Add rows that the order gives; rows after a bad one are held back again."""
+        assert self._order is not None
+        if not given.events:
+            return [], None
+        rows, before = given.events, self.read
+        batch = {name: [row.attributes.get(name) for row in rows] for name in self._kept}
+        touched, error = self._take(batch, len(rows))
+        if error is not None:
+            self._order.put_back(self.read - before + 1)
+        return touched, error
 
     def _take(
         self, batch: Mapping[str, Sequence[Value]], count: int
@@ -273,8 +343,8 @@ class RowPatternSession:
             columns = part.columns
             for name, column in values:
                 columns[name].append(column[i])
-            part.positions.append(self.pushed)
-            self.pushed += 1
+            part.positions.append(self.read)
+            self.read += 1
         self._test([*touched.values()], count)
         return [part for part, _ in touched.values()], error
 
@@ -285,7 +355,7 @@ class RowPatternSession:
             part.set_length()
             for name in names:
                 part.columns[name] += [None] * (len(part.positions) - first)
-        if count >= FEW and self.pushed >= EARLY:
+        if count >= FEW and self.read >= EARLY:
             if self._conditions is None:
                 from cerlab.rows.batch_conditions import BatchConditions
 
@@ -395,7 +465,8 @@ class RowPatternSession:
         """
         if self._stopped:
             self._check()
-        return self._state_with([*self._partitions.values()])
+        state = self._state_with([*self._partitions.values()])
+        return state if self._order is None else self._order.state(state)
 
     def states(self) -> Iterator[tuple[int, bytes]]:
         """Yield the number of the last row of each partition, and a state of that partition."""
@@ -405,7 +476,7 @@ class RowPatternSession:
     def _state_with(self, parts: Sequence[_Partition]) -> bytes:
         values = {
             "over": self._over,
-            "taken": self.pushed,
+            "taken": self.read,
             "columns": [(name, str(kind)) for name, kind in self._fields.items()],
             "partitions": [self._state_of(part) for part in parts],
         }
@@ -428,7 +499,7 @@ class RowPatternSession:
         """Add the partitions of a state; raises `BadData` for bytes that are no state of them."""
         values, _ = codec.read(ROW_SESSION, self._of, state)
         with reading_state():
-            self._over, self.pushed = values["over"], max(self.pushed, values["taken"])
+            self._over, self.read = values["over"], max(self.read, values["taken"])
             fields = {name: _type_of(kind) for name, kind in values["columns"]}
             try:
                 if fields and fields != self._fields:
@@ -443,7 +514,7 @@ class RowPatternSession:
     ) -> None:
         expect(all(map(is_whole, (dropped, s, matched_end, number))), "a number of rows")
         expect(len(positions) > 0 and s <= len(positions), "the rows of a partition")
-        expect(all(is_whole(position, 0, self.pushed) for position in positions), "a row")
+        expect(all(is_whole(position, 0, self.read) for position in positions), "a row")
         expect(all(len(column) == len(positions) for column in columns), "the rows of a partition")
         kept: dict[Any, list[Any]] = dict(zip(self._kept, map(list, columns), strict=True))
         for name, column in kept.items():
@@ -464,7 +535,7 @@ class RowPatternSession:
 
     def __repr__(self) -> str:
         rows = sum(len(part.positions) for part in self._partitions.values())
-        return f"<RowPatternSession: {self.pushed:,} rows pushed, {rows:,} kept>"
+        return f"<RowPatternSession: {self.read:,} rows pushed, {rows:,} kept>"
 
 
 _VALUES = {
@@ -476,6 +547,16 @@ _VALUES = {
     Kind.DURATION: Duration,
 }
 """The type of the values of each kind."""
+
+
+def _time_of(query: RowPattern, lateness: Length | None) -> TimeAxis | None:
+    """Return the axis that sorts late rows; raises `UsageError` if there is none."""
+    if query.order_by and not query.order_by[0].descending:
+        return TimeAxis(query.order_by[0].column.name)
+    if lateness is not None:
+        hint = "begin ORDER BY with the time, in ascending order"
+        raise UsageError("CER0802", "lateness needs a time that orders the rows", hint=hint)
+    return None
 
 
 def _kind_of(arrow_type: Any) -> Kind:

@@ -59,3 +59,16 @@ def test_a_lateness_is_for_events_that_arrive(
     named = [str(file) if word == "FILE" else word for word in arguments]
     assert run(monkeypatch, *named, *LATE) == 2
     assert "CER0865: --lateness does not go with" in capsys.readouterr().err
+
+
+def test_rows_of_a_pattern_may_come_late(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    clause = "MATCH_RECOGNIZE (ORDER BY t MEASURES FIRST(t) AS b, LAST(t) AS e PATTERN (A B*) "
+    clause += "DEFINE B AS t - PREV(t) <= 2)"
+    monkeypatch.setattr(sys, "stdin", Pieces([CSV[:-9]], lambda _: None))
+    assert main(["run", clause, "-", "--lateness", "2"]) == 0
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert answers == [{"b": 1, "e": 3}, {"b": 8, "e": 9}]
+    (file := tmp_path / "events.csv").write_bytes(CSV)
+    assert main(["run", clause, str(file), "--lateness", "2"]) == 2

@@ -101,6 +101,65 @@ def test_a_session_gives_the_result_on_all_rows(suite: Suite) -> None:
     suite.run(agree, deep_count=20_000)
 
 
+def agree_in_any_order(rng: Random) -> bool:
+    """Rows that come late by no more than the lateness have the result of rows in order."""
+    clause = rng.choice((GAP, RISING))
+    rows: list[dict[str, Any]] = [
+        {"k": rng.choice("ab"), "t": t, "x": rng.randrange(4)} for t in range(0, 90, 3)
+    ]
+    lateness = rng.choice((0, 7, 40))
+    arriving = sorted(rows, key=lambda row: row["t"] + rng.random() * lateness)
+    session: Any = cerlab.session(clause, lateness=lateness)
+    found, at = list[dict[str, Any]](), 0
+    while at < len(arriving):
+        size = rng.choice((1, 2, 9))
+        found += session.push(arriving[at : at + size]).to_pylist()
+        at += size
+        if rng.random() < 0.3:
+            session = cerlab.session(clause, state=session.state())
+    assert (session.pushed, session.late) == (len(rows), 0)
+    if rng.random() < 0.5:
+        found += session.advance(rng.choice((10**6, max(session._order._last or 0, 5)))).to_pylist()
+    found += session.advance("end").to_pylist()
+    query = cerlab.parse_rows(clause)
+    expected = cerlab.match_recognize(query, rows).to_pylist()
+    assert by_partition(query, found) == by_partition(query, expected)
+    return bool(expected)
+
+
+def test_late_rows_have_the_result_of_rows_in_order(suite: Suite) -> None:
+    suite.run(agree_in_any_order, deep_count=2_000)
+
+
+def test_a_row_that_is_too_late_is_bad_data_and_rows_that_wait_are_in_the_state() -> None:
+    session: Any = cerlab.session(GAP, lateness=10)
+    session.push([{"k": 1, "t": 100}, {"k": 1, "t": 95}, {"k": 1, "t": 200}])
+    with pytest.raises(cerlab.BadData, match="CER0727") as caught:
+        session.push([{"k": 1, "t": 300}, {"k": 1, "t": 99}, {"k": 1, "t": 301}])
+    matches: Any = caught.value.matches
+    assert matches.to_pylist() == [{"k": 1, "b": 95, "e": 100, "n": 2}]
+    assert (session.pushed, session.late, session.read) == (4, 1, 3)
+    again: Any = cerlab.session(GAP, state=session.state())
+    assert again.push([{"k": 1, "t": 295}]).num_rows == 0
+    assert again.advance(300).to_pylist() == [{"k": 1, "b": 200, "e": 200, "n": 1}]
+    assert again.advance("end").to_pylist() == [{"k": 1, "b": 295, "e": 300, "n": 2}]
+    with pytest.raises(cerlab.UsageError, match="CER0777"):
+        cerlab.session(GAP, state=session.state(), lateness=11)
+    with pytest.raises(cerlab.UsageError, match="CER0802"):
+        cerlab.session(GAP.replace("BY t", "BY t DESC"), lateness=10)
+
+
+def test_ties_beyond_the_time_are_in_the_order_of_arrival() -> None:
+    clause = GAP.replace("ORDER BY t", "ORDER BY t, x")
+    moment = pa.array([0, 0, 10**7], pa.timestamp("us"))
+    rows = pa.table({"k": [1, 1, 1], "t": moment, "x": [2, 1, 3]})
+    clause_of_moments = clause.replace("t - PREV(t) <= 30", "t - PREV(t) <= INTERVAL '1' SECOND")
+    session: Any = cerlab.session(clause_of_moments, lateness="5 seconds")
+    with pytest.raises(cerlab.BadData, match="CER0714"):
+        session.push(rows)
+    assert session.advance("end").num_rows == 2
+
+
 def given(clause: str, *batches: list[dict[str, Any]]) -> list[list[tuple[Any, ...]]]:
     """Return the rows of the result after each batch, and after the end."""
     session: Any = cerlab.session(clause)

@@ -295,7 +295,7 @@ class RowSequences:
 
     def __init__(self, query: str, *, read: int) -> None:
         self._session = RowPatternSession(query)
-        self._session.pushed = self.read = read
+        self._session.read = self.read = read
         self._states: dict[int, bytes] = {}
 
     def push(self, rows: Any, sequence: Any) -> Any:
