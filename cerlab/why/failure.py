@@ -326,14 +326,14 @@ def _missing(failure: Failure) -> str:
 CLAUSE = type(None)
 """Pattern of clauses and positions, which are not parts of a formula."""
 
-POSITION = Row(Kind.POSITION, CLAUSE, "position {p} is outside the stream, which has {n:,} events")
+POSITION = Row(Kind.POSITION, CLAUSE, "position {p} is out of the stream, which has {n:,} events")
 FROM = Row(
     Kind.FROM, CLAUSE, "{part} leaves out event {p}, which is of stream {stream}", (Without, Alter)
 )
 NO_KEY = Row(
     Kind.PARTITION,
     CLAUSE,
-    "{name} is {value} at {p}, so the event belongs to no partition",
+    "{name} is {value} at {p}, so in no partition",
     (Without, Alter),
 )
 OTHER_KEY = Row(
