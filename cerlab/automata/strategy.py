@@ -177,7 +177,7 @@ def name_of_state(machine: Machine, state: int) -> Any:
 
 def state_of_name(machine: Machine, name: Any) -> int:
     """Return the number of a macro-state in this machine; raise `BadData` for a malformed name."""
-    with _reading("state"):
+    with _reading("a state"):
         if isinstance(machine, DeterministicCea):
             return machine.number_of(frozenset(_states(name)))
         runs, rivals, block = name
@@ -197,7 +197,7 @@ def idle_of_name(machine: Machine, name: Any) -> int:
     """Return the number of an idle state in this machine; raise `BadData` for a malformed name."""
     if isinstance(machine, DeterministicCea):
         return machine.idle
-    with _reading("idle state"):
+    with _reading("an idle state"):
         return machine.idle_number_of(_read_rivals(name))
 
 
@@ -208,7 +208,7 @@ def _reading(noun: str) -> Iterator[None]:
     except (TypeError, ValueError) as error:
         raise BadData(
             "CER0770",
-            f"expected a {noun} of the machine: {error}",
+            f"this is not {noun} of the machine: {error}",
             hint="start again from the events",
         ) from None
 

@@ -157,8 +157,7 @@ class RowPatternSession:
         state: bytes | None = None,
         lateness: Length | None = None,
     ) -> None:
-        """Open a session; raises as `parse_rows`, and `BadData` for bytes that are not its
-        state."""
+        """Open a session; raises as `parse_rows`, and `BadData` for a foreign or damaged state."""
         self._query = parse_rows(query) if isinstance(query, str) else query
         self._over = self._stopped = False
         self.read = 0

@@ -74,7 +74,7 @@ def test_a_stream_of_dicts() -> None:
     stream = cerlab.Stream(events)
     assert stream.events == (cerlab.Event("A", {"v": 1}), cerlab.Event("B"))
     assert len(cerlab.evaluate("A ; B", stream)) == 1
-    with pytest.raises(cerlab.BadData, match="event is a dict"):
+    with pytest.raises(cerlab.BadData, match="expected a dictionary as an event"):
         cerlab.Stream([*events, three])
     with pytest.raises(cerlab.UsageError, match="CER0812"):
         cerlab.Stream(nothing)

@@ -146,7 +146,7 @@ def test_a_query_is_equivalent_to_itself_whatever_its_labels_are_called(
 def test_a_verdict_is_not_true_or_false() -> None:
     """`if equivalent(..)` was true of every verdict, also of those that are open."""
     for verdict in (equivalent("A", "A"), equivalent("A", "B"), equivalent(PAIR, f"{PAIR}+")):
-        with pytest.raises(TypeError, match=r"ask \.holds"):
+        with pytest.raises(TypeError, match=r"use \.holds"):
             bool(verdict)
 
 

@@ -143,7 +143,7 @@ def test_a_record_of_another_module_is_another(cache: Path, kernels: Any, tmp_pa
 @pytest.mark.parametrize("value", ["[1]", "{1: 2}", "object()", "(1, [2])"])
 def test_what_could_change_unseen_is_refused(value: str, cache: Path, kernels: Any) -> None:
     module = kernels("values", "ONE = 1", f"ONE = {value}")
-    with pytest.raises(TypeError, match="whose changes a cache could not see"):
+    with pytest.raises(TypeError, match="whose changes the cache cannot see"):
         answer(module)
 
 

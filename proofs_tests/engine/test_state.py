@@ -174,11 +174,11 @@ def test_the_state_of_another_query_is_refused() -> None:
 @pytest.mark.parametrize("name", ["0", ["0"], [0.5], [True], [None], 0, None, {"0": 0}])
 def test_what_is_no_list_of_states_names_none(name: object) -> None:
     plain, last = as_query("A ; B"), as_query("SELECT LAST * WHERE A ; B")
-    with pytest.raises(cerlab.BadData, match="no state of the machine"):
+    with pytest.raises(cerlab.BadData, match="this is not a state of the machine"):
         state_of_name(plain.machine, name)
-    with pytest.raises(cerlab.BadData, match="no state of the machine"):
+    with pytest.raises(cerlab.BadData, match="this is not a state of the machine"):
         state_of_name(last.machine, [name, [[], [], []], 0])
-    with pytest.raises(cerlab.BadData, match="no idle state"):
+    with pytest.raises(cerlab.BadData, match="this is not an idle state"):
         idle_of_name(last.machine, [[0], name, []])
 
 

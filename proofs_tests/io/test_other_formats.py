@@ -86,7 +86,7 @@ def test_orc_is_read_at_every_door(tmp_path: Path) -> None:
     (tmp_path / "e.dat").write_bytes(path.read_bytes())
     assert len(Stream.read(tmp_path / "e.dat")) == 2_000
     path.write_bytes(b"ORC nonsense")
-    with pytest.raises(cerlab.BadData, match="no orc file"):
+    with pytest.raises(cerlab.BadData, match="cannot be read as orc"):
         Stream.read(path)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import islice
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,8 @@ def answers_of_now(self: WaitSequences, rows: Any, times: Any, clock: Any) -> An
 _ANSWERS = WaitSequences._answers
 
 WAITS = on_seeds(waits.check_waits, 200)
+RARE_WAITS = Judge(lambda n: waits.check_waits(Random(600 + n)), 100)
+"""Seeds around 655: one case in some hundred has an answer that begins before its last window."""
 
 
 def of_a_silent_key(_: int) -> bool:
@@ -98,7 +101,7 @@ MUTANTS = [
     mutant(ROW_SEEDS, RowSequences, "resume", no_states),
     mutant(ROW_SEEDS, RowPatternSession, "states", the_first_state_alone),
     mutant(ROW_SEEDS, step, "_reach_of", partitions_that_end),
-    mutant(WAITS, WaitSequences, "_keep_from", a_wait_keeps_one_window),
+    mutant(RARE_WAITS, WaitSequences, "_keep_from", a_wait_keeps_one_window),
     mutant(SILENT, WaitSequences, "_is_due", no_wait_ends_alone),
     mutant(WAITS, WaitSequences, "_answers", answers_of_now),
     mutant(SEEDS, SequencesEngine, "_window_starts", one_window_for_all),

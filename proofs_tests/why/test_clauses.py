@@ -285,8 +285,6 @@ def test_what_is_in_no_substream_has_no_neighbours(body: str, last: str) -> None
     """A gap before it is not a reason: whatever is between, the event has no key."""
     events = word("ACCB", k="1" + "1" + last)
     failures = why(f"SELECT * WHERE {body} PARTITION BY [k]", events, (0, 3)).failures
-    assert [failure.words for failure in failures] == [
-        "k is missing at 3, so in no partition"
-    ]
+    assert [failure.words for failure in failures] == ["k is missing at 3, so in no partition"]
     inside = why(f"SELECT * WHERE {body} PARTITION BY [k]", word("ACB", k="111"), (0, 2)).failures
     assert [failure.kind for failure in inside] == [Kind.GAP]
