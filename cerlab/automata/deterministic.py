@@ -120,7 +120,7 @@ Follow: TypeAlias = Callable[[Node], Iterator[tuple[tuple[int, Mark], Node]]]
 
 
 def moves_over(machine: Deterministic, symbols: Sequence[int]) -> Follow:
-    """Return the moves from a node by symbol and mark; an idle node begins runs."""
+    """Return the moves from a node by symbol and mark; those from an idle node begin runs."""
 
     def follow(node: Node) -> Iterator[tuple[tuple[int, Mark], Node]]:
         kind, q = node

@@ -116,7 +116,7 @@ def _bytes_if_small(found: Inputs) -> int:
 
 
 def _warn_of_small(size: int) -> None:
-    """Warn that the local engine answers before Spark starts."""
+    """Warn that the data are small: the local engine would answer before Spark starts."""
     seconds = 1 + size / _BYTES_A_SECOND
     text = f"the events have {size / 1e6:,.1f} MB, which is little for Spark"
     message = f"CER0951: {text}: cerlab run takes about {seconds:.0f} s"

@@ -163,7 +163,7 @@ def paces(length: int, *, careful: bool = False) -> Iterator[slice]:
         yield slice(start, start + size)
         start += size
         took = budget.clock() - before
-        # four times as many events then take at most half of the bound, if time is linear
+        # if time is linear, four times as many events take at most half of the pace
         if took < SECONDS_OF_PACE / 8:
             size *= 4
         elif took > SECONDS_OF_PACE:

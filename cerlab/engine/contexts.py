@@ -106,7 +106,7 @@ class _Walk:
         return self._machine.idle
 
     def padded(self, substreams: int) -> Int64s:
-        """Return the state of each of `substreams` substreams."""
+        """Return the states of `substreams` substreams; new substreams have the first state."""
         new = np.full(substreams - len(self.states), self._machine.idle, np.int64)
         return np.concatenate((self.states, new))
 

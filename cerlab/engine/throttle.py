@@ -200,7 +200,7 @@ class Throttle:
         return np.array(far | ~latest.is_given[keys], np.bool_)
 
     def _latest_of_keys(self) -> _Latest | None:
-        """Return the arrays of `may_give`; None if times are not integers of 64 bits."""
+        """Return the time of the last answer of each key, for `may_give`; None unless int64."""
         times: Any = self._rows.times
         if isinstance(times, list) and self._clock is None:  # times are numbers in the substream
             times = np.array(times, np.int64)

@@ -243,7 +243,7 @@ def listed_totals(
     *,
     by_start: bool,
 ) -> EndTotals:
-    """Return the totals of the rows of answers, which are listed, a batch at a time."""
+    """Return the totals over the rows of answers, listing the answers in batches."""
     from cerlab.engine.measures import totals_of_rows
 
     rows = labelled_answers(pattern, stream, in_batches(answers), inputs.labels)

@@ -162,7 +162,7 @@ class FilteredRun(Around):
         if not has_labels(tested.query, live=True):
             raise Unsupported(
                 "CER0403",
-                "no session tests answers whose labels depend on later events",
+                "sessions do not support conditions on labels that depend on later events",
                 hint="cerlab.evaluate supports the query, on streams that are read as a whole",
             )
         if tested.plan.counts or not isinstance(tested.plan.window, EventWindow | None):

@@ -215,7 +215,7 @@ class ServerProcess:
             self.stop()
             assert seconds is not None
             return _timeout(seconds)
-        # the process ended before it read the question, as if its output had ended
+        # the process ended before it read the question: treat this as the end of its output
         except BrokenPipeError:
             line = ""
         if not line:

@@ -341,7 +341,7 @@ def _numbers(texts: Any) -> Any | None:
 
 
 def _truths(words: Any) -> Any | None:
-    # fast: the first other word ends the loop, and both words have few spellings
+    # fast: the first word that is no truth value ends the loop
     if not all(word.as_py().lower() in _TRUTHS for word in words):
         return None
     return array_of([word.lower() == "true" for word in words.to_pylist()])

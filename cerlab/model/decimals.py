@@ -51,7 +51,7 @@ class Decimals(Sequence[Value]):
         return values
 
     def take(self, positions: Any) -> Decimals:
-        """Return the values at some positions (integers, or int64)."""
+        """Return the values at these positions: Python integers, or an array of int64."""
         import numpy as np
 
         return Decimals(self.doubles.take(array_from(np.ascontiguousarray(positions, np.int64))))

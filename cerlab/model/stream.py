@@ -252,7 +252,7 @@ def _from_iso_text(text: str, axis: TimeAxis, position: int) -> Timestamp:
     raise BadData(
         "CER0713",
         f"'{axis.attribute}' at position {position} is text, not a time: {text!r}",
-        hint="a text is read as 2026-01-31T10:00:00; else name a numeric attribute and its unit",
+        hint="write times as 2026-01-31T10:00:00, or name a numeric attribute and its unit",
     )
 
 

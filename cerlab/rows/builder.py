@@ -200,7 +200,7 @@ class ExpressionBuilder:
                 "CER0602",
                 f"an expression nests or chains more than {MAX_DEPTH} operators",
                 place=self._around,
-                hint="IN (..) is a choice of many values",
+                hint="to compare with many values, use IN (..)",
             )
         if MODE in node.meta and not self._takes_mode(node):
             raise ill_formed(

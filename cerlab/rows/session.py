@@ -424,7 +424,7 @@ class RowPatternSession:
     # -- rows out -----------------------------------------------------------------------------
 
     def _given(self, parts: Sequence[_Partition]) -> Any:
-        """Return the rows of the result that are certain in some partitions."""
+        """Return the rows of the result that later rows of these partitions cannot change."""
         measures: list[tuple[Any, ...]] = []
         inputs: list[list[Value]] = []
         names = self._binding.inputs if parts else []

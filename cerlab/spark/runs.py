@@ -167,7 +167,7 @@ def tables_of(batches: Iterable[Any], size: int = SIZE) -> Iterator[Any]:
 
 
 def numbers_in(batches: Iterable[Any]) -> Iterator[int]:
-    """Yield the numbers that a task receives: rows of one column of integers, without NULL."""
+    """Yield the integers of the only column of a task."""
     for batch in batches:
         yield from batch.column(0).to_pylist()
 

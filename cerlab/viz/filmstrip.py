@@ -270,7 +270,7 @@ class Frames:
         return layout, "\n".join([border, *parts, f'<g transform="{place}">{tecs}</g>'])
 
     def _layout(self, number: int) -> _Layout:
-        """Return the layout of a group of steps, cached."""
+        """Return the layout that the pictures of a group of steps share, cached."""
         if number not in self._layouts:
             first = number * TOGETHER
             self._layouts[number] = self._lay_out(self._steps.steps[first : first + TOGETHER])

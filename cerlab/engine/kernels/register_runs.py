@@ -85,7 +85,7 @@ def read_events(
 def follow(
     rules: r.Rules, events: r.Events, configurations: r.Configurations, tecs: k.Tecs, e: int
 ) -> int:
-    """Move every configuration at event e: list arrivals and departures (SRT Alg. 1)."""
+    """Move every configuration at event e; list which come and which go (SRT Alg. 1)."""
     live, arena, counters = configurations.live, tecs.arena, tecs.counters
     counters[r.ATTEMPT] += 1
     counters[r.HEAD_BEFORE] = counters[k.HEAD]

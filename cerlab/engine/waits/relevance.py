@@ -92,7 +92,7 @@ class AutomatonTests:
 
 
 class TransducerTests(AutomatonTests):
-    """The symbols of events for a body that is a transducer."""
+    """The symbols of events, where the part before a wait compiles to a transducer."""
 
     def __init__(self, plan: CorrelatedPlan) -> None:
         self._program, self._matters = None, []

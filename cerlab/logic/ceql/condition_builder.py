@@ -129,7 +129,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         self._depths: dict[int, int] = {}
 
     def place(self, meta: Meta) -> SourcePlace:
-        """Return the place of a rule's match."""
+        """Return the place in the query text that a rule of the grammar matched."""
         return SourcePlace(self.text, _span(meta))
 
     def place_of(self, node: object) -> SourcePlace | None:

@@ -157,7 +157,7 @@ class SymbolStage:
         return tuple(digits)
 
     def _symbol(self, classes: tuple[int, ...]) -> int:
-        """Return the symbol of events with these classes, one for each axis."""
+        """Return the symbol of events that have the given class on each axis of predicates."""
         symbol = self._symbol_by_classes.get(classes)
         if symbol is None:
             mask = 0

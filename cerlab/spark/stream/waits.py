@@ -204,7 +204,7 @@ class WaitSequences:
         return min(ends, default=None)
 
     def arrays(self, partitions: int) -> Mapping[str, Any]:
-        """Return the clocks of the sequences that `keep` has left, as `resume` reads them."""
+        """Return the clocks of the sequences that remain after `keep`, for `resume`."""
         return {"run": self._kept}
 
     def resume(self, arrays: Mapping[str, Any]) -> None:
