@@ -85,7 +85,7 @@ def _options(line: str, *, in_cell: bool) -> tuple[dict[str, str], str]:
             raise UsageError("CER0843", f"unknown option '--{name}'", hint=hint)
         if value is None:
             raise UsageError(
-                "CER0844", f"the option --{name} needs a value", hint="write it after the option"
+                "CER0844", f"the option --{name} needs a value", hint="write the value after it"
             )
         options[name] = value
         rest = rest[option.end() :]

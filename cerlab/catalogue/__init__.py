@@ -43,7 +43,7 @@ _MARKS = (">>> ", "... ", "$ ", "@ ", "- ")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of the catalogue; each line of `example` and `mending` begins with its mark."""
+    """An entry of the catalogue; lines of `example` and `mending` begin with the mark of a kind."""
 
     code: str
     cause: str

@@ -123,13 +123,13 @@ class Side:
         return self.value is None or self.op is pred.Operator.NE
 
     def read(self, leaf: pred.Leaf) -> pred.Leaf:
-        """Return an attribute of the label as one of the current event."""
+        """Rewrite an attribute of the label to read the current event."""
         if not isinstance(leaf, pred.LabelAttribute) or leaf.label != self.label:
             return leaf
         return pred.Attribute(leaf.attribute)
 
     def stored(self, n: int, leaf: pred.Leaf) -> pred.Leaf:
-        """Return an attribute of the label as one of the n-th event in a register."""
+        """Rewrite an attribute of the label to read the n-th event in a register."""
         if not isinstance(leaf, pred.LabelAttribute) or leaf.label != self.label:
             return leaf
         return pred.RegisterAttribute(self.register(n), leaf.attribute)

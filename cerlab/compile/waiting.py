@@ -233,7 +233,7 @@ def _may_be_last(branch: _Branch) -> bool:
 
 
 def _may_be_first(branch: _Branch) -> bool:
-    """Return whether the left side's steps may be applied to the answers of a sequence."""
+    """Return whether all steps of a left side are look-backs, which may follow the sequence."""
     return all(isinstance(step, LookBack) for step in branch.steps)
 
 

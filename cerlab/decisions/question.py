@@ -283,7 +283,7 @@ def timestamp_of(schema: Schema) -> str | None:
 
 
 def keys_of(queries: Sequence[Pattern]) -> Iterator[Mapping[str, Value]]:
-    """Yield PARTITION BY keys, one for each outcome of the tests; one empty key without the clause.
+    """Yield keys that have all outcomes of the tests; one empty key without PARTITION BY.
 
     An answer lies in one partition, and so does a difference. Raises `ResourceLimit` above
     `MAX_KEYS` kinds.

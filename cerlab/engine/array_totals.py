@@ -105,7 +105,7 @@ class ArrayTotals:
     def _total(
         self, moves: Moves, read: b.Read, rows: k.TotalRows, parts: list[EndTotals]
     ) -> k.TotalRows:
-        """Read until the last event; return the rows since the last of `parts`."""
+        """Read until the last event; return the rows that `parts` has not returned."""
         counters = self._counters
         while True:
             cells, state = self._cells, (self._scratch, rows, counters, self.options)

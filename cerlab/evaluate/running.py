@@ -296,7 +296,7 @@ class RunningTotals(AtOnce[Any]):
         return endings
 
     def _read_listed(self, listed: Listed, stream: Stream, rows: dict[Row, Total]) -> None:
-        """Read events whose answers are listed."""
+        """Read events, and list the answers that end at them."""
         parts = [stream]
         try:
             self._ends_after(stream)

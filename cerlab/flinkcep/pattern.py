@@ -340,7 +340,7 @@ class FlinkPattern:
         return replace(self, parts=(*rest, replace(last, test=test)))
 
     def _read(self, text: str) -> tuple[Predicate | None, Condition | None]:
-        """Return the condition of a text on the last event, or one that reads earlier events."""
+        """Parse a condition: on the last event alone, or one that also reads earlier events."""
         last = self.parts[-1]
         try:
             return _predicate(last.test.type, text), None

@@ -675,7 +675,7 @@ class ColumnFile(ABC):
         def read(part: Any) -> list[Any]:
             batches = []
             for batch in self._batches(_ROWS, names, texts, part):
-                poll(batch.get_total_buffer_size())  # `nbytes` lacks views before pyarrow 26
+                poll(batch.get_total_buffer_size())  # `nbytes` leaves out views before pyarrow 26
                 batches.append(batch)
             return batches
 

@@ -244,7 +244,7 @@ def length(part: Part) -> int:
 
 
 def events_of(part: Part) -> Iterable[Event]:
-    """Return the events of a part."""
+    """Return the events of one part of a file."""
     return part.events() if isinstance(part, RowPart) else part
 
 

@@ -66,7 +66,7 @@ _SHAPES = 256
 
 
 class Stream(Events):
-    """A stream as users hold it, with functions that read one. Threads may share it."""
+    """The stream that users create and read from files. Threads may share it."""
 
     __slots__ = ()
 

@@ -74,7 +74,7 @@ class JsonNode:
         return unicode(self.of(str), self.path)
 
     def one_of(self, meanings: Mapping[str, T], noun: str) -> T:
-        """Return the meaning of this text; `noun` names it in errors."""
+        """Return the value that this text names among the choices; errors call it `noun`."""
         if (name := self.text()) not in meanings:
             raise self.error("CER0753", f"unknown {noun} '{name}'", nearest(name, meanings))
         return meanings[name]

@@ -161,7 +161,7 @@ def _moments(nanoseconds: Values) -> Values:
 
 
 def part_column(name: str) -> Callable[[Values], Values] | None:
-    """Return a part of moments that are nanoseconds; None if Arrow has no function for it."""
+    """Return a date part, such as the hour, of moments in nanoseconds; None without a function."""
     if name in _KERNELS:
         return lambda x: cast_column("int64", kernel(_KERNELS[name])(_moments(x)))
     if name in ("DOW", "ISODOW"):

@@ -38,7 +38,7 @@ def parse_rows(text: str) -> rp.RowPattern:
     """
     if len(text) > MAX_CHARACTERS:
         message = f"the query has {len(text):,} characters, more than {MAX_CHARACTERS:,}"
-        raise ResourceLimit("CER0601", message, hint="a table is the second argument")
+        raise ResourceLimit("CER0601", message, hint="give the table as the second argument")
     cursor = Cursor(text)
     around = _before(cursor) if cursor.at_words("SELECT") else None
     cursor.need_words("MATCH_RECOGNIZE")

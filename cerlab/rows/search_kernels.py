@@ -76,7 +76,7 @@ class MatchBuffers(NamedTuple):
     start: Int64s  # (matches,)
     length: Int64s  # (matches,)
     number: Int64s  # (matches,)
-    step: Int32s  # (labels,), the step that mapped each row
+    step: Int32s  # (labels,), the step at which the row of each label was mapped
 
 
 @kernel

@@ -241,7 +241,7 @@ _LONG_DICTIONARY = 1 << 10
 
 
 def _packets(run: int, parts: Sequence[int], rows: Any) -> Iterator[Any]:
-    """Yield the packets of some rows, as record batches for each of some parts."""
+    """Split rows by part, and yield the rows of each part as record batches."""
     import pyarrow as pa
 
     long = [

@@ -181,7 +181,7 @@ def _test(rng: Choices, v: str, names: tuple[str, ...], reach: Reach) -> ex.Expr
 
 
 def _reading(rng: Choices, names: tuple[str, ...]) -> ex.Expression:
-    """Return a number that depends on the mapping, for DEFINE and MEASURES."""
+    """Return a random numeric expression that reads the mapping, for DEFINE and MEASURES."""
     other = ex.Column("x", rng.choice((None, *names)))
     edge = rng.choice((ex.First, ex.Last))(other, rng.choice((0, 0, 1, 2)))
     total = rng.choice(_TOTALS)

@@ -408,7 +408,7 @@ class CeqlQueries:
     )
 
     def draw(self, rng: Random, takes: frozenset[str]) -> tuple[Case, ...]:
-        """Return a query that the reference supports, on a stream with a word of it."""
+        """Return a query that the reference supports, and a stream that contains a match of it."""
         family, timed = (bool(takes & set(names)) for names in (FAMILY, TIMED))
         shape = Shape(SMALL.depth, SMALL.events, SMALL.rich, family=family, timed=timed)
         for _ in range(_DRAWS):

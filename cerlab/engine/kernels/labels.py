@@ -216,7 +216,7 @@ def unroll(
     runs: Trellis,
     counters: Int64s,
 ) -> int:
-    """Build the layers of the answer at AT; return DONE or NEED_SCRATCH."""
+    """Build the layers of states of the answer number AT; return DONE or NEED_SCRATCH."""
     n = counters[AT]
     i, last = answers.start[n], answers.end[n] + 1
     at, stop = answers.offsets[n], answers.offsets[n + 1]

@@ -215,7 +215,7 @@ def _affordable(runs: frozenset[R]) -> frozenset[R]:
         raise ResourceLimit(
             "CER0607",
             f"more than {MAX_RUNS:,} runs are in progress together",
-            hint='use evaluator="tecs", which shares them',
+            hint='use evaluator="tecs", which shares common parts',
         )
     return runs
 

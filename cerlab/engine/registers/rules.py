@@ -323,7 +323,7 @@ MAX_STEPS = 200_000
 
 
 class Rule(NamedTuple):
-    """A move under its residual guard."""
+    """A transition, with the part of its guard that values of registers decide."""
 
     move: int
     clauses: tuple[Clause, ...]

@@ -188,7 +188,7 @@ def parse_gcq(text: str) -> Gcq:
 
 @v_args(meta=True)
 class _GcqBuilder(Builder):
-    """CEQL's builder, which handles names and expressions, with the rules of these queries."""
+    """CEQL's builder, which handles names and expressions, with the rules of GCQ."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

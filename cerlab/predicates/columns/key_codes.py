@@ -230,7 +230,7 @@ class _HashTable:
         return tag >> 8 or self._add(at, word, kind)
 
     def number_text(self, texts: _Texts, data: bytes) -> int:
-        """Return the number of one text, as `number_texts`."""
+        """Return the number that this table gives a text, as `number_texts` does for many."""
         word = hash_of_text(data)
         cells, mask = self._cells, len(self._cells) - 1
         at = _kernels().first_cell(word, mask)

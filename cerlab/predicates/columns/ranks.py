@@ -189,7 +189,7 @@ class Ranks:
 
 
 class _Ordered:
-    """The sorted values of a kind with their codes: arrays, or lists for single values."""
+    """The sorted values of a kind with their codes: arrays, or lists if values come singly."""
 
     def __init__(self) -> None:
         self.values: Any = []
