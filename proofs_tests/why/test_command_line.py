@@ -74,7 +74,7 @@ def test_a_position_that_is_not_there_is_no_match(
     events: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["why", "A ; B", events, "--positions", "0,7"]) == 1
-    assert "position 7 is outside the stream, which has 3 events" in capsys.readouterr().out
+    assert "position 7 is out of the stream, which has 3 events" in capsys.readouterr().out
 
 
 def test_a_sremo(events: str, capsys: pytest.CaptureFixture[str]) -> None:
