@@ -35,6 +35,8 @@ def has_frame(case: Case) -> bool:
         bool(case.events)
         and case.options.keys() <= {*AXIS}
         and all(kinds in plain for kinds in columns.values())
+        # a column of texts is no column of times to Spark
+        and columns.get(str(case.options.get("time"))) != {str}
     )
 
 
