@@ -175,7 +175,7 @@ def arrived(spark: Any, folder: Path, kind: str, schema: str | None = None) -> l
     ("kind", "later", "expected"),
     [
         ("csv", 'w,type,v\n"2\nB,3",B, 4\n', [("A", 1, "x"), ("B", 4, "2\nB,3")]),
-        ("csv", "type,v\nB,2\n", "CER0742: its columns are type, v, not type, v, w (FILE)"),
+        ("csv", "type,v\nB,2\n", "CER0742: expected the columns type, v, w, got type, v (FILE)"),
         ("csv", "type,v,w\nB,2\n", "CER0738.*(FILE, row 2, column 'w')"),
         ("csv", "type,v,w\nB,one,y\n", "CER0725: 'one' is no int.*(FILE, row 2, column 'v')"),
         ("csv", "type,v,w\nB,true,y\n", "CER0725.*(FILE, row 2, column 'v')"),
