@@ -130,7 +130,7 @@ def open_quarantine(to: Quarantine | None, sources: Iterable[AnyPath]) -> Iterat
     """Open a handler that writes bad rows into a file, as NDJSON; yield None without a file.
 
     After success the file exists, and stderr shows the number of rows; after an error there is no
-    file. Bytes that are not text are written as lone surrogates (``\udce9`` for 0xe9). Raises
+    file. Bytes that are not text are written as lone surrogates (``\\udce9`` for 0xe9). Raises
     `UsageError` if the file is one of the sources.
     """
     if to is None or callable(to):

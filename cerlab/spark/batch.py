@@ -239,7 +239,7 @@ def explanation(request: Request, ranges: FirstPass, query: str) -> str:
 def of_plan(
     plan: PlanClauses, query: str, machine: str = "registers: filters compare labels"
 ) -> list[tuple[str, str]]:
-    """The lines on a query and its plan; `machine` describes that of a query without automaton."""
+    """Return the lines on a query and its plan; `machine` stands for a missing automaton."""
     size = machine
     if isinstance(plan, Plan):
         cea = plan.cea

@@ -72,7 +72,8 @@ def page(context: Any, address: str) -> Any:
     """The lab, once it has answered its first query."""
     page = context.new_page()
     page.goto(address)
-    page.wait_for_selector("#total")
+    page.wait_for_selector("#total, #status:has-text('could not')")
+    assert "could not" not in page.inner_text("#status"), page.inner_text("#status")
     return page
 
 

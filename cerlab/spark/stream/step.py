@@ -285,7 +285,7 @@ class BucketStep:
         return int(self._keys.num_rows) if self.job.keys else 1
 
     def answers(self) -> Iterator[tuple[AnswerBatch, Any]]:
-        """The answers that are known now, and which of `rows_of_ends` is the end of each.
+        """Yield the answers that are known now, and which of `rows_of_ends` is the end of each.
 
         Their positions are those of the stream. Raises `BadData` if the engine does.
         """
@@ -356,7 +356,7 @@ class BucketStep:
                 yield in_types(table, names.schema)
 
     def _numbered_answers(self) -> Iterator[AnswerBatch]:
-        """The answers, with the numbers of events."""
+        """Yield the answers, with the numbers of events."""
         if isinstance(self._engine, WaitSequences):
             yield from self._engine.push(self._recent, self.job.attributes, self._floor)
             return
@@ -420,7 +420,7 @@ class BucketStep:
         return newest < (math.nextafter(nearest, math.inf) if nearest < bound else nearest)
 
     def _timer(self, newest: Any, waiting: Any, end: Fraction | None) -> int | None:
-        """The watermark at which rows can be released, a wait ends, or a sequence is dropped."""
+        """Return the watermark that releases rows, ends a wait, or drops a sequence."""
         if self.job.tick is None:
             return None
         due = [Fraction(each.min().item()) for each in (newest[waiting],) if len(each)]
