@@ -77,7 +77,7 @@ class ContextReader:
         """Return the event with the contexts before it as attributes; advance these."""
         before: dict[str, Value] = {**self._idle}
         # a ChainMap reads no other value of the event: reading may raise for some
-        within = replace(event, attributes=ChainMap(before, event.attributes))  # type: ignore[arg-type]
+        within = replace(event, attributes=ChainMap(before, event.attributes))  # type: ignore[arg-type]  # only read
         for name, machine in self._contexts:
             self._idle[name] = machine.wait(self._idle[name], machine.symbol(within))
         return within

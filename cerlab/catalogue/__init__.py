@@ -43,13 +43,13 @@ _MARKS = (">>> ", "... ", "$ ", "@ ", "- ")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry of the catalogue; lines of `example` and `mending` begin with the mark of a kind."""
+    """An entry of the catalogue; lines of `example` and `fixed` begin with the mark of a kind."""
 
     code: str
     cause: str
     example: tuple[str, ...]
-    mend: str
-    mending: tuple[str, ...]
+    fix: str
+    fixed: tuple[str, ...]
 
 
 @cache
@@ -84,9 +84,9 @@ def entry_of(code: str) -> Entry:
 
 def entry_text(entry: Entry) -> str:
     """Return an entry as text: the code and its cause, the example, and the fix."""
-    lines = [f"{entry.code}  {entry.cause}", "", *_code_lines(entry.example), "", f"  {entry.mend}"]
-    if entry.mending:
-        lines += ["", *_code_lines(entry.mending)]
+    lines = [f"{entry.code}  {entry.cause}", "", *_code_lines(entry.example), "", f"  {entry.fix}"]
+    if entry.fixed:
+        lines += ["", *_code_lines(entry.fixed)]
     return "\n".join(lines)
 
 
@@ -114,9 +114,9 @@ def markdown() -> str:
             parts += ["", f"## {CLASSES[kind]}"]
             last = kind
         parts += ["", f'<a id="{entry.code.lower()}"></a>', "", f"### {entry.code}", ""]
-        parts += [f"{_prose(entry.cause)}.", "", *_block(entry.example), "", _prose(entry.mend)]
-        if entry.mending:
-            parts += ["", *_block(entry.mending)]
+        parts += [f"{_prose(entry.cause)}.", "", *_block(entry.example), "", _prose(entry.fix)]
+        if entry.fixed:
+            parts += ["", *_block(entry.fixed)]
     return "\n".join(parts) + "\n"
 
 
@@ -136,7 +136,7 @@ def _read_entries(text: str) -> Iterator[Entry]:
         head, *lines = block.strip().split("\n")
         code, _, cause = head.partition(" ")
         at = next((i for i, line in enumerate(lines) if line.startswith("= ")), len(lines))
-        example, mending = tuple(lines[:at]), tuple(lines[at + 1 :])
-        if at == len(lines) or any(not line.startswith(_MARKS) for line in (*example, *mending)):
+        example, fixed = tuple(lines[:at]), tuple(lines[at + 1 :])
+        if at == len(lines) or any(not line.startswith(_MARKS) for line in (*example, *fixed)):
             raise ValueError(f"the entry of {code} has no fix, or a line without its mark")
-        yield Entry(code, cause, example, lines[at].removeprefix("= "), mending)
+        yield Entry(code, cause, example, lines[at].removeprefix("= "), fixed)

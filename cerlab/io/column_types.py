@@ -192,7 +192,7 @@ class ColumnTypes:
         for name, value in values.items():
             if type(value) in (int, str) and self.kinds.get(name) == DOUBLE:
                 number = float(value)  # type: ignore[arg-type]  # an integer, maybe as text
-                self._count(name, int(int(value) != number))  # type: ignore[arg-type]
+                self._count(name, int(int(value) != number))  # type: ignore[arg-type]  # as above
                 value = number
             widened[name] = value
         return widened

@@ -486,7 +486,7 @@ class ExpressionBuilder:
             offset = int(literal.this)
         if kind is ex.Prev or kind is ex.Next:
             return kind(self._build(body), offset)
-        return kind(self._build(body), offset, final)  # type: ignore[call-arg]
+        return kind(self._build(body), offset, final)  # type: ignore[call-arg]  # First or Last
 
     def _aggregate(
         self, node: exp.Anonymous, function: ex.AggregateFunction, final: bool

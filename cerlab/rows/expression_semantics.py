@@ -78,7 +78,7 @@ def value(e: ex.Expression, c: Context) -> Value:
             if rest:
                 return of_pairs(function, [[value_at(x, p, c) for x in (body, *rest)] for p in R])
             if function is ex.AggregateFunction.ARRAY_AGG:
-                return [value_at(body, p, c) for p in R] or None  # type: ignore[return-value]
+                return [value_at(body, p, c) for p in R] or None  # type: ignore[return-value]  # a list
             return aggregate(function, [value_at(body, p, c) for p in R])
         case _:
             return operation(e, lambda operand: value(operand, c))
@@ -513,15 +513,15 @@ def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
         return None
     match function:
         case ex.AggregateFunction.SUM:
-            return total(present)  # type: ignore[no-any-return]
+            return total(present)  # type: ignore[no-any-return]  # a value
         case ex.AggregateFunction.AVG if isinstance(present[0], Duration):
             return Duration(round(Fraction(total(present).nanoseconds, len(present))))
         case ex.AggregateFunction.AVG:
             return arithmetic(ex.ArithmeticOperator.DIV, total(present), len(present))
         case ex.AggregateFunction.MIN:
-            return min(present, key=order_key)  # type: ignore[no-any-return]
+            return min(present, key=order_key)  # type: ignore[no-any-return]  # a value
         case ex.AggregateFunction.MAX:
-            return max(present, key=order_key)  # type: ignore[no-any-return]
+            return max(present, key=order_key)  # type: ignore[no-any-return]  # a value
         case ex.AggregateFunction.STDDEV | ex.AggregateFunction.VARIANCE:
             variance = spread(present, 1)
         case ex.AggregateFunction.STDDEV_POP | ex.AggregateFunction.VAR_POP:
@@ -558,7 +558,7 @@ def of_pairs(function: ex.AggregateFunction, pairs: Sequence[Sequence[Any]]) -> 
         return str(present[0][1]).join(text for text, _ in present)
     best = max if function is ex.AggregateFunction.MAX_BY else min
     # ties: the first row
-    return best(present, key=lambda pair: order_key(pair[1]))[0]  # type: ignore[no-any-return]
+    return best(present, key=lambda pair: order_key(pair[1]))[0]  # type: ignore[no-any-return]  # a value
 
 
 def total(numbers: Sequence[Any]) -> Any:

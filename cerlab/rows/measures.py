@@ -175,7 +175,7 @@ def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
             return pa.array(_sums(_first_of_match(values, places, S), rows))
         case ex.AggregateFunction.LISTAGG:
             kept = VariableRows(_sums_before(present, rows), count)
-            separator = literal(e.rest[0].value)  # type: ignore[union-attr]
+            separator = literal(e.rest[0].value)  # type: ignore[union-attr]  # a literal
             return pc.binary_join(_lists(values.drop_null(), kept), separator)
         case ex.AggregateFunction.MAX_BY | ex.AggregateFunction.MIN_BY:
             keys = _of_labels(spread(at_rows(e.rest[0], S.R), len(S.R)), places, S)

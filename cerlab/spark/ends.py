@@ -180,9 +180,11 @@ def _time(given: Any, attribute: str, *, are_moments: bool) -> Fraction:
         value = value if isinstance(value, Decimal | Fraction) else to_value(value)
         if are_moments and isinstance(value, Timestamp):
             return Fraction(value.nanoseconds)
-        if not are_moments and isinstance(value, int | float | Decimal | Fraction):
-            return Fraction(repr(value) if isinstance(value, bool) else value)
-    except (CerlabError, ArithmeticError, ValueError):  # NaN, infinities and Booleans are not times
+        if are_moments or isinstance(value, bool):
+            raise ValueError
+        if isinstance(value, int | float | Decimal | Fraction):
+            return Fraction(value)
+    except (CerlabError, ArithmeticError, ValueError):  # NaN and infinities are not times
         pass
     kind = "moments" if are_moments else "numbers"
     message = f"{given!r} is not a time of '{attribute}', whose times are {kind}"

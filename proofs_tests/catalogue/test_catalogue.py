@@ -39,7 +39,7 @@ def test_the_example_raises_its_code_and_the_mend_runs(
         local.setWorkingDirectory(hadoop.Path(str(tmp_path)))
     monkeypatch.chdir(tmp_path)
     assert code_of_lines(entry.example, names) == entry.code
-    mend = code_of_lines(entry.mending, names)
+    mend = code_of_lines(entry.fixed, names)
     assert mend is None or (of_answers(mend) and not of_answers(entry.code))
 
 
@@ -55,8 +55,8 @@ def test_explain_prints_an_entry(capsys: pytest.CaptureFixture[str]) -> None:
     output = capsys.readouterr().out
     for entry in (entries()["CER0802"], entries()["CER0207"]):
         assert entry.cause in output
-        assert entry.mend in output
-        assert all(line in output for line in (*entry.example, *entry.mending))
+        assert entry.fix in output
+        assert all(line in output for line in (*entry.example, *entry.fixed))
     assert main(["explain", "CER9999"]) == 2
     assert "CER0839" in capsys.readouterr().err
 
@@ -70,4 +70,4 @@ def test_the_page_has_every_entry_with_an_anchor() -> None:
     page = markdown()
     assert re.findall(r"### (CER\d{4})", page) == list(entries())
     assert all(f'id="{code.lower()}"' in page for code in entries())
-    assert page.count("```") == 2 * sum(1 + bool(e.mending) for e in entries().values())
+    assert page.count("```") == 2 * sum(1 + bool(e.fixed) for e in entries().values())

@@ -219,7 +219,7 @@ class RunTotals(Generic[T]):
         if self._forgotten:
             self._drop(self._starts[0] if self._starts else 0)
         runs = [
-            (name_of(q), [(*place, *total) for place, total in totals.items()])  # type: ignore[misc]
+            (name_of(q), [(*place, *total) for place, total in totals.items()])  # type: ignore[misc]  # T is a tuple
             for q, totals in self.runs.items()
         ]
         return self._machine.name_of_idle(self.idle), runs
