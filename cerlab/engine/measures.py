@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.budget import poll
-from cerlab.engine.kernels.arrays import Int64s
+from cerlab.engine.kernels.arrays import Bytes, Int64s
 from cerlab.engine.kernels.blocks import NOTHING as NO_LEAST
+from cerlab.engine.kernels.limbs import BITS
 from cerlab.engine.reference.totals import ANY_START, Place, Sliding, Total
 from cerlab.errors import BadData, TypeMismatch
 from cerlab.model.arrays import order_of
@@ -33,16 +34,38 @@ Integers: TypeAlias = NDArray[Any]
 """Integers as int64, or as Python integers if 64 bits are too few."""
 
 
-class Numbers(NamedTuple):
-    """The numbers of some events as integers: ``value = integer * 2**exponent``, 0 for NULL."""
+PART_BITS = 2 * BITS
+"""The bits of a part of a number: two limbs of the kernel."""
 
-    integers: Integers  # (events,)
-    present: Int64s  # (events,), 1 where there is a number
+BLOCK = 1 << 17
+"""The number of doubles that are split together: their temporary arrays fit the processor's cache.
+"""
+
+
+class Numbers(NamedTuple):
+    """The numbers of some events as integers: ``value = integer * 2**exponent``, 0 for NULL.
+
+    An integer is the sum of its parts, part ``n`` times ``2**(n * PART_BITS)``: the doubles of most
+    columns need more than 64 bits.
+    """
+
+    parts: tuple[Integers, ...]  # one of (events,) for each part, the lowest first
+    present: Bytes  # (events,), 1 where there is a number
     exponent: int
     whole: bool
     """True if the column contains integers."""
     durations: bool = False
     """True if the integers are nanoseconds of durations."""
+
+    @property
+    def integers(self) -> Integers:
+        """The integers, of shape (events,)."""
+        return self.parts[0] if len(self.parts) == 1 else integers(self.joined(self.parts))
+
+    def joined(self, parts: Iterable[Integers]) -> list[int]:
+        """Return the integers, or sums of them, whose parts are given."""
+        rows = zip(*(part.tolist() for part in parts), strict=True)
+        return [sum(x << n * PART_BITS for n, x in enumerate(row)) for row in rows]
 
 
 class RankedColumn(NamedTuple):
@@ -84,30 +107,30 @@ def numbers(column: Any, name: str) -> Numbers:
     import pyarrow.compute as pc
 
     kind = column.type
-    present = np.asarray(pc.is_valid(column))
+    present = np.asarray(pc.is_valid(column)).view(np.uint8)
     if pa.types.is_null(kind):
-        return Numbers(np.zeros(len(column), np.int64), present.astype(np.int64), 0, True)
+        return Numbers((np.zeros(len(column), np.int64),), present, 0, True)
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
         values = np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
-        return Numbers(values, present.astype(np.int64), 0, True)
+        return Numbers((values,), present, 0, True)
     if pa.types.is_uint64(kind):
         integers = [value or 0 for value in column.to_pylist()]
-        return Numbers(np.array(integers, object), present.astype(np.int64), 0, True)
+        return Numbers((np.array(integers, object),), present, 0, True)
     if is_duration(kind):
         if (whole := nanoseconds(column)) is None:
             message = f"column '{name}' holds a duration of more than 64 bits of nanoseconds"
             hint = "such durations may be compared, not added: they are beyond 292 years"
             raise BadData("CER0740", message, hint=hint)
         values = np.asarray(pc.fill_null(whole, 0))
-        return Numbers(values, present.astype(np.int64), 0, True, True)
+        return Numbers((values,), present, 0, True, True)
     if not pa.types.is_floating(kind):
         raise no_sum(name, kind)
     doubles = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan))
-    present = ~np.isnan(doubles)
-    doubles = np.where(present, doubles, 0.0)
+    present = (~np.isnan(doubles)).view(np.uint8)
     if np.isinf(doubles).any():
         raise infinite(name)
-    return Numbers(*_scale(doubles, present.astype(np.int64)), False)
+    parts, exponent = _parts_of(doubles)
+    return Numbers(parts, present, exponent, False)
 
 
 def exact_numbers(values: Sequence[Value], name: str) -> Numbers:
@@ -126,11 +149,11 @@ def exact_numbers(values: Sequence[Value], name: str) -> Numbers:
             raise infinite(name)
         else:
             ratios.append(value.as_integer_ratio())
-    present = np.array([ratio is not None for ratio in ratios], np.int64)
+    present = np.array([ratio is not None for ratio in ratios], np.uint8)
     parts = [ratio or (0, 1) for ratio in ratios]
     bits = max((divisor.bit_length() - 1 for _, divisor in parts), default=0)
     scaled = integers([(above << bits) // divisor for above, divisor in parts])
-    return Numbers(scaled, present, -bits, all(type(value) is not float for value in values))
+    return Numbers((scaled,), present, -bits, all(type(value) is not float for value in values))
 
 
 def no_sum(name: str, kind: object) -> TypeMismatch:
@@ -151,25 +174,39 @@ def infinite(name: str) -> BadData:
     )
 
 
-def _scale(doubles: NDArray[np.float64], present: Int64s) -> tuple[Integers, Int64s, int]:
-    """Return the doubles as integers times one power of two: integers, present, exponent."""
-    mantissa, powers = np.frexp(doubles)
-    exponent = powers.astype(np.int64)
-    integers = (mantissa * 2.0**53).astype(np.int64)
-    nonzero = integers != 0
-    if not nonzero.any():
-        return integers, present, 0
-    low = integers[nonzero] & -integers[nonzero]  # the lowest set bit
-    zeros = np.frexp(low.astype(np.float64))[1] - 1
-    least = int((exponent[nonzero] - 53 + zeros).min())
-    shift = np.where(nonzero, exponent - 53 - least, 0)
-    # 53 bits shifted by 9 are 62 bits, which fit an int64
-    if int(shift.max()) <= 9:
-        up, down = np.maximum(shift, 0), np.maximum(-shift, 0)
-        return (integers >> down) << up, present, least
-    pairs = zip(integers.tolist(), shift.tolist(), strict=True)
-    exact = [m << s if s >= 0 else m >> -s for m, s in pairs]
-    return np.array(exact, object), present, least
+def _parts_of(doubles: NDArray[np.float64]) -> tuple[tuple[Int64s, ...], int]:
+    """Return the parts of doubles as integers, 0 for NaN, and their exponent."""
+    poll(8 * len(doubles))
+    blocks = [slice(at, at + BLOCK) for at in range(0, len(doubles), BLOCK)]
+    bounds = list[tuple[int, int]]()
+    for block in blocks:
+        odd, powers = _odd_integers(doubles[block])
+        if (some := odd != 0).any():
+            ends = powers[some] + np.frexp(odd[some].astype(np.float64))[1]
+            bounds.append((int(powers[some].min()), int(ends.max())))
+    if not bounds:
+        return (np.zeros(len(doubles), np.int64),), 0
+    exponent = min(lowest for lowest, _ in bounds)
+    bits = max(above for _, above in bounds) - exponent
+    is_one = bits <= MOST_INTEGER.bit_length()
+    widths = [bits] if is_one else [PART_BITS] * -(-bits // PART_BITS)
+    parts = tuple(np.empty(len(doubles), np.int64) for _ in widths)
+    for block in blocks:
+        odd, powers = _odd_integers(doubles[block])
+        sign, size = np.sign(odd), np.abs(odd)
+        for n, (part, width) in enumerate(zip(parts, widths, strict=True)):
+            up = powers - exponent - n * PART_BITS
+            left, right = np.clip(up, 0, width), np.clip(-up, 0, 63)
+            part[block] = sign * ((size >> right & (1 << width - left) - 1) << left)
+    return parts, exponent
+
+
+def _odd_integers(doubles: NDArray[np.float64]) -> tuple[Int64s, Int64s]:
+    """Return doubles as odd integers times powers of two; zeros and NaN as 0."""
+    fractions, powers = np.frexp(np.where(np.isnan(doubles), 0.0, doubles))
+    whole = (fractions * 2.0**53).astype(np.int64)
+    zeros = np.maximum(np.frexp((whole & -whole).astype(np.float64))[1] - 1, 0)
+    return whole >> zeros, powers.astype(np.int64) - 53 + zeros
 
 
 def ranks(column: Any, name: str) -> RankedColumn:
@@ -396,9 +433,16 @@ def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:
     by_row = order_of(order[begins])
 
     def sums_of(column: Integers) -> Integers:
-        fits = largest(column) * len(column) <= MOST_INTEGER
-        column = column if fits else column.astype(object)
-        return np.add.reduceat(column[order], begins)[by_row] if len(begins) else column
+        if not len(begins):
+            return column
+        if column.dtype == object or largest(column) * len(column) <= MOST_INTEGER:
+            return np.add.reduceat(column[order], begins)[by_row]
+        # halves, so that Python's integers are only those of sums, not those of rows
+        high = np.add.reduceat(column[order] >> 32, begins)[by_row]
+        low = np.add.reduceat(column[order] & (1 << 32) - 1, begins)[by_row]
+        if largest(high) >= 1 << 30:
+            high, low = high.astype(object), low.astype(object)
+        return (high << 32) + low
 
     def least(column: Integers) -> Integers:
         return np.minimum.reduceat(column[order], begins)[by_row] if len(begins) else column

@@ -366,7 +366,7 @@ class GroupTotals:
             sums=tuple(
                 (label, column)
                 for (label, _), of in self._numbers.items()
-                for column in (of.integers, of.present)
+                for column in (*of.parts, of.present)
             ),
             least=tuple((m.place[0], of.by(m.function)) for m, of in extreme_ranks),
             groups=tuple((label, of.ranks + 1, of.size + 1) for label, of in by),
@@ -417,9 +417,11 @@ class GroupTotals:
 
     def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:
         """Return sums and numbers of summands, by group, and the meaning of the integers."""
-        at = 2 * self._request.summands.index(place)
-        totals, counts = (self.totals.sums[n].tolist() for n in (at, at + 1))
-        return list(zip(totals, counts, strict=True)), self._numbers[place]
+        of = self._numbers[place]
+        before = self._request.summands[: self._request.summands.index(place)]
+        at = sum(len(self._numbers[each].parts) + 1 for each in before)
+        *parts, counts = self.totals.sums[at : at + len(of.parts) + 1]
+        return list(zip(of.joined(parts), counts.tolist(), strict=True)), of
 
     def extreme(self, measure: Measure) -> Any:
         """Return the column of a least or a greatest value."""
