@@ -25,10 +25,11 @@ from cerlab.errors import (
     stacklevel_of_caller,
 )
 from cerlab.evaluate import choose, missing_names, remarks_on_waits
-from cerlab.evaluate.aggregates import Aggregates, group_totals, request_of
+from cerlab.evaluate.aggregates import Aggregates, request_of
 from cerlab.evaluate.evaluators import CompiledTecs
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.evaluate.protocol import Evaluator
+from cerlab.evaluate.totals import group_totals
 from cerlab.io.answers import ROWS, table_of_batches
 from cerlab.model.answer import ComplexEvent, in_order
 from cerlab.model.stream import Stream

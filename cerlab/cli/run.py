@@ -371,7 +371,8 @@ def _say_what_waits(query: AnyPattern, stream: Stream) -> None:
 
 def _totals(query: Pattern, arguments: argparse.Namespace) -> None:
     """Write the table of ``SELECT COUNT(*), ..``; on a pipe, totals by end as they arrive."""
-    from cerlab.evaluate.aggregates import group_totals, selected_request
+    from cerlab.evaluate.aggregates import selected_request
+    from cerlab.evaluate.totals import group_totals
 
     conflicts = {
         "--columns": arguments.columns,

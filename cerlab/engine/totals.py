@@ -6,12 +6,12 @@ size.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,11 +54,13 @@ from cerlab.engine.symbol_tables import LearnedTables
 from cerlab.engine.tecs_run import CONSUMES
 from cerlab.engine.windows import WindowStarts
 from cerlab.errors import ResourceLimit
+from cerlab.model.arrays import array_from, numbers_of
 from cerlab.model.clauses import EventWindow
 from cerlab.model.columns import take_columns
 from cerlab.model.event import Value
 from cerlab.model.stream import Instant, Stream, TimeAxis
 from cerlab.predicates.columns import SymbolStage
+from cerlab.predicates.columns.grouped_rows import GroupedRows, temporary_file
 from cerlab.predicates.columns.key_codes import KeyCodes, rows_by_code
 from cerlab.threads import in_threads
 
@@ -97,7 +99,8 @@ def totals_of_ends(
             if error.code != "CER0605":
                 raise
     try:
-        return _totals_by_kernel(plan, with_labels, stream, time, inputs, by_start=by_start)
+        evaluation = Evaluation(plan, with_labels, stream, time)
+        return evaluation.totals(next(evaluation.groups), inputs, by_start=by_start)
     except TooLarge:
         return exactly(1)
 
@@ -303,6 +306,16 @@ class Places:
         return order
 
 
+class KeyGroup(NamedTuple):
+    """The relevant events of some partitions: of all, or of a group of keys."""
+
+    events: dict[str, Any]
+    """Fields of `b.Read`, with the positions in the stream."""
+    partitions: int
+    columns: Any | None
+    """The attributes of these events as a table, None for the columns of the whole stream."""
+
+
 class _Parts:
     """A whole stream by parts: the columns of the events in FROM, and their positions.
 
@@ -320,24 +333,66 @@ class _Parts:
             yield some, positions + start
             start += length
 
-    def read(self, places: Places, symbols: list[Symbols], program: Program) -> dict[str, Any]:
-        """Return the relevant events, as fields of `b.Read`; raises as `Places.read`.
+    def groups(
+        self,
+        places: Places,
+        symbols: list[Symbols],
+        program: Program,
+        attributes: Collection[str] | None = (),
+    ) -> Iterator[KeyGroup]:
+        """Yield the relevant events: those of more than `MANY` by groups of keys.
+
+        Groups have the given attributes, which must be plain Arrow columns; None asks for a single
+        group. Raises as `Places.read`, and `OSError` without room on the disk.
+        """
+        count = sum(int(np.count_nonzero(program.read[some])) for some in symbols)
+        is_one = not self._plan.partition or CONSUMES[self._plan.consume] == RESET_ALL
+        if is_one or attributes is None or count <= MANY:
+            events = self._read(places, symbols, program)
+            yield KeyGroup(events, places.partitions, None)
+            return
+        groups = -(-count // OF_A_GROUP)
+        with temporary_file() as file:
+            rows = GroupedRows(file, groups)
+            for columns, positions, part in self._parts(places, symbols, program):
+                at = np.searchsorted(positions, part["positions"])
+                some = take_columns(columns, at, attributes)
+                fields = {name: array_from(column) for name, column in part.items()}
+                read = {f".{name}": some[name] for name in some}
+                rows.write(fields | read, part["codes"] % groups)
+            for group, table in enumerate(rows.tables()):
+                if not table.num_rows:
+                    continue
+                events = {name: _numbers(table.column(name)) for name in _FIELDS}
+                events["codes"] = events["codes"] // groups
+                names = [name for name in table.column_names if name not in _FIELDS]
+                own = table.select(names).rename_columns([name[1:] for name in names])
+                yield KeyGroup(events, -(-(places.partitions - group) // groups), own)
+
+    def _parts(
+        self, places: Places, symbols: list[Symbols], program: Program
+    ) -> Iterator[tuple[Mapping[str, Any], Int64s, dict[str, Any]]]:
+        """Yield the columns, the positions and the relevant events of each part.
 
         Numbers of fewer than `NARROW` events by key have 32 bits: the kernel reads shares of them.
         """
         kind = np.int32 if self._plan.partition and len(self._stream) < NARROW else np.int64
-        parts, of_positions = list[dict[str, Any]](), True
         for n, (columns, positions) in enumerate(self):
             part = places.read(columns, positions, symbols[n], program)
             symbols[n] = np.zeros(0, symbols[n].dtype)  # nobody reads them again
-            of_positions = of_positions and part["order"] is part["positions"]
-            actions = {"actions": part.pop("actions")}
+            actions, is_order = part.pop("actions"), part["order"] is part["positions"]
             # no start is before the first event, so any bound below it is the same
-            parts.append(
-                actions | {n: np.maximum(c, NONE).astype(kind, copy=False) for n, c in part.items()}
-            )
+            narrow = {n: np.maximum(c, NONE).astype(kind, copy=False) for n, c in part.items()}
+            if is_order:
+                narrow["order"] = narrow["positions"]
+            yield columns, positions, {"actions": actions} | narrow
+
+    def _read(self, places: Places, symbols: list[Symbols], program: Program) -> dict[str, Any]:
+        """Return the relevant events as fields of `b.Read`."""
+        parts = [part for _, _, part in self._parts(places, symbols, program)]
+        of_positions = all(part["order"] is part["positions"] for part in parts)
         events: dict[str, Any] = {}
-        for name in [*parts[0]]:  # a stream without events has one part
+        for name in _FIELDS:
             if name == "positions" and of_positions:
                 events[name] = events["order"]
             else:
@@ -345,32 +400,65 @@ class _Parts:
         return events
 
 
-def _totals_by_kernel(
-    plan: Plan,
-    machine: LabelledMachine,
-    stream: Stream,
-    time: TimeAxis | None,
-    inputs: AggregateInputs,
-    *,
-    by_start: bool,
-) -> EndTotals:
-    """Return the totals by the kernel; raises `TooLarge`."""
-    stage, places = SymbolStage(machine.predicates), Places(plan, time)
-    events_of = _Parts(plan, stream)
-    symbols = [stage.symbols(columns, len(positions)) for columns, positions in events_of]
-    try:
-        program = Program(machine, stage.vectors)
-    except TooLarge:
-        program = Program(machine, stage.vectors, merges=False)
-    events = events_of.read(places, symbols, program)
-    separate = by_start or plan.window is not None
-    options = k.Options(CONSUMES[plan.consume], separate, by_start)
-    moves, partitions = program.moves, places.partitions
-    parts = _by_share(options, moves, events, partitions, machine.marks, inputs)
-    ends = join_totals(parts)
-    if len(parts) > 1:
-        ends = ends.rows(rows_by_code(ends.end, len(events["codes"])))
-    return ends._replace(end=events["positions"][ends.end].astype(np.int64, copy=False))
+_FIELDS = ("actions", "codes", "order", "lowest", "positions")
+"""The fields of events that `Places.read` returns."""
+
+MANY = 1 << 22
+"""Up to this many relevant events stay in memory, at 50 bytes for each; more are put together by
+groups of keys on the disk."""
+
+OF_A_GROUP = 1 << 20
+"""The events of a group of keys, on average."""
+
+
+def _numbers(column: Any) -> Any:
+    """Return the numbers of a column in chunks as one array."""
+    return join_arrays([numbers_of(chunk) for chunk in column.chunks])
+
+
+class Evaluation:
+    """The evaluation of a plan by the kernel, on a stream that is read by parts."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        machine: LabelledMachine,
+        stream: Stream,
+        time: TimeAxis | None,
+        attributes: Collection[str] | None = None,
+    ) -> None:
+        """Read the stream once; raises `TooLarge`. Its groups have attributes as in `KeyGroup`."""
+        self._plan, self._machine = plan, machine
+        stage, places, events_of = (
+            SymbolStage(machine.predicates),
+            Places(plan, time),
+            _Parts(plan, stream),
+        )
+        symbols = [stage.symbols(columns, len(positions)) for columns, positions in events_of]
+        try:
+            self._program = Program(machine, stage.vectors)
+        except TooLarge:
+            self._program = Program(machine, stage.vectors, merges=False)
+        self.groups = events_of.groups(places, symbols, self._program, attributes)
+        """The groups of events, each read once."""
+
+    def totals(self, group: KeyGroup, inputs: AggregateInputs, *, by_start: bool) -> EndTotals:
+        """Return the totals of the ends of a group; raises `TooLarge`.
+
+        The inputs are by event of the group if it has columns, by position in the stream otherwise;
+        so are ends and starts.
+        """
+        events, plan = group.events, self._plan
+        if group.columns is not None:
+            events = events | {"positions": np.arange(len(events["codes"]))}
+        separate = by_start or plan.window is not None
+        options = k.Options(CONSUMES[plan.consume], separate, by_start)
+        moves, marks = self._program.moves, self._machine.marks
+        parts = _by_share(options, moves, events, group.partitions, marks, inputs)
+        ends = join_totals(parts)
+        if len(parts) > 1:
+            ends = ends.rows(rows_by_code(ends.end, len(events["codes"])))
+        return ends._replace(end=events["positions"][ends.end].astype(np.int64, copy=False))
 
 
 def total_of(numbers: Any) -> int:
@@ -384,8 +472,8 @@ NO_INPUTS = AggregateInputs((), (), ())
 
 def counts_of_ends(
     plan: Plan, tables: LearnedTables, stream: Stream, time: TimeAxis | None
-) -> list[tuple[Int64s, Any]]:
-    """Return the ends of a stream, and the number of answers of each, at most the LIMIT.
+) -> Iterator[tuple[Int64s, Any]]:
+    """Yield the ends of a stream, and the number of answers of each, at most the LIMIT.
 
     Each pair has the ends of some partitions, in order. Raises `TooLarge` for too many counts.
     """
@@ -393,14 +481,12 @@ def counts_of_ends(
     symbols = [tables.symbols(columns, len(positions)) for columns, positions in events_of]
     if (program := tables.program()) is None:
         raise TooLarge("the machine is too large for a program")
-    events = events_of.read(places, symbols, program)
     options = k.Options(CONSUMES[plan.consume], plan.window is not None, False)
-    parts = counts(options, program.moves, events, places.partitions)
-    if plan.limit is not None:
-        most = plan.limit.per_end
-        parts = [part._replace(runs=np.minimum(part.runs, most)) for part in parts]
-    positions = events["positions"]
-    return [(positions[part.end].astype(np.int64, copy=False), part.runs) for part in parts]
+    for events, partitions, _ in events_of.groups(places, symbols, program):
+        positions = events["positions"]
+        for part in counts(options, program.moves, events, partitions):
+            runs = part.runs if plan.limit is None else np.minimum(part.runs, plan.limit.per_end)
+            yield positions[part.end].astype(np.int64, copy=False), runs
 
 
 def counts(

@@ -6,19 +6,18 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, TypedDict
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from cerlab.automata.plan import Plan, PlanClauses
 from cerlab.automata.strategy import Machine
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import CerlabError, ResourceLimit, Unsupported, UsageError, refuse_misspelt
-from cerlab.evaluate.labelled import listed_totals, repeatable_labels, selected_labels
+from cerlab.evaluate.labelled import repeatable_labels, selected_labels
 from cerlab.io.named_columns import (
     NamedColumn,
     array_at,
     check_columns,
-    names_in,
     names_label,
     one_array,
     read_column,
@@ -30,7 +29,6 @@ from cerlab.logic.ceql.syntax import (
     CeqlQuery,
     group_text,
     partition_attributes,
-    plan_clauses,
 )
 from cerlab.model.clauses import Window
 from cerlab.model.columns import integers_of, is_arrow, only_used, take_columns, values_of
@@ -39,7 +37,7 @@ from cerlab.model.stream import Stream, axis_for
 
 if TYPE_CHECKING:
     from cerlab.engine.kernels.arrays import Int64s
-    from cerlab.engine.measures import AggregateInputs, EndTotals, Numbers, RankedColumn
+    from cerlab.engine.measures import AggregateInputs, EndTotals, Numbers
 
 
 KEY = "key"
@@ -262,29 +260,27 @@ EXPONENT = 1074
 """The exponent such that all doubles are multiples of ``2**-EXPONENT``."""
 
 
-def group_totals(pattern: Pattern, stream: Stream, request: Request) -> GroupTotals:
-    """Return the totals of each group of the rows that ``Matches.table`` would have.
+class Totals(Protocol):
+    """The totals of the groups of a request, by group."""
 
-    For queries without an automaton the answers are listed, a batch at a time. Raise `UsageError`
-    for attributes that no event has, `TypeMismatch` for sums of values that are not numbers,
-    `ResourceLimit` for totals that no column can hold.
-    """
-    from cerlab.evaluate import answers_of  # imports the tables of answers
+    some: bool
+    """True if there are answers."""
 
-    check_attributes(request, pattern, names_in(stream))
-    if pattern.machine_kind == "automaton":
-        return GroupTotals(request, pattern.plan, pattern.machine, stream)
-    if pattern.has_kernels_in_context:
-        from cerlab.engine.contexts import with_contexts  # Numba loads here
+    @property
+    def runs(self) -> list[int]:
+        """The numbers of answers."""
 
-        plan, contexts = pattern.in_context
-        machine = pattern.learned_in_context.machine
-        return GroupTotals(request, plan, machine, with_contexts(stream, plan, contexts))
-    answers = answers_of(pattern, stream)
-    by_start = "start" in request.groups
-    listed = partial(listed_totals, pattern, stream, answers, by_start=by_start)
-    clauses = PlanClauses(**plan_clauses(pattern.ast))
-    return GroupTotals(request, clauses, None, stream, listed=listed)
+    def group(self, name: str) -> Any:
+        """Return the values of one of the groups."""
+
+    def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:
+        """Return sums and numbers of summands, and the meaning of the integers."""
+
+    def extreme(self, measure: Measure) -> Any:
+        """Return the column of a least or a greatest value."""
+
+    def table(self) -> Any:
+        """Return the columns of the groups, the count and the measures."""
 
 
 class GroupTotals:
@@ -305,18 +301,21 @@ class GroupTotals:
         positions: Int64s | None = None,
         listed: Callable[[AggregateInputs], EndTotals] | None = None,
     ) -> None:
-        from cerlab.engine.measures import (
+        from cerlab.engine.measures import (  # NumPy loads here
+            group_ranks,
             group_rows,
-            slide,  # NumPy loads here
+            ranks,
+            slide,
         )
         from cerlab.engine.totals import totals_of_ends
         from cerlab.engine.windows import SlidingEnds
         from cerlab.predicates.columns.key_codes import KeyCodes
 
         self._request, self._stream, self._positions = request, stream, positions
-        self._source = cache(lambda attribute: one_array(stream, attribute))
-        self._rank = cache(self._ranks_of)
-        self._group_rank = cache(self._group_ranks_of)
+        # closures over `self` would be cycles, which keep the columns of a group in memory
+        source = self._source = cache(lambda attribute: one_array(stream, attribute))
+        self._rank = cache(lambda attribute: ranks(source(attribute), attribute))
+        self._group_rank = cache(lambda attribute: group_ranks(source(attribute), attribute))
         self._numbers = {place: self._numbers_of(place[1]) for place in request.summands}
         windows = (request.window, plan.window)
         time = next(filter(None, (axis_for(w, stream, stream.time) for w in windows)), None)
@@ -345,16 +344,6 @@ class GroupTotals:
     def _numbers_of(self, attribute: str) -> Numbers:
         return numbers_in(self._stream, attribute)
 
-    def _ranks_of(self, attribute: str) -> RankedColumn:
-        from cerlab.engine.measures import ranks
-
-        return ranks(self._source(attribute), attribute)
-
-    def _group_ranks_of(self, attribute: str) -> RankedColumn:
-        from cerlab.engine.measures import group_ranks
-
-        return group_ranks(self._source(attribute), attribute)
-
     def _inputs(self) -> AggregateInputs:
         """Return the integers that runs carry."""
         from cerlab.engine.measures import AggregateInputs
@@ -377,19 +366,18 @@ class GroupTotals:
 
         Without groups the table has one row.
         """
-        import pyarrow as pa
-
         from cerlab.engine.measures import nothing
 
         request = self._request
         if not request.groups and not len(self.totals.end):
             self.totals = nothing(self._inputs())
-        columns = {name: self.group(name) for name in request.groups}
-        if request.count:
-            columns["count"] = integer_column(self.totals.runs.tolist(), "count")
-        for measure in request.measures:
-            columns[measure.name] = self._measure_column(measure)
-        return pa.table(columns)
+        return table_of(request, self)
+
+    @property
+    def runs(self) -> list[int]:
+        """The numbers of answers, by group."""
+        runs: list[int] = self.totals.runs.tolist()
+        return runs
 
     def group(self, name: str) -> Any:
         """Return the values of one of the groups."""
@@ -429,13 +417,26 @@ class GroupTotals:
         numbers = ranks.back(measure.function, self.totals.least[at])
         return self._values(measure.place[1], ranks.examples(numbers))
 
-    def _measure_column(self, measure: Measure) -> Any:
-        if measure in self._request.extremes:
-            return self.extreme(measure)
-        pairs, of = self.sums(measure.place)
-        if of.durations:
-            return duration_column(measure, pairs)
-        return sum_column(measure, pairs, of.exponent, whole=of.whole)
+
+def table_of(request: Request, totals: Totals) -> Any:
+    """Return the columns of the groups, the count and the measures of some totals."""
+    import pyarrow as pa
+
+    columns = {name: totals.group(name) for name in request.groups}
+    if request.count:
+        columns["count"] = integer_column(totals.runs, "count")
+    for measure in request.measures:
+        columns[measure.name] = _measure_column(measure, totals)
+    return pa.table(columns)
+
+
+def _measure_column(measure: Measure, totals: Totals) -> Any:
+    if measure.function in ("min", "max"):
+        return totals.extreme(measure)
+    pairs, of = totals.sums(measure.place)
+    if of.durations:
+        return duration_column(measure, pairs)
+    return sum_column(measure, pairs, of.exponent, whole=of.whole)
 
 
 def sum_column(

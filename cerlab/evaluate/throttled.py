@@ -187,7 +187,7 @@ def _counts(way: Tecs | CompiledTecs, stream: Stream) -> Iterable[tuple[int, int
 
         time = axis_for(way.plan.window, stream, stream.time)
         try:
-            parts = counts_of_ends(way.plan, way.pattern.learned, stream, time)
+            parts = [*counts_of_ends(way.plan, way.pattern.learned, stream, time)]
             pairs = (zip(ends.tolist(), n.tolist(), strict=True) for ends, n in parts)
             return chain.from_iterable(pairs)
         except TooLarge:

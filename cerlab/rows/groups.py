@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count, islice
-from tempfile import TemporaryFile, gettempdir
+from itertools import islice
 from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,7 +23,7 @@ from cerlab.io.arrow import FileTable
 from cerlab.io.parts import one_array
 from cerlab.model.arrays import array_from, numbers_of
 from cerlab.model.stream import PART
-from cerlab.predicates.columns.key_codes import rows_by_code
+from cerlab.predicates.columns.grouped_rows import GroupedRows, temporary_file
 from cerlab.rows.syntax import RowPattern
 from cerlab.rows.types import Binding, InputColumn, references
 
@@ -70,16 +69,11 @@ def result_by_groups(clause: Clause, rows: FileTable) -> Any | None:
     if not _has_groups(clause, rows):
         return None
     keys = _Keys(clause.key_names)
-    try:
-        with TemporaryFile() as codes, TemporaryFile() as file:
-            if (groups := _groups_of_keys(keys, rows, codes)) is None:
-                return None
-            batches = _write_groups(clause, rows, groups, file)
-            file.seek(0)
-            return _results(clause, _tables(file, batches), keys, groups)
-    except OSError as error:
-        error.filename = error.filename or gettempdir()
-        raise
+    with temporary_file() as codes, temporary_file() as file:
+        if (groups := _groups_of_keys(keys, rows, codes)) is None:
+            return None
+        tables = _write_groups(clause, rows, groups, file)
+        return _results(clause, tables, keys, groups)
 
 
 def _has_groups(clause: Clause, rows: FileTable) -> bool:
@@ -198,45 +192,24 @@ def _groups_of_keys(keys: _Keys, rows: FileTable, file: IO[bytes]) -> _Groups | 
 
 def _write_groups(
     clause: Clause, rows: FileTable, groups: _Groups, file: IO[bytes]
-) -> list[list[int]]:
-    """Write the rows by groups, and return the numbers of the batches of each group.
+) -> Iterator[Any]:
+    """Write the rows by groups, and return the table of each group.
 
     In place of a column that is a key alone stands the number of the key.
     """
     groups.codes.seek(0)
-    batches: list[list[int]] = [[] for _ in range(groups.number)]
-    numbered, kinds = clause.only_keys, {field.name: field.type for field in rows.schema}
-    schema = pa.schema([(n, pa.int64() if n in numbered else kinds[n]) for n in clause.names])
-    before, number = 0, count()
-    with pa.ipc.new_file(pa.PythonFile(file, "w"), schema) as writer:
-        for part in rows.parts(PART):
-            poll()
-            codes = groups.next_codes(part.num_rows)
-            of_row = groups.of_key[codes]
-            clause.check(part, before)
-            before += part.num_rows
-            order = rows_by_code(of_row, groups.number)
-            in_order = [
-                array_from(codes[order])
-                if name in numbered
-                else one_array(part.column(name)).take(array_from(order))
-                for name in clause.names
-            ]
-            sorted_rows, begin = pa.record_batch(in_order, schema=schema), 0
-            for group, size in enumerate(np.bincount(of_row).tolist()):
-                if size:
-                    writer.write_batch(sorted_rows.slice(begin, size))
-                    batches[group].append(next(number))
-                begin += size
-    return batches
-
-
-def _tables(file: IO[bytes], batches: Sequence[Sequence[int]]) -> Iterator[Any]:
-    """Yield the rows of each group as a table."""
-    with pa.ipc.open_file(pa.PythonFile(file, "r")) as reader:
-        for numbers in batches:
-            poll()
-            yield pa.Table.from_batches(map(reader.get_batch, numbers), reader.schema)
+    numbered, before = clause.only_keys, 0
+    written = GroupedRows(file, groups.number)
+    for part in rows.parts(PART):
+        codes = groups.next_codes(part.num_rows)
+        clause.check(part, before)
+        before += part.num_rows
+        columns = {
+            name: array_from(codes) if name in numbered else one_array(part.column(name))
+            for name in clause.names
+        }
+        written.write(columns, groups.of_key[codes])
+    return written.tables()
 
 
 def _results(clause: Clause, tables: Iterator[Any], keys: _Keys, groups: _Groups) -> Any | None:

@@ -301,6 +301,8 @@ def queries_by_key(rng: Random, most: int = MOST_KEYS) -> bool | None:
         patch.object(thresholds, "SHORT", short and thresholds.SHORT),
         patch.object(totals, "SHARE", share),
         patch.object(totals, "NARROW", totals.NARROW * (part % 2)),
+        patch.object(totals, "MANY", rng.choice((0, 2 * part, totals.MANY))),
+        patch.object(totals, "OF_A_GROUP", part),
         patch.object(stream, "PART", part),
         patch.object(arrow, "SHORT_FILE", rng.choice((0, part))),
         TemporaryDirectory() as folder,

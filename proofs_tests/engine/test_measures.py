@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 from math import fsum, isnan, ldexp, nan
@@ -18,7 +19,7 @@ from proofs_tests.suite import Suite
 
 def random_doubles(rng: Random) -> list[float]:
     """Draw prices, doubles of one size, doubles of any size, or some of each."""
-    draws = (
+    draws: tuple[Callable[[], float], ...] = (
         lambda: round(rng.uniform(-100, 100), 2),
         lambda: float(rng.randint(-8, 8)),
         lambda: ldexp(rng.uniform(-1, 1), rng.randint(-1074, 1023)),

@@ -21,6 +21,7 @@ import pytest
 import cerlab
 from cerlab import BadData
 from cerlab.io import arrow
+from cerlab.predicates.columns import grouped_rows
 from cerlab.predicates.columns.key_codes import rows_by_code
 from cerlab.rows import expressions as ex
 from cerlab.rows import groups, recognise
@@ -181,7 +182,7 @@ def test_a_group_and_a_part_are_in_memory(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_full_disk_names_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", os.fspath(tmp_path))
     with open("/dev/full", "r+b", buffering=0) as full:
-        monkeypatch.setattr(groups, "TemporaryFile", lambda: full)
+        monkeypatch.setattr(grouped_rows, "TemporaryFile", lambda: full)
         with pytest.raises(OSError, match="No space left") as caught:
             cerlab.match_recognize(SESSIONS, file_of(rows_of(), tmp_path))
     assert caught.value.filename == os.fspath(tmp_path)
@@ -264,7 +265,7 @@ MUTANTS = [
     mutant(AGREEMENT, groups._Groups, "next_codes", keys_in_two_groups),
     mutant(AGREEMENT, groups._Groups, "row", row_of_the_group),
     mutant(AGREEMENT, groups._Keys, "values", values_of_other_keys),
-    mutant(AGREEMENT, groups, "rows_by_code", parts_in_reverse),
+    mutant(AGREEMENT, grouped_rows, "rows_by_code", parts_in_reverse),
 ]
 
 test_the_mutant_is_killed = kills(MUTANTS)
