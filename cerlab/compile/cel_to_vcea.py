@@ -73,7 +73,7 @@ Composition: TypeAlias = (
 def compose(
     phi: Composition, machine: Callable[[cel.Formula], M], demand: Callable[[M, Atomic], M]
 ) -> M:
-    """Return the machine of a formula from those of its parts; `demand` applies filters."""
+    """Return the automaton of a formula, built from the automata of its parts."""
     match phi:
         case cel.As(body, X):
             return relabel(machine(body), lambda L: L | {X} if L else L)
@@ -107,7 +107,7 @@ def compose(
 
 
 def blocks(phi: cel.Formula) -> cel.Formula:
-    """Return the formula with one event in place of each count, for drawing.
+    """Return the formula for a drawing: each count, such as ``A{5}``, becomes one event.
 
     The type of the event is the text of the count. It has the labels that the count may set, so
     filters around it are unchanged.
@@ -140,13 +140,13 @@ def demand_of_label(A: M, condition: On) -> M:
 
 
 def _demanded(t: Any, P: pred.Predicate) -> Any:
-    """Return a transition restricted to the events that also satisfy P."""
+    """Return a transition that reads only events that satisfy P."""
     test = "guard" if hasattr(t, "guard") else "predicate"
     return t._replace(**{test: pred.conjunction(getattr(t, test), P)})
 
 
 def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicate, frozenset[str]]]:
-    """Return the labels of an event that a projection keeps, by the stream of the event."""
+    """Return the labels that a projection keeps of an event, for each stream it may come from."""
     kinds: list[tuple[pred.Predicate, frozenset[str]]] = [(pred.EVERYTHING, labels & phi.labels)]
     for X in sorted(labels & {label for _, label in phi.of_streams}):
         streams: list[pred.Predicate] = [
@@ -158,7 +158,7 @@ def _cases(phi: cel.Project, labels: frozenset[str]) -> list[tuple[pred.Predicat
             for P, L in kinds
             for kind in (
                 (pred.conjunction(P, of_them), L | {X}),
-                # an event of no known stream satisfies StreamIs, so the case above covers it
+                # an event without a stream satisfies StreamIs, so the first case includes it
                 (pred.conjunction(P, pred.negation(of_them)), L),
             )
         ]
@@ -202,7 +202,7 @@ def cel_to_vcea(phi: cel.Formula) -> Vcea:
 
 
 def in_context(phi: cel.Formula) -> tuple[Vcea, tuple[Context, ...]]:
-    """Return the automaton of a formula, which reads events with the contexts of its strategies.
+    """Return the automaton of a formula with strategies, and the contexts that it reads.
 
     Contexts of inner strategies come first; without NXT, LAST and MAX there are none. Raise as
     `cel_to_vcea`, which refuses strategies, and `ResourceLimit` for too large contexts.
@@ -214,7 +214,7 @@ def in_context(phi: cel.Formula) -> tuple[Vcea, tuple[Context, ...]]:
 
 
 def construct(phi: cel.Formula, contexts: list[Context] | None = None) -> Vcea:
-    """Return the automaton of a formula, possibly with useless states; add to `contexts`."""
+    """Return the automaton of a formula; append the contexts of its strategies to `contexts`."""
     part = partial(construct, contexts=contexts)
     if isinstance(phi, Composition):
         return compose(phi, part, _demand)
@@ -234,7 +234,7 @@ def construct(phi: cel.Formula, contexts: list[Context] | None = None) -> Vcea:
             return strict(part(body))
         case cel.Select(strategy, body) if contexts is not None:
             A = trim(part(body))
-            name = f"\0{len(contexts)}"  # a name that no query can contain
+            name = f"\0{len(contexts)}"  # no query can contain this name
             A, context = selected(A, vcea_to_cea(A), strategy, name)
             contexts.append(context)
             return A
@@ -271,7 +271,7 @@ def _atom_of(phi: cel.Formula) -> cel.Atom:
 
 
 def _on_own_label(R: str, condition: Condition) -> pred.Predicate:
-    """Return the predicate of a filter on the one event of label R; it holds on empty labels."""
+    """Return the predicate of a FILTER on an event of label R, ignoring other labels."""
     match condition:
         case On(label, P):
             return P if label == R else pred.EVERYTHING
@@ -319,7 +319,7 @@ def _refuse(construct: cel.Formula | Correlation | Application) -> NoReturn:
 
 
 def vcea_to_cea(A: Vcea) -> IntervalCea:
-    """Return the automaton of a VCEA's complex events: events with labels are marked •, others ∘.
+    """Return the automaton that marks an event where the automaton with labels gives it a label.
 
     A fresh ``q0``, which is 0, replaces all initial states and has no incoming transition. The
     other states are those that a transition enters, in their order; Delta is sorted by source.

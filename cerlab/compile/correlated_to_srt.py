@@ -89,14 +89,14 @@ under which the kept value suffices for both.
 
 
 class Knowledge(NamedTuple):
-    """The summaries of the two labels of a comparison."""
+    """Summaries of the events read so far, one for each of the two labels of a comparison."""
 
     left: Summary
     right: Summary
 
 
 class Way(NamedTuple):
-    """A way to remember an event: its guard, the registers that it writes, the new summary."""
+    """An update after reading an event: its guard, the registers it writes, the new summary."""
 
     when: pred.Guard
     writes: frozenset[str]
@@ -105,7 +105,7 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One label of a comparison; for each event e of it and f of the other, ``value of e op f``.
+    """One side of a comparison ``e.x < f.y``: its label, its value and the operator.
 
     `register` gives the n-th register for its events. If `value` is None, since it is not of one
     label alone, all events of the label are kept.
@@ -119,17 +119,17 @@ class Side:
 
     @property
     def keeps_all(self) -> bool:
-        """True if each event of the label needs a register."""
+        """True if each event of the label is stored in a register."""
         return self.value is None or self.op is pred.Operator.NE
 
     def read(self, leaf: pred.Leaf) -> pred.Leaf:
-        """Rewrite an attribute of the label to read the current event."""
+        """Return the attribute `x` of the label as an attribute of the current event."""
         if not isinstance(leaf, pred.LabelAttribute) or leaf.label != self.label:
             return leaf
         return pred.Attribute(leaf.attribute)
 
     def stored(self, n: int, leaf: pred.Leaf) -> pred.Leaf:
-        """Rewrite an attribute of the label to read the n-th event in a register."""
+        """Return the attribute `x` of the label as an attribute of the event in register n."""
         if not isinstance(leaf, pred.LabelAttribute) or leaf.label != self.label:
             return leaf
         return pred.RegisterAttribute(self.register(n), leaf.attribute)
@@ -141,7 +141,7 @@ def restrict(
     name: Callable[[str], str],
     written: Correlation | None = None,
 ) -> LabelledSrt:
-    """Return the runs of A whose labels satisfy a comparison.
+    """Return the runs of A whose labels satisfy a comparison between two labels.
 
     A state is a state of A and the summaries of both labels. The summary of a label is forgotten if
     no event of the other may come any more. `name` gives a fresh register for a label; `written`
@@ -176,7 +176,7 @@ def _sides(condition: Correlation, name: Callable[[str], str]) -> tuple[Side, Si
     }
 
     def side_of(X: str) -> Side:
-        # If one side has both labels, no greatest value of either label would be enough.
+        # A side that names both labels has no single greatest value, so every event is stored.
         value, op = pure[X] if len(pure) == 2 else (None, condition.operator)
         return Side(X, value, op, cache(lambda _: name(X)), condition)
 
@@ -191,7 +191,7 @@ def _labels(side: pred.Expression) -> set[str]:
 def _read(
     left: Side, right: Side, knowledge: Knowledge, labels: frozenset[str], later: frozenset[str]
 ) -> Iterator[tuple[pred.Guard, frozenset[str], Knowledge]]:
-    """Yield the ways to read an event with some labels, if those of `later` may still come."""
+    """Yield the updates for an event with some labels; `later` are labels that may still come."""
     is_left, is_right = left.label in labels, right.label in labels
     guards = []
     if is_left:
@@ -222,7 +222,7 @@ def _read(
 
 
 def _guard_against(side: Side, other: Side, summary: Summary) -> pred.Guard:
-    """Return the guard that the current event, of `side`, agrees with the summary of `other`."""
+    """Return the guard that compares the current event with stored ones of the other label."""
     if summary == INCOMPARABLE:
         return pred.FALSE
     C = side.condition
@@ -231,7 +231,7 @@ def _guard_against(side: Side, other: Side, summary: Summary) -> pred.Guard:
         left, right = (
             pred.with_leaves(x, lambda v: side.read(other.stored(n, v))) for x in (C.left, C.right)
         )
-        if _labels(C.left) == {other.label}:  # the current event comes first
+        if _labels(C.left) == {other.label}:  # the comparison has the current event on its left
             return pred.RegisterComparison(pred.CONVERSE[C.operator], right, left)
         return pred.RegisterComparison(C.operator, left, right)
 
@@ -241,7 +241,7 @@ def _guard_against(side: Side, other: Side, summary: Summary) -> pred.Guard:
 def _ways_after(
     side: Side, summary: Summary, *, own: bool, relevant: bool, alone: bool
 ) -> Iterator[Way]:
-    """Yield the ways to update the summary of a side at an event, which may belong to the side."""
+    """Yield the updates of a label's summary for an event, which may have the label."""
     if not relevant:
         yield Way(pred.EVERYTHING, NONE, NOTHING)
     elif own:
@@ -251,7 +251,7 @@ def _ways_after(
 
 
 def _memories(side: Side, summary: Summary, *, alone: bool) -> Iterator[Way]:
-    """Yield the ways to remember the current event as one of a side.
+    """Yield the updates of a label's summary for an event that has the label.
 
     `alone` is True if there is no event of the other side yet. If there is one, the current event
     compares with it, and therefore with all events of its own side.
@@ -269,19 +269,19 @@ def _memories(side: Side, summary: Summary, *, alone: bool) -> Iterator[Way]:
         yield Way(further, frozenset({side.register(0)}), summary)
     yield Way(within, NONE, summary)
     if alone:
-        # if an event of the other side is already there, its guard has excluded this case
+        # otherwise the guard against the stored event of the other label excludes this case
         yield Way(pred.negation(pred.disjunction(further, within)), NONE, INCOMPARABLE)
 
 
 def _with_stored(side: Side, op: pred.Operator) -> pred.Guard:
-    """Return the guard that compares the value of the current event with the kept value."""
+    """Return the guard that compares the current event's value with the value in the register."""
     assert side.value is not None
     values = (pred.with_leaves(side.value, each) for each in (side.read, partial(side.stored, 0)))
     return pred.RegisterComparison(op, *values)
 
 
 def why_unbounded(A: LabelledSrt, condition: Correlation) -> str | None:
-    """Return why a comparison needs an unbounded number of registers; None if it does not.
+    """Return why a comparison needs unboundedly many registers; None if a fixed number suffices.
 
     It does for ``!=``, and for arithmetic over both labels, if events of a label on a cycle of A
     are compared with a later one. A must be trimmed.
@@ -312,7 +312,7 @@ Fresh = Callable[[str], str]
 
 @step_budget("the transducer of the formula", "compare fewer labels with each other", own=1)
 def correlated_plan(query: CeqlQuery, vcea: Vcea | None = None) -> CorrelatedPlan:
-    """Return the plan of a query on registers; `vcea` is the automaton of its formula, if known.
+    """Return the transducer of a query with its clauses; `vcea` is its automaton, if known.
 
     Raises as `correlated_to_srt`.
     """
@@ -353,7 +353,7 @@ def _marks_a_fixed_number(T: Srt) -> bool:
 
 
 def correlated_to_srt(phi: cel.Formula, *, timed: bool = False) -> Srt:
-    """Return a transducer with the complex events of a formula, which its runs on [i, j] give.
+    """Return a transducer whose runs on events i to j yield a formula's complex events (i, j, D).
 
     With `timed` the formula may have waits and windows in time: then events need the attributes
     that `cerlab.automata.labelled` names. Raise `Unsupported` for constructs outside the fragment,
@@ -374,14 +374,14 @@ def _transducer(A: LabelledSrt) -> Srt:
 
 
 def correlated_to_labelled_srt(phi: cel.Formula, *, timed: bool = False) -> LabelledSrt:
-    """Return the transducer with labels, whose runs on [i, j] give a formula's valuations."""
+    """Return a transducer whose runs on events i to j yield a formula's valuations."""
     if not timed and cel.is_timed(phi):
         cel_to_vcea(phi)  # raises `Unsupported` with the name of the construct
     return _construct(phi, Names(()).fresh)
 
 
 def why_not(query: CeqlQuery) -> str | None:
-    """Return why a query has no transducer, None if it has one."""
+    """Return why a query has no transducer; None if it has one."""
     try:
         correlated_plan(query)
     except Unsupported as error:
@@ -419,7 +419,7 @@ def _construct(phi: cel.Formula, fresh: Fresh) -> LabelledSrt:
 
 
 def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
-    """Apply ``X[P]`` to the transitions that give an event to X, and a comparison to runs."""
+    """Return the runs of A that satisfy one condition of a FILTER."""
     match condition:
         case On():
             return demand_of_label(A, condition)
@@ -450,7 +450,7 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
 def _on_names(
     fresh: Fresh, written: Correlation, A: LabelledSrt, condition: On | Correlation
 ) -> LabelledSrt:
-    """Apply a condition to A, in which the events of roles have names; `written` is for hints."""
+    """Return the runs of A that satisfy a condition; hints of errors quote `written`."""
     if isinstance(condition, On):
         return demand_of_label(A, condition)
     return restrict(A, condition, fresh, written)
@@ -462,7 +462,7 @@ def needs_registers(phi: cel.Formula) -> bool:
 
 
 def correlates(phi: cel.Formula) -> bool:
-    """Return whether some filter of a formula compares labels, which no automaton does.
+    """Return whether some FILTER of a formula compares two labels, which needs registers.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> correlates(parse_cel("(A AS a ; B AS b FILTER b[v = 1] OR a.v = b.v)+")[0])

@@ -1,4 +1,4 @@
-"""FO-CEL and plain CEL to anchored automata, by way of empty moves (FOUND Thm. 3)."""
+"""FO-CEL and plain CEL to anchored automata, through empty moves (FOUND Thm. 3)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def focel_to_cea(phi: Formula) -> AnchoredCea:
 
 
 def focel_to_epsilon_cea(phi: Formula) -> EpsilonCea:
-    """Return the automaton with empty moves; linear for safe LP-normal form (FOUND Thm. 3).
+    """Return an automaton with empty moves; linear for safe LP-normal form (FOUND Thm. 3).
 
     Other formulas are first brought into that form. There is no automaton for formulas that are
     well-formed as printed but not scoped well-formed: their answers may depend on later events

@@ -1,4 +1,4 @@
-"""COUNT, FIRST, LAST and PREV of a label in FILTER as finite constructions.
+"""FILTER with COUNT, FIRST, LAST and PREV of a label, as constructions on automata.
 
 COUNT is a counter, and a comparison of each event with the previous one needs one register. FIRST,
 LAST, and PREV of a label without a plain attribute beside it, refer to some of the label's events:
@@ -43,7 +43,7 @@ class CountTest(NamedTuple):
 
 
 def count_test(condition: Correlation) -> CountTest | None:
-    """Return the test of a comparison of a count with an integer; None for other comparisons.
+    """Return the test of ``COUNT(label) op integer``; None for other comparisons.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> test = count_test(parse_cel("A+ AS a FILTER 2 <= COUNT(a)")[0].condition)
@@ -63,7 +63,7 @@ def count_test(condition: Correlation) -> CountTest | None:
 
 
 def counted(A: M, test: CountTest) -> M:
-    """Return the runs of A whose number of events of a label passes; a state counts them.
+    """Return the runs of A with a permitted number of events of a label.
 
     It counts up to the number from which on nothing changes.
     """
@@ -75,7 +75,7 @@ def counted(A: M, test: CountTest) -> M:
 
 
 class Role(NamedTuple):
-    """The events of a label that an operand reads: the first, the last, or all but the last."""
+    """The events of a label that an operand reads: the first, the last, or all except the last."""
 
     function: str
     label: str
@@ -88,7 +88,7 @@ ALL_BUT_LAST = "PREV"
 
 
 def roles_of(condition: Correlation) -> dict[pred.Leaf, Role]:
-    """Return the role of each operand that has one; {} if another operand reads several events.
+    """Return each operand's role (FIRST, LAST, PREV); {} if another operand reads several events.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> texts = "a.v > FIRST(b.v)", "PREV(a.v) > 3", "a.v > PREV(a.v)", "FIRST(a.v) > SUM(a.v)"
@@ -112,7 +112,7 @@ def roles_of(condition: Correlation) -> dict[pred.Leaf, Role]:
 
 
 def is_of_one_event(condition: Correlation) -> bool:
-    """Return whether an automaton supports a condition: a count, or on one role of one label."""
+    """Return whether an automaton can test a count, or FIRST, LAST or PREV of one label."""
     if count_test(condition) is not None:
         return True
     roles = roles_of(condition)
@@ -120,7 +120,7 @@ def is_of_one_event(condition: Correlation) -> bool:
 
 
 def is_of_two(condition: Correlation) -> bool:
-    """Return whether registers may support a condition on two labels or roles, or on neighbours."""
+    """Return whether registers can test a condition on two labels or on consecutive events."""
     if step_label(condition) is not None:
         return True
     roles = roles_of(condition)
@@ -129,7 +129,7 @@ def is_of_two(condition: Correlation) -> bool:
 
 
 def in_roles(A: M, condition: Correlation, demand: Callable[[M, On | Correlation], M]) -> M:
-    """Return the runs of A that pass a condition with operands that have roles.
+    """Return the runs of A that satisfy a condition that contains FIRST, LAST or PREV of a label.
 
     The events of each role get a fresh label, and `demand` puts the condition on these labels: as
     ``X[P]`` if it is on one label. FIRST and LAST of no event have no value, so the condition fails
@@ -154,7 +154,7 @@ def in_roles(A: M, condition: Correlation, demand: Callable[[M, On | Correlation
 
 
 def _on_label(condition: Correlation) -> On:
-    """Return a condition on the events of its only label as ``X[P]``."""
+    """Return a condition on one label as a filter ``X[P]``."""
     (label,) = condition.labels
 
     def read(x: pred.Leaf) -> pred.Leaf:
@@ -165,7 +165,7 @@ def _on_label(condition: Correlation) -> On:
 
 
 def _with_roles(A: M, X: str, names: Mapping[Role, str]) -> M:
-    """Return the runs of A whose events have a name for each role of label X.
+    """Return the runs of A in which first, last and other events of X have extra labels.
 
     A state knows whether an event of X came, and whether the last one did: that one is guessed, and
     no event of X may follow it.
@@ -188,7 +188,7 @@ def _with_roles(A: M, X: str, names: Mapping[Role, str]) -> M:
 
 
 def _set_together(A: M, compared: frozenset[str], needed: frozenset[str]) -> M:
-    """Return the runs of A that set each needed label if they set each label that is compared."""
+    """Return the runs of A that set all labels in `needed`, or not all labels in `compared`."""
 
     def follow(came: frozenset[str], t: Any) -> Iterator[tuple[tuple[Any, ...], frozenset[str]]]:
         yield t[1:-1], came | (t.labels & (compared | needed))
@@ -197,13 +197,13 @@ def _set_together(A: M, compared: frozenset[str], needed: frozenset[str]) -> M:
 
 
 def _also(t: Any, names: Set[str | None]) -> tuple[Any, ...]:
-    """Return the label of a transition, with some labels added."""
+    """Return the label of a transition with some labels added."""
     parts: tuple[Any, ...] = t._replace(labels=t.labels | (names - {None}))[1:-1]
     return parts
 
 
 def _remembering(A: M, start: Any, follow: Any, accepts: Callable[[Any], bool]) -> M:
-    """Return the useful part of `remember`, a machine of the kind of A."""
+    """Return A with a memory in its states, which `follow` updates; useless states are removed."""
     kind: Any = type(A)
     whole: Any = remember(A, start, follow, kind, accepts=accepts)
     useful: M = trim(replace(whole, R=A.R) if isinstance(A, LabelledSrt) else whole)
@@ -211,7 +211,7 @@ def _remembering(A: M, start: Any, follow: Any, accepts: Callable[[Any], bool]) 
 
 
 def step_label(condition: Correlation) -> str | None:
-    """Return the label of a comparison with its previous event; None for other comparisons."""
+    """Return the label in a comparison with PREV of the same label; None for other comparisons."""
     has_previous = any(isinstance(x, pred.Previous) for x in condition.operands)
     is_plain = not any(isinstance(x, pred.OfGroup) for x in condition.operands)
     one = condition.labels[0] if len(condition.labels) == 1 else None
@@ -219,7 +219,7 @@ def step_label(condition: Correlation) -> str | None:
 
 
 def stepped(A: LabelledSrt, condition: Correlation, X: str, register: str) -> LabelledSrt:
-    """Return the runs of A in which each event of a label except the first passes a comparison.
+    """Return the runs of A in which each event of a label, except the first, passes a comparison.
 
     The register holds the previous event of the label; a state knows whether there is one.
     """

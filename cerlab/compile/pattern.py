@@ -1,4 +1,4 @@
-"""Patterns: a query or expression with its compiled stages, each created on first use."""
+"""Patterns: a parsed query or expression with its machines, each compiled at its first use."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ LabelledMachine = TypeVar("LabelledMachine", Vcea, LabelledSrt)
 
 
 def _is_there(stage: Callable[[], object]) -> bool:
-    """Return whether a stage of a pattern compiles and is not too large."""
+    """Return whether a machine of a pattern exists: it compiles and is not too large."""
     try:
         return stage() is not None
     except (Unsupported, ResourceLimit, IllFormed):
@@ -89,7 +89,7 @@ def _is_there(stage: Callable[[], object]) -> bool:
 
 
 class Immutable:
-    """A value that cannot be changed, except that it caches results computed from it."""
+    """An immutable object that may cache results computed from it."""
 
     def __setattr__(self, name: str, value: object) -> None:
         kind = type(self).__name__
@@ -101,27 +101,27 @@ class Immutable:
 
 
 class WaitStages:
-    """The stages of a query that waits, or has a window in time."""
+    """The machines of a query with WAIT, look-backs or windows in time."""
 
     def __init__(self, query: CeqlQuery, *, on_registers: bool = False) -> None:
-        """Raise as `wait_plan`."""
+        """Compile the plan; raise the errors of `wait_plan`."""
         self._query = query
         self.plan = wait_plan(query, on_registers=on_registers)
 
     @cached_property
     def on_registers(self) -> WaitStages:
-        """The stages in which all answers that wait come from transducers."""
+        """The machines if transducers, not automata, find all answers that wait."""
         return WaitStages(self._query, on_registers=True)
 
     @cached_property
     def machines(self) -> tuple[Machine | CorrelatedPlan, ...]:
-        """The machine of each of the plans of `plan`; of a transducer, the plan itself."""
+        """The machines that the plan runs: automata, and plans of transducers."""
         plans = self.plan.plans
         return tuple(machine_of(each) if isinstance(each, Plan) else each for each in plans)
 
     @cached_property
     def tables(self) -> dict[int, LearnedTables]:
-        """The tables of the compiled engine for the automata among `machines`, by their numbers."""
+        """The compiled engine's tables for each automaton in `machines`, by its index there."""
         from cerlab.engine.symbol_tables import LearnedTables  # NumPy loads here
 
         return {
@@ -132,7 +132,7 @@ class WaitStages:
 
     @cached_property
     def labels_of_body(self) -> Labels | None:
-        """The machine that labels the answers, each up to its last position.
+        """The machine that labels each answer up to its last position.
 
         None if an answer does not determine its body, or where the body ended.
         """
@@ -140,7 +140,7 @@ class WaitStages:
 
     @cached_property
     def labels(self) -> Labels | None:
-        """The machine that labels the answers of a whole stream, each up to its end; or None."""
+        """The machine that labels answers up to the end of their wait; None without one."""
         try:
             return labels_of_whole(self._query)
         except (Unsupported, ResourceLimit):
@@ -149,7 +149,7 @@ class WaitStages:
 
     @cached_property
     def label_machine(self) -> LabelMachine:
-        """The machine that labels the answers: that of `labels_of_body`, or else of `labels`."""
+        """The compiled machine that labels answers."""
         from cerlab.engine.labels import LabelMachine  # Numba loads here
 
         labels = self.labels_of_body or self.labels
@@ -157,7 +157,7 @@ class WaitStages:
         return LabelMachine(labels.machine)
 
     def check_live(self) -> None:
-        """Raise `Unsupported` if events that are still to come decide how a run continues."""
+        """Raise `Unsupported` if a run depends on events that have not arrived."""
         if self.is_live:
             return
         reason = "selects, limits or consumes among answers of windows in time and waits"
@@ -171,7 +171,7 @@ class WaitStages:
 
     @property
     def is_live(self) -> bool:
-        """True if each answer is given when the clock makes it known."""
+        """True if each answer is returned as soon as the clock decides it."""
         return not self.plan.looks_ahead and not self.plan.selects
 
 
@@ -210,7 +210,7 @@ class Pattern(Drawable, Immutable):
             check_query(ast, schema, self.source)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy needs; the stages of the copy are compiled again."""
+        """Return the state to copy or pickle; the copy compiles its machines again."""
         return {name: vars(self)[name] for name in ("ast", "schema", "source", "logic")}
 
     @cached_property
@@ -219,7 +219,7 @@ class Pattern(Drawable, Immutable):
         return Pattern(self.ast, schema=self.schema, source=self.source, logic="fo")
 
     def replaced(self, **clauses: Any) -> Pattern:
-        """Return the query with other clauses, with its schema, source and logic."""
+        """Return this query with some clauses replaced."""
         refuse_misspelt(clauses, CeqlQuery.__dataclass_fields__)
         ast = replace(self.ast, **clauses)
         if ast == self.ast:
@@ -228,12 +228,12 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def remarks(self) -> tuple[Remark, ...]:
-        """The parts of the query that have no effect."""
+        """Warnings about parts of the query that have no effect."""
         return tuple(remarks(self.ast, self.source))
 
     @cached_property
     def separated(self) -> Separated | None:
-        """The query whose comparisons have one label on each side; None if none changes."""
+        """The query with one label on each side of every comparison; None if unchanged."""
         changed: dict[Correlation, Correlation] = {}
 
         def compared(condition: Atomic) -> Atomic:
@@ -265,7 +265,7 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def plan(self) -> Plan:
-        """The compiled plan that engines run; raises `Unsupported` without an automaton."""
+        """The compiled plan; raises `Unsupported` if the query has no automaton."""
         plan, contexts = self.in_context
         if contexts:
             # raises `Unsupported` with the name of the strategy
@@ -274,12 +274,12 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def in_context(self) -> tuple[Plan, tuple[Context, ...]]:
-        """The plan on events with contexts, and the contexts of the strategies inside the formula.
+        """The plan of a query with strategies inside the formula, and the contexts that it reads.
 
         Without such a strategy the plan is `plan`. Raises `Unsupported` without an automaton.
         """
         ast = self.ast
-        # complex events have no variables, so any formula with the same complex events will do
+        # complex events have no variables: a formula in SO-CEL with equal complex events will do
         if self.logic == "fo":
             ast = replace(ast, formula=unary_fo_to_so(selected_formula(ast)), items=None)
         phi = strategy_and_body(ast)[1]
@@ -287,7 +287,7 @@ class Pattern(Drawable, Immutable):
             try:
                 vcea, contexts = in_context(phi)
             except Unsupported as error:
-                # other machines that support the part do not support the strategy
+                # machines that support the rest of the formula do not support a strategy inside it
                 if competes(phi):
                     error.hint = REFERENCE
                 raise
@@ -296,12 +296,12 @@ class Pattern(Drawable, Immutable):
 
     @property
     def is_in_context(self) -> bool:
-        """True if the automaton reads contexts of a strategy inside the formula."""
+        """True if a strategy inside the formula makes the automaton read contexts."""
         return _is_there(lambda: self.in_context[1] or None)
 
     @property
     def has_kernels_in_context(self) -> bool:
-        """True if contexts are the only machine, and kernels can read them.
+        """True if the compiled engine can run a query with strategies inside its formula.
 
         With CONSUME BY contexts restart at each answer, which kernels do not know beforehand.
         """
@@ -310,7 +310,7 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def machine_kind(self) -> MachineKind | None:
-        """The kind of machine that gives the answers; None if only the reference does.
+        """The kind of machine that evaluates the query; None if only the reference evaluator can.
 
         Raises `ResourceLimit` for an automaton that is too large.
         """
@@ -326,7 +326,7 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def tested(self) -> Filtered | None:
-        """The query that lists valuations for the outermost filters to test, with the plan.
+        """The query without its outermost filters, and the plan that tests them on its valuations.
 
         It is used if no machine supports the filters; None if no machine lists the valuations.
         """
@@ -339,7 +339,7 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def waits(self) -> WaitStages | None:
-        """The stages of a query that waits, or has a window in time inside; None for others.
+        """The machines of a query with waits or windows in time inside; None for other queries.
 
         Raises `Unsupported`, with the reason, if machines do not support the query, `ResourceLimit`
         for too large machines.
@@ -349,7 +349,7 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def labelled(self) -> Vcea:
-        """The automaton that labels the answers of `plan`.
+        """The automaton that assigns labels to the positions of answers.
 
         Under the logic "fo" labels are the event types and the variables of the text.
         """
@@ -360,7 +360,7 @@ class Pattern(Drawable, Immutable):
     def _first_order_labels(
         self, construct: Callable[[Formula], LabelledMachine]
     ) -> LabelledMachine:
-        """Return the automaton of a formula whose labels are the variables of the text."""
+        """Return an FO-CEL formula's automaton; its labels are event types and variables."""
         formula = selected_formula(self.ast)
         so_formula, variable = labelled_fo_to_so(formula)
         names = defined_labels(formula)
@@ -371,17 +371,17 @@ class Pattern(Drawable, Immutable):
 
     @property
     def vcea(self) -> Vcea:
-        """The automaton with labels (CORE App. A.1)."""
+        """The automaton of the formula, which labels events (CORE App. A.1)."""
         return self._shown.vcea
 
     @property
     def cea(self) -> IntervalCea:
-        """The automaton with marks (CORE Sec. 3)."""
+        """The automaton of the formula, which marks events of answers (CORE Sec. 3)."""
         return self._shown.cea
 
     @property
     def _shown(self) -> Plan:
-        """The plan; raises `Unsupported` with a hint at the machine that exists instead."""
+        """The compiled plan; the `Unsupported` error names the machine that exists instead."""
         try:
             return self.plan
         except Unsupported as error:
@@ -391,13 +391,13 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def det(self) -> DeterministicCea:
-        """The I/O-deterministic automaton, as far as streams have needed it so far."""
+        """The I/O-deterministic automaton, whose states are computed when a stream needs them."""
         cea = self.cea
         return self.machine if isinstance(self.machine, DeterministicCea) else DeterministicCea(cea)
 
     @cached_property
     def machine(self) -> Machine:
-        """The machine of the whole query: `det`, or with a strategy in SELECT its `StrategyCea`.
+        """The machine of the whole query: `det`, or a `StrategyCea` for a strategy in SELECT.
 
         Raises `Unsupported` if a query has no automaton.
         """
@@ -405,26 +405,26 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def learned(self) -> LearnedTables:
-        """The tables of the compiled engine for the query, which grow with the streams it reads."""
+        """The compiled engine's transition tables for this query; streams extend them."""
         from cerlab.engine.symbol_tables import LearnedTables  # NumPy loads here
 
         return LearnedTables(self.machine)
 
     @cached_property
     def learned_in_context(self) -> LearnedTables:
-        """The tables of the compiled engine for the plan of `in_context`."""
+        """The compiled engine's tables for the plan of `in_context`; streams extend them."""
         from cerlab.engine.symbol_tables import LearnedTables  # NumPy loads here
 
         return LearnedTables(machine_of(self.in_context[0]))
 
     @cached_property
     def anchored(self) -> tuple[AnchoredCea, Strategy | None]:
-        """The automaton of Foundations and the strategy (FOUND Thm. 3); raises `Unsupported`."""
+        """The anchored automaton of FOUND Thm. 3 and the query's strategy; raises `Unsupported`."""
         return anchored_query(self.ast, first_order=self.logic == "fo")
 
     @cached_property
     def registers(self) -> CorrelatedPlan:
-        """The plan on registers, also for filters that compare labels.
+        """The plan of the query as a transducer with registers, which can compare labels.
 
         Raises `Unsupported` for a query without a transducer, `ResourceLimit` for one too large.
         """
@@ -439,14 +439,14 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def labelled_registers(self) -> LabelledSrt:
-        """The transducer with the labels of `labelled`; raises as `registers`."""
+        """The transducer with registers that labels answers; raises the errors of `registers`."""
         if self.logic == "so":
             return correlated_to_labelled_srt(strategy_and_body(self.ast)[1])
         return self._first_order_labels(correlated_to_labelled_srt)
 
     @cached_property
     def label_machine(self) -> LabelMachine:
-        """The machine that labels answers: the automaton, or the transducer without one."""
+        """The compiled machine that labels answers, from the automaton or else the transducer."""
         from cerlab.engine.labels import LabelMachine  # Numba loads here
 
         is_automaton = self.machine_kind == "automaton"
@@ -457,14 +457,14 @@ class Pattern(Drawable, Immutable):
 
 
 class Filtered(NamedTuple):
-    """A query whose valuations are listed, and the plan of the tests on them."""
+    """A query without its outermost filters, and the plan that tests them on its valuations."""
 
     query: Pattern
     plan: FilterPlan
 
 
 class Separated(NamedTuple):
-    """A query with one label on each side of its comparisons, and the comparisons that changed.
+    """A query with one label on each side of every comparison, and the comparisons it replaced.
 
     It has the answers of the original query if `cerlab.predicates.separation.agree` holds for each
     pair.
@@ -475,7 +475,7 @@ class Separated(NamedTuple):
 
 
 class SremoPattern(Immutable):
-    """A SREMO with its transducer, which is its only stage."""
+    """A SREMO expression with its transducer."""
 
     schema = None
     separated = waits = None
@@ -487,17 +487,17 @@ class SremoPattern(Immutable):
         vars(self).update(ast=ast)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy needs; the transducer of the copy is compiled again."""
+        """Return the state to copy or pickle; the copy compiles its transducer again."""
         return {"ast": self.ast}
 
     @cached_property
     def registers(self) -> RegisterPlan:
-        """The plan of streaming detection; raises `Unsupported` and `ResourceLimit`."""
+        """The transducer of the expression as a plan; raises `Unsupported` and `ResourceLimit`."""
         return register_plan(self.ast)
 
     @cached_property
     def machine_kind(self) -> MachineKind | None:
-        """The kind of machine that gives the answers: a transducer, or None."""
+        """The kind of machine: ``registers``, or None without a transducer."""
         return "registers" if _is_there(lambda: self.registers) else None
 
 
@@ -505,7 +505,7 @@ AnyPattern: TypeAlias = Pattern | SremoPattern
 
 
 def _without_variables(phi: Formula) -> Formula:
-    """Return the formula in SO-CEL with the same complex events; raise as `fo_to_so`."""
+    """Return a formula in SO-CEL with the complex events of an FO-CEL formula."""
     if isinstance(phi, Select):
         return Select(phi.strategy, _without_variables(phi.body))
     check_first_order(phi)
@@ -539,7 +539,7 @@ def is_row_pattern(text: str) -> bool:
 
 
 def _row_pattern_error() -> Unsupported:
-    """Return the error for a row pattern, which is evaluated on a table and not on events."""
+    """Return the error for MATCH_RECOGNIZE text where a query on events is expected."""
     return Unsupported(
         "CER0458",
         "this is a row pattern, and MATCH_RECOGNIZE is evaluated on the rows of a table",
@@ -551,7 +551,7 @@ def _row_pattern_error() -> Unsupported:
 
 
 def is_formula(text: object) -> bool:
-    """Return whether a text is a formula alone.
+    """Return whether a text is a formula without SELECT.
 
     >>> is_formula("A ; B"), is_formula("SELECT * WHERE A"), is_formula("SELCT * WHERE A")
     (True, False, False)
@@ -572,7 +572,7 @@ def any_pattern(
     *,
     logic: Logic = "so",
 ) -> AnyPattern:
-    """Return the pattern of anything that can be evaluated; a formula is ``SELECT *`` of it.
+    """Return the pattern of a query, a formula, an expression, or their text.
 
     A text without a language is a SREMO if it begins with ``<``, ``!``, ``#(`` or ``@(``, which no
     formula does, and CEQL if it begins with SELECT or a declaration; `schema` is used if the text
@@ -589,7 +589,7 @@ def any_pattern(
         if logic == "fo":
             check_first_order(selected_formula(pattern.ast))
             return pattern.first_order
-        # a pattern that was parsed before has already given its warnings
+        # the parser has already warned about a Pattern that is passed in
         for remark in pattern.remarks if isinstance(query, str) else ():
             warn(CerlabWarning(str(remark)), stacklevel=stacklevel_of_caller())
     elif logic == "fo":
@@ -607,12 +607,12 @@ def _pattern(query: AnyQueryInput, language: Language | None, schema: Schema | N
         refuse_deep(query)
         return Pattern(CeqlQuery(query), schema=schema)
     if not isinstance(query, str):
-        # by its name, since the class is of a layer above
+        # by name: the class is in a higher layer, which cannot be imported here
         if type(query).__name__ == "RowPattern":
             raise _row_pattern_error()
         hint = "a text, a Query, a Formula or a Sremo; the query comes first, then the events"
         raise UsageError("CER0838", f"expected a query, got {type(query).__name__}", hint=hint)
-    # the quick test first, since few texts are row patterns
+    # test cheaply first: few texts are row patterns
     if "match_recognize" in query.lower() and is_row_pattern(query):
         raise _row_pattern_error()
     if language == "sremo" or (language is None and _SREMO.match(query)):
@@ -633,7 +633,7 @@ def as_pattern(
     *,
     logic: Logic = "so",
 ) -> Pattern:
-    """Return the pattern of a query or a formula; raise as `any_pattern`, or for a SREMO."""
+    """Return the pattern of a query or a formula, but not of a SREMO."""
     pattern = any_pattern(query, language, schema, logic=logic)
     if isinstance(pattern, SremoPattern):
         raise Unsupported(

@@ -51,7 +51,7 @@ from cerlab.model.clauses import AttributeWindow, EventWindow
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A window on the span of the marks of a body, as seen from one of its parts.
+    """A window on the marks of an expression, as one of its parts sees it.
 
     `before` and `after` are True if some mark of the body always precedes or follows the part.
     """
@@ -63,24 +63,24 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The bounds on the number of events that a subexpression consumes."""
+    """Bounds on the number of events that a subexpression may consume."""
 
     length: int | None = None
     spans: tuple[Span, ...] = ()
 
     @property
     def longest(self) -> int | None:
-        """The greatest number of events in a match of the part; None if it is not bounded."""
+        """The greatest number of events that the part may consume; None if unbounded."""
         bounds = [span.width for span in self.spans if span.before and span.after]
         bounds += [] if self.length is None else [self.length]
         return min(bounds, default=None)
 
     def in_length(self, w: int) -> Slice:
-        """Return the slice inside a window on the length."""
+        """Return these bounds with the length limited to w."""
         return replace(self, length=w if self.length is None else min(w, self.length))
 
     def in_span(self, w: int) -> Slice:
-        """Return the slice inside a window on the span of the marks."""
+        """Return these bounds inside a window of w events on the marks."""
         return replace(self, spans=(*self.spans, Span(w)))
 
 
@@ -89,14 +89,14 @@ WHOLE = Slice()
 
 
 def after(around: Slice, e: sre.Sremo) -> Slice:
-    """Return the slice of the part after e in a sequence that consumes this slice."""
+    """Return the bounds for the part that follows `e` in a sequence with bounds `around`."""
     has_mark = always_marks(e)
     spans = (replace(span, before=span.before or has_mark) for span in around.spans)
     return replace(around, spans=tuple(spans))
 
 
 def before(around: Slice, e: sre.Sremo) -> Slice:
-    """Return the slice of the part before e in a sequence that consumes this slice."""
+    """Return the bounds for the part that precedes `e` in a sequence with bounds `around`."""
     has_mark = always_marks(e)
     spans = (replace(span, after=span.after or has_mark) for span in around.spans)
     return replace(around, spans=tuple(spans))
@@ -126,7 +126,7 @@ def always_marks(e: sre.Sremo) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Surroundings:
-    """The context of a subexpression: reg(e) of the whole, its slice, names for copies."""
+    """Context of a subexpression: all registers, its bounds, and a counter that names copies."""
 
     R: frozenset[str]
     slice: Slice
@@ -138,7 +138,7 @@ SMALLER = "negate a smaller part, or under a shorter window"
 
 @step_budget("the transducer of the expression", SMALLER)
 def sremo_to_srt(e: sre.Sremo, around: Slice = WHOLE) -> EpsilonSrt:
-    """Return a transducer with the matches of an expression on every string (SRT Thm. 27).
+    """Return a transducer with the matches of an expression (SRT Thm. 27).
 
     Registers are those of the whole expression, shared by all parts; the complements in it write
     some of their own. For the operators of SRT Def. 15 the size is linear. Windows in positions
@@ -162,7 +162,7 @@ def sremo_to_srt(e: sre.Sremo, around: Slice = WHOLE) -> EpsilonSrt:
 
 
 def registers(e: sre.Sremo) -> frozenset[str]:
-    """Return ``reg(e)``: all registers read or written, also below a negation (SRT Thm. 27)."""
+    """Return ``reg(e)``: all registers that an expression reads or writes (SRT Thm. 27)."""
     terminals = (each for each in sre.subexpressions(e) if isinstance(each, sre.Terminal))
     return reads(e).union(*(terminal.writes for terminal in terminals))
 
@@ -207,13 +207,13 @@ def _compile(e: sre.Sremo, around: _Surroundings) -> EpsilonSrt:
 
 
 def _negation(body: sre.Sremo, around: _Surroundings) -> Srt:
-    """Build the transducer of strings that the body does not consume (SRT Sec. 5.2; SRT Cor. 43).
+    """Return the transducer of the strings that `body` does not match (SRT Sec. 5.2; SRT Cor. 43).
 
     A body that reads no register which it has written is determinised directly. Any other is
     unrolled, up to the length of its strings or of the slice; then it has registers of its own, and
     reads in others what they held when the negation began.
     """
-    # marks inside a negation do not belong to the match, so no window on marks bounds it
+    # marks inside a negation are not marks of the match, so windows on marks do not bound them
     alone = replace(around, slice=Slice(around.slice.longest))
     T = quotient(without_dead_writes(smaller(_compile(body, alone))))
     if not written_registers(T):
@@ -231,13 +231,13 @@ def _negation(body: sre.Sremo, around: _Surroundings) -> Srt:
 
 
 def _as_part(T: Srt) -> EpsilonSrt:
-    """Return the transducer with one final state, as part of a larger one."""
+    """Return the transducer with one final state, to be part of a larger transducer."""
     return sequence(as_kind(T, EpsilonSrt), empty_word())
 
 
 @step_budget("the transducer of the expression", SMALLER, own=1)
 def register_plan(e: Sremo) -> RegisterPlan:
-    """Return the plan of e on streams: the transducer of ``<TRUE>* . e``, windows (SRT Def. 32).
+    """Return the plan for streams: the transducer of ``<TRUE>* . e`` and windows (SRT Def. 32).
 
     Windows around the whole expression are left to the engine, where they cost no states: windows
     on marks directly, a window on the length if all matches mark the first and the last event, so
@@ -257,7 +257,7 @@ def register_plan(e: Sremo) -> RegisterPlan:
     while isinstance(body, SpanWindow | LengthWindow | Within):
         match body:
             case SpanWindow(_, w):
-                # the paper counts the events of a window, an EventWindow those after its first
+                # the paper counts all events of a window, EventWindow those after the first
                 windows.append(EventWindow(w - 1))
                 around = around.in_span(w)
             case LengthWindow(_, w):
@@ -268,7 +268,7 @@ def register_plan(e: Sremo) -> RegisterPlan:
     T = without_epsilon(sremo_to_srt(body, around))
     if around.length is not None and mark_bounded(T):
         windows.append(EventWindow(around.length - 1))
-    # without marks at both ends a match may be longer than its marks: the window costs states
+    # without marks at both ends, the window has to be built into the states
     elif around.length is not None:
         T = length_window(T, around.length)
     return RegisterPlan(smaller(streaming(T)), tuple(windows))

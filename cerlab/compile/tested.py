@@ -1,4 +1,4 @@
-"""Queries without their outermost filters, for machines that list what these filters test."""
+"""Queries without their outermost filters, for machines that cannot test these filters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cerlab.predicates.syntax import And
 
 
 def listed_queries(query: CeqlQuery) -> Iterator[tuple[CeqlQuery, FilterPlan]]:
-    """Yield queries that list valuations for the outermost filters, the most selective one first.
+    """Yield the query without some of its outermost filters, with the plan that tests them.
 
     With each comes the plan of the tests on the valuations. Yield nothing for a query without such
     a filter or with a predicate from Python, or if a clause or a strategy would act on answers that
@@ -34,16 +34,17 @@ def listed_queries(query: CeqlQuery) -> Iterator[tuple[CeqlQuery, FilterPlan]]:
     acts = query.strategy is not None or consumes or query.limit is not None
     if waits(body) and (acts or isinstance(body, Select)):
         return
-    # CONSUME BY cuts off the events to which an answer looks back
+    # CONSUME BY would discard events that a look-back needs
     if look_backs(body) and consumes:
         return
     if not every or any(isinstance(x, Application) for each in every for x in atomics(each)):
         return
     rivals = None
     kept = [[x for x in every if all(map(takes, atomics(x)))] for takes in (_is_pair, _is_on)]
-    if isinstance(body, Select):  # filters above a strategy test the answers that it selects
+    # with a strategy below the filters, test all of them on the selected answers
+    if isinstance(body, Select):
         kept = [[]]
-        if consumes:  # CONSUME BY changes the answers that compete
+        if consumes:  # with CONSUME BY, the competing answers change at every answer
             rivals, body = body.strategy, body.body
     for some in kept:
         rest = [condition for condition in every if condition not in some]
@@ -69,7 +70,7 @@ def _plan(query: CeqlQuery, condition: Condition, rivals: Strategy | None) -> Fi
         labels=labels,
         of_streams=of_streams,
         strategy=query.strategy,
-        # a window removes answers only after they have competed
+        # with a strategy, the window is applied after the selection
         window=None if query.strategy is None and rivals is None else query.window,
         consume=query.consume,
         partition=partition_attributes(query),
@@ -84,12 +85,12 @@ def _conjuncts(condition: Condition) -> list[Condition]:
 
 
 def _is_on(condition: Atomic) -> bool:
-    """Return whether an automaton supports a condition."""
+    """Return whether an automaton can test a condition."""
     if isinstance(condition, Correlation):
         return is_of_one_event(condition)
     return isinstance(condition, On)
 
 
 def _is_pair(condition: Atomic) -> bool:
-    """Return whether registers may support a condition."""
+    """Return whether an automaton or registers can test a condition."""
     return _is_on(condition) or (isinstance(condition, Correlation) and is_of_two(condition))

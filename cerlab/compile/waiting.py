@@ -1,4 +1,4 @@
-"""Waits and windows in time: at the end of a formula steps of its answers, elsewhere registers.
+"""Plans of queries with waits and windows in time, applied to answers or inside transducers.
 
 ``f WAIT d`` extends an answer of f to the last event within d of it. ``UNLESS g`` and ``WITHIN w``
 around it are then bounds on where the answer began, known at the event to which it was extended. So
@@ -51,7 +51,7 @@ from cerlab.model.clauses import AttributeWindow, Consume, Strategy, TimeWindow
 
 
 class _Branch(NamedTuple):
-    """A formula with an automaton, and steps whose rivals are formulas."""
+    """A part of a formula, and the waits, windows and rivals to apply to its answers."""
 
     body: cel.Formula
     steps: tuple[_Step, ...] = ()
@@ -66,7 +66,7 @@ _Step: TypeAlias = Delay | HoldWithin | LookBack | _Rival
 
 
 def wait_plan(query: CeqlQuery, *, on_registers: bool = False) -> WaitPlan:
-    """Return the plan of a query with a wait, or a window in time.
+    """Return the plan of a query with a wait or a window in time.
 
     Answers that wait are those of transducers if filters compare labels, if a wait or a window is
     not at the end, or if a clause selects, limits or consumes; with `on_registers` all of them are.
@@ -103,7 +103,7 @@ def wait_plan(query: CeqlQuery, *, on_registers: bool = False) -> WaitPlan:
 
 
 def _formula_and_clauses(query: CeqlQuery) -> tuple[cel.Formula, dict[str, Any]]:
-    """Return the formula and the other clauses, with STRICT in SELECT moved to the formula."""
+    """Return the formula and the other clauses; STRICT in SELECT becomes part of the formula."""
     strategy, formula = strategy_and_body(query)
     clauses = plan_clauses(query)
     if strategy is Strategy.STRICT:
@@ -112,13 +112,13 @@ def _formula_and_clauses(query: CeqlQuery) -> tuple[cel.Formula, dict[str, Any]]
 
 
 def _selects(clauses: Mapping[str, Any]) -> bool:
-    """Return whether an answer can be removed because of others."""
+    """Return whether a strategy, LIMIT or CONSUME BY can remove an answer because of another."""
     chosen = clauses["strategy"] is not None or clauses["limit"] is not None
     return chosen or clauses["consume"] is not Consume.NONE
 
 
 def _selecting_plan(formula: cel.Formula, clauses: Mapping[str, Any]) -> WaitPlan:
-    """Return the plan of a query that selects, limits or consumes, by one transducer."""
+    """Return the plan, as one transducer, of a query with a strategy, LIMIT or CONSUME BY."""
     strategy, limit = clauses["strategy"], clauses["limit"]
     if cel.waits(formula) and (strategy is not None or limit is not None):
         _refuse(f"{'LIMIT' if strategy is None else strategy.value} over answers that wait")
@@ -140,7 +140,7 @@ def _on_registers(phi: cel.Formula) -> CorrelatedPlan:
 
 
 def _timed_parts(phi: cel.Formula) -> Iterator[Delay | HoldWithin]:
-    """Yield the waits and the windows in time inside a formula."""
+    """Yield each wait and each window in time of a formula."""
     for psi in cel.subformulas(phi):
         match psi:
             case cel.Wait(_, length):
@@ -150,14 +150,14 @@ def _timed_parts(phi: cel.Formula) -> Iterator[Delay | HoldWithin]:
 
 
 class Labels(NamedTuple):
-    """A machine that labels answers, and its timed parts, as in `CorrelatedPlan`."""
+    """A machine that labels answers, and the waits and windows in time that it contains."""
 
     machine: Vcea | LabelledSrt
     timed: tuple[Delay | HoldWithin, ...] = ()
 
 
 def labels_of_body(query: CeqlQuery) -> Labels:
-    """Return the labels of the answers of a query with one branch, up to where they wait."""
+    """Return the machine that labels answers of a formula with one branch, without their wait."""
     formula, clauses = _formula_and_clauses(query)
     body = formula
     if not _selects(clauses):
@@ -166,7 +166,7 @@ def labels_of_body(query: CeqlQuery) -> Labels:
 
 
 def labels_of_whole(query: CeqlQuery) -> Labels:
-    """Return the labels of the whole answers of a query; raise `Unsupported`."""
+    """Return the machine that labels answers including their wait; raise `Unsupported`."""
     return _labels(strategy_and_body(query)[1])
 
 
@@ -175,7 +175,7 @@ def _labels(phi: cel.Formula) -> Labels:
 
 
 def _branches(phi: cel.Formula) -> Iterator[_Branch]:
-    """Yield the branches of a formula; other waits are left to the transducer of a body."""
+    """Yield parts of a formula, with the waits and windows that apply to their answers."""
     if not cel.is_timed(phi):
         yield _Branch(phi)
         return
@@ -221,24 +221,24 @@ def _then(phi: cel.Formula, step: _Step) -> Iterator[_Branch]:
 
 
 def _may_be_last(branch: _Branch) -> bool:
-    """Return whether the right side's steps may be applied to the answers of a sequence.
+    """Return whether steps of the right side of ``;`` can be applied to the sequence's answers.
 
     A bound on the start of the right side has to be a bound on the last event.
     """
     steps = [step for step in branch.steps if not isinstance(step, Delay)]
     if any(isinstance(step, LookBack) for step in steps):
-        return False  # the sequence has to end before the look-back begins
+        return False  # the look-back would begin before the sequence ends
     bounds = (step for step in steps if not isinstance(step, LookBack) and not step.of_last)
     return _is_one_event(branch.body) or not any(bounds)
 
 
 def _may_be_first(branch: _Branch) -> bool:
-    """Return whether all steps of a left side are look-backs, which may follow the sequence."""
+    """Return whether the left side of ``;`` has look-backs as its only steps."""
     return all(isinstance(step, LookBack) for step in branch.steps)
 
 
 def _of_last(step: _Step) -> _Step:
-    """Return a step of the right side of a sequence as a step on the answers of the sequence."""
+    """Return a step of the right side of ``;`` as a step on answers of the whole sequence."""
     match step:
         case HoldWithin():
             return replace(step, of_last=True)

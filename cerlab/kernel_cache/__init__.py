@@ -1,4 +1,4 @@
-"""Compiled kernels: Numba compiles a function once per machine, and its machine code is kept.
+"""Compiled kernels: Numba compiles a function once per machine; its code is kept on disk.
 
 A kernel that is on disk is called without Numba, whose import costs more than most queries. Numba's
 own cache would save most of these lines. It would cost half a second at each start and twice the
@@ -41,7 +41,7 @@ _DATA = 40 if ctypes.sizeof(ctypes.c_void_p) == 8 else 28
 
 
 class MachineCode:
-    """The machine code of an entry in memory, called on the bytes of its arguments."""
+    """Machine code loaded from the cache, callable with the bytes of its arguments."""
 
     def __init__(self, name: str, content: bytes) -> None:
         from llvmlite import binding as llvm
@@ -76,7 +76,7 @@ def _engine() -> Any:
 
 
 def jit(function: Kernel, **options: Any) -> Kernel:
-    """Return a function under Numba, compiled at the first call with arguments of a type, and kept.
+    """Return a function that Numba compiles at its first call and that the cache keeps.
 
     `options` are those of ``numba.njit``. Under ``NUMBA_DISABLE_JIT=1`` the result is the function
     itself.
@@ -87,7 +87,7 @@ def jit(function: Kernel, **options: Any) -> Kernel:
 
 
 class CompiledKernel:
-    """A function and its machine code; `loads` counts how often that was on disk."""
+    """A kernel: a Python function and its machine code; `loads` counts reads from disk."""
 
     _loading = Lock()
     entry_points = 0
@@ -102,14 +102,14 @@ class CompiledKernel:
         self.loads = 0
 
     def __call__(self, *arguments: Any) -> Any:
-        """Return the result of the function, which accepts only positional arguments."""
+        """Call the kernel with positional arguments."""
         code, buffer = self.prepare(arguments, {}, {})
         return code(buffer)
 
     def prepare(
         self, arguments: tuple[Any, ...], before: Records, now: Records
     ) -> tuple[MachineCode, bytes]:
-        """Return the machine code for these arguments, and the bytes on which it is called.
+        """Return the machine code for these arguments, and the arguments as bytes.
 
         `before` and `now` are as in `unpack`. Arguments are numbers of 64 bits, arrays of them, and
         tuples of these; any other argument raises an error.
@@ -118,7 +118,7 @@ class CompiledKernel:
         kinds, buffer = tuple(kind_list), struct.pack(f"={len(parts)}q", *parts)
         code = self._code.get(kinds)
         if code is None:
-            # Threads that waited for the lock find the code here and do not compile it again.
+            # a thread that waited for the lock finds the code here and does not compile it again
             with CompiledKernel._loading:
                 code = self._code.get(kinds) or self._load(kinds, arguments, len(parts))
                 self._code[kinds] = code
@@ -143,7 +143,7 @@ class CompiledKernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """The type of the kernel in other kernels that call it, for Numba."""
+        """Numba's type of the kernel, for kernels that call it."""
         from cerlab.kernel_cache.compiler import dispatcher_of
 
         return dispatcher_of(self)._numba_type_
@@ -173,10 +173,11 @@ def unpack(arguments: Iterable[Any], before: Records, now: Records) -> Parts:
         kind = type(each)
         if kind is np.ndarray:
             shape, layout = each.shape, each.flags.num & _LAYOUT
-            if layout & _BY_ROWS:  # one row, one column or nothing is contiguous either way
+            # arrays with at most one row or column are contiguous in both orders
+            if layout & _BY_ROWS:
                 layout &= ~_BY_COLUMNS
             kinds += (each.dtype, len(shape), layout)
-            capsule = each.__array_struct__  # keeps the memory that it describes alive
+            capsule = each.__array_struct__  # the capsule keeps the array's memory alive
             address = _address_at(_pointer(capsule, None) + _DATA).value
             parts += (0, 0, each.size, each.itemsize, address or 0, *shape, *each.strides)
             continue
@@ -191,7 +192,7 @@ def unpack(arguments: Iterable[Any], before: Records, now: Records) -> Parts:
                 if not -(1 << 63) <= each < 1 << 63:
                     raise OverflowError(f"{each} has more than 64 bits")
                 parts.append(each)
-            case np.generic() | float():  # the number's bits, in the first of eight bytes
+            case np.generic() | float():  # its bits, in the first bytes of eight
                 bits = np.asarray(each).tobytes().ljust(8, b"\0")
                 parts.append(int.from_bytes(bits, sys.byteorder, signed=True))
             case None:
@@ -202,7 +203,7 @@ def unpack(arguments: Iterable[Any], before: Records, now: Records) -> Parts:
 
 
 class RepeatedCalls:
-    """Calls of a kernel with mostly the same records of arrays, which are then not read again.
+    """A kernel for repeated calls: argument records that do not change are converted to bytes once.
 
     A record is the same if it is the same object, even if its arrays have been written to.
     """
@@ -215,7 +216,7 @@ class RepeatedCalls:
         self._records: Records = {}
 
     def __call__(self, *arguments: Any) -> Any:
-        """Return the result of the kernel."""
+        """Call the kernel."""
         if not isinstance(self._kernel, CompiledKernel):
             return self._kernel(*arguments)
         if self._last is None or not _same(self._last, arguments):
@@ -226,7 +227,7 @@ class RepeatedCalls:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Return whether two arguments are one object, equal integers, or records of the same."""
+    """Return whether two arguments are one object, equal integers, or tuples of such pairs."""
     if a is b:
         return True
     if isinstance(a, tuple):

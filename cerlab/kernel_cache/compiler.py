@@ -1,4 +1,4 @@
-"""Numba, if a kernel has to be compiled: from a function to an object file.
+"""Compilation of a kernel with Numba, from a Python function to an object file.
 
 A kernel and the kernels it calls are optimised once, together, and only the whole is translated to
 machine code: Numba would optimise and translate each of them first, which costs twice as much.
@@ -28,7 +28,7 @@ _numbers = count(1)
 
 
 class _Library(JITCodeLibrary):
-    """The code of one kernel, which is optimised together with the kernel that calls it."""
+    """The code of one kernel, optimised together with the kernel that calls it."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -38,7 +38,7 @@ class _Library(JITCodeLibrary):
 
 
 class _Compiler(_FunctionCompiler):  # type: ignore[misc] # the base class is untyped
-    """A compiler to such a library, without wrappers for calls from Python or C."""
+    """A Numba compiler that produces a `_Library`, without wrappers for calls from Python or C."""
 
     def _compile_core(self, args: Any, return_type: Any) -> Any:
         flags: Any = compiler.Flags()
@@ -48,14 +48,15 @@ class _Compiler(_FunctionCompiler):  # type: ignore[misc] # the base class is un
         library = _Library(context.codegen(), self.py_func.__qualname__)
         given = (typing, context, self.py_func, args, return_type, flags, self.locals)
         result = compiler.compile_extra(*given, library=library)
-        result = result._replace(entry_point=object())  # the key of the function for its callers
+        # Numba's typing looks the function up by this key
+        result = result._replace(entry_point=object())
         context.insert_user_function(result.entry_point, result.fndesc, [library])
         return result
 
 
 @cache
 def dispatcher_of(kernel: Any) -> Any:
-    """Return Numba's dispatcher of a kernel, which other kernels can call."""
+    """Return Numba's dispatcher of a kernel, so that other kernels can call it."""
     dispatcher = numba.njit(**kernel.options)(kernel.py_func)
     old = dispatcher._compiler
     parts = (old.py_func, old.targetdescr, old.targetoptions, old.locals, old.pipeline_class)
@@ -69,7 +70,7 @@ def dispatcher_of(kernel: Any) -> Any:
 
 
 def _widened(argument: Any) -> Any:
-    """Return a type without its constant and, for most integers, in 64 bits, to share one code."""
+    """Return an argument's type, widened to 64 bits and without a constant value, to share code."""
     argument = types.unliteral(argument)
     if isinstance(argument, types.Integer) and (argument.signed or argument.bitwidth < 32):
         return types.int64
@@ -77,14 +78,14 @@ def _widened(argument: Any) -> Any:
 
 
 def compile_and_keep(kernel: Any, arguments: tuple[Any, ...], parts: int, name: str) -> bytes:
-    """Return the content of an entry: the letters of the result, ``*`` for a tuple, and the code.
+    """Compile a kernel; return its cache entry: the letters of the result's types, and the code.
 
     All arguments together are `parts` parts of eight bytes. Raise `TypeError` for a kernel whose
     code needs Numba when it runs: one that allocates.
     """
     _announce(next(_numbers), type(kernel).entry_points)
-    # Numba creates millions of objects here, and most of them stay: searching for garbage among
-    # them # takes a tenth of the time.
+    # Numba creates millions of objects here, most of which stay: garbage collection would take a
+    # tenth of the time.
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -126,7 +127,7 @@ def _content(kernel: Any, arguments: tuple[Any, ...], parts: int, entry: str) ->
 
 
 def _wrapper(entry: str, name: str, types: list[str]) -> str:
-    """Return a function that reads the arguments of another from memory, eight bytes for each."""
+    """Return LLVM code of a function that unpacks its arguments from eight bytes each."""
     given = ", ".join(["ptr %r", "ptr %e", *(f"{each} %a{n}" for n, each in enumerate(types))])
     loads = "".join(
         f"%p{n} = getelementptr i64, ptr %m, i64 {n}\n%a{n} = load {each}, ptr %p{n}\n"
@@ -139,10 +140,10 @@ def _wrapper(entry: str, name: str, types: list[str]) -> str:
 
 
 def _announce(number: int | None, most: int = 0) -> None:
-    """Print that a kernel is compiled: in place on a terminal, else in one line, once."""
+    """Print that a kernel is compiled: a counter on a terminal, otherwise one line."""
     text = "compiling kernels for this machine, once"
     if sys.stderr is not None and sys.stderr.isatty():
-        # a kernel whose arguments have new types is compiled once more
+        # more than `most` is possible: arguments of new types compile a kernel again
         text = f"{text}: {number} of at most {max(number, most)}" if number else ""
         print(f"\r\x1b[K{text}", end="", file=terminal(sys.stderr), flush=True)
     elif number == 1 and _someone_waits():
@@ -150,8 +151,8 @@ def _announce(number: int | None, most: int = 0) -> None:
 
 
 def _someone_waits() -> bool:
-    """Return whether a person runs this program or cell; a build of pages needs no such line."""
-    ipython = sys.modules.get("IPython")  # None also if its import is forbidden
+    """Return whether a person waits for this program or cell; a build of pages has none."""
+    ipython = sys.modules.get("IPython")  # sys.modules also holds None, for a forbidden import
     shell: Any = ipython.get_ipython() if ipython else None
     kernel = getattr(shell, "kernel", None)
     if kernel is None:

@@ -1,4 +1,4 @@
-"""Entries on disk: the digest that names one, and the checks before its code is loaded.
+"""Cache entries on disk: their names, and the checks before their code is loaded.
 
 An entry is an object file, named by a digest of everything that its code depends on: code and
 constants of the kernel and of every kernel it reaches, types of the arguments, versions, and the
@@ -34,8 +34,8 @@ MAX_BYTES = 64 << 20
 
 
 def entry_name(kernel: Any, kinds: object) -> str:
-    """Return the name of the entry of a kernel for arguments of some kinds."""
-    # the calling convention: code of another one would misread its arguments
+    """Return the file name of a kernel's entry for arguments of the given types."""
+    # version of the calling convention: code of another version would misread its arguments
     digest = sha256(b"packed 3")
     for part in (_platform(), _identity(kinds), *_parts_of(kernel)):
         digest.update(repr(part).encode() + b"\0")
@@ -44,7 +44,7 @@ def entry_name(kernel: Any, kinds: object) -> str:
 
 @cache
 def _platform() -> tuple[object, ...]:
-    """Return versions, processor, and the settings of Numba, without importing it."""
+    """Return the processor, the versions and Numba's settings, without importing Numba."""
     import llvmlite
     from llvmlite import binding as llvm
 
@@ -62,9 +62,9 @@ def _platform() -> tuple[object, ...]:
 
 
 def _parts_of(kernel: Any) -> Iterator[object]:
-    """Yield code, options and globals of a kernel and of all kernels that it reaches."""
+    """Yield the code, options and globals of a kernel and of all kernels that it calls."""
     pending = [kernel]
-    # The list grows while it is read, since a kernel that is reached reaches others.
+    # the list grows during the loop: each kernel adds the kernels that it calls
     for each in pending:
         function, code = each.py_func, each.py_func.__code__
         if function.__closure__:
@@ -85,7 +85,7 @@ def _parts_of(kernel: Any) -> Iterator[object]:
 
 
 def _identity(value: object) -> object:
-    """Return the value of a constant, or the name of a type or function from outside cerlab."""
+    """Return the value of a constant of a kernel, or the name of a type or function."""
     match value:
         case bool() | int() | float() | str() | None:
             return value
@@ -97,16 +97,16 @@ def _identity(value: object) -> object:
             return tuple(map(_identity, value))
         case ModuleType():
             return value.__name__
-        case type() if hasattr(value, "_fields"):  # named tuples, also of this package
+        case type() if hasattr(value, "_fields"):  # named tuples, including those of cerlab
             return value.__module__, value.__qualname__, value._fields
     home, name = getattr(value, "__module__", ""), getattr(value, "__name__", None)
     if name is None or home.split(".")[0] == "cerlab":
         raise TypeError(f"a kernel depends on {value!r}, whose changes the cache cannot see")
-    return home, name  # of Python, NumPy or Numba, whose versions are parts of the name
+    return home, name  # Python, NumPy or Numba: their versions are part of the entry's name
 
 
 def directory() -> Path:
-    """Return the folder of the entries."""
+    """Return the folder of the cache entries."""
     if place := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(place) / "machine-code"
     match sys.platform:
@@ -120,14 +120,14 @@ def directory() -> Path:
 
 
 def some_are_kept() -> bool:
-    """Return whether any kernel has been compiled on this machine."""
+    """Return whether the cache of this machine has any entry."""
     return next(directory().glob("cerlab.engine.*"), None) is not None
 
 
 def read(name: str) -> bytes | None:
-    """Return the content of an entry; None for a missing, damaged or foreign one."""
+    """Return the content of an entry; None if missing, damaged, or writable by others."""
     entry = directory() / name
-    # no link, no wait for a pipe; the file that is checked is the open file that is read
+    # follow no link and wait for no pipe; check the file that is open
     flags = [getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")]
     try:
         if not _is_safe(entry.parent):
@@ -142,20 +142,20 @@ def read(name: str) -> bytes | None:
     payload = content[32:]
     if _digest(name, payload) != content[:32]:
         return None  # damaged, cut off, or the content of another entry
-    with suppress(OSError):  # the time of its last use; the disk may be read-only
+    with suppress(OSError):  # record the time of use; the disk may be read-only
         os.utime(entry)
     return payload
 
 
 def write(name: str, payload: bytes) -> None:
-    """Store an entry, completely or not at all; warn if this is unsafe or fails."""
+    """Store an entry atomically; warn if the folder is unsafe or cannot be written."""
     folder = directory()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
         if not _is_safe(folder):
             return
-        # In the same folder, where renaming is one step: no reader sees half an entry.
+        # in the same folder, where renaming is atomic
         handle, part = mkstemp(dir=folder, prefix=".")
         try:
             with open(handle, "wb") as file:
@@ -172,12 +172,12 @@ def write(name: str, payload: bytes) -> None:
 
 
 def _digest(name: str, payload: bytes) -> bytes:
-    # With the name, so that one entry under the name of another is refused.
+    # includes the name, so an entry copied to another name is refused
     return sha256(name.encode() + b"\0" + payload).digest()
 
 
 def _is_safe(folder: Path) -> bool:
-    """Return whether a folder is the user's alone, in one of the user or of the system."""
+    """Return whether only this user can write to a folder, in one of the user or of root."""
     above = folder.parent.stat()
     if hasattr(os, "getuid") and above.st_uid not in (0, os.getuid()):
         return not _is_foreign(folder.parent, above)
@@ -185,7 +185,7 @@ def _is_safe(folder: Path) -> bool:
 
 
 def _is_foreign(path: Path, status: os.stat_result) -> bool:
-    """Return whether another user may have written there, with a warning."""
+    """Return whether other users may write to a path; warn if they may."""
     if not hasattr(os, "getuid"):  # Windows: the profile of a user is closed to others
         return False
     another, writable = status.st_uid != os.getuid(), status.st_mode & (S_IWGRP | S_IWOTH)
@@ -198,7 +198,7 @@ def _is_foreign(path: Path, status: os.stat_result) -> bool:
 
 
 def _remove_oldest(folder: Path) -> None:
-    # The oldest by last use, since `read` updates the time of an entry.
+    # the least recently used entries: `read` updates an entry's time
     entries = sorted((each.stat().st_mtime_ns, each) for each in folder.iterdir())
     excess = sum(each.stat().st_size for _, each in entries) - MAX_BYTES
     for _, entry in entries:
@@ -209,5 +209,5 @@ def _remove_oldest(folder: Path) -> None:
 
 @cache
 def _warn(text: str) -> None:
-    """Warn, once per process."""
+    """Warn once per process."""
     warnings.warn(text, RuntimeWarning, stacklevel=2)
