@@ -1,4 +1,4 @@
-"""Evaluators: plans and events in, answers out. No module here knows a query language.
+"""Evaluators: they read plans and events and yield answers. No module here knows a query language.
 
 `reference` has the papers' algorithms as written; `kernels` the same operations compiled over flat
 arrays. `tecs_run` evaluates every plan of an automaton; `windowed`, faster, the plans whose answers

@@ -1,4 +1,4 @@
-"""Batches of events in, batches of answers out: columns, growing arrays, buffers of answers."""
+"""Batches of answers: growing arrays, output buffers of kernels, and the order of answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def double_room(arrays: Arrays) -> Arrays:
 
     Raises `ResourceLimit` if the caller's memory limit does not allow it.
     """
-    # polled before allocating: afterwards a memory limit would come too late
+    # check before allocating: afterwards a memory limit would be noticed too late
     poll(sum(array.nbytes for array in arrays))
     larger = (np.concatenate((array, np.zeros_like(array))) for array in arrays)
     return type(arrays)(*larger)
@@ -42,7 +42,7 @@ def join_arrays(first: Arrays, second: Arrays) -> Arrays:
 
 
 def arena_of(nodes: int) -> k.Arena:
-    """Return an empty arena for `nodes` nodes."""
+    """Return arrays for a tECS of up to `nodes` nodes."""
     return k.Arena(
         np.zeros(nodes, np.int64),
         np.zeros(nodes, np.int32),
@@ -73,7 +73,7 @@ def events_of_streams(
 
 
 def _is_in(column: Any, streams: Sequence[str]) -> NDArray[np.bool_]:
-    """Return whether each event belongs to one of the streams or to none: shape (events,)."""
+    """Return whether each event belongs to a stream in FROM, or to no stream: bool (events,)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -116,10 +116,10 @@ SECONDS_OF_PACE = 0.3
 
 
 class Evaluation(Protocol[Result_co]):
-    """A plan on one stream, batch by batch."""
+    """Interface of evaluators that read a stream in batches."""
 
     def push_columns(self, columns: EventColumns, length: int) -> Iterator[Result_co]:
-        """Read `length` more events.
+        """Read a batch of `length` events, given as columns.
 
         Yield the results that they complete. Exhaust it before the next call.
 
@@ -128,7 +128,7 @@ class Evaluation(Protocol[Result_co]):
         """
 
     def finish(self) -> Iterator[Result_co]:
-        """Yield the results that were held back."""
+        """Yield the results that waited for the end of the stream."""
 
 
 ListsAt: TypeAlias = Callable[[Int64s], NDArray[np.bool_]]
@@ -143,7 +143,7 @@ Each part costs a millisecond; 1,000 keys have 16 events each in it.
 
 
 def whole(evaluation: Evaluation[Result], stream: Stream, part: int = PART) -> Iterator[Result]:
-    """Yield the results of an evaluation on a whole stream."""
+    """Run an evaluation on a whole stream; yield its results."""
     for columns, length in stream.parts(part):
         poll()
         yield from evaluation.push_columns(columns, length)
@@ -163,7 +163,7 @@ def paces(length: int, *, careful: bool = False) -> Iterator[slice]:
         yield slice(start, start + size)
         start += size
         took = budget.clock() - before
-        # if time is linear, four times as many events take at most half of the pace
+        # in linear time, four times as many events will still take at most half of SECONDS_OF_PACE
         if took < SECONDS_OF_PACE / 8:
             size *= 4
         elif took > SECONDS_OF_PACE:
@@ -176,7 +176,7 @@ def until_bad(
     length: int,
     cut: Callable[[Batch, int, int], Batch],
 ) -> Iterator[Result]:
-    """Yield the results of `read`; at a bad event yield those of all events before it, then raise.
+    """Yield the results of `read` on a batch; stop at the first bad event and raise its error.
 
     ``cut(batch, start, size)`` returns `size` events from `start` on. A `read` that raises
     `BadData` before its first result has read nothing. The bad event is found by halving, so each
@@ -218,7 +218,7 @@ class AnswerBatch:
 
     start: Int64s  # (answers,)
     end: Int64s  # (answers,)
-    offsets: Offsets  # (answers + 1,), int32; int64 in joined batches
+    offsets: Offsets  # (answers + 1,), int32 in one batch, int64 in joined batches
     positions: Int64s
 
     def __len__(self) -> int:
@@ -237,17 +237,17 @@ class AnswerBatch:
             return complex_events(starts, ends, cut(positions, np.diff(offsets)))
 
     def after(self, count: int) -> AnswerBatch:
-        """Return all answers except the first `count`."""
+        """Return the answers without the first `count`."""
         return AnswerBatch(
             self.start[count:], self.end[count:], self.offsets[count:], self.positions
         )
 
     def shift_positions(self, by: int) -> AnswerBatch:
-        """Return the answers with positions shifted by `by` events."""
+        """Return the answers with all positions increased by `by`."""
         return AnswerBatch(self.start + by, self.end + by, self.offsets, self.positions + by)
 
     def take(self, numbers: Int64s) -> AnswerBatch:
-        """Return the answers with the given numbers, in that order."""
+        """Return the answers with the given indices, in that order."""
         lengths = np.diff(self.offsets)[numbers]
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
@@ -264,12 +264,12 @@ class AnswerBatch:
 
 
 def cut(values: list[int], lengths: Int64s) -> Iterable[tuple[int, ...]]:
-    """Return the values cut into consecutive tuples of the given lengths."""
+    """Return the values as consecutive tuples with the given lengths."""
     if not len(lengths):
         return ()
     if (lengths == lengths[0]).all():
         one = int(lengths[0])
-        # the same iterator n times: zip cuts equal lengths without a slice for each
+        # zip reads one iterator n times, which cuts equal lengths without slicing
         return zip(*[iter(values)] * one, strict=True) if one else repeat((), len(lengths))
     rest = iter(values)
     return (tuple(islice(rest, n)) for n in lengths.tolist())
@@ -288,7 +288,7 @@ def batched_answers(answers: Iterable[ComplexEvent], size: int) -> Iterator[Answ
 
 
 def one_batch(answers: Iterable[ComplexEvent]) -> AnswerBatch:
-    """Return complex events as one batch, unless they are one already."""
+    """Return complex events as one `AnswerBatch`."""
     if isinstance(answers, AnswerBatch):
         return answers
     some = list(answers)
@@ -312,7 +312,7 @@ def join_answers(batches: Sequence[AnswerBatch]) -> AnswerBatch:
 
 
 class BatchedAnswers(Iterator[ComplexEvent]):
-    """The answers of several batches, one by one in order, or all by `in_order`."""
+    """An iterator over the answers of several batches; `in_order` returns them sorted."""
 
     def __init__(self, batches: Iterable[AnswerBatch]) -> None:
         self._batches = iter(batches)
@@ -324,7 +324,7 @@ class BatchedAnswers(Iterator[ComplexEvent]):
         return answer
 
     def batches(self) -> Iterator[AnswerBatch]:
-        """Return all batches, if no answer was taken yet."""
+        """Return the batches; call it before iterating."""
         return self._batches
 
     def in_order(self, limit: int | None = None) -> list[ComplexEvent]:
@@ -343,7 +343,7 @@ class BatchedAnswers(Iterator[ComplexEvent]):
 
 
 def _order(answers: AnswerBatch) -> list[int] | None:
-    """Return the numbers of the sorted answers; None if a table of positions would be too large."""
+    """Return the indices that sort answers; None if the sort keys would need too much memory."""
     lengths = np.diff(answers.offsets)
     longest = int(lengths.max(initial=0))
     if longest * len(lengths) > _SPARSE * (len(answers.positions) + len(lengths)):
@@ -351,13 +351,13 @@ def _order(answers: AnswerBatch) -> list[int] | None:
     table = np.full((longest, len(lengths)), -1, np.int64)
     rows = np.repeat(np.arange(len(lengths)), lengths)
     table[np.arange(len(rows)) - np.repeat(answers.offsets[:-1], lengths), rows] = answers.positions
-    # -1 sorts an answer before its extensions
+    # padding of -1 sorts an answer before longer ones that begin with the same positions
     order: list[int] = order_of(answers.end, answers.start, *table).tolist()
     return order
 
 
 def buffer(answers: int, positions: int) -> Answers:
-    """Return buffers for this number of answers, and for positions of all of them together."""
+    """Return an empty buffer for `answers` answers with at most `positions` positions in total."""
     offsets = allocate(answers + 1, np.int32)
     offsets[0] = 0
     start, end = allocate(answers, np.int64), allocate(answers, np.int64)
@@ -365,7 +365,7 @@ def buffer(answers: int, positions: int) -> Answers:
 
 
 class Buffer:
-    """The buffer into which kernels write answers; a full one is handed over and replaced.
+    """The buffer into which kernels write answers; when full, its content becomes a batch.
 
     The next buffer is sized by the last answers, because unused room costs time too.
     """
@@ -374,7 +374,7 @@ class Buffer:
         self.arrays = buffer(answers, 8 * answers)
 
     def flush(self, counters: Int64s, answers: int, positions: int) -> AnswerBatch:
-        """Return the answers in the buffer and empty it.
+        """Return the answers in the buffer as a batch, and empty the buffer.
 
         `answers` and `positions` are the registers that count the written answers and positions.
         """
@@ -382,7 +382,7 @@ class Buffer:
         counters[answers] = counters[positions] = 0
         start, end, offsets, cells = self.arrays
         batch = AnswerBatch(start[:n], end[:n], offsets[: n + 1], cells[:length])
-        # copy a few answers, so that the large buffer is reused
+        # copy if there are few answers, so that the large buffer is reused
         if n < SOME_OBJECTS and length < SOME_OBJECTS:
             return AnswerBatch(
                 batch.start.copy(), batch.end.copy(), batch.offsets.copy(), batch.positions.copy()
@@ -394,7 +394,7 @@ class Buffer:
         return batch
 
     def make_room(self, counters: Int64s, answers: int, positions: int) -> Iterator[AnswerBatch]:
-        """Yield the content as `flush`; or make room for positions if not even one answer fits."""
+        """Yield the answers in the buffer; if it has none, make room for more positions instead."""
         if counters[answers]:
             poll()
             yield self.flush(counters, answers, positions)
@@ -402,7 +402,7 @@ class Buffer:
             self.lengthen()
 
     def lengthen(self) -> None:
-        """Make room for more positions."""
-        # twice as many positions of eight bytes each
+        """Double the room for positions."""
+        # positions take eight bytes, and the new array has twice as many
         poll(16 * len(self.arrays.positions))
         self.arrays = buffer(len(self.arrays.start), 2 * len(self.arrays.positions))

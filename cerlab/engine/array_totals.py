@@ -1,4 +1,4 @@
-"""The totals of runs as arrays that kernels read and write, batch by batch."""
+"""The totals of runs (counts, sums, minima) in arrays that kernels update batch by batch."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ MOST_CELLS = 1 << 25
 
 
 class ArrayTotals:
-    """The totals of runs as arrays that the kernel reads, carried from batch to batch."""
+    """Counts, sums and minima of all open runs, in arrays that a kernel updates batch by batch."""
 
     def __init__(self, options: k.Options, *, sums: int = 0, least: int = 0) -> None:
         self.options = options
@@ -75,7 +75,7 @@ class ArrayTotals:
         groups: int = 1,
         more: bool = False,
     ) -> EndTotals:
-        """Read events; return the totals of the ends, with indices of events.
+        """Read a batch; return the totals of the answers at each event that ends some.
 
         `more`: further events will come. Raises `TooLarge` for too many totals; this object cannot
         be used afterwards.
@@ -105,7 +105,7 @@ class ArrayTotals:
     def _total(
         self, moves: Moves, read: b.Read, rows: k.TotalRows, parts: list[EndTotals]
     ) -> k.TotalRows:
-        """Read until the last event; return the rows that `parts` has not returned."""
+        """Run the kernel to the last event; append full blocks to `parts`, return the last one."""
         counters = self._counters
         while True:
             cells, state = self._cells, (self._scratch, rows, counters, self.options)
@@ -115,7 +115,8 @@ class ArrayTotals:
             if status == FULL:
                 parts.append(self._listed(rows))
                 counters[b.ROWS] = 0
-                rows = self._rows(2 * len(rows.event))  # one event may need more rows than this
+                # one event may need more rows than the old block has
+                rows = self._rows(2 * len(rows.event))
             elif status == NEED_SCRATCH:
                 (self._scratch,) = double_room(_Scratch(self._scratch))
             elif status == NEED_ARENA:
@@ -128,11 +129,11 @@ class ArrayTotals:
 
     @property
     def steps(self) -> int:
-        """The number of cells that events have read so far."""
+        """The number of cells that events have read, which measures the cost."""
         return int(self._counters[b.STEPS])
 
     def _make_room(self, partitions: int) -> None:
-        """Make room for partitions."""
+        """Make room for `partitions` partitions."""
         have = len(self._cells.base)
         if partitions > have:
             poll(100 * max(partitions - have, have))
@@ -144,14 +145,14 @@ class ArrayTotals:
         return b.Layout(states, groups, self._layout.least, at)
 
     def _follow(self, states: int, groups: int) -> None:
-        """Use the layout for these numbers of states and groups, with the current widths."""
+        """Change the layout to these numbers of states and groups, if it differs."""
         layout, before = self._layout_of(states, groups), self._layout
         alike = layout[:3] == before[:3] and np.array_equal(layout.at, before.at)
         if not alike or not len(self._cells.pool):
             self._move(layout)
 
     def _move(self, layout: b.Layout) -> None:
-        """Move the open starts into a pool twice as large as they need; raises `TooLarge`."""
+        """Copy the open runs into a pool with twice the room that they need; raise `TooLarge`."""
         cells, before = self._cells, self._layout
         height = 2 + layout.states * layout.groups * (int(layout.at[-1]) + layout.least)
         open_starts = np.diff(cells.live)[:, 0] * (cells.epoch == self._counters[b.EPOCH])
@@ -164,7 +165,7 @@ class ArrayTotals:
             raise TooLarge("there are too many starts in the window, partitions and groups")
         size += (height - 2) * self._cells_of_stacks(most, layout.states)
         poll(8 * size)
-        # copied: `mark` keeps the old columns
+        # copy the columns: `mark` keeps the old ones for undoing
         others: list[Any] = [*cells[1:]]
         cells = b.Cells(cells.pool, *(column.copy() for column in others))
         pool, epoch = np.zeros(size, np.int64), self._counters[b.EPOCH]
@@ -172,7 +173,7 @@ class ArrayTotals:
         self._cells, self._layout = cells._replace(pool=pool), layout
 
     def _cells_of_stacks(self, most: int, states: int) -> int:
-        """Return the cells for all stacks, plus new stacks for twice the largest partition."""
+        """Return the cells that two-stack windows need if the largest partition doubles."""
         if not self.options.separate or self.options.by_start:
             return 0
         parts, tree_cells = self._stacks.parts, 0
@@ -183,7 +184,7 @@ class ArrayTotals:
         return tree_cells + (2 * (most + states + 1) if cells > FEW_CELLS else 0)
 
     def mark(self, partitions: Int64s) -> Callable[[], None]:
-        """Return a function that undoes the reading of later events of these partitions.
+        """Return a function that restores the totals of these partitions as they are now.
 
         The cost depends on the contents of these partitions, not on the number of other ones.
         """
@@ -209,11 +210,11 @@ class ArrayTotals:
 
     @property
     def _columns(self) -> int:
-        """The number of columns of a group of a state."""
+        """The number of columns for one group in one state."""
         return int(self._layout.at[-1]) + self._layout.least
 
     def begin(self, runs: OpenRuns, idle: Sequence[int], states: int, groups: int) -> None:
-        """Begin with open runs of partitions in these idle states; raises `TooLarge`."""
+        """Start with open runs from a saved state, and the idle state of each partition."""
         totals = runs.totals
         width = [limbs(x, BITS) for x in (totals.runs, *totals.sums)]
         self._wide = len(width[0])
@@ -243,7 +244,7 @@ class ArrayTotals:
                 pool[at + (row + n) * size] = column
 
     def runs(self) -> OpenRuns:
-        """Return all open runs."""
+        """Return the totals of all open runs, by state, start and group."""
         cells, layout = self._cells, self._layout
         count = np.diff(cells.live)[:, 0] * (cells.epoch == self._counters[b.EPOCH])
         of = np.repeat(np.arange(len(count)), count)
@@ -281,7 +282,7 @@ class ArrayTotals:
         return k.TotalRows(event, start, group, np.zeros((count, columns), np.int64))
 
     def _listed(self, rows: k.TotalRows) -> EndTotals:
-        """Return the rows that the kernel listed."""
+        """Return the totals in the rows that the kernel wrote."""
         count = int(self._counters[b.ROWS])
         event, start, group, columns = (each[:count] for each in rows)
         start = start if self.options.by_start else np.full(count, ANY_START, np.int64)
@@ -291,20 +292,20 @@ class ArrayTotals:
     def _totals_of(
         self, end: Int64s, start: Int64s, group: Int64s, columns: Int64s, at: Int64s
     ) -> EndTotals:
-        """Return the totals in columns of limbs and least values, with these first columns."""
+        """Return totals from rows of limbs; `at` has the first column of each number."""
         parts = (columns[:, first:last] for first, last in pairwise(at.tolist()))
         runs, *sums = map(numbers_of_limbs, parts)
         return EndTotals(end, start, group, runs, tuple(sums), tuple(columns[:, at[-1] :].T))
 
 
 def _no_stacks(partitions: int, events: int) -> b.Stacks:
-    """Return empty stacks for some partitions, with room for some events."""
+    """Return empty two-stack windows for some partitions and events."""
     earlier, opened, occupied = (np.empty(events, np.int64) for _ in range(3))
     return b.Stacks(np.zeros((partitions, b.PARTS), np.int64), earlier, opened, occupied)
 
 
 class OpenRuns(NamedTuple):
-    """The totals of open runs, with the partition in place of the end."""
+    """The totals of open runs; `totals.end` holds the partition of each."""
 
     state: Int64s
     order: Int64s
@@ -313,7 +314,7 @@ class OpenRuns(NamedTuple):
 
 
 def _starts_of(partition: Int64s, start: Int64s) -> tuple[Int64s, Int64s]:
-    """Return one row for each start, and for each row the number of its start in the partition."""
+    """Return the row of each distinct start, and each row's index of its start in its partition."""
     order = order_of(partition, start)
     partitions, starts = partition[order], start[order]
     is_first = np.ones(len(order), np.bool_)
@@ -328,7 +329,7 @@ class _Scratch(NamedTuple):
 
 
 def _empty(partitions: int) -> b.Cells:
-    """Return the empty cells of `partitions` partitions."""
+    """Return cells for `partitions` partitions, without any runs."""
     base, size = (np.zeros(partitions, np.int64) for _ in range(2))
     live, epoch = np.zeros((partitions, 2), np.int64), np.full(partitions, NONE, np.int64)
     nothing = np.zeros(0, np.int64)
@@ -336,7 +337,7 @@ def _empty(partitions: int) -> b.Cells:
 
 
 def numbers_of_limbs(limbs: Int64s) -> Any:
-    """Return the numbers whose limbs are rows of an array (numbers, limbs), lowest limb first."""
+    """Return the integers whose limbs are the rows of an array, lowest limb first."""
     parts = [limbs[:, n] for n in range(limbs.shape[1])]
     while len(parts) > 1 and not parts[-1].any():
         parts.pop()

@@ -1,4 +1,4 @@
-"""The state of a run as bytes: one form, which this module writes, reads and checks.
+"""Saved states of runs as bytes: the format that all states share, written, read and checked here.
 
 A state is, one part after the other:
 
@@ -70,7 +70,7 @@ Arrays = dict[str, "NDArray[Any]"]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The parts of the states of a kind."""
+    """The values and arrays in one kind of saved state, with their types."""
 
     format: str
     version: int
@@ -92,7 +92,7 @@ _NAME = re.compile(rb'\{"format": "(cerlab-[a-z]+)", "version": (\d{1,9})[,}]')
 
 
 def write(layout: Layout, of: str, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a state; `of` names its query."""
+    """Return a saved state as bytes; `of` identifies the query."""
     sizes: dict[str, int] = {}
     body: list[Any] = []
     for name, declared in layout.arrays.items():
@@ -118,12 +118,12 @@ def write(layout: Layout, of: str, values: Mapping[str, Any], arrays: Mapping[st
 
 
 def read(layout: Layout, of: str, state: bytes) -> tuple[Values, Arrays]:
-    """Return the values and the arrays of a state; lists become tuples, and arrays are writable.
+    """Return the values and the arrays of a saved state; lists become tuples.
 
     Raises `BadData` for damaged bytes, another version, or the state of another query.
     """
     with reading_state():
-        # bytes(n) of an integer n would return n zeros
+        # bytes(n) with an integer n would return n zeros
         expect(isinstance(state, bytes | bytearray | memoryview), "they are no bytes")
         state = bytes(state)
         found = _NAME.search(state, 0, _FIRST)
@@ -153,14 +153,14 @@ def read(layout: Layout, of: str, state: bytes) -> tuple[Values, Arrays]:
 
 
 def format_of(state: Any) -> str | None:
-    """Return the name of the format of a state; None for other bytes."""
+    """Return the format named in a saved state; None for other bytes."""
     is_bytes = isinstance(state, bytes | bytearray | memoryview)
     found = _NAME.search(bytes(state[:_FIRST])) if is_bytes else None
     return None if found is None else found[1].decode()
 
 
 def other_version(version: int | str, expected: int) -> BadData:
-    """Return the error for a state whose version is not the `expected` one."""
+    """Return the error for a saved state of another version than `expected`."""
     return BadData(
         "CER0772",
         f"a state of version {version}, this cerlab reads {expected}",
@@ -171,10 +171,10 @@ def other_version(version: int | str, expected: int) -> BadData:
 def _read_arrays(layout: Layout, sizes: Mapping[str, Any], body: memoryview) -> Arrays:
     import numpy as np
 
-    # a copy, since an array over bytes cannot be written
+    # copied, since NumPy cannot write to an array over bytes
     content, arrays, begin = bytearray(body), Arrays(), 0
     for size in sizes.values():
-        # otherwise an array of many rows and no columns would need no bytes
+        # otherwise an array with many rows and no columns would pass without any bytes
         expect(is_whole(size, 0, len(body) + 1), "the sizes")
     for name, declared in layout.arrays.items():
         kind, dimensions = _declared(declared)
@@ -189,7 +189,7 @@ def _read_arrays(layout: Layout, sizes: Mapping[str, Any], body: memoryview) -> 
 
 @cache
 def _declared(text: str) -> tuple[np.dtype[Any], list[str]]:
-    """Return the type and the dimensions of an array of a layout."""
+    """Return the type and the dimensions of an array in a layout, such as ``<i8 nodes``."""
     import numpy as np
 
     kind, *dimensions = text.split()
@@ -218,7 +218,7 @@ def value_to_json(value: Any) -> Any:
     match value:
         case None | bool():
             return value
-        case str():  # names may be of a subclass of str
+        case str():  # str(), because names may be of a subclass of str
             return unicode(value)
         case float():
             return float(value) if math.isfinite(value) else {"float": repr(float(value))}
@@ -245,7 +245,7 @@ def value_from_json(value: Any) -> Any:
     """
     kind = type(value)
     if kind is list:
-        # one call for the list: reading 1,000 integers one by one took 17 times as long
+        # one check for the whole list: checking 1,000 integers one by one took 17 times as long
         if _PLAIN.issuperset(map(type, value)):
             return tuple(value)
         return tuple([value_from_json(each) for each in value])
@@ -288,7 +288,7 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def event_to_values(event: Event) -> list[Any]:
-    """Return an event as values of a state; nested values become JSON text.
+    """Return an event as a list of JSON values; nested objects and lists become JSON text.
 
     Raises `BadData` for nested values that JSON cannot represent.
     """
@@ -306,7 +306,7 @@ def event_to_values(event: Event) -> list[Any]:
 
 
 def event_from_values(kind: Any, stream: Any, attributes: Any, nested: Any = None) -> Event:
-    """Return the event with the given values; raises `BadData` and others for damaged ones."""
+    """Return the event encoded by `event_to_values`; raise `BadData` or others if damaged."""
     expect(isinstance(kind, str) and isinstance(stream, str | None), "an event")
     pairs = dict(attributes)
     expect(all(isinstance(name, str) for name in pairs), "an attribute")
@@ -325,7 +325,7 @@ def event_from_values(kind: Any, stream: Any, attributes: Any, nested: Any = Non
 
 
 def axis_of_state(axis: TimeAxis | None, state_axis: TimeAxis | None) -> TimeAxis | None:
-    """Return the time axis of a resumed run, which is the state's.
+    """Return the time axis of a saved state; raise `UsageError` if the caller names another axis.
 
     Raise `UsageError` for another.
     """

@@ -1,4 +1,4 @@
-"""The contexts of strategies inside a formula as columns (`cerlab.automata.context`).
+"""Strategies inside a formula: the contexts of events (`cerlab.automata.context`) as extra columns.
 
 Without CONSUME BY, a context depends on the events alone, not on answers. So it is a column that
 is computed before the machine runs, and every verb of the compiled engine reads it with the stream.
@@ -35,14 +35,14 @@ from cerlab.predicates.columns.key_codes import KeyCodes
 
 
 class ContextColumns:
-    """The contexts of events, batch by batch; each substream continues from batch to batch."""
+    """The contexts of events as columns; each substream continues from batch to batch."""
 
     def __init__(self, plan: Clauses, contexts: Sequence[Context]) -> None:
         self._streams, self._keys = plan.streams, KeyCodes(plan.partition)
         self._walks = [_Walk(context) for context in contexts]
 
     def read(self, columns: Columns, length: int) -> dict[str, Any]:
-        """Return the columns of the contexts: Arrow, int64, NULL for events of no substream."""
+        """Return a column of each context as Arrow int64, NULL for events in no substream."""
         import pyarrow as pa
 
         some, positions = events_of_streams(self._streams, columns, length)
@@ -52,7 +52,7 @@ class ContextColumns:
             codes = self._keys.codes(some, len(positions))
             substreams = self._keys.count
         found: dict[str, Any] = {}
-        for walk in self._walks:  # inner contexts come first, because outer ones read them
+        for walk in self._walks:  # inner contexts first: outer ones read them as attributes
             before = walk.read(some, codes, substreams)
             some = some.with_more({walk.name: pa.array(before, mask=before == NONE)})
             of_all = np.full(length, NONE, np.int64)
@@ -61,11 +61,11 @@ class ContextColumns:
         return found
 
     def states(self) -> list[Int64s]:
-        """Return a snapshot for `go_back`."""
+        """Return a copy of the current states, for `go_back`."""
         return [walk.states.copy() for walk in self._walks]
 
     def state(self) -> tuple[dict[str, Any], Int64s]:
-        """Return the values and the array ``rivals`` of `CONTEXTS`, for begun substreams."""
+        """Return the machines' states by name, for saving; only of substreams that have begun."""
         keys = self._keys.keys() if self._keys.attributes else [()]
         states = np.stack([walk.padded(len(keys)) for walk in self._walks])
         initial = np.array([[walk.initial] for walk in self._walks])
@@ -75,7 +75,7 @@ class ContextColumns:
         return {"keys": [keys[n] for n in live], "names": names}, np.stack(numbers)
 
     def resume(self, values: Mapping[str, Any], rivals: Int64s) -> None:
-        """Restore a snapshot; raises `BadData` and others for other values."""
+        """Restore a saved state; damaged values raise `BadData` or another error."""
         keys, names = values["keys"], values["names"]
         expect(self._keys.attributes or len(keys) <= 1, "the keys of contexts")
         number_keys(self._keys if self._keys.attributes else None, keys)
@@ -85,13 +85,13 @@ class ContextColumns:
             walk.states = walk.numbers_of(of_walk)[row]
 
     def go_back(self, states: Sequence[Int64s]) -> None:
-        """Return to an earlier snapshot; substreams that began later restart."""
+        """Restore a copy from `states`; substreams that began later restart."""
         for walk, of_walk in zip(self._walks, states, strict=True):
             walk.states = of_walk
 
 
 class _Walk:
-    """One context in all substreams."""
+    """The deterministic machine of one context, run on all substreams."""
 
     def __init__(self, context: Context) -> None:
         self.name, self._machine = context
@@ -102,27 +102,27 @@ class _Walk:
 
     @property
     def initial(self) -> int:
-        """The state in which a substream begins."""
+        """The number of the machine's initial state."""
         return self._machine.idle
 
     def padded(self, substreams: int) -> Int64s:
-        """Return the states of `substreams` substreams; new substreams have the first state."""
+        """Return the state of each of `substreams` substreams, initially the first state."""
         new = np.full(substreams - len(self.states), self._machine.idle, np.int64)
         return np.concatenate((self.states, new))
 
     def names_of(self, states: Int64s) -> list[Any]:
-        """Return the names of different states, in order of their numbers."""
+        """Return the name of each distinct state, in order of the numbers."""
         return [name_of_idle(self._machine, n) for n in np.unique(states).tolist()]
 
     def numbers_of(self, names: Sequence[Any]) -> Int64s:
-        """Return the numbers of states; raise ValueError and others for other names."""
-        # every state was numbered when the context was made, so an unknown name means damage
+        """Return the numbers of named states; raise ValueError or another error if unknown."""
+        # all states were numbered when the context was made: an unknown name is damaged data
         known = self._machine.idle_states
         found = [known.index(Rivals(*map(frozenset, name))) for name in names]
         return np.array(found, np.int64)
 
     def read(self, columns: Mapping[str, Any], codes: Int64s, substreams: int) -> Int64s:
-        """Return the state before each of the events, and advance past them."""
+        """Return the machine's state before each event, and read the events."""
         symbols = self._stage.symbols(columns, len(codes)).astype(np.int64)
         self.states = self.padded(substreams)
         before = np.empty(len(codes), np.int64)
@@ -138,7 +138,7 @@ class _Walk:
             self._after[state, symbol] = following
 
     def _grow(self) -> None:
-        """Make room for all states and symbols so far, doubling arrays that are too small."""
+        """Enlarge the transition array to all known states and symbols."""
         rows, columns = self._after.shape
         states, symbols = len(self._machine.idle_states), len(self._stage.vectors)
         if states <= rows and symbols <= columns:
@@ -162,7 +162,7 @@ general engine."""
 
 
 class EvaluationInContext(GeneralEvaluation):
-    """The general engine on events to which contexts are added as they arrive."""
+    """The general engine for formulas with strategies inside: it adds contexts to each event."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class EvaluationInContext(GeneralEvaluation):
         time: TimeAxis | None,
         state: bytes | None,
     ) -> None:
-        """Start a run, or continue from `state`; raises as `GeneralEvaluation`."""
+        """Start a run, or continue a saved one; raise the errors of `GeneralEvaluation`."""
         self._contexts = ContextColumns(plan, contexts)
         self._outer, self._strategies = plan, [context.machine for context in contexts]
         own = None
@@ -185,18 +185,18 @@ class EvaluationInContext(GeneralEvaluation):
 
     @cached_property
     def _digest(self) -> str:
-        """The name of the contexts in states; large automata take seconds, so it is on demand."""
+        """A digest of the contexts for saved states, computed at its first use."""
         plans = (replace(self._outer, cea=m.cea, strategy=m.strategy) for m in self._strategies)
         return " ".join(map(plan_digest, plans))
 
     def state(self) -> bytes:
-        """Return a snapshot as bytes: the run of the engine, and the contexts."""
+        """Return the run and its contexts as bytes."""
         values, rivals = self._contexts.state()
         arrays = {"run": np.frombuffer(super().state(), np.uint8), "rivals": rivals}
         return codec.write(CONTEXTS, self._digest, values, arrays)
 
     def push(self, events: Stream) -> Iterator[AnswerBatch]:
-        """Read the events of a stream, by columns; yield and raise as `push_columns`."""
+        """Read the events of a stream as columns; yield their answers."""
         return self.push_columns(events.columns, len(events))
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
@@ -205,11 +205,11 @@ class EvaluationInContext(GeneralEvaluation):
             assert isinstance(columns, Columns), "batches of streams"
             own = self._contexts.read(columns, length)
             return super()._push(columns.with_more(own), length)
-        except BadData:  # nothing of the batch is read: halving it finds the event
+        except BadData:  # the batch is read again in halves to find the bad event
             self._contexts.go_back(before)
             raise
 
 
 def with_contexts(stream: Stream, plan: Clauses, contexts: Sequence[Context]) -> Stream:
-    """Return a stream whose events contain their contexts."""
+    """Return the stream with the contexts of its events as further attributes."""
     return stream.with_columns(ContextColumns(plan, contexts).read(stream.columns, len(stream)))

@@ -1,4 +1,4 @@
-"""A whole machine as flat arrays, for window scans and for totals.
+"""A whole machine as flat arrays, which the kernels of window scans and of totals run.
 
 Symbols with the same effect are one *action*. An action lists only what it changes: most events
 change little, and those that change nothing are not read at all.
@@ -40,7 +40,7 @@ UNMERGED = 1 << 16
 
 
 class Read(IntEnum):
-    """The events with a symbol that must be read."""
+    """The events with an action that the scan has to read."""
 
     NEVER = 0
     ALWAYS = 1
@@ -49,11 +49,11 @@ class Read(IntEnum):
 
 
 class TooLarge(Exception):
-    """The signal that the machine is too large, or the totals are too many, for the kernel."""
+    """Signal that a machine or its totals exceed what the kernels can hold."""
 
 
 class Program:
-    """A machine over the symbols so far, whose runs may be separated by labels."""
+    """A machine as flat arrays, for the symbols seen so far."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Program:
         *,
         merges: bool = True,
     ) -> None:
-        """Flatten a machine; the arguments are those of `mealy_of`, with vectors of symbols.
+        """Flatten a machine; arguments are those of `mealy_of`, with truth vectors of symbols.
 
         Raises `TooLarge` for too many cells.
         """
@@ -81,7 +81,7 @@ class Program:
         numbers: dict[_Column, int] = {}
         action = [numbers.setdefault(column, len(numbers)) for column in columns]
         actions = list(numbers)
-        # one byte if possible: kernels write and read an action for each event
+        # one byte if possible: kernels write and read one action for each event
         self.action: Symbols = np.array(action, np.uint8 if len(actions) <= 256 else np.uint16)
         """The action of each symbol: (symbols,)."""
         self.read: Bytes = np.array(_reads(actions, action[0]), np.uint8)[self.action]
@@ -110,7 +110,7 @@ class Program:
 
     @cached_property
     def waits(self) -> Int32s:
-        """The idle state of the machine after each symbol: (idle states, symbols).
+        """The next idle state, by idle state and symbol: int32 (idle states, symbols).
 
         Machines over more symbols may separate more idle states.
         """
@@ -121,23 +121,23 @@ class Program:
 
     @cached_property
     def is_chained(self) -> bool:
-        """True if `kernels.chains` can list its answers."""
+        """True if `kernels.chains` can list the answers of this program."""
         only_gathers = len(self.idles) == 1 and not len(self.moves.leave)
         return only_gathers and _is_chained(self.moves.states, self._moves, self._begins)
 
     @cached_property
     def latest_first(self) -> bool:
-        """True if chains list the answers of an end in the order in which LIMIT takes them."""
+        """True if chains list the answers of one end in the order that LIMIT needs."""
         return all(map(_is_one_to_one, [*self._moves, *self._begins]))
 
     @cached_property
     def copy_steps(self) -> CopySteps | None:
-        """The copies of each action, for chained programs only."""
+        """The copies of latest starts by each action; None for programs that are not chained."""
         return copy_steps(self._moves, self._begins) if self.is_chained else None
 
 
 class _Column(NamedTuple):
-    """The effect of a symbol on every state."""
+    """The moves of all states at one symbol."""
 
     begin: tuple[StepMoves, ...]  # by idle state
     wait: tuple[int, ...]  # by idle state
@@ -160,19 +160,19 @@ def _column(mealy: Mealy, symbol: int) -> _Column:
 
 
 def _reads(actions: Sequence[_Column], first: int) -> list[Read]:
-    """Return which events with an action have to be read; `first` is the action of symbol 0."""
+    """Return whether each action's events have to be read; `first` is the action of symbol 0."""
     once = first if _is_quiet(actions[first]) and not _is_nothing(actions[first]) else None
     return [
         Read.ONCE
         if a == once
-        # a kernel supports either ALWAYS and ONCE, or the others
+        # kernels support either ALWAYS with ONCE, or ALWAYS with NEVER
         else (Read.NEVER if once is None and _is_nothing(column) else Read.ALWAYS)
         for a, column in enumerate(actions)
     ]
 
 
 def _is_quiet(column: _Column) -> bool:
-    """Return whether an action starts and accepts nothing and is idempotent.
+    """Return whether an action starts no run, accepts none, and has no effect the second time.
 
     As a rule this holds for events that satisfy no predicate. It leaves a fresh machine unchanged.
     """
@@ -189,7 +189,7 @@ def _is_quiet(column: _Column) -> bool:
 
 
 def _is_nothing(column: _Column) -> bool:
-    """Return whether an action changes nothing."""
+    """Return whether an action changes no run."""
     return (
         not any(column.begin)
         and all(i == j for i, j in enumerate(column.wait))
@@ -198,26 +198,26 @@ def _is_nothing(column: _Column) -> bool:
 
 
 def _stays(q: int, step: StepMoves) -> bool:
-    """Return whether runs in a state that skip an event stay there without an answer."""
+    """Return whether a run in state q stays there without accepting when it skips the event."""
     return Move(SKIP, q, False) in step
 
 
 def _moves(column: _Column) -> list[_Op]:
-    """Return the ops of runs that started earlier; per target, the run that stays comes first."""
+    """Return the ops of an action on earlier runs; ops that stay in their state come first."""
     ops = [
         _Op(q, *move)
         for q, step in enumerate(column.step)
         for move in step
         if move.mark != SKIP or not _stays(q, step)
     ]
-    # the newest record is at the front of a chain, so the run that stays is added first
+    # chains begin with the record added last, so the op that stays is added first
     return sorted(ops, key=lambda op: op.source != op.target)
 
 
 def _is_chained(
     states: int, moves: Sequence[Sequence[_Op]], begins: Sequence[Sequence[_Op]]
 ) -> bool:
-    """Return whether runs that enter a state never start earlier than the runs already in it.
+    """Return whether runs that enter a state start no earlier than the runs already there.
 
     This holds if, at all times, the latest start in the source of a move is no earlier than the
     latest start in its target. For a source p it holds for the targets that no later run can reach:
@@ -238,7 +238,7 @@ def _is_chained(
 
 
 def _is_one_to_one(ops: Sequence[_Op]) -> bool:
-    """Return whether no two ops move runs to one state or accept.
+    """Return whether the ops of an action enter distinct states and at most one accepts.
 
     Otherwise answers of chains mix.
     """
@@ -255,7 +255,7 @@ Copy = tuple[int, int]
 
 
 def copy_steps(moves: Sequence[Sequence[_Op]], begins: Sequence[Sequence[_Op]]) -> CopySteps | None:
-    """Return the copies of each action of a chained program.
+    """Return the copies of latest starts that each action of a chained program makes.
 
     None if an action moves runs in a cycle.
     """
@@ -285,17 +285,17 @@ def copy_steps(moves: Sequence[Sequence[_Op]], begins: Sequence[Sequence[_Op]]) 
 
 
 def _cell(state: int, without: int) -> int:
-    """Return the cell of a state, or `without` for DEAD."""
+    """Return the cell that holds the latest start of a state, or `without` for DEAD."""
     return without if state == DEAD else 3 + state
 
 
 def _sources_first(copies: Sequence[Copy]) -> list[Copy] | None:
-    """Return an order in which each cell is copied before it is overwritten; None for a cycle.
+    """Return the copies in an order that reads each cell before overwriting it; None for a cycle.
 
     Of two copies into one cell the later start wins: the later copy in the given order.
     """
     readers = Counter(source for source, _ in copies)
-    writers: dict[int, deque[int]] = {}  # copies into each cell, in their order
+    writers: dict[int, deque[int]] = {}  # indices of the copies into each cell, in order
     for n, (_, target) in enumerate(copies):
         writers.setdefault(target, deque()).append(n)
     ready = [rest[0] for target, rest in writers.items() if not readers[target]]

@@ -1,4 +1,4 @@
-"""Instants of events: exact numbers in arrays, searches in them, and the clocks that read them.
+"""Instants: the times of events as exact numbers in arrays, and the clocks that read them.
 
 Instants are an int64 array if 64 bits hold them and their sums with a width; otherwise doubles
 times a whole number, or a list of Python numbers.
@@ -25,7 +25,7 @@ from cerlab.model.columns import Columns, is_arrow, nanoseconds, values_of
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for, width_of
 
-# the difference of two such instants minus such a width is below 2^63
+# below this limit the difference of an instant and a width stays below 2^63
 SAFE = 1 << 61
 """The limit above which sums of instants and widths use Python integers."""
 
@@ -36,7 +36,7 @@ Float64s: TypeAlias = NDArray[np.float64]
 
 
 class Doubles(Sequence[Instant]):
-    """Instants that are doubles times a whole number; exact, by columns."""
+    """Exact instants in an array of doubles; each instant is its double times `factor`."""
 
     def __init__(self, values: Float64s, factor: int, *, whole: bool = False) -> None:
         """Wrap finite `values` (events,), integers if `whole`.
@@ -49,7 +49,7 @@ class Doubles(Sequence[Instant]):
 
     @property
     def kind(self) -> tuple[int, bool]:
-        """The factor, and whether the values are integers; equal for all instants of an array."""
+        """The factor, and True if all values are integers."""
         return self.factor, self.whole
 
     def __len__(self) -> int:
@@ -73,7 +73,7 @@ class Doubles(Sequence[Instant]):
         return [self._exact(value) * self.factor for value in self.values.tolist()]
 
     def shifted(self, width: Instant) -> tuple[Float64s, Float64s] | None:
-        """Return the least doubles at or above instants plus `width`, and the greatest below.
+        """Return, by instant, the least double >= instant + `width` and the greatest double below.
 
         None if the width is not a double in the unit of the values. The rounding error of the sum s
         of two doubles is itself a double, which Knuth's two-sum computes exactly. No double is
@@ -93,7 +93,7 @@ class Doubles(Sequence[Instant]):
             return least, np.where(off < 0, np.nextafter(s, -np.inf), s)
 
     def below(self, time: Instant) -> NDArray[np.bool_]:
-        """Return whether each instant is before a time."""
+        """Return, for each instant, whether it is before `time`."""
         exact = Fraction(time) / self.factor
         try:
             nearest = float(exact)
@@ -111,7 +111,7 @@ Times = TypeVar("Times")
 
 
 def instant_at(times: Int64s | Doubles, index: int) -> Instant:
-    """Return one instant as a Python number."""
+    """Return the instant at one index as a Python number."""
     return int(times[index]) if isinstance(times, np.ndarray) else times[index]
 
 
@@ -129,12 +129,12 @@ def join_instants(parts: Sequence[Instants]) -> Instants:
 
 
 def is_safe(time: Instant) -> bool:
-    """Return whether a time is whole and 64 bits hold its sums."""
+    """Return whether a time is an integer small enough that 64 bits hold sums with it."""
     return isinstance(time, int) and abs(time) < SAFE
 
 
 def instants_of(times: list[Instant], width: Instant) -> Instants:
-    """Return instants as an array if 64 bits hold them and their sums with a width."""
+    """Return instants as an array if 64 bits can hold and add them, otherwise as a list."""
     whole = is_safe(width) and all(map(is_safe, times))
     return np.array(times, np.int64) if whole else times
 
@@ -145,7 +145,7 @@ def list_of(times: Instants) -> list[Instant]:
 
 
 def take_instants(times: Instants, indices: NDArray[np.integer[Any]]) -> Instants:
-    """Return the instants at some indices."""
+    """Return the instants at the given indices."""
     return [times[n] for n in indices.tolist()] if isinstance(times, list) else times[indices]
 
 
@@ -156,7 +156,7 @@ def join_arrays(parts: Sequence[NDArray[Scalar]]) -> NDArray[Scalar]:
 
 
 def back_at(times: Instants) -> int:
-    """Return the index of the first instant that is less than the instant before it, or -1."""
+    """Return the index of the first instant that is less than the one before it, or -1."""
     if isinstance(times, Doubles):
         back = np.flatnonzero(times.values[1:] < times.values[:-1])
         return int(back[0]) + 1 if len(back) else -1
@@ -169,7 +169,7 @@ ONE_GROUP = np.zeros(0, np.int64)
 
 
 def first_inside(times: Instants, width: Instant, begin: int) -> Int32s:
-    """Return the index of the first event not more than `width` before each event from `begin` on.
+    """Return, for each event from `begin` on, the first event at most `width` before it.
 
     `times` do not decrease. The result has shape (events - begin,).
     """
@@ -185,7 +185,7 @@ def first_inside(times: Instants, width: Instant, begin: int) -> Int32s:
 
 
 def first_in_group(groups: Int64s, times: Instants, width: Instant) -> tuple[Int64s, int]:
-    """Return the index of the first event of its group not more than `width` before each event.
+    """Return, for each event, the first event of its group at most `width` before it.
 
     Events lie group by group. The first result has shape (events,). The second one is the index of
     an event whose time is less than that of the event before it in its group, or -1.
@@ -201,7 +201,7 @@ def first_in_group(groups: Int64s, times: Instants, width: Instant) -> tuple[Int
 
 
 def first_after(times: Instants, begun: Instants, width: Instant) -> Int64s:
-    """Return the index of the first of `times` that is more than `width` after each of `begun`.
+    """Return, for each of `begun`, the index of the first of `times` over `width` later.
 
     `times` do not decrease. The result has shape (begun,).
     """
@@ -220,7 +220,7 @@ def first_after(times: Instants, begun: Instants, width: Instant) -> Int64s:
 
 
 def count_before(times: Instants, time: Instant) -> int:
-    """Return how many of `times`, which do not decrease, are before a time."""
+    """Return how many of the sorted `times` are before `time`."""
     if isinstance(times, Doubles):
         return int(np.count_nonzero(times.below(time)))
     if isinstance(times, np.ndarray):
@@ -229,7 +229,7 @@ def count_before(times: Instants, time: Instant) -> int:
 
 
 def _each(groups: Int64s) -> Iterator[slice]:
-    """Yield a slice for each group of events."""
+    """Yield a slice for each group of consecutive events with equal numbers."""
     bounds = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
     for start, end in pairwise(bounds if len(groups) else ()):
         poll()
@@ -255,7 +255,7 @@ class TimeColumn:
     def read(
         self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
     ) -> Instants:
-        """Return the instants of a batch and remember the last.
+        """Return the instants of a batch; raise `BadData` if one is missing or goes back.
 
         `place` maps an index to a position.
 
@@ -289,7 +289,7 @@ class TimeColumn:
         return instants_of(times, self.width)
 
     def read_events(self, events: Sequence[Event], positions: Sequence[int]) -> list[Instant]:
-        """Return the instants of some events, without columns. Raises as `read`."""
+        """Return the instants of some events; raise the errors of `read`."""
         last, times = self.last, []
         for event, position in zip(events, positions, strict=True):
             now = self._clock(event, position)
@@ -301,12 +301,12 @@ class TimeColumn:
         return times
 
     def read_event(self, event: Event, position: int) -> Instant:
-        """Return the instant of one event. Raises as `read`."""
+        """Return the instant of one event; raise the errors of `read`."""
         self.last = now = self.instant(event, position)
         return now
 
     def instant(self, event: Event, position: int) -> Instant:
-        """Return the instant of the next event without reading it. Raises as `read`."""
+        """Return the instant of an event without advancing; raise the errors of `read`."""
         now = self._clock(event, position)
         if self.last is not None:
             check_order(self.last, now, position)
@@ -321,7 +321,7 @@ class TimeColumn:
         return [Event("?", {attribute: value}) for value in values]
 
     def _by_column(self, columns: Mapping[str, Any]) -> tuple[Int64s | Doubles, int] | None:
-        """Return the instants of a column as an array, and the index of one that goes back, or -1.
+        """Return a column of times as an array, and the index of the first that goes back, or -1.
 
         The column has numbers or moments, and no NULL. Returns None for other columns.
         """
@@ -336,7 +336,7 @@ class TimeColumn:
             return None
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
-            if isinstance(columns, Columns):  # cached in one piece for the next run of the stream
+            if isinstance(columns, Columns):  # cached as one array for the next run on this stream
                 columns.keep(self._attribute, column)
         factor = 1 if moments or self._unit is None else self._unit.value
         pair = self._whole(column, factor, moments=moments)
@@ -357,7 +357,7 @@ class TimeColumn:
             return None
         values = numbers_of(column).astype(np.int64, copy=False)
         back = goes_back(values)
-        # sorted instants have their extremes at the ends
+        # sorted instants: the extremes are at the ends
         least, most = (values[0], values[-1]) if back < 0 else (values.min(), values.max())
         if max(-int(least), int(most)) >= SAFE // factor:
             return None
@@ -376,7 +376,7 @@ class TimeColumn:
 
 
 def read_clocks(clocks: Sequence[TimeColumn], read: Callable[[TimeColumn], Times]) -> list[Times]:
-    """Return the instants by each clock; after a bad time, all clocks are unchanged."""
+    """Return the instants by each clock; if one raises, none of the clocks advances."""
     if len(clocks) < 2:  # common case, fast for a push of one event
         return [read(clock) for clock in clocks]
     before = [clock.last for clock in clocks]
@@ -389,10 +389,10 @@ def read_clocks(clocks: Sequence[TimeColumn], read: Callable[[TimeColumn], Times
 
 
 class EventNumbers:
-    """A clock that numbers events, batch by batch: the instants of a window in events."""
+    """A clock for windows in events: the instant of an event is its number."""
 
     def __init__(self, window: EventWindow) -> None:
-        # capped: no stream is longer, and a number of events minus the width must fit 64 bits
+        # capped: no stream has so many events, and 64 bits must hold event numbers minus the width
         self.width = min(window.width, SAFE)
         """The width of the window."""
         self.last: Instant | None = None
@@ -401,7 +401,7 @@ class EventNumbers:
     def read(
         self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
     ) -> Instants:
-        """Return the numbers of the events of a batch, in the form of `TimeColumn.read`."""
+        """Return the numbers of the events in a batch."""
         begin = 0 if self.last is None else int(self.last) + 1
         if length:
             self.last = begin + length - 1
@@ -409,5 +409,5 @@ class EventNumbers:
 
 
 def clock_of(window: Window, axis: TimeAxis | None) -> TimeColumn | EventNumbers:
-    """Return the clock of a window that counts all events."""
+    """Return the clock of a window; for a window in events, it counts all events."""
     return EventNumbers(window) if isinstance(window, EventWindow) else TimeColumn(window, axis)

@@ -1,4 +1,4 @@
-"""Rows of answers with their labels, as flat arrays, and the machines that compute them."""
+"""Answers with labels: rows in flat arrays, and the machines that assign the labels."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _Getter: TypeAlias = Callable[[Positions], Positions]
 
 
 class LabelledAnswers(NamedTuple):
-    """The rows of some answers: row n is one labelling of the answer ``answer[n]``.
+    """Labelled answers in flat arrays: row n is one way to label answer ``answer[n]``.
 
     Its positions are ``positions[offsets[n] : offsets[n + 1]]``; the same slice of `marks` has the
     numbers of their label sets in `labels`.
@@ -77,7 +77,7 @@ class LabelledAnswers(NamedTuple):
 def _labelled_rows(
     answers: AnswerBatch, rows: LabelledRows, labels: tuple[frozenset[str], ...]
 ) -> LabelledAnswers:
-    """Return the rows that a kernel lists for some answers; `labels` are those of the marks."""
+    """Return labelled answers from a kernel's rows; `labels` are the label sets of marks."""
     offsets, flat = _flat(answers)
     if len(rows.answer) == len(answers):  # one row each
         start, end = answers.start, answers.end
@@ -91,7 +91,7 @@ def _labelled_rows(
 
 
 def valuations_of_rows(rows: LabelledAnswers) -> Iterator[Valuation]:
-    """Yield a valuation for each row."""
+    """Yield the valuation of each row."""
     getters_of = cache(lambda marks: _getters([rows.labels[mark] for mark in marks]))
     for begin in range(0, len(rows.start), SOME_OBJECTS):
         offsets = rows.offsets[begin : begin + SOME_OBJECTS + 1]
@@ -112,19 +112,19 @@ def valuations_of_rows(rows: LabelledAnswers) -> Iterator[Valuation]:
 
 
 def _getters(labels: Sequence[frozenset[str]]) -> list[tuple[str, _Getter]]:
-    """Return functions from the positions of an answer to those of each label, by name."""
+    """Return, for each label, its name and a function that picks its positions from an answer's."""
     getters: list[tuple[str, _Getter]] = []
     for label in sorted(frozenset[str]().union(*labels)):
         at = [n for n, L in enumerate(labels) if label in L]
         together = at[-1] - at[0] == len(at) - 1
-        # one slice is faster than many items, and `itemgetter` of one item returns no tuple
+        # a slice is faster than many indices, and `itemgetter` of a single index returns no tuple
         places = [slice(at[0], at[-1] + 1)] if together else at
         getters.append((label, itemgetter(*places)))
     return getters
 
 
 def _flat(answers: AnswerBatch) -> tuple[Int64s, Int64s]:
-    """Return the offsets of some answers, counted from 0, and their positions."""
+    """Return where each answer's positions begin, counted from 0, and all positions."""
     first, last = int(answers.offsets[0]), int(answers.offsets[-1])
     return answers.offsets.astype(np.int64) - first, answers.positions[first:last]
 
@@ -132,7 +132,7 @@ def _flat(answers: AnswerBatch) -> tuple[Int64s, Int64s]:
 def rows_of_ways(
     answers: AnswerBatch, ways: Ways, labels: Collection[str] | None
 ) -> LabelledAnswers:
-    """Return the rows of some answers by a function that lists the labellings of an answer."""
+    """Return rows for answers; the function lists the ways to label one answer."""
     numbers: dict[frozenset[str], int] = {}
     answer: list[int] = []
     positions: list[int] = []
@@ -162,14 +162,14 @@ Label: TypeAlias = Callable[[AnswerBatch], LabelledAnswers]
 
 
 class LabelMachine:
-    """A machine with labels, and what it needs to label answers, kept for the next stream."""
+    """A machine that labels answers, with its compiled program, which later streams reuse."""
 
     def __init__(self, A: Vcea | LabelledSrt) -> None:
         self.A = of_vcea(A) if isinstance(A, Vcea) else A
         self._places: dict[frozenset[str] | None, Places] = {}
 
     def label(self, plan: PlanClauses, stream: Stream, labels: Collection[str] | None) -> Label:
-        """Return a function that labels answers of a plan on one stream.
+        """Return a function that labels the answers of a plan on one stream.
 
         `labels` are the labels to separate, None for all. Runs over an answer are computed only if
         the places of its positions do not determine the labels.
@@ -191,7 +191,7 @@ class LabelMachine:
 
 
 def _asked(labels: frozenset[str], some: Collection[str] | None) -> frozenset[str]:
-    """Return the labels in `some`, or all labels if it is None."""
+    """Return the labels that are in `some`; all labels if `some` is None."""
     return labels if some is None else labels.intersection(some)
 
 
@@ -203,7 +203,7 @@ It covers the fixed parts around an iteration; the table grows with its square.
 
 
 class Places:
-    """The labels that a machine assigns to a position, given its place in an answer.
+    """The label sets of positions, as far as the place in the answer and the event determine them.
 
     Since the answer has a run, the possible moves at the position determine the labels.
     """
@@ -232,11 +232,11 @@ class Places:
 
     @cached_property
     def machine(self) -> LabellingProgram:
-        """The program of the runs that decide if places do not."""
+        """The register program for answers whose labels the places do not determine."""
         return labelling_program(merged(self._A), self._number)
 
     def of(self, vector: int) -> Int32s:
-        """Return the marks of positions whose event has a truth vector of `predicates`.
+        """Return the labels of an event, with truth vector `vector`, by its place in the answer.
 
         Shape (`MOST_TAKEN` + 1, `MOST_TAKEN` + 1), by the numbers of positions before and after;
         NONE if no answer has such a position, SEVERAL if it may have two marks.
@@ -257,7 +257,7 @@ class Places:
 def _taken(
     states: int, first: Collection[int], edges: Sequence[tuple[int, bool, int]]
 ) -> NDArray[np.bool_]:
-    """Return whether some way from `first` to a state takes n events: (states, `MOST_TAKEN` + 1).
+    """Return whether a path from `first` to each state takes n events: (states, `MOST_TAKEN` + 1).
 
     The last column is for `MOST_TAKEN` events and more.
     """
@@ -275,7 +275,7 @@ def _taken(
 def _label_by_place(
     by_place: Int32s, symbols: Codes, labels: tuple[frozenset[str], ...], answers: AnswerBatch
 ) -> LabelledAnswers:
-    """Return the rows of answers whose places determine the labels: one row each."""
+    """Return one row for each answer, where the places of positions determine the labels."""
     offsets, positions = _flat(answers)
     marks = np.empty(len(positions), np.int32)
     k.label_by_place(by_place, symbols, offsets, positions, marks)
@@ -293,7 +293,7 @@ ROOM = 64
 
 
 class Runs:
-    """The runs of a machine with labels over answers of a plan, one answer at a time."""
+    """A machine with labels, run over the events of each answer."""
 
     def __init__(
         self,
@@ -304,7 +304,7 @@ class Runs:
         symbols: Codes,
         by_place: Int32s,
     ) -> None:
-        """Prepare the kernel; raise `NotTaken` for an unsupported machine.
+        """Prepare the kernel; raise `NotTaken` if it does not support the machine.
 
         `stage` assigned the `symbols` to the events; `by_place` has their marks.
         """
@@ -312,7 +312,7 @@ class Runs:
         if any(mixes(move.guard) for move in program.moves):
             raise NotTaken("one side of a comparison computes with values of two events")
         atoms, by_atoms = event_atoms(program), symbols
-        # guards of a single atom, such as types, are decided by the symbol
+        # the symbol decides guards with one atom, such as an event type
         if not set(atoms) <= set(places.predicates):
             stage = SymbolStage(atoms)
             by_atoms = stage.symbols(stream.columns, len(stream))
@@ -332,7 +332,7 @@ class Runs:
         self._trellis = _empty_trellis(len(names.slots))
 
     def label(self, answers: AnswerBatch) -> LabelledAnswers:
-        """Return the rows of answers, in order; the rows of one answer are sorted by labels."""
+        """Return the labelled rows of answers, in order."""
         offsets, positions = _flat(answers)
         local = Answers(answers.start, answers.end, offsets, positions)
         if (rank := self._rank) is not None:
@@ -358,7 +358,7 @@ class Runs:
 
 
 def _substreams(plan: PlanClauses, stream: Stream) -> Int64s | None:
-    """Return the positions of the events of all substreams, one substream after the other.
+    """Return the positions of all events in substreams, one substream after the other.
 
     None if they are all events in stream order.
     """
@@ -373,7 +373,7 @@ def _substreams(plan: PlanClauses, stream: Stream) -> Int64s | None:
 
 
 def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None) -> Events:
-    """Return the events of all substreams, with the codes of their values."""
+    """Return the events of all substreams, with codes for the values that rules compare."""
     codes = Ranks(names.of_constants())
     values = codes.of_columns(stream.columns, names.values, len(stream))
     rows = np.stack(values, axis=1) if values else np.zeros((len(stream), 0), np.int64)
@@ -403,7 +403,7 @@ def _labels(
         if elsewhere.all() or total > MOST_CHANGES:
             changes.append(EVERYWHERE)
             continue
-        # most states never change, so no event needs to be read for them
+        # most states never change, so their runs skip all events
         at.append(np.flatnonzero(elsewhere[symbols]) if elsewhere.any() else at[0])
         changes.append(len(at[-1]))
         total += len(at[-1])

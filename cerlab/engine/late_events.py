@@ -1,4 +1,4 @@
-"""Late events of one stream: held back, and released in time order.
+"""Late events of one stream: events wait for the allowed lateness and leave in time order.
 
 `InOrder` accepts events in any order within a lateness of the largest time seen, and releases
 them in time order; events with equal times stay in order of arrival. An event is released when the
@@ -53,7 +53,7 @@ _LENGTH = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 
 def length_of(length: Length, option: str) -> tuple[Fraction, bool]:
-    """Return a length in nanoseconds and True, or a number without a unit and False.
+    """Return a length as nanoseconds and True; without a unit, as a number and False.
 
     Raises `UsageError`, which names the option `option`, for an invalid length.
 
@@ -61,7 +61,7 @@ def length_of(length: Length, option: str) -> tuple[Fraction, bool]:
     ((Fraction(1500, 1), True), (Fraction(20, 1), False))
     """
     if isinstance(length, timedelta):
-        # not `total_seconds`: a float would round
+        # integer division, because the float of `total_seconds` would round
         microseconds = length // timedelta(microseconds=1)
         if microseconds < 0:
             raise _no_length(str(length), option)
@@ -79,7 +79,7 @@ def length_of(length: Length, option: str) -> tuple[Fraction, bool]:
 
 
 def length_in(unit: int | None, length: Length, option: str) -> Fraction:
-    """Return a length in units of `unit` nanoseconds; a number without a unit is unchanged.
+    """Return a length in units of `unit` nanoseconds; a number without a unit is not converted.
 
     `unit` is None if the unit of the column is unknown. Raises as `length_of`, and
     `UsageError` for a length that cannot be converted.
@@ -133,10 +133,10 @@ Aside: TypeAlias = Callable[[Event, BadData], None]
 
 
 class InOrder:
-    """The events of a stream in time order, as far as the lateness allows."""
+    """A buffer that puts events into time order and releases them after the allowed lateness."""
 
     def __init__(self, time: TimeAxis | None, lateness: Length, aside: Aside | None = None) -> None:
-        """Start without events; `aside` receives late events, which otherwise raise `BadData`.
+        """Create an empty buffer; late events go to `aside`, or raise `BadData` without it.
 
         Raises `UsageError` without a time axis, and for an invalid lateness.
         """
@@ -165,14 +165,14 @@ class InOrder:
 
     def _set_length(self, lateness: Instant, in_time: bool) -> None:
         self.length = lateness, in_time
-        # only the clock is used, to read times; the width is not
+        # the clock only reads times, so the width does not matter
         self._window: TimeWindow | AttributeWindow = AttributeWindow(1, self.time.attribute)
         if in_time:
             self._window = TimeWindow(1)
         self._clock = clock_for(self._window, self.time)
 
     def push(self, events: Stream) -> Iterator[Stream]:
-        """Accept more events, and yield one stream: the events that they release, in order.
+        """Accept events; yield one stream with the events that they release, in time order.
 
         Raises `BadData` afterwards for a late event, if there is no `aside`, and for an event
         without a time; the events before it are accepted.
@@ -188,7 +188,7 @@ class InOrder:
             raise error
 
     def _take(self, event: Event) -> None:
-        """Accept an event, and release the events that are due."""
+        """Accept an event, then release all events older than the lateness allows."""
         now = self._clock(event, self.taken)
         bounds = [t for t in (self._last, self._floor) if t is not None]
         if bounds and now < max(bounds):
@@ -202,7 +202,7 @@ class InOrder:
         self.taken += 1
         if self._newest is None or now > self._newest:
             self._newest = now
-        # even if the event is not the newest: it may be due when it arrives
+        # an event that is not the newest may be due at its arrival
         self._give_before(self._newest - self.length[0])
 
     def _late_error(self, event: Event) -> BadData:
@@ -218,7 +218,7 @@ class InOrder:
         )
 
     def _give_before(self, bound: Instant | None) -> None:
-        """Release the events before a time; None releases all."""
+        """Release the events before a time, or all if it is None."""
         held = self._held
         while held and (bound is None or held[0][0] < bound):
             self._given.append(heappop(held))
@@ -228,7 +228,7 @@ class InOrder:
         return Stream([event for _, _, event in self._given], time=self.time)
 
     def put_back(self, read: int) -> None:
-        """Hold back again the events released last, except the first `read`."""
+        """Put released events back into the buffer, except the first `read`."""
         self._last = self._given[read - 1][0] if read else self._before
         for each in self._given[read:]:
             heappush(self._held, each)
@@ -249,7 +249,7 @@ class InOrder:
         return self._given_stream()
 
     def state(self, run: bytes) -> bytes:
-        """Return the events held back, and the state of the run that reads them, as bytes."""
+        """Return the buffered events and the state of the run that reads them, as bytes."""
         import numpy as np
 
         held = sorted(self._held, key=lambda each: each[:2])
@@ -268,7 +268,7 @@ class InOrder:
 
     @classmethod
     def resumed(cls, values: Mapping[str, Any]) -> InOrder:
-        """Return the order with saved values.
+        """Return the buffer with saved values; damaged ones raise `BadData` or another error.
 
         Raises `BadData` and other errors for damaged values.
         """
@@ -300,7 +300,7 @@ class InOrder:
 def opened_order(
     time: TimeAxis | None, lateness: Length | None, state: bytes | None
 ) -> tuple[InOrder | None, bytes | None]:
-    """Return the order of a session, None without lateness, and the state of its run.
+    """Return a session's buffer of late events, None without lateness, and the state of its run.
 
     Raises as `InOrder`, `BadData` for other bytes, and `UsageError` for a lateness other than that
     of the state.
@@ -323,7 +323,7 @@ def opened_order(
 
 
 def read_given(run: Run[Any], given: Stream, order: InOrder) -> Iterator[Any]:
-    """Push released events to a run, and yield the results.
+    """Push released events to a run and yield its results; put events back after an error.
 
     An event that the run refuses is lost, and the events after it are held back again. If the run
     refuses a batch as a whole, its events are pushed one by one, so the events before the bad one

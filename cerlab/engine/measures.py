@@ -1,4 +1,4 @@
-"""Measures: integers for the values of events in sums over answers.
+"""Values of events as integers, which sums, minima and groups over answers need.
 
 Sums of doubles are exact: all doubles are integer multiples of one power of two. Least values are
 compared by their rank in the column.
@@ -43,14 +43,14 @@ BLOCK = 1 << 17
 
 
 class Numbers(NamedTuple):
-    """The numbers of some events as integers: ``value = integer * 2**exponent``, 0 for NULL.
+    """A column of numbers as integers: ``value = integer * 2**exponent``, 0 for NULL.
 
     An integer is the sum of its parts, part ``n`` times ``2**(n * PART_BITS)``: the doubles of most
     columns need more than 64 bits.
     """
 
     parts: tuple[Integers, ...]  # one of (events,) for each part, the lowest first
-    present: Bytes  # (events,), 1 where there is a number
+    present: Bytes  # (events,): 1 where the value is not NULL
     exponent: int
     whole: bool
     """True if the column contains integers."""
@@ -69,10 +69,10 @@ class Numbers(NamedTuple):
 
 
 class RankedColumn(NamedTuple):
-    """The values of some events by rank, -1 for NULL."""
+    """A column of values as ranks in their order, -1 for NULL."""
 
     ranks: Int64s  # (events,)
-    first: Int64s  # (values,), the index of an event that has the value
+    first: Int64s  # (values,): the index of one event with each value
 
     @property
     def size(self) -> int:
@@ -80,18 +80,18 @@ class RankedColumn(NamedTuple):
         return len(self.first)
 
     def by(self, function: str) -> Int64s:
-        """Return numbers whose least is that of the min or max, shape (events,); -1 for NULL."""
+        """Return keys of values, of which min, or max, has the least; -1 for NULL."""
         if function == "min":
             return self.ranks
         return np.where(self.ranks < 0, -1, self.size - 1 - self.ranks)
 
     def back(self, function: str, numbers: Integers) -> Int64s:
-        """Return the ranks for numbers of `by`, -1 for the largest integer."""
+        """Return the ranks that keys of `by` stand for; -1 for the largest integer."""
         ranks = numbers if function == "min" else self.size - 1 - numbers
         return np.where(numbers == np.iinfo(np.int64).max, -1, ranks)
 
     def examples(self, ranks: Int64s) -> Any:
-        """Return, for each rank, an event with the value, NULL for -1: an Arrow array."""
+        """Return, for each rank, the index of an event with that value, as Arrow; NULL for -1."""
         import pyarrow as pa
 
         ranks = ranks.astype(np.int64)
@@ -99,7 +99,7 @@ class RankedColumn(NamedTuple):
 
 
 def numbers(column: Any, name: str) -> Numbers:
-    """Return the numbers or durations of an Arrow column; NaN counts as NULL.
+    """Return an Arrow column of numbers or durations as integers; NaN counts as NULL.
 
     Raises `TypeMismatch` for a column of another type, `BadData` for an infinity.
     """
@@ -134,7 +134,7 @@ def numbers(column: Any, name: str) -> Numbers:
 
 
 def exact_numbers(values: Sequence[Value], name: str) -> Numbers:
-    """Return the numbers of values outside Arrow's types: integers of any size, and doubles.
+    """Return integers of any size and doubles, given as Python values, as integers.
 
     Raises as `numbers`.
     """
@@ -157,7 +157,7 @@ def exact_numbers(values: Sequence[Value], name: str) -> Numbers:
 
 
 def no_sum(name: str, kind: object) -> TypeMismatch:
-    """Return the error that a column has no numbers or durations to sum."""
+    """Return the error for sum or avg over a column without numbers or durations."""
     return TypeMismatch(
         "CER0306",
         f"column '{name}' of {kind} has no sum",
@@ -210,7 +210,7 @@ def _odd_integers(doubles: NDArray[np.float64]) -> tuple[Int64s, Int64s]:
 
 
 def ranks(column: Any, name: str) -> RankedColumn:
-    """Return the values of an Arrow column by rank; NaN counts as NULL, since it has no order."""
+    """Return an Arrow column as ranks for min and max; NaN counts as NULL: it has no order."""
     poll(8 * len(column))
     codes = Ranks().of_column(column, name)
     distinct, first, number = np.unique(codes, return_index=True, return_inverse=True)
@@ -219,7 +219,7 @@ def ranks(column: Any, name: str) -> RankedColumn:
 
 
 def group_ranks(column: Any, name: str) -> RankedColumn:
-    """Return the values of an Arrow column by rank, for grouping; NaN is a value and ranks last."""
+    """Return an Arrow column as ranks for GROUP BY, where NaN is a value and comes last."""
     import pyarrow.compute as pc
 
     ordered = ranks(column, name)
@@ -232,7 +232,7 @@ def group_ranks(column: Any, name: str) -> RankedColumn:
 
 
 def limbs(integers: Integers, bits: int) -> list[Int64s]:
-    """Return integers as int64 digits in base ``2**bits``, lowest first, the highest one signed."""
+    """Return integers as int64 digits in base ``2**bits``, lowest first, the last one signed."""
     digits: list[Int64s] = []
     rest = integers
     while True:
@@ -259,7 +259,7 @@ NOTHING: int = NO_LEAST
 
 
 class AggregateInputs(NamedTuple):
-    """The integers that runs accumulate, by event of a stream and by label.
+    """The columns of integers that runs sum, minimise or group by, with their labels.
 
     `groups` are numbers of values, 0 for NULL, each with the count of numbers; their labels contain
     at most one event.
@@ -271,32 +271,32 @@ class AggregateInputs(NamedTuple):
 
     @property
     def labels(self) -> frozenset[str]:
-        """The labels whose events must be separated."""
+        """The labels that the columns read."""
         of_groups = (label for label, _, _ in self.groups)
         return frozenset((*(label for label, _ in (*self.sums, *self.least)), *of_groups))
 
     @property
     def strides(self) -> list[int]:
-        """The stride of each column of `groups` in the number of a group."""
+        """The factor of each GROUP BY column in the number of a group."""
         sizes = [size for _, _, size in self.groups]
         return [prod(sizes[:n]) for n in range(len(sizes))]
 
 
 class EndTotals(NamedTuple):
-    """Totals of ends, by start and group, in the order of the ends: one row for each.
+    """The totals at each end, one row for each start and group, by end.
 
     Arrays of int64, or of Python integers if 64 bits are too few.
     """
 
     end: Int64s  # (rows,)
-    start: Int64s  # (rows,), `ANY_START` if starts are not separated
+    start: Int64s  # (rows,): `ANY_START` if the totals are not by start
     group: Int64s  # (rows,)
     runs: Int64s  # (rows,)
-    sums: tuple[Integers, ...]  # one of (rows,) for each sum
-    least: tuple[Integers, ...]  # one of (rows,) for each least value, `NOTHING` for none
+    sums: tuple[Integers, ...]  # an array (rows,) for each sum
+    least: tuple[Integers, ...]  # an array (rows,) for each minimum, `NOTHING` if empty
 
     def since(self, first: int) -> EndTotals:
-        """Return the totals of the ends from a position on."""
+        """Return the totals of the ends at or after position `first`."""
         return self.rows(slice(int(np.searchsorted(self.end, first)), None))
 
     def rows(self, at: slice | Int64s) -> EndTotals:
@@ -346,7 +346,7 @@ def integers(values: Sequence[int]) -> Integers:
 def totals_of_rows(
     batches: Iterable[LabelledAnswers], inputs: AggregateInputs, *, by_start: bool
 ) -> EndTotals:
-    """Return the totals of listed rows, which come by end; only a batch of rows is in memory.
+    """Return the totals of labelled rows that come by end, read one batch at a time.
 
     The result has the form of `totals_of_ends`.
     """
@@ -357,14 +357,14 @@ def totals_of_rows(
         totals = _rows_one_by_one(rows, inputs, by_start=by_start)
         parts.append(group_rows(totals, [totals.end, totals.start, totals.group]))
     whole = join_totals(parts)
-    # an end may have rows in two batches
+    # the rows of one end may be in two batches
     return group_rows(whole, [whole.end, whole.start, whole.group])
 
 
 def _rows_one_by_one(
     rows: LabelledAnswers, inputs: AggregateInputs, *, by_start: bool
 ) -> EndTotals:
-    """Return each row as its own total."""
+    """Return the totals of labelled rows, one row each."""
     count = len(rows.answer)
     inside = slice(int(rows.offsets[0]), int(rows.offsets[-1]))
     positions, marks = rows.positions[inside], rows.marks[inside]
@@ -400,7 +400,7 @@ def _rows_one_by_one(
 def slide(
     totals: EndTotals, by: Sequence[Int64s], lowest: Int64s, inputs: AggregateInputs
 ) -> EndTotals:
-    """Return the rows, each summed with the earlier rows that agree in `by` and end in its window.
+    """Return each row summed with earlier rows of equal `by` whose end is in its window.
 
     `lowest` is, by position, the first end that counts at an end there.
     """
@@ -423,7 +423,7 @@ def slide(
 
 
 def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:
-    """Return the sums of the rows that agree in all of `by`, in the order of first rows."""
+    """Return the rows summed over equal `by`, in the order of their first rows."""
     order = order_of(*by)
     is_first = np.zeros(len(order), np.bool_)
     is_first[:1] = True
@@ -454,7 +454,7 @@ def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:
 
 
 def nothing(inputs: AggregateInputs) -> EndTotals:
-    """Return one row, of no answers."""
+    """Return a row of zeros: the totals of no answers."""
     zero = np.zeros(1, np.int64)
     least = np.full(1, NOTHING, np.int64)
     return EndTotals(
@@ -463,5 +463,5 @@ def nothing(inputs: AggregateInputs) -> EndTotals:
 
 
 def largest(integers: Integers) -> int:
-    """Return the largest magnitude of some integers."""
+    """Return the largest magnitude among integers; 0 for an empty array."""
     return max(abs(int(integers.max())), abs(int(integers.min()))) if len(integers) else 0

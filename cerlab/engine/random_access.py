@@ -1,4 +1,4 @@
-"""Answers by number, in the order of iteration: one class for each way to iterate.
+"""The k-th answer in the order of iteration, found in one of several ways.
 
 Each access keeps its position, so that a later answer costs only the distance; an earlier answer,
 or an interruption, restarts it. Increasing numbers are a single pass over the stream. Threads may
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from cerlab.engine.symbol_tables import LearnedTables
 
 
-# 20 seconds at 50 million answers a second, the speed of listing in the compiled engine
+# 20 seconds at 50 million answers a second, the speed at which the compiled engine lists
 MAX_PASSED = 10**9
 """The most answers to pass on the way to one, if no shorter way exists."""
 
 
 class Ends:
-    """The ends with answers, and the number of answers up to each, counted as far as needed.
+    """The ends of answers with running sums of their counts, computed as far as needed.
 
     `counts` yields (end, count), by end. The sums are kept while they fit the budget; later ends
     are still counted, so that `find` can report how much memory it would need.
@@ -60,7 +60,7 @@ class Ends:
         self.total = 0
 
     def find(self, k: int) -> tuple[int, int] | None:
-        """Return the end of the k-th answer and its number among those of that end, or None.
+        """Return the end of the k-th answer and the answer's index there; None if k is too large.
 
         After None, `total` is the number of all answers. Raises `ResourceLimit`, and errors of
         counting, after which it starts again.
@@ -69,7 +69,7 @@ class Ends:
             try:
                 following = next(self._counts, None)
             except BaseException:
-                # a generator that has raised is finished: restart it for the next lookup
+                # a generator that has raised is finished: start it again at the next lookup
                 self._start()
                 raise
             if following is None:
@@ -98,7 +98,7 @@ class Access(Protocol):
 
 
 class ListAccess:
-    """Answers that are already listed."""
+    """Access to answers that are already in a list."""
 
     def __init__(self, answers: Sequence[ComplexEvent]) -> None:
         self._answers = answers
@@ -120,7 +120,7 @@ class ListAccess:
 
 
 class TecsAccess:
-    """Answers in the order of the reference's tECS, found by counting, never listed.
+    """Access to answers of the reference engine, which finds the k-th one by counting.
 
     It keeps the number of answers up to each end, the evaluation at the end of the last lookup, and
     the counts below its nodes.
@@ -133,7 +133,7 @@ class TecsAccess:
         stream: Stream,
         given: Callable[[], Callable[[int], bool]] | None = None,
     ) -> None:
-        """Start; under THROTTLE, ``given()`` returns a function that decides each end."""
+        """Create the access; with THROTTLE, ``given()`` returns a test of ends."""
         self._given = given
         self._plan = plan
         self._machine = machine
@@ -152,11 +152,11 @@ class TecsAccess:
 
     @cached_property
     def total(self) -> int:
-        """Return the number of answers, keeping one sum at a time."""
+        """Return the number of answers; only one sum is in memory."""
         return sum(count for _, count in self._counts())
 
     def answer(self, k: int) -> ComplexEvent:
-        """Return the k-th answer; raises `ResourceLimit` if the counts on the way are too large."""
+        """Return the k-th answer; raise `ResourceLimit` if the counts need too much memory."""
         _check_natural(k)
         with self._looking:
             if (place := self._ends.find(k)) is None:
@@ -169,7 +169,7 @@ class TecsAccess:
 
 
 class BatchAccess:
-    """Answers in the order of the compiled engine, which lists them in batches.
+    """Access to answers of the compiled engine, which lists batches up to the k-th one.
 
     A batch is passed as a whole. The access keeps the run, and the batch of the last lookup.
     """
@@ -190,7 +190,7 @@ class BatchAccess:
         self._first = 0
 
     def batches(self) -> Iterator[AnswerBatch]:
-        """Yield all answers, from the first; the compiler loads here."""
+        """Yield the batches of answers from the first one on."""
         from cerlab.engine.whole_stream import compiled_answers
 
         yield from compiled_answers(
@@ -202,13 +202,13 @@ class BatchAccess:
 
     @cached_property
     def total(self) -> int:
-        """The number of answers, counted by kernels if possible, otherwise by Python integers."""
+        """The number of answers, counted by kernels if they can, otherwise in Python integers."""
         if (count := self.count_by_kernel()) is not None:
             return count
         return totals.count(self._plan, self._tables.machine, self._stream, self._time())
 
     def count_by_kernel(self) -> int | None:
-        """Return the number of answers by kernels; None if they cannot count them."""
+        """Return the number of answers, counted by kernels; None if they cannot count."""
         from cerlab.engine.flat_program import TooLarge
         from cerlab.engine.totals import counts_of_ends, total_of
 
@@ -246,7 +246,7 @@ class BatchAccess:
 
 
 class WaitAccess(BatchAccess):
-    """Access to answers that wait; `tables` are those of the automata inside."""
+    """Access to answers that wait; `tables` are the compiled tables of the plan's automata."""
 
     def __init__(self, plan: WaitPlan, tables: Mapping[int, LearnedTables], stream: Stream) -> None:
         self._waits = plan, tables, stream, axis_of_windows(plan.windows, stream)
@@ -254,7 +254,7 @@ class WaitAccess(BatchAccess):
         self._start()
 
     def batches(self, lists: ListsAt | None = None) -> Iterator[AnswerBatch]:
-        """Yield all answers, from the first; the compiler loads here.
+        """Yield the batches of answers from the first one on.
 
         Answers of ends that `lists` excludes may be missing.
         """
@@ -264,14 +264,14 @@ class WaitAccess(BatchAccess):
 
     @cached_property
     def total(self) -> int:
-        """The number of answers, by kernels if 64 bits suffice, else by Python integers."""
+        """The number of answers, counted by kernels if 64 bits suffice, else by Python integers."""
         from cerlab.engine.waits.whole import waited_count
 
         return waited_count(*self._waits)
 
 
 class OfBatches(BatchAccess):
-    """Access to the answers of batches; each pass restarts the function that yields them."""
+    """Access to answers in batches from a function, which is called again to go back."""
 
     def __init__(self, batches: Callable[[], Iterator[AnswerBatch]], total: Callable[[], int]):
         self._from_the_first, self._count = batches, total
@@ -279,7 +279,7 @@ class OfBatches(BatchAccess):
         self._start()
 
     def batches(self) -> Iterator[AnswerBatch]:
-        """Yield all answers, from the first."""
+        """Yield the batches of answers from the first one on."""
         return self._from_the_first()
 
     @cached_property
@@ -289,7 +289,7 @@ class OfBatches(BatchAccess):
 
 
 def sample(access: Access, n: int, seed: int | None) -> list[ComplexEvent]:
-    """Return n answers, independent and uniform over all; equal seeds draw equally.
+    """Return n independent answers drawn uniformly; equal seeds draw equal answers.
 
     The numbers are drawn first and looked up in increasing order, in one pass. Raises IndexError
     without answers, `UsageError` for a negative n, and as `Access.answer`.

@@ -1,4 +1,4 @@
-"""Rows of many keys, sorted by time up to a lateness."""
+"""Rows of many sequences, each sorted by time up to a lateness."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ORDER = [("time", "ascending"), ("position", "ascending")]
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """The state of the order of some sequences, by number.
+    """For each sequence, its last released row and the rows that wait.
 
     The arrays are (sequences,): whether a row has been released, and time and position of the last
     one.
@@ -37,13 +37,13 @@ class Sequences:
         return len(self.has_released)
 
     def with_count(self, count: int) -> Sequences:
-        """Return the state extended to `count` sequences, the new ones without rows."""
+        """Return this state with new, empty sequences added, `count` in total."""
         more = count - len(self)
         has_released, time, position = (np.pad(array, (0, more)) for array in self.arrays())
         return Sequences(has_released, time, position, self.pending_rows)
 
     def only(self, numbers: Any) -> Sequences:
-        """Return these sequences, renumbered; the others must have no rows held back."""
+        """Return the state of some sequences, renumbered; the others must have no waiting rows."""
         new_number = np.full(len(self), -1, np.int64)
         new_number[numbers] = np.arange(len(numbers))
         sequence = new_number[_numbers(self.pending_rows, "sequence")]
@@ -52,26 +52,27 @@ class Sequences:
         return Sequences(has_released, time, position, pending)
 
     def arrays(self) -> tuple[Any, Any, Any]:
-        """Return whether a row has been released, and time and position of the last one."""
+        """Return, by sequence, whether a row was released, and the last one's time and position."""
         return self.has_released, self.time, self.position
 
     def waiting(self) -> Any:
-        """Return whether rows are held back, bool (sequences,)."""
+        """Return whether each sequence has waiting rows: bool (sequences,)."""
         waiting = np.zeros(len(self), bool)
         waiting[_numbers(self.pending_rows, "sequence")] = True
         return waiting
 
     def newest(self) -> Any:
-        """Return the latest time so far of each sequence with rows, (sequences,)."""
+        """Return the latest time in each sequence, including waiting rows: (sequences,)."""
         newest = self.time.copy()
         sequence = _numbers(self.pending_rows, "sequence")
-        newest[sequence] = _numbers(self.pending_rows, "time")  # sorted: the last one wins
+        # sorted by time: the last assignment per sequence wins
+        newest[sequence] = _numbers(self.pending_rows, "time")
         return newest
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """The split of arriving rows: each is released, late, held back, or bad."""
+    """Arriving rows, divided into released, late, waiting and bad rows."""
 
     released_rows: Any
     """By sequence, in order."""
@@ -82,14 +83,14 @@ class Arrival:
 
 
 def nothing(schema: Any) -> Sequences:
-    """Return the state of no sequences, for rows with a schema."""
+    """Return the state without sequences, for rows with the given schema."""
     rows = with_sequence(schema.empty_table(), np.zeros(0, np.int64))
     times = rows.column("time").to_numpy()
     return Sequences(np.zeros(0, bool), times, np.zeros(0, np.int64), rows)
 
 
 def with_sequence(rows: Any, numbers: Any) -> Any:
-    """Return the rows with other numbers of sequences."""
+    """Return the rows with `numbers` as their sequence column."""
     import pyarrow as pa
 
     if "sequence" in rows.column_names:
@@ -110,7 +111,7 @@ def arrive(
     *,
     quarantine: bool = False,
 ) -> Arrival:
-    """Add more rows, perhaps none, to known sequences; return the split.
+    """Add rows to their sequences; return which are released, late, waiting or bad.
 
     Rows without position, time or type, with a time out of range, repeated rows, and rows whose
     position does not increase along the times are set apart under `quarantine`; otherwise they
@@ -139,7 +140,7 @@ def arrive(
     _check_positions(before, whole, labels, before.has_released)
     sequence, times = _numbers(whole, "sequence"), _numbers(whole, "time")
     newest = before.time.copy()
-    newest[sequence] = times  # sorted, so the last assignment wins
+    newest[sequence] = times  # rows are sorted, so the last assignment wins
     due = _is_more(newest[sequence], times, lateness)
     if floor is not None:
         due |= times < floor
@@ -164,9 +165,9 @@ def _without_file(rows: Any) -> Any:
 
 
 def _is_more(after: Any, before: Any, length: Instant) -> Any:
-    """Return whether times exceed earlier times by more than a length; exact for integers."""
+    """Return whether times exceed earlier times by more than a length, without overflow."""
     if after.dtype == np.int64:
-        # unsigned, because the difference of two int64 may need all 64 bits
+        # unsigned: the difference of two int64 numbers may need all 64 bits
         return after.view(np.uint64) - before.view(np.uint64) > length
     return before < after - length
 
@@ -177,7 +178,7 @@ def _in_order(rows: Any) -> Any:
 
 
 def _late(before: Sequences, rows: Any, floor: Instant | None) -> Any:
-    """Return a mask of the late rows."""
+    """Return a mask of the rows that are late."""
     sequence, times, positions = (_numbers(rows, n) for n in ("sequence", "time", "position"))
     time, position = before.time[sequence], before.position[sequence]
     late = (times < time) | ((times == time) & (positions <= position))
@@ -188,7 +189,7 @@ def _late(before: Sequences, rows: Any, floor: Instant | None) -> Any:
 
 
 def _without_place(rows: Any, labels: ColumnNames) -> Any:
-    """Return, as text, why a row can have no place in a stream; NULL for a valid row."""
+    """Return a text for each row without a valid type, time or position; NULL for valid rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -207,7 +208,7 @@ def _without_place(rows: Any, labels: ColumnNames) -> Any:
 
 
 def _misplaced(before: Sequences, fresh: Any, labels: ColumnNames) -> Any:
-    """Return, as text, why a row has no place in the order of the others; NULL for a valid row.
+    """Return a text for each new row whose position contradicts its time; NULL for others.
 
     Rows that were read before stay. A new row is misplaced if its position is not below those of
     the staying rows after it, and not above those of all rows before it.
@@ -247,7 +248,7 @@ DUPLICATE = "duplicate: the row has come before"
 
 
 def _refuse_cells(rows: Any, labels: ColumnNames) -> NoReturn:
-    """Raise `BadData` for a row without position, time or type."""
+    """Raise `BadData` if a row has no position, time or type."""
     import pyarrow.compute as pc
 
     row = int(pc.index(_without_place(rows, labels).is_valid(), True).as_py())
@@ -256,7 +257,7 @@ def _refuse_cells(rows: Any, labels: ColumnNames) -> NoReturn:
 
 
 def _check_positions(before: Sequences, rows: Any, labels: ColumnNames, has_released: Any) -> None:
-    """Raise `BadData` unless the positions of ordered rows increase along each sequence.
+    """Raise `BadData` if positions do not increase in a sequence sorted by time.
 
     If a sequence `has_released` rows, its rows must come after the last of them.
     """
@@ -279,7 +280,7 @@ HINT = "quarantine=True, --quarantine here, goes on without such rows from the s
 
 
 def _refuse(last: Any, rows: Any, labels: ColumnNames) -> NoReturn:
-    """Raise `BadData` for the first row of a sequence that cannot follow `last`."""
+    """Raise `BadData` for the first row that cannot follow `last` in its sequence."""
     problem = first_problem(None if last is None else _view(last), _view(rows), labels)
     assert problem is not None
     row, text = problem.row, problem.text
@@ -294,7 +295,7 @@ def _refuse(last: Any, rows: Any, labels: ColumnNames) -> NoReturn:
 
 
 def _view(rows: Any) -> Any:
-    """Return rows in the form that `first_problem` reads."""
+    """Return rows with the column names that `first_problem` reads."""
     import pyarrow as pa
 
     position, time = rows.column("position"), rows.column("time")

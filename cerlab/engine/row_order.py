@@ -1,4 +1,4 @@
-"""The order of rows in tables: required cells of a row, and the order of consecutive rows."""
+"""Checks of rows in tables: required cells, and the order of consecutive rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cerlab.model.stream import far_time
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
-    """The names of the columns of the survey, as users wrote them."""
+    """The column names of positions, keys and time, as the user wrote them."""
 
     keys: tuple[str, ...]
     time: str | None = None
@@ -27,17 +27,14 @@ class ColumnNames:
         return any(name == self.time for name, _ in self.units)
 
     def text(self, name: str | None, value: Any) -> str:
-        """Return a value of a column as text.
-
-        An integer that represents a moment becomes a moment.
-        """
+        """Return a value as text for an error; integers that are moments are shown as moments."""
         unit = dict(self.units).get(name or "")
         return repr(value) if unit is None or value is None else str(Timestamp(value * unit))
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A fault of a row of a table: an error code and its text."""
+    """An invalid row of a table, with an error code and a text."""
 
     row: int
     code: str
@@ -45,7 +42,7 @@ class Problem:
 
 
 def first_problem(before: Any | None, rows: Any, labels: ColumnNames) -> Problem | None:
-    """Return the first row that cannot follow its predecessor, or None.
+    """Return the first row that is invalid or out of order, or None.
 
     `before` precedes the table.
     """
@@ -58,7 +55,7 @@ def first_problem(before: Any | None, rows: Any, labels: ColumnNames) -> Problem
 
 
 def is_stream(keys: Sequence[Any], times: Any | None, *, positions: bool) -> bool:
-    """Return whether rows, given by NumPy arrays of keys and times, are a stream in this order.
+    """Return whether rows are in the order of their keys, and times do not go back.
 
     With `positions`, the last key is a position. No value is missing and no key is NaN.
     """
@@ -68,23 +65,23 @@ def is_stream(keys: Sequence[Any], times: Any | None, *, positions: bool) -> boo
 
 
 def increase(keys: Sequence[Any]) -> bool:
-    """Return whether each row is after the one before it, in lexicographic order of the keys."""
+    """Return whether each row is greater than the one before, comparing keys lexicographically."""
     after = keys[-1][1:] > keys[-1][:-1]
     for key in keys[-2::-1]:
-        # from the last key to the first: the first key that differs decides
+        # from the last key to the first, since the first key that differs decides
         after = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & after)
     return bool(after.all())
 
 
 def indices_in_from(rows: Any) -> Any:
-    """Return the indices of the rows in FROM, int64."""
+    """Return the indices of the rows whose stream is in FROM: int64."""
     if "kept" not in rows.column_names:
         return np.arange(rows.num_rows)
     return np.flatnonzero(mask(rows.column("kept")))
 
 
 class _Check(NamedTuple):
-    """A mask of faulty rows, their code, and the message for one of them."""
+    """A mask of invalid rows, their error code, and a function to the message for a row."""
 
     wrong: Any
     code: str
@@ -121,7 +118,7 @@ def _nameless(rows: Any) -> _Check:
 
 
 def _out_of_place(before: Any | None, rows: Any, labels: ColumnNames) -> _Check:
-    """Return the rows whose position, or else whose keys, do not follow the row before."""
+    """Return the rows whose position or keys do not follow the row before."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -166,7 +163,7 @@ def _far_time(rows: Any, times: Any, label: str) -> _Check:
 
 
 def are_far(times: Any) -> Any:
-    """Return whether each moment is outside 64 bits of nanoseconds."""
+    """Return whether 64 bits of nanoseconds cannot hold each moment."""
     import pyarrow.compute as pc
 
     return pc.or_(pc.less(times, -LAST_MOMENT), pc.greater(times, LAST_MOMENT))
@@ -189,13 +186,13 @@ def _goes_back(rows: Any, times: Any, labels: ColumnNames) -> _Check:
 
 
 def backwards(before: object, now: object, labels: ColumnNames) -> str:
-    """Return the text on a time after a later one."""
+    """Return the error text for a time that goes backwards."""
     both = (labels.text(labels.time, time) for time in (before, now))
     return f"time goes backwards: {', then '.join(both)}"
 
 
 def mask(column: Any) -> Any:
-    """Return Booleans of Arrow as a NumPy array; NULL is false."""
+    """Return an Arrow array of Booleans as NumPy, with NULL as False."""
     whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     return whole.fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
 

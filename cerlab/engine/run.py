@@ -1,4 +1,4 @@
-"""Runs: batches of events in, the answers that they complete out.
+"""Interfaces of runs, which read batches of events and yield the answers completed so far.
 
 For every split of a stream into batches, the pushes and `Run.finish` together yield the answers of
 the whole stream.
@@ -29,11 +29,11 @@ class Run(Protocol[Answer_co]):
 
     @property
     def position(self) -> int:
-        """The number of events read: the position of the next one."""
+        """The number of events read, which is the position of the next event."""
 
     @property
     def lowest(self) -> int:
-        """The least start of later answers; 0 if unknown."""
+        """The lowest start position that a later answer may have; 0 if unknown."""
 
     def push(self, events: Stream) -> Iterator[Iterable[Answer_co]]:
         """Read more events; yield the answers that they complete, by end."""
@@ -46,21 +46,21 @@ class Run(Protocol[Answer_co]):
         """
 
     def finish(self) -> Iterator[Iterable[Answer_co]]:
-        """Yield the answers that were held back, after the last event."""
+        """Yield the answers that waited for the end of the stream."""
 
     def waiting(self) -> int:
-        """Return the number of answers that wait for the clock; push nothing after this call."""
+        """Return the number of answers that wait for the clock; push no events afterwards."""
 
 
 class OpenRun(Run[ComplexEvent], Protocol):
-    """Interface: a run without delayed answers, which can be saved as bytes."""
+    """Interface: a run that can be saved as bytes, because no answer waits."""
 
     def state(self) -> bytes:
         """Return a snapshot as bytes."""
 
 
 class Around:
-    """The common part of runs that wrap another run."""
+    """Base class of runs that wrap another run."""
 
     _run: Any
 
@@ -72,26 +72,26 @@ class Around:
 
     @property
     def lowest(self) -> int:
-        """The least start of later answers; 0 if unknown."""
+        """The lowest start position that a later answer may have; 0 if unknown."""
         lowest: int = self._run.lowest
         return lowest
 
 
 class AtOnce(Generic[Batch]):
-    """The common part of runs whose answers never wait for later events."""
+    """Base class of runs whose answers never wait for later events."""
 
     @property
     def lowest(self) -> int:
-        """The constant 0: the least start of later answers is unknown."""
+        """The lowest start position of later answers is unknown: always 0."""
         return 0
 
     def advance(self, until: Until) -> Iterator[Batch]:
-        """Yield no answer, and warn: a promise has no effect on this query."""
+        """Warn that a promise about time has no effect on this query; yield no answer."""
         warn_of_no_wait()
         return iter(())
 
     def finish(self) -> Iterator[Batch]:
-        """Yield no answer: none is held back."""
+        """Yield no answer, because none waits."""
         return iter(())
 
     def waiting(self) -> int:
@@ -100,6 +100,6 @@ class AtOnce(Generic[Batch]):
 
 
 def warn_of_no_wait() -> None:
-    """Warn that a promise has no effect on a query whose answers never wait."""
+    """Warn that a promise about time has no effect, since answers of this query never wait."""
     text = "CER0916: nothing in the pattern waits, so the clock changes nothing"
     warn(AnswerWarning(text), stacklevel=stacklevel_of_caller())

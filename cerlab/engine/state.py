@@ -1,4 +1,4 @@
-"""The states of the general engine: their layout, and the checks of arrays that kernels trust."""
+"""Saved states of the general engine, and the checks that protect kernels from damaged arrays."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def state_to_bytes(
     window: Any,
     arrays: Mapping[str, Any],
 ) -> bytes:
-    """Return the state of a run as bytes; `arrays` are those of `TECS`."""
+    """Return the saved state of a run as bytes; `arrays` are those named in `TECS`."""
     names, arrays = with_names(machine, arrays)
     times, positions = window
     values = {
@@ -81,7 +81,7 @@ def state_to_bytes(
 def state_from_bytes(
     plan: Plan, machine: Machine, state: bytes
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the values and the arrays of a state, with the numbers of this machine.
+    """Return the values and arrays of a saved state, with this machine's numbers for macro-states.
 
     Raises `BadData` for bytes that are not a state, of another version, or of another query.
     """
@@ -92,7 +92,7 @@ def state_from_bytes(
 
 
 def _check(values: Mapping[str, Any], arrays: Mapping[str, Any], *, in_time: bool) -> None:
-    """Raise `BadData` and others for an invalid window, node or number of events."""
+    """Raise `BadData`, or another error, if the values of a saved state are inconsistent."""
     read, keys = values["read"], values["keys"]
     expect(len(keys) == len(arrays["length"]), "a number of partitions that is not that of keys")
     expect((values["time"] is not None) == in_time, "what time is measured on")
@@ -103,7 +103,7 @@ def _check(values: Mapping[str, Any], arrays: Mapping[str, Any], *, in_time: boo
 
 
 def number_keys(known: KeyCodes | None, keys: Sequence[Any]) -> None:
-    """Assign the ids 0, 1, .. to the keys of a state; `known` is None without PARTITION BY.
+    """Register the partition keys of a saved state as numbers 0, 1, ..
 
     Raises `BadData` and others for equal or invalid keys.
     """
@@ -120,7 +120,7 @@ def number_keys(known: KeyCodes | None, keys: Sequence[Any]) -> None:
 def with_names(
     machine: Machine, arrays: Mapping[str, Any]
 ) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the names of the macro-states of a run, and the arrays numbered by them.
+    """Replace macro-states' numbers in arrays by indices into lists of their names; return both.
 
     The names are under ``states`` and ``idle``.
     """
@@ -137,14 +137,14 @@ def with_names(
 def with_numbers(
     machine: Machine, names: Mapping[str, Any], arrays: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arrays with the numbers that the named macro-states have in this machine.
+    """Replace indices into lists of names, in saved arrays, by this machine's numbers of states.
 
     Raises `BadData` and others for arrays that `check_pool` refuses.
     """
     expect(is_inside(arrays["idle_state"], 0, len(names["idle"])), "an idle state")
     check_pool(arrays, len(names["states"]))
     numbers = np.array([state_of_name(machine, name) for name in names["states"]], np.int32)
-    # two entries of one state in a list would duplicate answers
+    # two entries of one state would produce its answers twice
     expect(len(np.unique(numbers)) == len(numbers), "equal states")
     idles = np.array([idle_of_name(machine, name) for name in names["idle"]], np.int32)
     pool, places = arrays["pool"].copy(), heads(arrays["pool"])
@@ -153,7 +153,7 @@ def with_numbers(
 
 
 def check_pool(arrays: Mapping[str, NDArray[Any]], states: int) -> None:
-    """Raise `BadData` for invalid states in the entries of partitions, or nodes out of order."""
+    """Raise `BadData` if the union-lists of partitions in a saved state are invalid."""
     pool, lengths = arrays["pool"], arrays["length"]
     expect(is_inside(lengths, 0, len(pool) + 1), "the length of a partition")
     expect(sum(lengths.tolist()) == len(pool), "the lengths of the partitions")
@@ -163,7 +163,7 @@ def check_pool(arrays: Mapping[str, NDArray[Any]], states: int) -> None:
 
 
 def check_nodes(arrays: Mapping[str, NDArray[Any]], starts: int, read: int) -> NDArray[np.int64]:
-    """Raise `BadData` for nodes out of order; return the latest position at or below each node.
+    """Raise `BadData` for an invalid tECS; return the latest position at or below each node.
 
     Children must come before parents, and positions and starts in order. NONE: no position.
     """
@@ -180,7 +180,7 @@ def check_nodes(arrays: Mapping[str, NDArray[Any]], starts: int, read: int) -> N
 
 
 def heads(pool: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the first index of each entry of a pool without gaps; raises `BadData`."""
+    """Return where each entry of a saved pool begins; raise `BadData` if the pool is invalid."""
     marks = np.zeros(len(pool), np.uint8)
     expect(mark_entries(pool, marks), "the length of an entry")
     return np.flatnonzero(marks)

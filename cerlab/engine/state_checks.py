@@ -1,4 +1,4 @@
-"""Checks of the parts of a saved state, which may be edited: `BadData` before any part is used.
+"""Checks on saved states, which users may have edited: a failed check raises `BadData`.
 
 No kernel is imported here, so interpreted sessions use the same checks as the compiled engine.
 """
@@ -31,7 +31,7 @@ _UNREADABLE = (
 
 @contextmanager
 def reading_state() -> Iterator[None]:
-    """Raise `BadData` instead of the exceptions that reading damaged bytes raises."""
+    """Convert the exceptions that damaged bytes cause in this block to `BadData`."""
     try:
         yield
     except _UNREADABLE as error:
@@ -39,7 +39,7 @@ def reading_state() -> Iterator[None]:
 
 
 def bad_state(why: str) -> BadData:
-    """Return the error for bytes that cannot be read as a state."""
+    """Return the error for a saved state that cannot be read."""
     return BadData(
         "CER0771",
         f"these bytes are not a state that state() returned: {why}",
@@ -48,28 +48,28 @@ def bad_state(why: str) -> BadData:
 
 
 def expect(holds: object, fault: str) -> None:
-    """Raise `BadData` if something does not hold."""
+    """Raise `BadData` if a condition on a saved state is false."""
     if not holds:
         raise bad_state(fault)
 
 
 def is_whole(value: object, low: int = 0, high: int = MOST_EVENTS) -> bool:
-    """Return whether a value is an integer from `low` to below `high`, not TRUE or FALSE."""
+    """Return whether a value is an integer, not a Boolean, from `low` to below `high`."""
     return type(value) is int and low <= value < high
 
 
 def is_inside(array: Any, low: int, high: int) -> bool:
-    """Return whether all numbers of an array are at least `low` and below `high`."""
+    """Return whether all numbers in an array are from `low` to below `high`."""
     return bool(((array >= low) & (array < high)).all())
 
 
 def is_value(value: object) -> bool:
-    """Return whether an object is a value of an event."""
+    """Return whether an object can be the value of an attribute."""
     return type(value) in VALUES
 
 
 def check_window(times: Sequence[Any], positions: Sequence[Any], read: int) -> None:
-    """Raise `BadData` unless instants and positions in a window are in order, below `read`."""
+    """Raise `BadData` if a saved window's instants or positions decrease or reach `read`."""
     expect(len(times) == len(positions), "the window")
     check_times(times)
     expect(all(is_whole(p, 0, read) for p in positions), "positions of the window")
@@ -77,13 +77,13 @@ def check_window(times: Sequence[Any], positions: Sequence[Any], read: int) -> N
 
 
 def check_times(times: Sequence[Any]) -> None:
-    """Raise `BadData` if an instant goes back."""
+    """Raise `BadData` if saved instants decrease."""
     expect(all(type(t) is int or isinstance(t, Fraction) for t in times), "a time of the window")
     expect(all(a <= b for a, b in pairwise(times)), "times go back")
 
 
 def check_key(key: Any, length: int) -> None:
-    """Raise `BadData` unless a key of a partition has `length` pairs of a kind and a value."""
+    """Raise `BadData` if a saved partition key is not `length` pairs of a kind and a value."""
     expect(isinstance(key, tuple) and len(key) == length, "a key of another length")
     for kind, value in key:
         expect(kind is not None and kind_of(value) == kind, "a key")

@@ -1,4 +1,4 @@
-"""Any answer by its number, without listing the answers before it.
+"""The k-th answer at one end of answers, found by counting below the nodes of the tECS.
 
 `random_access` finds the end of an answer by counting, with one class for each way of iteration.
 `subtree_counts` finds the answer among those of its end by descending the tECS, described by a
@@ -25,7 +25,7 @@ Vertex = TypeVar("Vertex", bound=Hashable)
 
 
 class Parts(NamedTuple, Generic[Vertex]):
-    """The effect of a node on enumeration.
+    """The position and the children of a tECS node, as enumeration uses them.
 
     A bottom has the start as its `position`, and no children. An output takes its `position` and
     continues with `left`. A union has no position; it continues with `left`, then with `right`,
@@ -38,7 +38,7 @@ class Parts(NamedTuple, Generic[Vertex]):
 
 
 class Dag(Protocol[Vertex]):
-    """Interface: the answers of one end in the tECS, with only the nodes inside the window.
+    """Interface: the answers at one end, as the part of a tECS inside the window.
 
     In all DAGs of one evaluation with an equal `scope`, a node has the same answers below it.
     """
@@ -49,14 +49,14 @@ class Dag(Protocol[Vertex]):
 
     @property
     def scope(self) -> Hashable:
-        """The facts, other than a node, that determine the answers below it."""
+        """A value that is equal for two DAGs if their common nodes have equal counts."""
 
     @property
     def roots(self) -> Sequence[Vertex]:
-        """The nodes where enumeration starts, in its order; their answers are disjoint."""
+        """The nodes where enumeration starts, in order."""
 
     def parts(self, node: Vertex) -> Parts[Vertex]:
-        """Return the parts of a node."""
+        """Return the position and the children of a node."""
 
 
 BUDGET = 5 * 10**8
@@ -72,12 +72,12 @@ def bytes_of(bits: int) -> int:
 
 
 def fits(size: int) -> bool:
-    """Return whether `size` bytes of numbers are within the budget."""
+    """Return whether numbers of `size` bytes in total fit the memory budget."""
     return size <= BUDGET
 
 
 def check_budget(size: int, noun: str) -> None:
-    """Raise `ResourceLimit` if `noun` needs more bytes than the budget."""
+    """Raise `ResourceLimit` if the numbers called `noun` exceed the memory budget."""
     if not fits(size):
         raise ResourceLimit(
             "CER0613",
@@ -87,7 +87,7 @@ def check_budget(size: int, noun: str) -> None:
 
 
 def shown_number(n: int) -> str:
-    """Return a number as text.
+    """Return a number as text, shortened if it is long.
 
     For a long one its number of digits, since Python refuses to print it.
 
@@ -101,7 +101,7 @@ def shown_number(n: int) -> str:
 
 
 class CountedNode:
-    """A node with the number of answers below it, and a shortcut along its right edges.
+    """A node, the number of answers below it, and a jump along its right edges.
 
     `depth` is the number of right edges below; `jump` is the target of many of them, about half or
     one, as in a skew-binary list, so that a search takes logarithmic time.
@@ -121,13 +121,13 @@ class CountedNode:
         if right is not None:
             self.depth = right.depth + 1
             over = right.jump
-            # two jumps of equal length become one of twice that length
+            # as in a skew-binary list: two jumps of equal length merge into one
             equal = right.depth - over.depth == over.depth - over.jump.depth
             self.jump = over.jump if equal else right
 
 
 class Weights(Generic[Vertex]):
-    """The counted nodes of a DAG, kept for all DAGs of a scope while they fit the budget.
+    """Counted nodes, reused for all DAGs of equal `scope` while they fit the memory budget.
 
     `additions` is the number of sums computed.
     """
@@ -139,7 +139,7 @@ class Weights(Generic[Vertex]):
         self.additions = 0
 
     def answer(self, dag: Dag[Vertex], k: int) -> ComplexEvent:
-        """Return the k-th answer of a DAG, in the order of its enumeration.
+        """Return the k-th answer of a DAG, in enumeration order.
 
         Costs the nodes that are not counted yet, and the answer's size times the logarithm of the
         window. Raises `ResourceLimit` before computing numbers that do not fit the budget.
@@ -179,7 +179,7 @@ class Weights(Generic[Vertex]):
         return left.below + right.below
 
     def _unknown(self, dag: Dag[Vertex]) -> dict[Vertex, Parts[Vertex]]:
-        """Return the nodes that are not counted yet, children before parents."""
+        """Return the nodes not counted yet, children before parents."""
         old, parts_of = self._nodes, dag.parts
         nodes: dict[Vertex, Parts[Vertex]] = {}
         stack: list[tuple[Vertex, Parts[Vertex] | None]] = [(root, None) for root in dag.roots]
@@ -187,7 +187,7 @@ class Weights(Generic[Vertex]):
             node, parts = stack.pop()
             if node in nodes or node in old:
                 continue
-            if parts is not None:  # second visit: its children are known
+            if parts is not None:  # second visit: the children are counted
                 nodes[node] = parts
                 continue
             parts = parts_of(node)
@@ -196,7 +196,7 @@ class Weights(Generic[Vertex]):
         return nodes
 
     def _estimate(self, fresh: dict[Vertex, Parts[Vertex]]) -> int:
-        """Return the bytes of the new sums, estimated from logarithms.
+        """Return the estimated bytes of new counts, from logarithms.
 
         Other nodes share a number.
         """
@@ -213,7 +213,7 @@ class Weights(Generic[Vertex]):
                 logs[node] = log(left)
             else:
                 x, y = log(left), log(right)
-                # the logarithm of the sum without computing the sum, which may exceed the budget
+                # the logarithm of the sum, because the sum may exceed the budget
                 logs[node] = max(x, y) + log2(1 + 2.0 ** -abs(x - y))
                 total += bytes_of(int(logs[node]) + 1)
         return total
@@ -227,7 +227,7 @@ def _answer(node: CountedNode, end: int, k: int) -> ComplexEvent:
     positions: list[int] = []
     while True:
         if node.right is not None:
-            # counted from the end: the answers along right edges are a suffix
+            # count from the end: the answers along right edges come last
             from_k = node.below - k
             node = _last_with(node, from_k)
             k = node.below - from_k
@@ -240,7 +240,7 @@ def _answer(node: CountedNode, end: int, k: int) -> ComplexEvent:
 
 
 def _last_with(node: CountedNode, answers: int) -> CountedNode:
-    """Return the last node along right edges with at least `answers` answers, which `node` has."""
+    """Return the last node along right edges that still has at least `answers` answers below it."""
     while (right := node.right) is not None:
         if node.jump.below >= answers:
             node = node.jump
@@ -252,7 +252,7 @@ def _last_with(node: CountedNode, answers: int) -> CountedNode:
 
 
 class TecsDag:
-    """The answers of the final active states at an end: a `Dag`.
+    """The answers of the final active states at an end, as a `Dag`.
 
     Inside the window, nodes never change. So the answers below them depend only on the lowest
     start, and without a window on nothing, as long as one evaluation continues.
@@ -267,7 +267,7 @@ class TecsDag:
         self._lowest = lowest
 
     def latest_first(self) -> Iterator[ComplexEvent]:
-        """Return its answers in the order in which LIMIT takes them."""
+        """Return the answers of this end in the order that LIMIT uses."""
         return enumerate_latest_first(self.roots, self.end, self._lowest)
 
     def parts(self, node: Node) -> Parts[Node]:
@@ -285,7 +285,7 @@ class TecsDag:
 
 
 class TecsWalk:
-    """The evaluation of a stream, forward from end to end.
+    """An evaluation by the reference engine that moves from end to end of answers.
 
     An earlier end restarts it if there is a window, which cuts off old nodes; without a window, the
     DAGs of all passed ends are kept.
@@ -301,7 +301,7 @@ class TecsWalk:
         self.evaluations = 0
 
     def to(self, end: int) -> TecsDag:
-        """Return the DAG of an end that has answers."""
+        """Return the DAG of the answers at `end`."""
         if end in self._dag_of:
             return self._dag_of[end]
         dag, self._dag = self._dag, None  # an interruption leaves None
@@ -327,7 +327,7 @@ class TecsWalk:
 
 
 class _Final(NamedTuple):
-    """The nodes that ``Output`` enumerates, in order, and the lowest start."""
+    """The nodes where ``Output`` starts, in order, and the lowest start in the window."""
 
     roots: tuple[Node, ...]
     lowest: int

@@ -1,4 +1,4 @@
-"""The tables of a query that streams fill, kept for the next stream."""
+"""The transition tables of a query, which streams extend and later streams reuse."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cerlab.predicates.columns.pieces import narrowest
 
 
 class GrowingTable:
-    """A `Table` that follows a `Deterministic` machine and grows; for one thread at a time.
+    """The transitions computed so far, as a `Table` that grows; used by one thread at a time.
 
     Columns are symbols, small numbers of truth vectors. Rows are the machine's numbers of states
     and of idle states.
@@ -33,7 +33,7 @@ class GrowingTable:
         self.arrays = _table(16, 4, 16)
 
     def follow(self, vectors: list[int], idle_states: int) -> None:
-        """Make room for all states of the machine and for the symbols of some truth vectors.
+        """Enlarge the table for the machine's states and for the symbols of truth vectors.
 
         States are also found through other tables, so this call passes all truth vectors known so
         far.
@@ -52,7 +52,7 @@ class GrowingTable:
         self._states = states
 
     def fill(self, symbol: int, states: list[int], idle: int) -> None:
-        """Determinise the cells of some states and of an idle state for a symbol."""
+        """Compute the transitions of some states and of an idle state at a symbol."""
         machine, vector = self._machine, self._vectors[symbol]
         moves = {q: machine.step(q, vector) for q in states}
         begin, after = machine.begin(idle, vector), machine.wait(idle, vector)
@@ -68,7 +68,7 @@ class GrowingTable:
         table.wait[idle, symbol] = after
 
     def _grow(self, states: int, idle: int, symbols: int) -> None:
-        """Copy the cells into arrays of another size."""
+        """Copy the table into larger arrays."""
         larger = _table(states, idle, symbols)
         pairs: Iterable[tuple[Any, Any]] = zip(self.arrays, larger, strict=True)
         for before, after in pairs:
@@ -84,7 +84,7 @@ def _table(states: int, idle: int, symbols: int) -> Table:
 
 
 class LearnedTables:
-    """The predicate stage, the tables and the program of a machine, as far as streams needed them.
+    """All that the compiled engine has computed for a machine: symbols, transitions, program.
 
     Several threads may share it. The machine numbers its states under its lock; one thread at a
     time reads symbols; a program never changes; and a table, which kernels read and write, belongs
@@ -105,7 +105,7 @@ class LearnedTables:
         return f"<LearnedTables: {self.seen:,} outcomes of {tests:,} tests seen>"
 
     def for_threads(self, count: int) -> list[LearnedTables]:
-        """Return `count` cached copies that share the machine but number symbols separately."""
+        """Return `count` objects that share the machine; each numbers symbols itself."""
         with self._lock:
             while len(self._others) < count - 1:
                 self._others.append(LearnedTables(self.machine))
@@ -113,7 +113,7 @@ class LearnedTables:
 
     @property
     def seen(self) -> int:
-        """The number of symbols seen so far, without the symbol of no predicate."""
+        """The number of symbols seen, not counting that of events which satisfy no predicate."""
         return len(self._stage.vectors) - 1
 
     @property
@@ -122,30 +122,30 @@ class LearnedTables:
         return self._stage.vectors
 
     def symbols(self, columns: Mapping[str, Any], length: int) -> Codes:
-        """Return the symbol of each event, as `SymbolStage.symbols`."""
+        """Return the symbol of each event of a batch."""
         with self._reading:
             return self._stage.symbols(columns, length)
 
     def symbol(self, event: Event) -> int:
-        """Return the symbol of one event, as `SymbolStage.symbol`."""
+        """Return the symbol of an event."""
         with self._reading:
             return self._stage.symbol(event)
 
     def know(self, vector: int) -> int:
-        """Return the symbol of a truth vector, adding it if it is new."""
+        """Return the symbol of a truth vector, which is added if new."""
         with self._reading:
             self._stage.know((vector,))
             return self._stage.vectors.index(vector)
 
     @property
     def symbol_type(self) -> Any:
-        """The dtype of `symbols`."""
+        """The array type of `symbols`."""
         return narrowest(self.seen)
 
     def take_table(self, idle_states: int) -> GrowingTable:
-        """Return a table that no other thread uses, with room for all states and symbols so far."""
+        """Return a table for this thread alone, with room for all known states and symbols."""
         try:
-            # list.pop is atomic: two threads never get the same table
+            # list.pop is atomic, so two threads never get one table
             table = self._tables.pop()
         except IndexError:
             table = GrowingTable(self.machine)
@@ -153,11 +153,11 @@ class LearnedTables:
         return table
 
     def give_back(self, table: GrowingTable) -> None:
-        """Return a table to the pool for other threads."""
+        """Return a transition table to the pool, for other threads."""
         self._tables.append(table)
 
     def program(self) -> Program | None:
-        """Return the program over the symbols so far; None if the machine is too large for one."""
+        """Return the machine as flat arrays for the symbols seen; None if it is too large."""
         with self._lock:
             symbols, latest = self._program
             vectors = list(self._stage.vectors)
@@ -171,5 +171,5 @@ class LearnedTables:
 
 
 def learned_tables(machine: Machine | LearnedTables) -> LearnedTables:
-    """Return the tables of a machine: the caller's, or empty ones."""
+    """Return the tables that the caller has, or new ones for the machine."""
     return machine if isinstance(machine, LearnedTables) else LearnedTables(machine)

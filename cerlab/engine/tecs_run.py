@@ -1,4 +1,4 @@
-"""Every plan of an automaton: the tECS, the table of the machine, and the state of a session."""
+"""The general engine: it runs every plan that has an automaton, with kernels on the tECS."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ MOST = k.NO_LIMIT - 1
 
 
 def limit_of(plan: Plan) -> int:
-    """Return the maximum number of answers of each end."""
+    """Return the LIMIT of a plan, the most answers of one end."""
     return min(plan.limit.per_end, MOST) if plan.limit else k.NO_LIMIT
 
 
 class Tecs:
-    """The nodes and active states of all partitions, and the answers that events complete.
+    """The tECS of all partitions as growing arrays, and the buffer of answers.
 
     `width` is that of a window in events counted in partitions, otherwise NONE. `arena` nodes,
     `answers` of a handed-over batch are starting sizes, which grow as needed.
@@ -89,23 +89,23 @@ class Tecs:
 
     @property
     def steps(self) -> int:
-        """The number of entries and nodes visited so far: the operations that measure the cost."""
+        """The number of entries and nodes visited, which measures the cost."""
         return int(self._counters[k.STEPS])
 
     @property
     def nodes(self) -> int:
-        """The room for nodes in the arena."""
+        """The number of nodes that fit into the arena at present."""
         return len(self._arena.position)
 
     def partitions(self, count: int) -> None:
-        """Make room for `count` partitions."""
+        """Enlarge the arrays to `count` partitions."""
         have = len(self.parts.start)
         if count > have:
             more = _partitions(2 * count - have, self._idle)
             self.parts = join_arrays(self.parts, more)
 
     def read(self, events: Events, lowest: Int64s | None = None) -> Iterator[AnswerBatch]:
-        """Yield the answers that events complete, as `kernels.tecs.read_batch` lists them.
+        """Read a batch of events with the kernel; yield the answers.
 
         With `lowest`, int64 (partitions,), each partition has its own window: the first start that
         its window allowed before these events. Exhaust it before the next call. Raises
@@ -128,7 +128,7 @@ class Tecs:
         least: Int64s | None = None,
         is_silent: bool = False,
     ) -> Iterator[AnswerBatch]:
-        """Read one event, as `read`, in reused arrays; `least` is `lowest` of `read`."""
+        """Read one event, reusing the arrays of the last call; yield the answers."""
         if self._one is None or self._one.symbols.dtype != self._tables.symbol_type:
             place, at, first = np.zeros((3, 1), np.int64)
             symbols, silent = np.zeros(1, self._tables.symbol_type), np.zeros(1, np.uint8)
@@ -170,7 +170,7 @@ class Tecs:
             yield self._answers.flush(self._counters, k.ANSWERS, k.POSITIONS)
 
     def just_skips(self, symbol: int, p: int) -> bool:
-        """Return whether an event changes nothing but the count, as most do; if so, it is read.
+        """Return whether an event changes only the count of events; if so, read it.
 
         The test is that of `kernels.tecs.next_that_matters`, without the cost of a kernel call.
         """
@@ -179,7 +179,7 @@ class Tecs:
         parts = self.parts
         if parts.epoch[p] != self._counters[k.EPOCH]:
             return False
-        # depends on the machine alone, so it can be cached; array cells are slow to read
+        # a cached answer, since it depends only on the machine, and array cells are slow to read
         case = symbol, int(parts.idle[p]), int(parts.active[p])
         if case not in self._skipped:
             if not self._skips(*case):
@@ -191,7 +191,7 @@ class Tecs:
         return True
 
     def _skips(self, symbol: int, w: int, active: int) -> bool:
-        """Return whether an event changes nothing in an idle state with these states active."""
+        """Return whether an event changes nothing in these active states and this idle state."""
         table = self._tables.take_table(self._idle_states)
         arrays = table.arrays
         skips = bool(
@@ -204,7 +204,7 @@ class Tecs:
         return skips
 
     def _provide(self, status: int, lowest: int | Int64s) -> None:
-        """Provide the room that a kernel lacked."""
+        """Provide the room or the table cell that a kernel lacked."""
         match status:
             case k.NEED_ARENA:
                 self._room(lowest)
@@ -213,7 +213,8 @@ class Tecs:
                 self._scratch = _scratch(2 * entries, 2 * longest)
             case k.NEED_POOL:
                 size = int(self.parts.length.sum())
-                # rows get twice their length, which leaves three quarters of the pool for growth
+                # each partition gets twice its length, so three quarters of the new pool remain for
+                # growth
                 poll(4 * max(2 * len(self._pool), 8 * size))
                 pool = np.zeros(max(2 * len(self._pool), 8 * size), np.int32)
                 move_together(self._counters, self.parts, self._pool, pool)
@@ -233,16 +234,16 @@ class Tecs:
         return states
 
     def _room(self, lowest: int | Int64s) -> None:
-        """Make room in the arena: drop nodes outside the window; grow if that frees too little."""
+        """Drop nodes outside the window; double the arena if that frees less than half of it."""
         self.forget(lowest)
         now = (self._batches, int(self._counters[k.EVENT]))
         again, self._collected_at = self._collected_at == now, now
-        # each collection reads the whole arena, so it must free at least half of it
+        # compaction reads the whole arena, so it must free at least half of it
         if again or 2 * self._counters[k.HEAD] > self.nodes:
             self._arena = double_room(self._arena)
 
     def forget(self, lowest: int | Int64s) -> None:
-        """Drop nodes outside the window, and those that CONSUME BY ANY has ended.
+        """Drop the nodes outside the window and those discarded by CONSUME BY ANY.
 
         `lowest` is the lowest start inside it, of all or of each of the first partitions; windows
         counted in partitions know their own.
@@ -261,7 +262,7 @@ class Tecs:
         collect(self._arena, self._counters, parts, self._pool, limits, number)
 
     def live_partitions(self, count: int) -> Int64s:
-        """Return which of the first `count` partitions are not in their initial state.
+        """Return the indices of the first `count` partitions that are not in their initial state.
 
         After `forget`.
         """
@@ -270,7 +271,7 @@ class Tecs:
         return np.flatnonzero(~fresh)
 
     def keep(self, partitions: Int64s) -> None:
-        """Renumber these partitions to 0, 1, ..; the others must be in their initial state."""
+        """Keep only some partitions, renumbered; all others must be in their initial state."""
         fresh = _partitions(max(1, 2 * len(partitions)), self._idle)
         pairs: Iterable[tuple[Any, Any]] = zip(self.parts, fresh, strict=True)
         for before, after in pairs:
@@ -279,7 +280,7 @@ class Tecs:
         self.parts = fresh
 
     def arrays(self, count: int) -> dict[str, Any]:
-        """Return the arrays for a state of the first `count` partitions; after `forget`."""
+        """Return the first `count` partitions and the tECS as arrays; call `forget` first."""
         parts = self.parts
         length = parts.length[:count]
         before = np.cumsum(length) - length
@@ -306,7 +307,7 @@ class Tecs:
         parts.start[:count] = np.cumsum(arrays["length"]) - arrays["length"]
         parts.idle[:count] = arrays["idle_state"]
         parts.events[:count] = arrays["seen"]
-        parts.active[:count] = -1  # all bits set: the first event checks every state
+        parts.active[:count] = -1  # all bits set, so that the first event checks every state
         size = len(arrays["pool"])
         self._pool = np.zeros(max(1 << 10, 4 * size), np.int32)
         self._pool[:size] = arrays["pool"]
@@ -342,7 +343,7 @@ twice as much at 30 if every event matters (2026-11-28)."""
 
 
 class GeneralEvaluation(AtOnce[AnswerBatch]):
-    """The evaluation of a plan on one stream, batch by batch, by the general engine.
+    """The general engine on one stream, batch by batch.
 
     Each answer comes with the batch that completes it, and the state can be saved. `arena` nodes,
     `answers` of a handed-over batch are starting sizes, which grow as needed.
@@ -358,7 +359,7 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         answers: int = 1 << 15,
         state: bytes | None = None,
     ) -> None:
-        """Start a run, or continue from `state`; raises `BadData` for other bytes.
+        """Start a run, or continue from a saved state; invalid bytes raise `BadData`.
 
         Without `time`, the axis of the state applies; raises `UsageError` for another one.
         """
@@ -380,17 +381,17 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
 
     @property
     def steps(self) -> int:
-        """The number of entries and nodes visited so far: the operations that measure the cost."""
+        """The number of entries and nodes visited, which measures the cost."""
         return self._tecs.steps
 
     @property
     def nodes(self) -> int:
-        """The room for nodes in the arena."""
+        """The number of nodes that fit into the arena at present."""
         return self._tecs.nodes
 
     @property
     def lowest(self) -> int:
-        """The lowest start of later answers; 0 if it is unknown."""
+        """The lowest start position that a later answer may have; 0 if unknown."""
         window = self._plan.window
         if isinstance(window, EventWindow):
             alone = self._keys is None and not self._plan.streams
@@ -398,7 +399,7 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         return max(0, self._starts.lowest)
 
     def state(self) -> bytes:
-        """Return a snapshot as bytes (`cerlab.engine.codec`).
+        """Return the state of the run as bytes (`cerlab.engine.codec`).
 
         Call it between batches, when their answers have been consumed.
         """
@@ -417,7 +418,7 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         self._tecs.resume(arrays)
 
     def push_columns(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
-        """Read `length` more events; yield their answers, each as soon as a buffer is full.
+        """Read a batch of `length` events; yield the answers, each as soon as the buffer is full.
 
         Exhaust it before the next call. `columns` are in the form of `SymbolStage.symbols`. Raises
         `BadData` for a time that is missing or goes back, after the answers before it, and
@@ -426,13 +427,13 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         return until_bad(self._push, columns, length, slice_columns)
 
     def push(self, events: Stream) -> Iterator[AnswerBatch]:
-        """Read the events of a stream, by columns or one by one, whichever costs less."""
+        """Read a stream by columns, or by events if that costs less; yield the answers."""
         if not events.is_columnar and len(events) <= FEW:
             return self.push_events(events.events)
         return self.push_columns(events.columns, len(events))
 
     def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
-        """Read a few events without columns; yield and raise as `push_columns`."""
+        """Read a few events without columns; yield the answers as `push_columns` does."""
         if len(events) == 1:
             return self._push_event(events[0])
         if len(events) <= FEWER:
@@ -453,7 +454,7 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         if self._keys is not None:
             codes = [self._keys.code(t) for t in relevant]
             self._tecs.partitions(self._keys.count)
-        # last, since it raises for a bad time: up to here only codes of new keys are kept
+        # last, since it raises for a bad time; so far, only new keys were registered
         lowest = self._starts.read_events(relevant, positions)
         self.position += length
         return self._tecs.read(
@@ -466,7 +467,7 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         )
 
     def _push_event(self, event: Event) -> Iterator[AnswerBatch]:
-        """Read one event without columns; raise for a bad time before any answer."""
+        """Read one event without columns; a bad time raises before any change."""
         if self._keys is not None:
             self._forget_keys(self._keys)
         position, code = self.position, 0
@@ -485,7 +486,7 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         return self._tecs.read_one(symbol, code, position, lowest)
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
-        """Return the answers of a batch without a bad event.
+        """Return the answers of a batch; if it has a bad event, raise before reading any.
 
         Raise before the first answer otherwise.
         """
@@ -504,12 +505,12 @@ class GeneralEvaluation(AtOnce[AnswerBatch]):
         return self._tecs.read(Events(symbols, codes, positions, lowest))
 
     def _forget_keys(self, keys: KeyCodes) -> None:
-        """Renumber the partitions if most of them are empty."""
+        """Drop most empty partitions' keys by renumbering the others."""
         if keys.count < self._enough_keys:
             return
         self._tecs.forget(self._starts.lowest)
         live = self._tecs.live_partitions(keys.count)
         self._keys = keys.only(live.tolist())
         self._tecs.keep(live)
-        # forgetting reads every partition, so wait until their number has doubled
+        # reads every partition, so do it again only when their number has doubled
         self._enough_keys = KEYS_KEPT + 2 * len(live)

@@ -1,4 +1,4 @@
-"""Tests of listed valuations: the outermost filters of a query, if no machine supports them.
+"""Filters tested on valuations one by one, for queries whose filters no machine supports.
 
 A machine lists the valuations of the formula without the filters. The valuations of one end are
 tested together, before the projection of SELECT; strategy, window and CONSUME BY act on those that
@@ -22,13 +22,13 @@ from cerlab.predicates.truth import Key, partition_key, satisfies
 
 
 class Filtering:
-    """The tests on one stream.
+    """The tests of a query's outermost filters and clauses on the valuations of one stream.
 
     Its events are read one by one before the valuations that they end.
     """
 
     def __init__(self, plan: FilterPlan, time: TimeAxis | None, *, is_tested: bool = False) -> None:
-        """Prepare the tests; `is_tested`: all valuations are known to satisfy the condition.
+        """Create the tests; `is_tested` means that all valuations already satisfy the filters.
 
         Raises `UsageError` for a window in time without `time`.
         """
@@ -45,7 +45,7 @@ class Filtering:
         """The end after which each substream continues; one for all under CONSUME BY ANY."""
 
     def read(self, event: Event, position: int) -> None:
-        """Record the time and the number of an event, if they are needed."""
+        """Record the time and the number of an event, if a clause needs them."""
         plan = self.plan
         if self._clock is None and not plan.counts:
             return
@@ -61,7 +61,7 @@ class Filtering:
             self._numbers[position] = self._lengths[key] = self._lengths.get(key, 0) + 1
 
     def at_end(self, ending: Iterable[Valuation], event: Callable[[int], Event]) -> list[Valuation]:
-        """Return the valuations with one end that pass all tests, projected."""
+        """Return the valuations at one end that pass all tests, projected to SELECT."""
         plan, key, some = self.plan, None, list(ending)
         if plan.consume is not Consume.NONE and some:
             if plan.consume is Consume.PARTITION:
@@ -91,7 +91,7 @@ class Filtering:
         return self._numbers[position] if self.plan.counts else position
 
     def _selected(self, strategy: Strategy, some: Sequence[Valuation]) -> list[Valuation]:
-        """Return the valuations of one end whose positions a strategy selects (FOUND Sec. 4)."""
+        """Return the valuations whose positions a strategy selects (FOUND Sec. 4)."""
         sets = [complex_event(V).positions for V in some]
         chosen = self._chosen(strategy, set(sets))
         return [V for V, C in zip(some, sets, strict=True) if C in chosen]
@@ -101,7 +101,7 @@ class Filtering:
             case Strategy.STRICT:
                 number = self._number
                 return {C for C in sets if all(number(b) == number(a) + 1 for a, b in pairwise(C))}
-            case Strategy.NXT:  # the first difference decides; an extension beats its prefix
+            case Strategy.NXT:  # the first difference decides, and a longer set beats its prefix
                 return {min(sets, key=lambda C: (*C, float("inf")))} if sets else set()
             case Strategy.LAST:  # the last difference decides
                 return {max(sets, key=lambda C: C[::-1])} if sets else set()
@@ -115,7 +115,7 @@ class Filtering:
 def ends_that_pass(
     tests: Filtering, listed: Iterable[Valuation], stream: Stream, offset: int = 0
 ) -> Iterator[list[Valuation]]:
-    """Yield the passing valuations of each end; the listed ones come by end.
+    """Yield, for each end, the valuations that pass; the listed ones come by end.
 
     The `stream` begins at position `offset`.
     """
@@ -125,7 +125,7 @@ def ends_that_pass(
 
 
 def projected(plan: FilterPlan, V: Valuation, event: Callable[[int], Event]) -> Valuation:
-    """Return a valuation with only the labels of SELECT."""
+    """Return a valuation with only the labels in SELECT."""
     labels, of_streams = plan.labels, plan.of_streams
     if labels is None:
         return V
@@ -143,7 +143,7 @@ def projected(plan: FilterPlan, V: Valuation, event: Callable[[int], Event]) -> 
 def holds(
     condition: Condition, labels: Mapping[str, Positions], event: Callable[[int], Event]
 ) -> bool:
-    """Return whether the events of labels satisfy a filter."""
+    """Return whether the events of a valuation's labels satisfy a filter."""
 
     def events(X: str) -> list[Event]:
         return [event(i) for i in labels.get(X, ())]

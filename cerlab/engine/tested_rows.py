@@ -1,4 +1,4 @@
-"""Conditions on all events of a label, tested by columns on rows of labelled answers.
+"""Filters on all events of a label, such as SUM(a.v), tested by columns on labelled answers.
 
 Each operand becomes a column with one value for each row. `SymbolStage` then evaluates the
 condition over these columns, as a predicate over events. Values outside the domain of a column form
@@ -56,14 +56,14 @@ FRACTIONS = 1 << 10
 
 
 class _Held(NamedTuple):
-    """The events of a label: row n has ``events[offsets[n] : offsets[n + 1]]``."""
+    """The events of one label; those of row n are ``events[offsets[n] : offsets[n + 1]]``."""
 
     offsets: Int64s  # (rows + 1,)
     events: Int64s
 
     @property
     def lengths(self) -> Int64s:
-        """The number of events of each row."""
+        """The number of the label's events in each row."""
         return np.diff(self.offsets)
 
 
@@ -72,7 +72,7 @@ _Values = Callable[[_Held], Column]
 
 
 class RowTests:
-    """A condition on labelled answers of one stream."""
+    """Tests of a filter on labelled answers."""
 
     def __init__(self, condition: Condition, stream: Stream) -> None:
         self._stream = stream
@@ -81,11 +81,11 @@ class RowTests:
         self._stage = SymbolStage([self._predicate(condition)])
 
     def passing(self, rows: LabelledAnswers) -> LabelledAnswers:
-        """Return the rows that pass."""
+        """Return the rows that satisfy the filter."""
         return take_rows(rows, np.flatnonzero(self.pass_rows(rows)))
 
     def pass_rows(self, rows: LabelledAnswers) -> NDArray[np.bool_]:
-        """Return whether each row passes; positions are those in the stream."""
+        """Return whether each row satisfies the filter."""
         length = len(rows.start)
         if not length:
             return np.zeros(0, np.bool_)
@@ -101,7 +101,7 @@ class RowTests:
         return passes
 
     def _predicate(self, condition: Condition) -> Predicate:
-        """Return the condition as a predicate over the columns of operands."""
+        """Return the filter as a predicate on columns, one for each operand."""
         match condition:
             case And(left, right):
                 return And(self._predicate(left), self._predicate(right))
@@ -122,7 +122,7 @@ class RowTests:
         return Attribute(self._operands[x][0])
 
     def _by_events(self, atomic: Atomic, rows: LabelledAnswers) -> list[bool]:
-        """Return whether an atomic condition holds of each row, tested event by event."""
+        """Return whether each row satisfies an atomic condition, from the events themselves."""
         offsets, positions, marks = (x.tolist() for x in (rows.offsets, rows.positions, rows.marks))
         event = self._stream.events.__getitem__
 
@@ -136,7 +136,7 @@ class RowTests:
         return [holds(atomic, labels(n), event) for n in range(len(rows.start))]
 
     def _values(self, x: OfGroup) -> _Values:
-        """Return the function that computes the values of an operand for some rows."""
+        """Return a function that computes an operand, such as SUM(a.v), for each row."""
         columns, length, name = self._stream.columns, len(self._stream), x.attribute
         if name is None:
             return lambda held: array_from(held.lengths)
@@ -160,7 +160,7 @@ class RowTests:
                 assert_never(function)
 
     def _one_by_one(self, x: OfGroup, held: _Held) -> Column:
-        """Return the values by the scalar definition."""
+        """Return an operand's values row by row, computed by its definition on events."""
         events, offsets, at = self._stream.events, held.offsets.tolist(), held.events.tolist()
         return [
             group_value(x, [events[i] for i in at[offsets[n] : offsets[n + 1]]])
@@ -169,14 +169,14 @@ class RowTests:
 
 
 def answers_of_rows(rows: LabelledAnswers) -> AnswerBatch:
-    """Return the answers that some rows label, each once."""
+    """Return the answers of labelled rows, each once."""
     firsts = np.flatnonzero(np.diff(rows.answer, prepend=NONE))
     some = take_rows(rows, firsts) if len(firsts) < len(rows.answer) else rows
     return AnswerBatch(some.start, some.end, some.offsets, some.positions)
 
 
 def take_rows(rows: LabelledAnswers, numbers: Int64s) -> LabelledAnswers:
-    """Return the rows with the given numbers, in that order."""
+    """Return the rows with the given indices, in that order."""
     lengths = np.diff(rows.offsets)[numbers]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     at = np.arange(offsets[-1]) + np.repeat(rows.offsets[numbers] - offsets[:-1], lengths)
@@ -222,7 +222,7 @@ def _extremes(column: Column, codes: Int64s, sign: int, held: _Held) -> Column:
 
 
 def _values_at(column: Column, places: Int64s) -> Column:
-    """Return the values of a column at some places, NULL for NONE."""
+    """Return the values of a column at the given indices, NULL for NONE."""
     if is_arrow(column):
         return column.take(array_from(places, places == NONE))
     values = values_of(column, "?")
@@ -230,7 +230,7 @@ def _values_at(column: Column, places: Int64s) -> Column:
 
 
 class _Numbers(NamedTuple):
-    """Values of events: integers or doubles whose sums are exact."""
+    """A column of integers or doubles whose sums are exact."""
 
     values: NDArray[Any]  # (events,), int64 or float64
     lacks: NDArray[np.uint8]  # (events,)
@@ -239,7 +239,7 @@ class _Numbers(NamedTuple):
 
 
 def _exact_numbers(column: Column, name: str) -> _Numbers | None:
-    """Return the numbers of a column whose sums need no rounding; None for other columns."""
+    """Return a column as numbers if their sums need no rounding; otherwise None."""
     numbers = one_array(column, name)
     if numbers is None or numbers.of_time is not None or numbers.values.dtype == np.uint64:
         return None
@@ -269,5 +269,5 @@ def _totals(numbers: _Numbers, function: Group, by_definition: _Values, held: _H
     if function is Group.SUM:
         return array_from(sums, counts == 0)
     if sums.dtype == np.int64 and not (np.abs(sums) <= EXACT_DOUBLES).all():
-        return by_definition(held)  # the sum would be rounded before the division
+        return by_definition(held)  # the sum would be rounded, and then the quotient again
     return array_from(sums / np.maximum(counts, 1), counts == 0)

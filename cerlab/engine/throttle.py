@@ -1,4 +1,4 @@
-"""THROTTLE: at most one end of answers in a time span is given, in each substream.
+"""THROTTLE: after an end with answers, a substream yields no answers for some time.
 
 It applies after all other clauses, to the ends of answers alone. So one filter serves every
 evaluator: it reads keys and times of each batch of events, and decides end by end.
@@ -43,7 +43,7 @@ answers are filtered."""
 
 
 class _Rows(NamedTuple):
-    """The events of a batch in FROM: positions, substreams and times."""
+    """The events of a batch that are in FROM: positions, substreams and times."""
 
     positions: Any
     keys: Sequence[int]
@@ -51,12 +51,12 @@ class _Rows(NamedTuple):
 
 
 class _Latest(NamedTuple):
-    """The substreams and times of events, and by substream the time of the last given end."""
+    """The times of a batch's events, and the time of the last end in each substream."""
 
     keys: Int64s  # (events,)
     times: Int64s  # (events,)
     time: Int64s  # (substreams,)
-    is_given: NDArray[np.bool_]  # (substreams,), whether an end was given
+    is_given: NDArray[np.bool_]  # (substreams,): whether the substream had an end
 
 
 MOST = np.iinfo(np.int64).max
@@ -66,7 +66,7 @@ _NO_ROWS = _Rows((), (), [])
 
 
 class Throttle:
-    """A filter of ends. The events up to an end must be read before `gives` is called for it."""
+    """A filter that keeps the answers of an end if THROTTLE allows it."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Throttle:
         *,
         carried: bool,
     ) -> None:
-        """Start; `carried`: answers may end at a substream's last event before the batch.
+        """Create the filter; `carried` means that an answer may end before the current batch.
 
         Raises `UsageError` for hours, minutes or seconds without a time axis.
         """
@@ -104,7 +104,7 @@ class Throttle:
         """The arrays of `may_give`, for the events of one batch."""
 
     def read(self, events: Stream) -> None:
-        """Read a batch.
+        """Read the events of a batch; call this before `gives`.
 
         Raises `BadData` for a time that is missing or goes back; nothing is read then.
         """
@@ -149,7 +149,7 @@ class Throttle:
         return numbers
 
     def settle(self, read: int) -> None:
-        """Commit the events of the batch up to position `read`; later ones were not read."""
+        """Mark the batch as read up to position `read`; forget its later events."""
         rows, self._rows = self._rows, _NO_ROWS
         every = len(rows.positions)
         count = every if read == self.position else bisect_left(rows.positions, read)
@@ -168,7 +168,7 @@ class Throttle:
             self._ends[place[0]] = key
 
     def gives(self, end: int) -> bool:
-        """Return whether the answers of an end are given; ends of one substream come in order.
+        """Return whether THROTTLE keeps the answers at `end`; ask in stream order.
 
         An end is an event of the batch, or the last event of its substream before the batch.
         """
@@ -183,7 +183,7 @@ class Throttle:
         return True
 
     def may_give(self, ends: Int64s) -> NDArray[np.bool_]:
-        """Return which events of the batch would be given if they were the next ends.
+        """Return, for each of `ends`, whether THROTTLE would keep it as the next end.
 
         An event is also included if the exact comparison needs more than 64 bits.
         """
@@ -195,14 +195,15 @@ class Throttle:
             n = np.searchsorted(positions, ends)
         keys = latest.keys[n]
         distance = latest.times[n] - latest.time[keys]
-        # a negative distance has overflowed 64 bits, because times do not go back
+        # a negative distance is an overflow of 64 bits, since times never go back
         far = (distance < 0) | (distance >= min(ceil(self._width), MOST))
         return np.array(far | ~latest.is_given[keys], np.bool_)
 
     def _latest_of_keys(self) -> _Latest | None:
-        """Return the time of the last answer of each key, for `may_give`; None unless int64."""
+        """Return the last kept end's time in each substream; None if times are not int64."""
         times: Any = self._rows.times
-        if isinstance(times, list) and self._clock is None:  # times are numbers in the substream
+        # without a clock, times are the events' numbers in their substreams
+        if isinstance(times, list) and self._clock is None:
             times = np.array(times, np.int64)
         if not isinstance(times, np.ndarray) or times.dtype != np.int64:
             return None
@@ -215,7 +216,7 @@ class Throttle:
         return latest
 
     def _event(self, end: int) -> tuple[int, Instant]:
-        """Return the substream and the time of an end."""
+        """Return the substream and the time of the event at `end`."""
         if (key := self._ends.get(end)) is not None:
             return key, self._last[key][1]
         positions, keys, times = self._rows
@@ -225,13 +226,13 @@ class Throttle:
         return keys[n], list_of(times[n : n + 1])[0]
 
     def leave(self, answers: Iterable[Answer]) -> Iterator[Answer]:
-        """Yield the answers that THROTTLE passes; the input is sorted by end."""
+        """Yield the answers that THROTTLE keeps; they must come by end."""
         for end, of_end in groupby(answers, key=_end):
             if self.gives(end):
                 yield from of_end
 
     def leave_of_part(self, answers: Iterable[Answer], *, exhausts: bool) -> Iterable[Answer]:
-        """Return the answers in one part of a run's results that THROTTLE passes.
+        """Return the answers that THROTTLE keeps, in one part of a run's results.
 
         An iterator contains answers of one end. If the end is not given, its other answers are not
         listed, unless the filter `exhausts` them, because consumption acts after the last answer.
@@ -248,7 +249,7 @@ class Throttle:
         return ()
 
     def leave_of_batch(self, batch: AnswerBatch) -> AnswerBatch:
-        """Return the answers of a batch that THROTTLE passes."""
+        """Return the answers of a batch that THROTTLE keeps."""
         begins = np.flatnonzero(np.diff(batch.end, prepend=NONE))
         given = [self.gives(end) for end in batch.end[begins].tolist()]
         if all(given):
@@ -257,7 +258,7 @@ class Throttle:
         return batch.take(np.flatnonzero(np.repeat(given, lengths)))
 
     def state(self) -> dict[str, Any]:
-        """Return the values of `THROTTLE`, except for the time axis."""
+        """Return the state for saving (`THROTTLE`), except for the time axis."""
         self.settle(self.position)
         return {
             "read": self.position,
@@ -268,7 +269,7 @@ class Throttle:
         }
 
     def resume(self, values: Any) -> None:
-        """Restore a `state`; raises `BadData` and others for other values."""
+        """Restore the result of `state`; damaged values raise `BadData` or another error."""
         self.position = read = values["read"]
         number_keys(self._codes, values["keys"])
         keys = 1 if self._codes is None else self._codes.count

@@ -1,4 +1,4 @@
-"""Totals over the answers of each end, without listing the answers.
+"""Totals over the answers at each end, computed without listing the answers.
 
 By the kernel (`engine.kernels.totals`); on short streams by the reference, whose integers have any
 size.
@@ -77,7 +77,7 @@ def totals_of_ends(
     *,
     by_start: bool,
 ) -> EndTotals:
-    """Return the totals of the ends of a stream, by start and group.
+    """Return the totals over the answers at each end, by start and group.
 
     They are over rows: a row is an answer with the labels of `inputs`; an answer with several
     labellings has several rows. Starts are separated if `by_start`. The number of a group has mixed
@@ -93,7 +93,7 @@ def totals_of_ends(
 
     if short:
         try:
-            # an eighth of the budget, 0.25 s: about the time that loading the kernels takes
+            # an eighth of the budget takes 0.25 s, about as long as loading the kernels
             return exactly(8)
         except ResourceLimit as error:
             if error.code != "CER0605":
@@ -135,7 +135,7 @@ def _without_starts(totals: dict[Place, Total]) -> dict[Place, Total]:
 
 
 def _gain_of(machine: LabelledMachine, inputs: AggregateInputs) -> reference.GainOf:
-    """Return the function to the gain of a run that takes an event with a mark."""
+    """Return a function to the gain of a run from an event (by position) and a mark."""
     groups = list(zip(inputs.groups, inputs.strides, strict=True))
 
     @cache
@@ -158,7 +158,7 @@ def read_of(
     inputs: AggregateInputs,
     positions: Int64s,
 ) -> b.Read:
-    """Return the input of the kernel: fields of `b.Read`, and the gains of events at positions."""
+    """Return the input of the kernel: `events` with the integers that each event adds."""
     length, groups = len(positions), zip(inputs.groups, inputs.strides, strict=True)
     digits = [limbs(x[positions], BITS) for _, x in inputs.sums]
     least = [x[positions] for _, x in inputs.least]
@@ -175,7 +175,7 @@ def read_of(
 
 
 class Places:
-    """The partitions of events, and their places in the order that a window counts, by batch."""
+    """The partition of each event, and its number in the order that a window counts."""
 
     def __init__(self, plan: Clauses, time: TimeAxis | None) -> None:
         self._window = plan.window
@@ -186,24 +186,24 @@ class Places:
 
     @property
     def partitions(self) -> int:
-        """The number of partitions so far."""
+        """The number of partitions seen."""
         return max(1, self._keys.count)
 
     @property
     def last(self) -> Instant | None:
-        """The instant of the last event, if a window needs it."""
+        """The instant of the last event, if the window is in time."""
         return None if self._starts.clock is None else self._starts.clock.last
 
     def keys(self) -> list[tuple[Value, ...]]:
-        """Return the key of each partition."""
+        """Return the keys of all partitions."""
         return self._keys.keys() if self._keys.attributes else [()]
 
     def keys_of(self, partitions: Sequence[int]) -> list[tuple[Value, ...]]:
-        """Return the key of each of some partitions."""
+        """Return the keys of the given partitions."""
         return self._keys.only(partitions).keys() if self._keys.attributes else self.keys()
 
     def copy(self) -> Places:
-        """Return a copy that continues from here."""
+        """Return a copy that continues at the present event."""
         other = copy(self)
         other._starts = self._starts.copy()
         return other
@@ -211,7 +211,7 @@ class Places:
     def resume(
         self, keys: Sequence[tuple[Value, ...]], pointers: Sequence[Any], last: Instant | None
     ) -> None:
-        """Restore the events of some partitions, with the states of their `WindowPointer`s."""
+        """Restore the events of partitions from the states of their `WindowPointer`s."""
         if self._keys.attributes:
             columns = dict(zip(self._keys.attributes, zip(*keys, strict=True), strict=False))
             self._keys.codes(columns, len(keys))
@@ -226,18 +226,18 @@ class Places:
             self._starts.clock.last = last
 
     def order(self, partitions: Sequence[int], starts: Sequence[int]) -> Int64s:
-        """Return the places of some starts, after `resume`."""
+        """Return the numbers of starts in the window's order; call `resume` first."""
         if not isinstance(self._window, EventWindow):
             return np.array(starts, np.int64)
         pairs = zip(partitions, starts, strict=True)
         return np.array([self._ordinal[pair] for pair in pairs], np.int64)
 
     def is_inside(self, start: int) -> bool:
-        """Return whether the window of the last event still contains a start."""
+        """Return whether the last event's window contains a start."""
         return self._starts.clock is None or start >= self._starts.lowest
 
     def state(self, partitions: Int64s, starts: Int64s, order: Int64s) -> list[Any]:
-        """Return, for each partition, the state of a `WindowPointer` with these starts inside."""
+        """Return, for each partition, the `WindowPointer` state that contains these starts."""
         count = len(self.keys())
         seen = [*self._seen.tolist(), *([0] * count)][:count]
         inside: list[dict[int, Instant]] = [{} for _ in seen]
@@ -257,7 +257,7 @@ class Places:
         symbols: Symbols,
         program: Program,
     ) -> dict[str, Any]:
-        """Return the relevant events that are in a partition, as fields of `b.Read`.
+        """Return the relevant events of a batch, as fields of `b.Read`.
 
         The columns and `symbols` are of all events of a batch, `positions` those in the stream.
         Raises `BadData` for a time that is missing or goes back.
@@ -295,7 +295,7 @@ class Places:
         }
 
     def _ordinals(self, codes: Int64s | None, count: int) -> Int64s:
-        """Return, for each event, the number of earlier events of its partition."""
+        """Return, for each event, the number of earlier events in its partition."""
         more = np.zeros(max(0, self.partitions - len(self._seen)), np.int64)
         self._seen = np.concatenate((self._seen, more))
         if codes is None:
@@ -317,7 +317,7 @@ class KeyGroup(NamedTuple):
 
 
 class _Parts:
-    """A whole stream by parts: the columns of the events in FROM, and their positions.
+    """The events of a stream that are in FROM, as columns in parts.
 
     It is read twice, since all symbols are needed to decide which events are relevant.
     """
@@ -462,7 +462,7 @@ class Evaluation:
 
 
 def total_of(numbers: Any) -> int:
-    """Return the exact sum of integers."""
+    """Return the exact sum of an array of integers."""
     fits = largest(numbers) * len(numbers) <= MOST_INTEGER
     return int(numbers.sum()) if fits else sum(numbers.tolist())
 
@@ -492,7 +492,7 @@ def counts_of_ends(
 def counts(
     options: k.Options, moves: Moves, events: Mapping[str, Int64s], partitions: int
 ) -> list[EndTotals]:
-    """Return the numbers of answers at the ends of a whole stream, in parts of partitions."""
+    """Return the number of answers at each end of a whole stream, for groups of partitions."""
     return _by_share(options, moves, events, partitions, [frozenset()], NO_INPUTS)
 
 
@@ -515,7 +515,7 @@ def _by_share(
     marks: Sequence[frozenset[str]],
     inputs: AggregateInputs,
 ) -> list[EndTotals]:
-    """Return the totals of a whole stream, read partition by partition, with indices of events.
+    """Return the totals of a whole stream, for groups of whole partitions.
 
     Each part has the ends of some partitions, in order. Raises `TooLarge`.
     """
@@ -545,7 +545,7 @@ def _by_share(
 
 
 def _shares(codes: Int64s) -> Iterator[slice]:
-    """Yield shares of events in the order of their partitions, each with whole partitions."""
+    """Yield slices of events sorted by partition, each with whole partitions."""
     start = 0
     while start < len(codes):
         last = codes[min(start + SHARE, len(codes)) - 1]
@@ -564,7 +564,7 @@ def _has(marks: Sequence[frozenset[str]], labels: Sequence[str]) -> Bytes:
 
 
 def _order_in_partition(codes: Int64s) -> Int64s:
-    """Return the number of earlier events of the same partition, by event."""
+    """Return, for each event, the number of earlier events in its partition."""
     order = rows_by_code(codes + 1, int(codes.max(initial=NONE)) + 2)
     sorted_codes = codes[order]
     first = np.searchsorted(sorted_codes, sorted_codes, side="left")

@@ -1,4 +1,4 @@
-"""One stream on several cores: overlapping ranges, each read from one window before it on.
+"""Evaluation of one stream by several threads, each on a range that overlaps the one before.
 
 An answer belongs to the range in which it ends, and begins at most one window before that. So each
 answer is found in exactly one range; the overlap is read twice.
@@ -65,7 +65,7 @@ many."""
 
 
 def why_not_by_ranges(plan: Plan) -> str | None:
-    """Return why a query must be read from the beginning; None if ranges are independent."""
+    """Return why a query must be read from the first event; None if ranges are independent."""
     if (reason := why_not_windowed(plan)) is not None:
         return reason
     if plan.consume is not Consume.NONE:
@@ -80,7 +80,7 @@ def why_not_by_ranges(plan: Plan) -> str | None:
 def ranged_answers(
     plan: Plan, tables: LearnedTables, stream: Stream, time: TimeAxis | None, *, threads: int
 ) -> Iterator[AnswerBatch]:
-    """Yield the answers of a plan on a stream by several threads, if `why_not_by_ranges` allows it.
+    """Yield a plan's answers, found by several threads on ranges of the stream.
 
     In the order of one thread, except inside an end. At most two ranges for each thread are in
     memory with their answers.
@@ -96,7 +96,7 @@ def ranged_answers(
     def start_some(count: int) -> None:
         for start, end in islice(ranges, count):
             running.append(
-                # limits are in a context, which a new thread does not inherit
+                # a new thread does not inherit the context, which contains the limits
                 pool.submit(copy_context().run, _range, plan, free, columns, time, start, end)
             )
 
@@ -109,13 +109,13 @@ def ranged_answers(
             if result.error is not None:
                 raise result.error
     finally:
-        # An abandoned iteration ends wherever it is collected, perhaps while a thread starts
-        # and holds a lock that waiting for others would need.
+        # do not wait: garbage collection may end this iteration while a starting thread holds a
+        # lock
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def cuts(length: int, threads: int) -> Iterator[int]:
-    """Yield the first events of ranges; later ranges are shorter, so that no thread waits long.
+    """Yield the first event of each range; ranges become shorter, so that threads end together.
 
     Each is the same share of the rest, within bounds: guided self-scheduling (Polychronopoulos and
     Kuck 1987).
@@ -123,13 +123,13 @@ def cuts(length: int, threads: int) -> Iterator[int]:
     start, least = 0, min(SHORTEST, -(-length // threads))
     while start < length:
         yield start
-        # long ranges first, since each reads a window twice; short ones last, so threads end
+        # long ranges first, because each reads one window twice; short ones last
         # together
         start += min(RANGE, max(least, (length - start) // (2 * threads)))
 
 
 class _RangeAnswers(NamedTuple):
-    """The answers of a range, up to its first bad event if there is one."""
+    """The answers of a range up to its first bad event, and that event's error."""
 
     answers: list[AnswerBatch]
     error: BadData | None
@@ -143,7 +143,7 @@ def _range(
     start: int,
     end: int,
 ) -> _RangeAnswers:
-    """Return the answers that end from `start` to before `end`, by a free evaluation."""
+    """Return the answers that end at `start` or later, and before `end`."""
     run = free.get()
     answers: list[AnswerBatch] = []
     try:
@@ -159,7 +159,7 @@ def _range(
 
 
 def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: int) -> int:
-    """Return an event such that all events in one window with event `cut` or later are after it.
+    """Return the first event to read, so that the windows of events from `cut` on are complete.
 
     The last event before the cut is included, so that a time that goes back is seen. Raises
     `BadData` as reading those events does.
@@ -183,7 +183,7 @@ def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: i
 
 
 def attributes_read(plan: Plan, machine: Machine, time: TimeAxis | None) -> frozenset[str]:
-    """Return the attributes that a plan's evaluation reads, maybe ``type`` and ``stream`` too."""
+    """Return the attributes that evaluating a plan reads, maybe with ``type`` and ``stream``."""
     attributes = attributes_of(atom for P in machine.predicates for atom in atoms(P))
     names = {*attributes, *plan.partition}
     if isinstance(plan.window, AttributeWindow):
@@ -199,7 +199,7 @@ def stream_evaluation(
     time: TimeAxis | None = None,
     lists: ListsAt | None = None,
 ) -> WindowedEvaluation | GeneralEvaluation:
-    """Return the fastest evaluation of a plan on a stream that is read to its end.
+    """Return the fastest evaluation for a stream that is read to its end.
 
     Its answers may be held back; after the last batch ``finish`` returns the rest. Answers of ends
     that `lists` excludes may be missing.
@@ -218,7 +218,7 @@ def compiled_answers(
     threads: int = 1,
     lists: ListsAt | None = None,
 ) -> Iterator[AnswerBatch]:
-    """Yield the answers of a plan on a stream, in batches, by end.
+    """Yield the answers of a plan on a stream in batches, by end.
 
     On one thread, answers of ends that `lists` excludes may be missing. Several `threads` evaluate
     ranges of the stream, for queries whose ranges are independent (`why_not_by_ranges`); other
@@ -235,7 +235,7 @@ def compiled_answers(
 
 
 def explain(plan: Plan, tables: LearnedTables) -> Explanation:
-    """Return how the engine reads streams, for the symbols it has seen."""
+    """Return how the compiled engine reads streams, based on the symbols seen so far."""
     return Explanation((*_predicates(tables), *_machine(plan, tables), *_clauses(plan)))
 
 
@@ -264,7 +264,7 @@ def explain_waits(
     machines: Sequence[Machine | CorrelatedPlan],
     window_text: Callable[[Window], str],
 ) -> Explanation:
-    """Return the steps that the answers of each machine pass until they are given."""
+    """Return which steps of waiting the answers of each machine pass."""
 
     def words(step: WaitStep) -> str:
         match step:

@@ -1,4 +1,4 @@
-"""The window scan: a batch of events is read together with the window of events before it.
+"""The window scan: each batch is read together with the events of one window before it.
 
 An answer inside a window depends on the events of one window. So a batch is read together with the
 last window before it, and only the idle state is carried over: no run, no node. All events of that
@@ -48,7 +48,7 @@ Result = TypeVar("Result")
 
 
 def why_not_windowed(plan: Plan) -> str | None:
-    """Return why a plan needs the general engine, from the beginning; None if it does not."""
+    """Return why a plan needs the general engine; None if the window scan supports it."""
     if plan.window is None:
         return "without WITHIN an answer may begin at any time, so nothing can be left out"
     if plan.partition and isinstance(plan.window, EventWindow):
@@ -59,16 +59,16 @@ def why_not_windowed(plan: Plan) -> str | None:
 
 
 class ScanResult(NamedTuple):
-    """The last scan: its input, and the events that ended answers."""
+    """The input of the last scan, and the events that ended answers."""
 
     program: Program | None
     batches: list[Batch]
     events: RelevantEvents
-    ends: k.Int32s  # indices of the events that ended answers
+    ends: k.Int32s  # indices of events that ended answers
 
 
 class WindowScan(AtOnce[Result], ABC, Generic[Result]):
-    """A plan on one stream, batch by batch, if `why_not_windowed` allows it.
+    """A plan on one stream, evaluated by window scans.
 
     Results may be held back until the unread events are as many as one window; `finish` returns the
     rest. Subclasses define `_evaluate`.
@@ -84,7 +84,7 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         self.begin(0, 0)
 
     def begin(self, position: int, end: int) -> None:
-        """Restart at an event of the stream; results end at event `end` or later.
+        """Restart at position `position`; report only results at event `end` or later.
 
         The events before `position` must be outside their window. Do not start in the middle of a
         stream for strategies and CONSUME BY, which depend on more than a window.
@@ -99,7 +99,7 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         self._clock.last = None
 
     def push_columns(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
-        """Read `length` more events.
+        """Read a batch of `length` events, given as columns.
 
         Yield the results that they complete. Exhaust it before the next call.
 
@@ -114,11 +114,11 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
             raise
 
     def push(self, events: Stream) -> Iterator[Result]:
-        """Read the events of a stream; yield and raise as `push_columns`."""
+        """Read the events of a stream; yield the results."""
         return self.push_columns(events.columns, len(events))
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
-        """Return the results of a batch; raise for a bad event in it before the first result."""
+        """Return the results of a batch; if it has a bad event, raise before reading any."""
         batch = self._batch(columns, length)
         return iter(()) if batch is None else self._append(batch)
 
@@ -126,7 +126,7 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         self._carry_over()
         self._pending.append(batch)
         before = len(self._window_before.symbols) if self._window_before else 0
-        # a scan reads the window again: with as many new events, each is read twice on average
+        # a scan rereads the window: with as many new events, each event is read twice on average
         if sum(len(batch.symbols) for batch in self._pending) >= before:
             yield from self._scan()
 
@@ -149,28 +149,28 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         return batch._replace(times=times)
 
     def _batches(self) -> list[Batch]:
-        """Return the window carried over, and the unread batches."""
+        """Return the events of the last window and the unread batches."""
         return [*([self._window_before] if self._window_before else []), *self._pending]
 
     @property
     def position(self) -> int:
-        """The number of events read: the position of the next one."""
+        """The number of events read, which is the position of the next event."""
         return self._position
 
     @property
     def lowest(self) -> int:
-        """The lowest start of later answers; 0 if it is unknown."""
+        """The lowest start position that a later answer may have; 0 if unknown."""
         batches = self._batches() if self._last_scan is None else self._last_scan.batches
         first = next((batch for batch in batches if len(batch.symbols)), None)
         return 0 if first is None else int(first.at(np.zeros(1, np.int64))[0])
 
     def finish(self) -> Iterator[Result]:
-        """Yield the results that were held back."""
+        """Yield the results that waited for more events."""
         if self._pending:
             yield from self._scan()
 
     def _scan(self) -> Iterator[Result]:
-        """Read the window carried over together with the pending batches."""
+        """Scan the last window together with the unread batches; yield the results."""
         poll()
         batches = self._batches()
         program = self._tables.program()
@@ -184,14 +184,14 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
     def _evaluate(
         self, program: Program | None, events: RelevantEvents, again: int
     ) -> Generator[Result, None, k.Int32s]:
-        """Yield the results from event `again` on; return the events that end an answer."""
+        """Yield the results at events from index `again` on; return all events that end answers."""
 
     @property
     def _partitions(self) -> int:
         return max(1, self._keys.count) if self._keys else 1
 
     def _carry_over(self) -> None:
-        """Keep the events that may be in the window of later ones, except consumed ones."""
+        """Keep the events that may be in a later window and are not consumed."""
         if self._last_scan is None:
             return
         program, batches, events, ends = self._last_scan
@@ -199,7 +199,7 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
         at, codes = again.positions, again.codes
         assert at is not None
         assert codes is not None
-        # no event up to the last consumed one can be in a later answer
+        # events up to the last consumed one are in no later answer
         over = np.full(self._partitions, -1, np.int64)
         if self._consume == k.RESET_ALL and len(ends):
             over[:] = events.positions[ends[-1]]
@@ -211,11 +211,11 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
             self._idle = self._idle_at(program, batches, stop, int(over[0]))
         self._window_before = again.take(live)
         self._last_scan = None
-        if program is not None:  # otherwise partitions are kept from batch to batch, by number
+        if program is not None:  # without a program, partitions keep their numbers
             self._forget_keys()
 
     def _forget_keys(self) -> None:
-        """Renumber the partitions if most of them have no event in the window."""
+        """Renumber partitions if most of them have no event in the window."""
         if self._keys is None or self._window_before is None:
             return
         assert self._window_before.codes is not None
@@ -225,7 +225,7 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
             self._window_before = self._window_before._replace(codes=codes.astype(np.int32))
 
     def _idle_at(self, program: Program, batches: list[Batch], position: int, restart: int) -> int:
-        """Return the number of the idle state before a position, after a restart at `restart`."""
+        """Return the idle state before a position, after a restart at `restart`."""
         idle = self._idle if restart < 0 else self._tables.machine.idle
         for batch in batches:
             at = batch.at(np.arange(len(batch.symbols)))
@@ -235,21 +235,21 @@ class WindowScan(AtOnce[Result], ABC, Generic[Result]):
 
 
 class Batch(NamedTuple):
-    """Consecutive events of the stream; shape (events,) each."""
+    """A batch of events of the stream, as arrays."""
 
     symbols: Symbols  # of the predicate stage
-    times: Instants  # in the unit of the window
+    times: Instants  # (events,): in the unit of the window
     start: int  # the position of the first event
-    positions: Int64s | None  # None if they are consecutive from `start`
+    positions: Int64s | None  # (events,); None if consecutive from `start`
     keys: Mapping[str, Any]  # the columns of PARTITION BY
-    codes: Int32s | None  # the partitions if they are known, NONE for none
+    codes: Int32s | None  # (events,): the partition or NONE, if known
 
     def at(self, indices: Any) -> Any:
-        """Return the positions of the events at some indices, int64: (indices,) or one."""
+        """Return the positions of the events at some indices."""
         return indices + np.int64(self.start) if self.positions is None else self.positions[indices]
 
     def take(self, indices: NDArray[np.integer[Any]]) -> Batch:
-        """Return the events at some indices, of a batch whose partitions are learned."""
+        """Return the events at some indices; their partitions must be known."""
         assert self.codes is not None
         times = take_instants(self.times, indices)
         codes = self.codes[indices]
@@ -261,12 +261,12 @@ class RelevantPart(NamedTuple):
 
     batch: Batch
     indices: Int32s  # (events,), in the batch
-    actions: Symbols  # (events,), what they do in the program
-    codes: Int32s | None  # (events,), None for a single partition
+    actions: Symbols  # (events,): the action in the program
+    codes: Int32s | None  # (events,); None for a single partition
 
 
 class RelevantEvents:
-    """The relevant events of all batches; each property has shape (events,).
+    """The relevant events of several batches, as joined arrays.
 
     Most properties are computed only if there are answers.
     """
@@ -277,12 +277,12 @@ class RelevantEvents:
         self.count = sum(len(part.indices) for part in parts)
 
     def before(self, position: int) -> int:
-        """Return the number of the events before a position."""
+        """Return the number of relevant events before a position."""
         return sum(bisect_left(part.indices, position, key=part.batch.at) for part in self.parts)
 
     @cached_property
     def actions(self) -> Symbols:
-        """The action of each event in the program."""
+        """The action of each event."""
         return join_arrays([part.actions for part in self.parts])
 
     @cached_property
@@ -292,7 +292,7 @@ class RelevantEvents:
 
     @cached_property
     def codes(self) -> Int32s:
-        """The partition of each event, NONE for none."""
+        """The partition of each event, or NONE."""
         codes = [part.codes for part in self.parts if part.codes is not None]
         return (
             join_arrays(codes) if len(codes) == len(self.parts) else np.zeros(self.count, np.int32)
@@ -305,7 +305,7 @@ class RelevantEvents:
 
     @property
     def positions_and_offset(self) -> tuple[NDArray[np.signedinteger[Any]], int]:
-        """The position of each event minus a common offset, and the offset.
+        """The positions minus a common offset in 32 bits, and the offset.
 
         In 32 bits, whatever the batches: kernels are compiled for one width of integers.
         """
@@ -325,12 +325,12 @@ class RelevantEvents:
 
     @cached_property
     def first(self) -> Int32s:
-        """The first event inside the window of each event."""
+        """The index of the first event in the window of each event."""
         return first_inside(self.times, self._width, 0)
 
     @property
     def times_by_index(self) -> tuple[Instants, Int32s]:
-        """Times, and the index of each event's time in them; a single batch needs no copy."""
+        """An array of times, and the index of each event's time in it."""
         if len(self.parts) == 1:
             return self.parts[0].batch.times, self.parts[0].indices
         return self.times, np.arange(self.count, dtype=np.int32)
@@ -339,7 +339,7 @@ class RelevantEvents:
 def relevant_events(
     program: Program | None, batches: Sequence[Batch], keys: KeyCodes | None, width: Instant
 ) -> RelevantEvents:
-    """Return the relevant events of some batches: all events without a program.
+    """Return the relevant events of some batches; without a program, all events.
 
     `width` is that of the window.
     """
@@ -392,7 +392,7 @@ def _parts_with_once(
 
 
 def partitions(batch: Batch, keys: KeyCodes | None) -> Int32s:
-    """Return the partition of each event of a batch, shape (events,); NONE for none."""
+    """Return the partition of each event of a batch, NONE for no partition."""
     if batch.codes is not None:
         return batch.codes
     if keys is None:
@@ -401,11 +401,11 @@ def partitions(batch: Batch, keys: KeyCodes | None) -> Int32s:
 
 
 def last_window(batches: Sequence[Batch], width: Instant, keys: KeyCodes | None) -> Batch:
-    """Return the events within `width` before the last one, whatever their symbol, as one batch."""
+    """Return the events at most `width` before the last event, as one batch."""
     now = next(batch.times[-1] for batch in reversed(batches) if len(batch.symbols))
     parts: list[Batch] = []
     for batch in reversed(batches):
-        # events without effect too: with later symbols they may have one
+        # include irrelevant events, since a new symbol may make them relevant
         cut = bisect_left(batch.times, now - width)
         size = len(batch.symbols) - cut
         inside = np.arange(cut, cut + size)

@@ -1,4 +1,4 @@
-"""Plans with a window: first the events that end an answer are found, then answers are listed.
+"""Evaluation of plans with a window: find the events that end answers, then list the answers.
 
 `window_scan` reads a stream by batches, each with the window before it; `flat_program` is the
 machine as flat arrays; this module lists answers, by `Chains` if runs only gather; `whole_stream`
@@ -39,7 +39,7 @@ FEW_ENDS = 16
 
 
 class WindowedEvaluation(WindowScan[AnswerBatch]):
-    """The answers of a plan.
+    """An evaluation in two phases: the events that end answers, then the answers themselves.
 
     `arena` nodes and `answers` of a batch are starting sizes, which grow.
     """
@@ -54,13 +54,13 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         answers: int = 1 << 15,
         lists: ListsAt | None = None,
     ) -> None:
-        """Prepare; answers of ends that `lists` excludes may be missing. Not for CONSUME BY."""
+        """Create the evaluation; answers at ends that `lists` excludes may be missing."""
         super().__init__(plan, tables, time)
         self._lists = lists
         self._sizes = (arena, answers)
 
     def begin(self, position: int, end: int) -> None:
-        """Restart; the room for nodes, records and answers is kept."""
+        """Restart, keeping the room for nodes, records and answers."""
         super().begin(position, end)
         self._alone = False
 
@@ -76,7 +76,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
 
     @property
     def steps(self) -> int:
-        """Entries, nodes and records visited so far in phase two."""
+        """The number of entries, nodes and records that listing answers has visited."""
         return self._tecs.steps + self._chains.steps
 
     def _evaluate(
@@ -86,7 +86,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             yield from self._by_tecs_alone(events, again)
             return np.zeros(0, np.int32)
         ends, idles = self._ends(program, events, again)
-        # chains list the answers of an end in another order than LIMIT may need
+        # chains may list the answers of an end in another order than LIMIT
         in_order = program.latest_first or self._plan.limit is None
         if self._lists is not None and len(ends):
             kept = self._lists(events.positions[ends])
@@ -100,7 +100,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
     def _ends(
         self, program: Program, events: RelevantEvents, again: int
     ) -> tuple[k.Int32s, k.Int32s]:
-        """Return the events that end an answer, and the idle state at each event (phase one)."""
+        """Return the events that end answers, and the idle state at each event."""
         times = events.parts[0].batch.times if len(events.parts) == 1 else events.times
         plain = self._keys is None and self._consume == k.KEEP and isinstance(times, np.ndarray)
         if plain and program.copy_steps is not None:
@@ -117,8 +117,8 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         latest.idle[0] = program.idle_of[self._idle]
         times, width, first = events.times, 0, NO_IDLE_STATES
         if isinstance(times, np.ndarray):
-            # compare only the times of ends: with `first` of all events, a scan by key takes
-            # 1.25 times as long (Q3 and Q6: 1.15 times)
+            # only the times of ends: computing `first` for all events takes a scan by key 1.25
+            # times as long (Q3 and Q6: 1.15 times)
             width = int(self._width)
         else:
             times, first = NO_TIMES, events.first
@@ -148,15 +148,15 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
     def _by_chains(
         self, program: Program, events: RelevantEvents, ends: k.Int32s
     ) -> Iterator[AnswerBatch]:
-        """Yield the answers if runs only gather (phase two)."""
+        """Yield the answers of a chained program."""
         positions, offset = events.positions_and_offset
         first = self._first(events, ends)
         chain_events = ChainEvents(events.actions, events.codes, positions, offset, ends, first)
         return self._chains.read(program.moves, chain_events, self._partitions)
 
     def _first(self, events: RelevantEvents, ends: k.Int32s) -> k.Int32s:
-        """Return the first event inside the window of each end."""
-        # for many ends, one pass over all events costs less than a search for each
+        """Return the first event in the window of each end."""
+        # with many ends, one pass over all events costs less than one search per end
         if len(ends) * FEW_ENDS > events.count or len(events.parts) > 1:
             return events.first[ends]
         times, index = events.times_by_index
@@ -168,7 +168,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
     def _by_tecs(
         self, events: RelevantEvents, ends: k.Int32s, idles: k.Int32s, again: int
     ) -> Iterator[AnswerBatch]:
-        """Yield the answers by the general engine, restarted at each gap (phase two)."""
+        """Yield the answers by the general engine, which restarts after gaps between windows."""
         count = events.count
         first = events.first
         indices, restarts = np.empty(count, np.int32), np.zeros(count, np.uint8)
@@ -186,12 +186,12 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         return self._tecs.read(inside)
 
     def _by_tecs_alone(self, events: RelevantEvents, again: int) -> Iterator[AnswerBatch]:
-        """Return the general engine, which continues without a program."""
+        """Yield the answers by the general engine on all events, if there is no program."""
         first = events.first
         at = again if self._alone else 0
         restarts = np.zeros(events.count - at, np.uint8)
         if not self._alone:
-            # only the first time: afterwards the tECS has read all earlier events
+            # only at the first call: the tECS has then read all earlier events
             restarts[:1] = 1
         self._alone = True
         self._tecs.partitions(self._partitions)
@@ -208,7 +208,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
 
 
 class Chains:
-    """The answers of a chained `Program`; `records` and `answers` are starting sizes."""
+    """The answers of a chained `Program`; `records` and `answers` are initial sizes."""
 
     def __init__(self, plan: Plan, *, records: int, answers: int) -> None:
         self._limits = k.Limits(limit_of(plan), CONSUMES[plan.consume], k.NONE)
@@ -220,7 +220,7 @@ class Chains:
         """Records visited so far."""
 
     def read(self, moves: k.Moves, events: c.Events, partitions: int) -> Iterator[AnswerBatch]:
-        """Yield the answers at the `ends`, as `kernels.chains.list_chains` lists them."""
+        """Yield the answers at the given ends."""
         counters = np.zeros(c.REGISTERS, np.int64)
         heads = np.full(partitions * moves.states, k.NONE, np.int32)
         epoch = np.zeros(partitions, np.int64)
@@ -234,7 +234,7 @@ class Chains:
     def _list(
         self, moves: k.Moves, events: c.Events, heads: k.Int32s, epoch: k.Int64s, counters: k.Int64s
     ) -> Iterator[AnswerBatch]:
-        """Yield the answers at more ends, except the last ones, which are in the buffer."""
+        """Yield the answers at more ends, except those left in the buffer."""
         while True:
             chains = c.Chains(
                 self._records, heads, epoch, self._search, self._answers.arrays, counters

@@ -1,4 +1,4 @@
-"""Windows: the first event inside the window of each event.
+"""The first event inside the window of each event.
 
 From low level to high: the queue of the events inside; the starts of one window, batch by batch;
 the ends of a sliding window; the starts of several windows. Time does not go back, so the first
@@ -34,7 +34,7 @@ from cerlab.model.stream import Instant, TimeAxis
 
 
 class _Inside:
-    """The events inside a window with their instants, as a queue.
+    """A queue of the events inside a window, with their instants.
 
     An event is moved a constant number of times on average, so the cost of a push does not depend
     on the size of the window. Instants are in an array until one of another kind arrives. From then
@@ -55,7 +55,7 @@ class _Inside:
 
     @property
     def times(self) -> Instants:
-        """The instants, in order: a view of an array, or a list."""
+        """The instants in order, as a view of an array or a list."""
         return self._of(self._times[self._begin : self._end])
 
     def _of(self, times: Any) -> Instants:
@@ -67,7 +67,7 @@ class _Inside:
 
     @property
     def positions(self) -> Int64s:
-        """The positions, in order: a view."""
+        """The positions in order, as a view of an array."""
         return self._positions[self._begin : self._end]
 
     def append(self, times: Instants, positions: Int64s) -> None:
@@ -87,14 +87,14 @@ class _Inside:
         self._end = until
 
     def _begin_with(self, times: Instants) -> None:
-        """Set the kind of instants from the first ones."""
+        """Choose the array type for the instants from the first ones."""
         self._begin = self._end = 0
         self._doubles = times.kind if isinstance(times, Doubles) else None
         room: Any = np.empty(len(self._positions), np.float64 if self._doubles else np.int64)
         self._times = [] if isinstance(times, list) else room
 
     def _is_alike(self, times: Instants) -> bool:
-        """Return whether the array of the earlier instants can hold other instants, too."""
+        """Return whether the array can also hold the given instants."""
         if isinstance(self._times, list) or isinstance(times, list):
             return False
         return self._doubles == (times.kind if isinstance(times, Doubles) else None)
@@ -105,7 +105,7 @@ class _Inside:
             self._doubles = None
 
     def add(self, time: Instant, position: int, *, whole: bool) -> None:
-        """Add one event; `whole`: 64 bits hold instants minus the width of the window."""
+        """Add an event; `whole` means that 64 bits hold instants minus the window's width."""
         if self._end == len(self._positions):
             self._move(2 * (len(self) + 1))
         is_int = whole and isinstance(time, int) and -SAFE < time < SAFE
@@ -119,7 +119,7 @@ class _Inside:
         self._end += 1
 
     def drop_before(self, time: Instant) -> int:
-        """Remove the events before an instant; return the position of the first remaining event."""
+        """Remove the events before `time`; return the position of the first one left."""
         begin, times = self._begin, self._of(self._times)
         while times[begin] < time:
             begin += 1
@@ -131,7 +131,7 @@ class _Inside:
         self._begin += count
 
     def _move(self, room: int) -> None:
-        """Move the remaining events to the front of larger arrays."""
+        """Move the events to the front of larger arrays."""
         count, positions, times = len(self), self.positions, self._times[self._begin : self._end]
         self._positions = np.empty(room, np.int64)
         self._positions[:count] = positions
@@ -145,7 +145,7 @@ class _Inside:
 
 
 class WindowStarts:
-    """The position of the first event inside the window of each event, batch by batch.
+    """The first position inside the window of each event, computed batch by batch.
 
     Without a window, and for a window in events, all results are NONE: positions do not count the
     events of a partition.
@@ -159,7 +159,7 @@ class WindowStarts:
         self._inside = _Inside()
 
     def read(self, columns: Mapping[str, Any], positions: Int64s) -> Int64s:
-        """Return, for each event, the first position inside its window, shape (events,).
+        """Return the first position in the window of each event of a batch: (events,).
 
         `positions` are those in the stream, shape (events,). Raises `BadData` for a time that is
         missing or goes back; nothing is read then.
@@ -169,68 +169,68 @@ class WindowStarts:
         return self.take(self.clock.read(columns, len(positions), positions.item), positions)
 
     def take(self, times: Instants, positions: Int64s) -> Int64s:
-        """Read events with known instants; return first positions as `read` does."""
+        """Read events with known instants; return the first position in each window."""
         if self.clock is None or not len(positions):
             return np.full(len(positions), NONE, np.int64)
         before = len(self._inside)
         self._inside.append(times, positions)
         first = first_inside(self._inside.times, self.clock.width, before)
         starts = self._inside.positions[first]
-        # time does not go back, so no later window begins before the last event's window
+        # times do not go back, so later windows start no earlier than this one
         self._inside.drop(int(first[-1]))
         return starts
 
     def read_events(self, events: Sequence[Event], positions: Sequence[int]) -> list[int]:
-        """Read a few events without columns; return as `read`."""
+        """Read a few events without columns; return the first position in each window."""
         if self.clock is None:
             return [NONE] * len(events)
         return self.take_events(self.clock.read_events(events, positions), positions)
 
     def take_events(self, times: Sequence[Instant], positions: Sequence[int]) -> list[int]:
-        """Read a few events with known instants; return first positions as `read` does."""
+        """Read a few events with known instants; return the first position in each window."""
         return [*map(self.take_event, times, positions)]
 
     def read_event(self, event: Event, position: int) -> int:
-        """Read one event; return as `read`."""
+        """Read one event; return the first position in its window."""
         if self.clock is None:
             return NONE
         return self.take_event(self.clock.read_event(event, position), position)
 
     def take_event(self, time: Instant, position: int) -> int:
-        """Read an event with a known instant; return its first position as `read` does."""
+        """Read an event with a known instant; return the first position in its window."""
         assert self.clock is not None
         width = self.clock.width
         self._inside.add(time, position, whole=isinstance(width, int) and width < SAFE)
         return self._inside.drop_before(time - width)
 
     def copy(self) -> WindowStarts:
-        """Return a copy that continues from here."""
+        """Return a copy that continues at the present event."""
         other = copy(self)
-        # both share an array; the copy appends after the events that this one reads
+        # both share an array: the copy appends behind the events that this object reads
         other.clock, other._inside = copy(self.clock), copy(self._inside)
         return other
 
     @property
     def moves(self) -> int:
-        """The number of times that events were moved so far: the work of keeping the window."""
+        """The number of times that events were moved, which measures the cost of the window."""
         return self._inside.moves
 
     @property
     def lowest(self) -> int:
-        """The lowest start that an event at the present time still allows; NONE for any start."""
+        """The first position in the window at the last event; NONE if all starts are permitted."""
         return int(self._inside.positions[0]) if len(self._inside) else NONE
 
     def inside(self) -> tuple[Instants, Int64s]:
-        """Return the instants and positions of the events inside the window."""
+        """Return the instants and positions in the window."""
         return self._inside.times, self._inside.positions
 
     def state(self) -> Any:
-        """Return a snapshot for `resume`: (times, positions)."""
+        """Return (times, positions) in the window, for `resume`."""
         times, positions = self.inside()
         return list(map(_plain, times)), positions.tolist()
 
     def resume(self, state: Any, read: int) -> None:
-        """Restore a snapshot after `read` events. Raises `BadData` and others for other values."""
+        """Restore the result of `state`; damaged values raise `BadData` or another error."""
         times, positions = state
         check_window(times, positions, read)
         self._inside = _Inside()
@@ -240,7 +240,7 @@ class WindowStarts:
 
 
 class SlidingEnds:
-    """The first end inside a sliding window at each event of a stream.
+    """The first end inside a sliding window of ends, at each event.
 
     A window in events counts the whole stream. A window in time has no end at events outside FROM.
     """
@@ -251,7 +251,7 @@ class SlidingEnds:
         self._width = window.width if isinstance(window, EventWindow) else 0
 
     def read(self, columns: Mapping[str, Any], length: int, first: int) -> Int64s:
-        """Return the first end at each event of a batch, whose first event has position `first`.
+        """Return the first end in the sliding window, at each event of a batch.
 
         It is 0 for events outside FROM. Raises as `WindowStarts.read`.
         """
@@ -263,7 +263,7 @@ class SlidingEnds:
         return ends
 
     def instant(self, event: Event, position: int) -> Instant | None:
-        """Return the instant of the next event for `take_event`, None outside FROM.
+        """Return the instant of the next event for `take_event`; None outside FROM.
 
         Raises `BadData` as `read`.
         """
@@ -273,29 +273,29 @@ class SlidingEnds:
         return self._starts.clock.instant(event, position) if inside else None
 
     def take_event(self, time: Instant, position: int) -> int:
-        """Read an event; return the first end inside the sliding window at it."""
+        """Read an event; return the first end in the sliding window."""
         if self._starts.clock is None:
             return position - self._width
         self._starts.clock.last = time
         return self._starts.take_event(time, position)
 
     def copy(self) -> SlidingEnds:
-        """Return a copy that continues from here."""
+        """Return a copy that continues at the present event."""
         other = copy(self)
         other._starts = self._starts.copy()
         return other
 
     def state(self) -> Any:
-        """Return a snapshot for `resume`: (times, positions)."""
+        """Return (times, positions) in the window, for `resume`."""
         return self._starts.state()
 
     def resume(self, state: Any, read: int) -> None:
-        """Restore a snapshot, as `WindowStarts.resume`."""
+        """Restore the result of `state`; damaged values raise `BadData` or another error."""
         self._starts.resume(state, read)
 
 
 class Windows:
-    """Several windows: the order of each event, and the lowest order that all windows allow.
+    """Several windows: the order of each event, and the lowest order inside all windows.
 
     Without a window in events, orders are positions. With one, they number the events in FROM.
     """
@@ -307,7 +307,7 @@ class Windows:
         axis: TimeAxis | None,
         bounds: Int64s | None = None,
     ) -> None:
-        """Create the windows; with `bounds`, event n also allows no start before ``bounds[n]``."""
+        """Create the windows; with `bounds`, starts at event n are also at least ``bounds[n]``."""
         self._bounds = np.zeros(0, np.int64) if bounds is None else bounds
         self._widths = [w.width for w in windows if isinstance(w, EventWindow)]
         self._starts = [WindowStarts(w, axis) for w in windows if not isinstance(w, EventWindow)]
@@ -316,7 +316,7 @@ class Windows:
         self._count = 0
 
     def read(self, columns: Mapping[str, Any], positions: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the order and the lowest order of each event.
+        """Return the order of each event of a batch, and the lowest order in its windows.
 
         Raises `BadData`, then reads nothing.
         """
@@ -337,7 +337,7 @@ class Windows:
     def read_events(
         self, events: Sequence[Event], positions: Sequence[int]
     ) -> tuple[Sequence[int], list[int]]:
-        """Return the order and the lowest order of a few events, without columns.
+        """Return the order of each of a few events, and the lowest order in its windows.
 
         Raises as `read`.
         """
@@ -352,11 +352,11 @@ class Windows:
         return order, lowest
 
     def state(self) -> Any:
-        """Return a snapshot for `resume`: (events read, [(times, positions), ..])."""
+        """Return (events read, [(times, positions), ..]), for `resume`."""
         return self._count, [starts.state() for starts in self._starts]
 
     def resume(self, state: Any, read: int) -> None:
-        """Restore a snapshot. Raises `BadData` and other errors if it is not one of `state`."""
+        """Restore the result of `state`; damaged values raise `BadData` or another error."""
         self._count, windows = state
         expect(is_whole(self._count, 0, read + 1), "how many events FROM left")
         for starts, inside in zip(self._starts, windows, strict=True):
@@ -367,14 +367,14 @@ class Windows:
         return self._count if self._widths else position
 
     def lowest_order(self, position: int) -> int:
-        """Return the lowest order that an event at the present time would allow."""
+        """Return the lowest order that the windows permit at the last time."""
         by_events = (self._count - width for width in self._widths)
         last_bound = self._bounds[:position][-1:].tolist()
         in_time = (starts.lowest for starts in self._starts)
         return max((0, *by_events, *map(int, last_bound), *in_time))
 
     def lowest(self, position: int) -> int:
-        """Return the lowest position that an event at the present time would allow."""
+        """Return the lowest position that the windows permit at the last time."""
         by_events = (position - width for width in self._widths if not self._selects)
         return max((0, *by_events, *(starts.lowest for starts in self._starts)))
 

@@ -1,4 +1,4 @@
-"""The compiled operations over flat arrays. Numba loads when a module of this folder is imported.
+"""Kernels compiled by Numba on flat arrays; importing a module here loads Numba.
 
 `tecs` has the operations of `engine.reference`, by the same names (CORE Alg. 1; CORE Alg. 2);
 `windowed` finds ends and `chains` lists answers; `registers` moves configurations. Kernels allocate

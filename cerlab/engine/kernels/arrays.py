@@ -1,4 +1,4 @@
-"""Decorators that compile kernels, and the arrays that kernels work on.
+"""The decorators of kernels, and the named tuples of arrays that kernels read and write.
 
 Everything is an integer: node ids, states, symbols, partitions, positions. A kernel that finds no
 room, or a table cell that is not determinised yet, returns a status and has changed nothing: its
@@ -17,7 +17,7 @@ from cerlab.kernel_cache import Kernel, jit
 
 
 def kernel(function: Kernel) -> Kernel:
-    """Compile a function over arrays that allocates nothing, once per machine.
+    """Compile a function on arrays that allocates no memory; its machine code is cached on disk.
 
     Reference counts are off (``_nrt``): with them, passing a few dozen arrays from one kernel to
     the next costs five times as much as the kernels. With ``NUMBA_DISABLE_JIT=1`` the function
@@ -27,7 +27,7 @@ def kernel(function: Kernel) -> Kernel:
 
 
 def inline(function: Kernel) -> Kernel:
-    """Compile a part of a kernel inline: an array is eight arguments, so calls are expensive."""
+    """Compile a part of a kernel inline: in a call, each array would be eight arguments."""
     return jit(function, nogil=True, _nrt=False, forceinline=True)
 
 
@@ -51,12 +51,12 @@ Symbols: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
 
 def row_offsets(rows: Sequence[Sequence[object]]) -> Int32s:
-    """Return the offsets of concatenated rows, and the end of the last row."""
+    """Return where each row begins in the concatenation of all rows, and its length."""
     return np.cumsum([0, *map(len, rows)], dtype=np.int32)
 
 
 def flat(rows: Sequence[Sequence[Sequence[Any]]], *types: Any) -> tuple[Any, ...]:
-    """Return the offsets of concatenated rows of records, then a column for each field.
+    """Return where each row of records begins, then one column for each field.
 
     `types` are the dtypes of the fields.
 
@@ -85,7 +85,7 @@ DONE, NEED_CELL, NEED_ARENA, NEED_SCRATCH, NEED_POOL, NEED_STACK, FULL = range(7
 
 
 class Arena(NamedTuple):
-    """The nodes of the tECS, by id (CORE Sec. 4.1). A child has a smaller id than its parent.
+    """The tECS nodes in arrays by id (CORE Sec. 4.1). A child has a smaller id than its parent.
 
     bottom: `left` is NONE. output: `position`, `left` is the next node. union: `position` is NONE,
     `right` is NONE if the window has passed everything there.
@@ -94,11 +94,11 @@ class Arena(NamedTuple):
     position: Int64s  # (nodes,)
     left: Int32s  # (nodes,)
     right: Int32s  # (nodes,)
-    max_start: Int64s  # (nodes,), in the order that the window counts
+    max_start: Int64s  # (nodes,): the latest start below each, as the window counts
 
 
 class Table(NamedTuple):
-    """The machine, one row per state and one column per symbol; cells may be UNKNOWN."""
+    """The determinised machine: a row for each state and a column for each symbol seen."""
 
     take: Int32s  # (states, symbols)
     skip: Int32s  # (states, symbols)
@@ -106,23 +106,23 @@ class Table(NamedTuple):
     begin_skip: Int32s  # (idle states, symbols)
     wait: Int32s  # (idle states, symbols)
     final: Bytes  # (states,)
-    silent: Int64s  # (symbols,): bit q < 63 if state q is not final and only loops by a skip
+    silent: Int64s  # (symbols,): bit q if state q < 63 only loops by a skip and is not final
 
 
 class Partitions(NamedTuple):
-    """The partitions: for each its active states in the pool, and its idle state."""
+    """The active states and the idle state of each partition."""
 
-    start: Int64s  # (partitions,), offset in the pool
+    start: Int64s  # (partitions,): where each begins in the pool
     room: Int64s  # (partitions,), reserved there
     length: Int64s  # (partitions,), used
     idle: Int32s  # (partitions,)
-    epoch: Int64s  # (partitions,), when it was last reset
+    epoch: Int64s  # (partitions,): the reset that each has seen
     events: Int64s  # (partitions,), events read
-    active: Int64s  # (partitions,): bit q < 63 if state q is active, bit 63 for all others
+    active: Int64s  # (partitions,): bit q if state q < 63 is active; bit 63: others are
 
 
 class Ops(NamedTuple):
-    """The ops of the actions of a program: action a has ``first[a] .. first[a + 1]``.
+    """The ops of each action: those of action a are ``first[a] .. first[a + 1]``.
 
     The runs in state `source` move to `target`, NONE for nowhere, and are answers if `accepts`.
     `source` is NONE for the run that starts. `marks` is the number of the mark by which they take
@@ -137,7 +137,7 @@ class Ops(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """A program: the ops of each action on runs that start and on runs that started earlier.
+    """A program: for each action, ops on a run that starts now and on runs that started earlier.
 
     `begin` has its ops by idle state and action, at ``idle * actions + action``. `leave` lists the
     states that an action empties, laid out as ops.
@@ -153,7 +153,7 @@ class Moves(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The bounds that clauses set."""
+    """The values of LIMIT, CONSUME BY and WITHIN as integers."""
 
     limit: int
     """The most answers of one end."""
@@ -165,7 +165,7 @@ class Limits(NamedTuple):
 
 
 class CopySteps(NamedTuple):
-    """The copies of latest starts by the actions of a chained program, in equally many steps.
+    """The copies of latest starts by each action of a chained program, all in equally many steps.
 
     The latest starts are in cells: `BEGINNING` has the current event, `SPARE` is for steps that
     do nothing, `NEVER` holds NONE, and state q has cell ``3 + q``. Action a copies cell
@@ -184,7 +184,7 @@ BEGINNING, SPARE, NEVER = 0, 1, 2
 
 
 class Scratch(NamedTuple):
-    """The active states after the current event, each with a union-list."""
+    """The active states after the current event, each with its union-list."""
 
     state: Int32s  # (entries,)
     length: Int32s  # (entries,)
@@ -192,15 +192,15 @@ class Scratch(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """The depth-first search of an enumeration, kept between calls."""
+    """The stack of an enumeration by depth-first search, kept between calls."""
 
     node: Int32s  # (stack,)
-    depth: Int32s  # (stack,); under a LIMIT the nodes that take the position above
-    path: Int64s  # (longest answer,), the positions taken from the root down
+    depth: Int32s  # (stack,); with LIMIT, the nodes that take the position above
+    path: Int64s  # (longest answer,): the positions taken so far
 
 
 class Tecs(NamedTuple):
-    """The arrays of the general engine."""
+    """All arrays of the general engine."""
 
     arena: Arena
     counters: Int64s  # (REGISTERS,)
@@ -213,7 +213,7 @@ class Tecs(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """A buffer of complex events: answer k has ``positions[offsets[k]:offsets[k + 1]]``."""
+    """A buffer of complex events; answer k is ``positions[offsets[k] : offsets[k + 1]]``."""
 
     start: Int64s  # (answers,)
     end: Int64s  # (answers,)

@@ -1,4 +1,4 @@
-"""The totals of open runs, and how events move them.
+"""The totals of open runs, in one block of cells per partition, and how events move them.
 
 A run is identified only by its partition, its state, its start and its group. A partition has a
 block of a pool: a row for each state, group and column, with a cell for each open start. Starts
@@ -33,27 +33,27 @@ NOTHING: Any = np.iinfo(np.int64).max
 
 
 class Read(NamedTuple):
-    """The relevant events, and the gain of a run that takes one.
+    """The relevant events of a batch, and what each adds to the totals of a run that takes it.
 
     An event may begin runs at place `order`; those at a place before `lowest` have left the window.
     """
 
-    actions: Int64s  # (events,), the action of each in the program
+    actions: Int64s  # (events,): the action of each event
     codes: Int64s  # (events,), the partition
     order: Int64s  # (events,)
     lowest: Int64s  # (events,)
     positions: Int64s  # (events,)
-    sums: Int64s  # (limbs of all sums, events)
-    limbs: Int64s  # (sums + 1,): sum r has the limbs ``limbs[r] .. limbs[r + 1]``
-    least: Int64s  # (least, events), `NOTHING` for none
-    groups: Int64s  # (groups, events), the number that a group grows by
-    adds: Bytes  # (marks, sums), whether a mark has the label of a sum
+    sums: Int64s  # (limbs of all sums, events): what an event adds
+    limbs: Int64s  # (sums + 1,): sum r is in rows ``limbs[r] .. limbs[r + 1]``
+    least: Int64s  # (least, events): values for minima, or `NOTHING`
+    groups: Int64s  # (groups, events): what an event adds to a group's number
+    adds: Bytes  # (marks, sums): whether a mark has the label of a sum
     lessens: Bytes  # (marks, least)
     divides: Bytes  # (marks, groups)
 
 
 class Layout(NamedTuple):
-    """The rows of a block: the place and the position of the starts, then all columns of a group.
+    """The rows of a block: the order and position of each start, then the columns of each group.
 
     The columns are the limbs of the number of runs and of each sum, then least values.
     """
@@ -61,30 +61,30 @@ class Layout(NamedTuple):
     states: int
     groups: int
     least: int
-    at: Int64s  # (sums + 2,): number r has the columns ``at[r] .. at[r + 1]``
+    at: Int64s  # (sums + 2,): number r is in columns ``at[r] .. at[r + 1]``
 
 
 class Cells(NamedTuple):
-    """The totals of runs, by partition."""
+    """The totals of open runs: one block of the pool for each partition."""
 
     pool: Int64s
-    base: Int64s  # (partitions,), where the block begins
-    size: Int64s  # (partitions,), cells in a row, a power of two or 0
-    live: Int64s  # (partitions, 2), the first open start and the next cell, from which all are 0
-    epoch: Int64s  # (partitions,), when it was last reset
+    base: Int64s  # (partitions,): where each block begins in the pool
+    size: Int64s  # (partitions,): cells per row of the block, a power of two or 0
+    live: Int64s  # (partitions, 2): the first open start, and the end; later cells are 0
+    epoch: Int64s  # (partitions,): the reset that each has seen
     idle: Int32s  # (partitions,)
 
 
 class Stacks(NamedTuple):
-    """The stacks of partitions with many open starts (`kernels.two_stacks`), within one batch.
+    """The two stacks of each partition with many open starts, within one batch.
 
     `parts` has the columns `BASE` to `LIMIT` for each partition.
     """
 
     parts: Int64s  # (partitions, PARTS)
-    earlier: Int64s  # (events,), one more than the event before it in its stack, or 0
-    opened: Int64s  # (events,), the row of `Moves.begin` by which it has opened a start, or NONE
-    occupied: Int64s  # (events,): bit q if a run of the newer stack is in state q after it
+    earlier: Int64s  # (events,): 1 + the previous event in the same stack, or 0
+    opened: Int64s  # (events,): the row of `Moves.begin` that opened a start here, or NONE
+    occupied: Int64s  # (events,): bit q if the newer stack has a run in state q after the event
 
 
 (BASE, SIZE, FIRST, LAST, NEWEST, STATES, LIMIT, PARTS) = range(8)
@@ -106,14 +106,14 @@ NEED_WIDTH = 99
 
 @inline
 def make_room(cells: Cells, layout: Layout, counters: Int64s, p: int) -> bool:
-    """Make room for one more start of a partition; return False if the pool is full."""
+    """Make room in a partition's block for one more start; return False if the pool is full."""
     columns = layout.at[layout.at.shape[0] - 1] + layout.least
     height = 2 + layout.states * layout.groups * columns
     size, low, base = cells.size[p], cells.live[p, 0], cells.base[p]
     count = cells.live[p, 1] - low
     to, room = base, size
     if 2 * low < size or size == 0:
-        # at least half of the cells are open: moving them within the block would happen often
+        # shifting a block that is more than half open would happen too often: enlarge it
         room = max(1, 2 * size)
         to = counters[END]
         if to + height * room > cells.pool.shape[0]:
@@ -130,7 +130,7 @@ def make_room(cells: Cells, layout: Layout, counters: Int64s, p: int) -> bool:
 
 @inline
 def add_place(cells: Cells, p: int, order: int, position: int) -> None:
-    """Add an open start without runs; there must be room."""
+    """Add an open start, without runs, to a partition that has room."""
     n, base, size = cells.live[p, 1], cells.base[p], cells.size[p]
     cells.pool[base + n] = order
     cells.pool[base + size + n] = position
@@ -139,7 +139,7 @@ def add_place(cells: Cells, p: int, order: int, position: int) -> None:
 
 @inline
 def clear(pool: Int64s, at: int, layout: Layout, wider: int, size: int, m: int) -> None:
-    """Clear the runs at `m` places of all groups of a state."""
+    """Set the totals at `m` starts of one state to 0, for all groups."""
     numbers = layout.at.shape[0] - 1
     rows = layout.groups * (layout.at[numbers] + wider * numbers + layout.least)
     if size == m or rows == 1:
@@ -160,7 +160,7 @@ def gather(
     layout: Layout,
     by_start: bool,
 ) -> None:
-    """Copy runs, with one more limb for each number; sum over all starts unless `by_start`."""
+    """Copy totals into wider numbers, by start or summed over all starts."""
     numbers, many = layout.at.shape[0] - 1, m if by_start else 1
     columns = layout.at[numbers] + layout.least
     one = Layout(1, 1, layout.least, layout.at)
@@ -205,7 +205,7 @@ def arrive(
     wider: int,
     counters: Int64s,
 ) -> None:
-    """Add the runs at `m` places to others, with their gain by taking event i.
+    """Add the totals of runs at `m` starts to another state, with what event i adds to them.
 
     Numbers have `wider` more limbs than in the layout. Rows of the source have m cells, those of
     the target `size`.
@@ -265,7 +265,7 @@ def move_runs(
     moved: int,
     counters: Int64s,
 ) -> None:
-    """Move the runs at `m` places by event i, into the states whose bits are set in `only`.
+    """Move the totals at `m` starts by event i, into the states whose bits are in `only`.
 
     `first` is the cell of the first place in state 0, and `only` is NONE for all states. The
     scratch has room from `moved` on. `sources` and `targets` are those of ``moves.move``, or
@@ -277,11 +277,10 @@ def move_runs(
     low, high = move.first[a], move.first[a + 1]
     counters[STEPS] += (1 + high - low) * width * m
     for o in range(low, high):
-        # copy all sources before writing a target: a source may be a target too
+        # copy all sources before writing any target, since a target may also be a source
         if move.target[o] != NONE and is_among(only, targets[o]):
             of, to = first + sources[o] * width * size, moved + (o - low) * width * m
-            # only numbers of runs, one limb each: loops over rows of one cell would cost twice as
-            # much
+            # only counts of one limb: the loops over rows would cost twice as much
             if width == 1:
                 copy(scratch, to, pool, of, m)
                 continue
@@ -309,13 +308,13 @@ def move_runs(
 
 @inline
 def is_among(only: int, state: int) -> bool:
-    """Return whether the bit of a state is set in `only`; NONE contains all states."""
+    """Return whether the bit of a state is set in `only`; NONE means all states."""
     return only == NONE or (only >> state) & 1 != 0
 
 
 @inline
 def drop_dead(cells: Cells, layout: Layout, counters: Int64s, p: int) -> None:
-    """Drop the open starts of a partition that have no runs."""
+    """Remove the open starts of a partition that have no runs left."""
     columns = layout.at[layout.at.shape[0] - 1] + layout.least
     height = 2 + layout.states * layout.groups * columns
     base, size, kept = cells.base[p], cells.size[p], 0
@@ -340,7 +339,7 @@ def drop_dead(cells: Cells, layout: Layout, counters: Int64s, p: int) -> None:
 def move_cells(
     cells: Cells, stacks: Stacks, layout: Layout, pool: Int64s, new: Layout, epoch: int
 ) -> int:
-    """Move all open starts into another pool with a larger layout; return the end of the pool.
+    """Move all blocks into another pool with a larger layout; return the end of the used part.
 
     A block with less than a quarter of its cells open becomes smaller; others would soon grow
     again.
@@ -362,7 +361,7 @@ def move_cells(
         begun, low = layout.states + 1, parts[p, FIRST]
         front = parts[p, LAST] - low
         for block in range(3 if low > 0 and cells.epoch[p] == epoch else 1):
-            # the block of a partition, then the newer and the older stack
+            # block 0 is the partition's, 1 the newer stack, 2 the older stack
             if block == 1:
                 of, size, to, room, m = parts[p, BASE], parts[p, SIZE], end, begun + front, begun
                 parts[p, BASE], parts[p, SIZE] = end, room
@@ -388,7 +387,7 @@ def move_states(
     new: Layout,
     m: int,
 ) -> None:
-    """Copy the runs at `m` places of all states into rows of a larger layout."""
+    """Copy the totals at `m` starts of all states into rows of a larger layout."""
     numbers = layout.at.shape[0] - 1
     limbs, new_limbs = layout.at[numbers], new.at[numbers]
     columns, new_columns = limbs + layout.least, new_limbs + new.least

@@ -1,4 +1,4 @@
-"""Phase two if runs only gather: the tECS as one chain of records for each state (CORE 4.1).
+"""Answers of chained programs: the tECS as one chain of records for each state (CORE 4.1).
 
 A record is an output node combined with the union above it: the event taken, the chain that it
 extends (`down`), and the earlier chain of the state (`older`). If runs that enter a state never
@@ -18,7 +18,7 @@ from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols, inline, kernel
 
 
 class Records(NamedTuple):
-    """The records by id; a record's `down` and `older` have smaller ids.
+    """Records in arrays by id; `down` and `older` refer to records with smaller ids.
 
     `event` is the index of the event taken, NONE if a run starts without taking its event.
     `down` is NONE for the first event of a run, whose `start` is that event.
@@ -31,32 +31,32 @@ class Records(NamedTuple):
 
 
 class ChainSearch(NamedTuple):
-    """The depth-first search, kept between calls."""
+    """The depth-first search through the records, kept between calls."""
 
     record: Int32s  # (longest answer,)
-    position: Int64s  # (longest answer,), of the event taken; of the end at depth 0
+    position: Int64s  # (longest answer,): events taken; at depth 0, the end
 
 
 class Chains(NamedTuple):
-    """The state of `list_chains`, kept between calls; drivers read only the answers."""
+    """All arrays of `list_chains`, kept between calls."""
 
     records: Records
-    heads: Int32s  # (partitions * states,): the newest record of state q of p at p * states + q
-    epoch: Int64s  # (partitions,), when it was last reset
+    heads: Int32s  # (partitions * states,): at p * states + q, the newest record in state q
+    epoch: Int64s  # (partitions,): the reset that each has seen
     search: ChainSearch
     answers: k.Answers
     counters: Int64s  # (REGISTERS,)
 
 
 class Events(NamedTuple):
-    """The relevant events, and the events that end answers."""
+    """The relevant events, and which of them end answers."""
 
     actions: Symbols  # (events,)
-    codes: Int32s  # (events,), the partition of each, NONE for none
+    codes: Int32s  # (events,): the partition of each event, or NONE
     positions: NDArray[np.signedinteger[Any]]  # (events,), less `offset`
     offset: int
     ends: Int32s  # (ends,), increasing
-    first: Int32s  # (ends,), the first event inside the window of each
+    first: Int32s  # (ends,): the first event in each end's window
 
 
 (
@@ -84,7 +84,7 @@ READING, ACCEPTING, SEARCHING = 0, 1, 2
 
 @kernel
 def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains) -> int:
-    """List the answers that end at the events `ends`; return DONE or a NEED status.
+    """List the answers at the events `ends`; return DONE or a NEED status.
 
     Only the events in the windows of these ends are read. Another call with the same registers
     continues.
@@ -94,7 +94,7 @@ def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains
         end = ends[counters[END]]
         p = events.codes[end]
         if counters[PHASE] == READING:
-            # events between two windows are skipped; after a gap all chains are new
+            # events between two windows are skipped, and after such a gap all chains are empty
             if events.first[counters[END]] > counters[AT]:
                 counters[AT] = events.first[counters[END]]
                 counters[HEAD] = 0
@@ -109,7 +109,7 @@ def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains
         status = list_end(moves, events, limits, chains, end)
         if status != k.DONE:
             return status
-        # answers come from the heads before the event, so the event is appended only now
+        # answers come from the chains before this event, so its records are added afterwards
         if limits.consume == k.KEEP:
             if not take_event(moves, chains, events.actions[end], p, end):
                 return k.NEED_ARENA
@@ -125,7 +125,7 @@ def list_chains(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains
 
 @inline
 def renew(moves: k.Moves, chains: Chains, p: int) -> None:
-    """Empty the states of a partition that was last read before a reset."""
+    """Empty the chains of a partition that has not been read since the last reset."""
     chains.epoch[p] = chains.counters[EPOCH]
     for q in range(p * moves.states, p * moves.states + moves.states):
         chains.heads[q] = k.NONE
@@ -133,7 +133,7 @@ def renew(moves: k.Moves, chains: Chains, p: int) -> None:
 
 @inline
 def read_until(moves: k.Moves, events: Events, chains: Chains, end: int) -> bool:
-    """Read the events from register AT to before `end`; return False without room."""
+    """Read the events from register AT up to `end`; return False if records lack room."""
     counters = chains.counters
     for i in range(counters[AT], end):
         p = events.codes[i]
@@ -150,22 +150,22 @@ def read_until(moves: k.Moves, events: Events, chains: Chains, end: int) -> bool
 
 @inline
 def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
-    """Append the records of an event; without room, return False and change nothing."""
+    """Add the records of an event; return False, with nothing changed, without room."""
     begin, move, records, heads = moves.begin, moves.move, chains.records, chains.heads
     row, head = p * moves.states, chains.counters[HEAD]
     low, high = move.first[a], move.first[a + 1]
-    # the run that starts here has at most two ops: one takes the event, one skips it
+    # a run that starts here adds at most two records: it takes the event, or skips it
     if head + high - low + 2 > records.event.shape[0]:
         return False
     lowest = head
-    # read all heads before writing one: an op may start from the target of another
+    # read all heads before writing one, since one op's source may be another op's target
     for o in range(low, high):
         source, target = heads[row + move.source[o]], move.target[o]
         if target != k.NONE and source != k.NONE:
             records.event[head] = i
             records.down[head] = source
             records.start[head] = records.start[source]
-            # temporarily the target of the op; the next loop stores the head there
+            # for now the target of the op; the next loop stores the chain's old head here
             records.older[head] = target
             head += 1
     for r in range(lowest, head):
@@ -187,7 +187,7 @@ def take_event(moves: k.Moves, chains: Chains, a: int, p: int, i: int) -> bool:
 
 @inline
 def list_end(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains, end: int) -> int:
-    """List the answers of runs that an event accepts, those that start at it first."""
+    """List the answers that end at an event; answers that also start there come first."""
     begin, move, counters = moves.begin, moves.move, chains.counters
     a, row = events.actions[end], events.codes[end] * moves.states
     starts = begin.first[a + 1] - begin.first[a]
@@ -224,7 +224,7 @@ def list_end(moves: k.Moves, events: Events, limits: k.Limits, chains: Chains, e
 
 @inline
 def is_full(answers: k.Answers, counters: Int64s, length: int) -> bool:
-    """Return whether the buffer lacks room for one more answer of that length."""
+    """Return whether the answer buffer lacks room for another answer with `length` positions."""
     return (
         counters[ANSWERS] == answers.start.shape[0]
         or counters[POSITIONS] + length > answers.positions.shape[0]
@@ -233,7 +233,7 @@ def is_full(answers: k.Answers, counters: Int64s, length: int) -> bool:
 
 @inline
 def list_start(has_mark: bool, position: int, answers: k.Answers, counters: Int64s) -> None:
-    """List the answer that begins and ends with one event."""
+    """Write the answer that starts and ends at one event; the buffer must have room."""
     answer, place = counters[ANSWERS], counters[POSITIONS]
     answers.start[answer] = position
     answers.end[answer] = position
@@ -248,7 +248,7 @@ def list_start(has_mark: bool, position: int, answers: k.Answers, counters: Int6
 
 @inline
 def search_chain(events: Events, limits: k.Limits, chains: Chains) -> int:
-    """List all ways down from register RECORD, newest first, each inside the window.
+    """List the chain's answers whose starts are in the window, newest first.
 
     Indices are unsigned: Numba would otherwise check for negative ones.
     """
@@ -274,7 +274,7 @@ def search_chain(events: Events, limits: k.Limits, chains: Chains) -> int:
     while left > 0:
         steps += 1
         n = np.uintp(r)
-        # newest first: older records start no later, so the rest of this chain is outside too
+        # newest first: the rest of this chain starts no later, so it is outside the window too
         if r == k.NONE or start[n] < lowest:
             if depth == one:
                 break
@@ -299,7 +299,7 @@ def search_chain(events: Events, limits: k.Limits, chains: Chains) -> int:
                 answers.positions[place] = first
                 place += one
             level = depth
-            # the search went backwards from the end; positions are listed forwards
+            # the search found the positions backwards
             while level > np.uintp(0):
                 level -= one
                 answers.positions[place] = open_position[level]

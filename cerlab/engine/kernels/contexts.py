@@ -1,4 +1,4 @@
-"""The deterministic state of each substream before each of its events."""
+"""The state of a deterministic machine in each substream, before each event."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cerlab.engine.kernels.arrays import NONE, Int64s, kernel
 def states_before(
     codes: Int64s, symbols: Int64s, after: Int64s, states: Int64s, begin: int, before: Int64s
 ) -> int:
-    """Write the state before each event from event `begin` on; return where this stops.
+    """Write the state before each event from `begin` on; return the event where this stopped.
 
     `codes`, `symbols` and `before` are int64 (events,); a code is the number of a substream, or
     `NONE` outside all of them. `after`, (states, symbols), is the next state, `NONE` if it is

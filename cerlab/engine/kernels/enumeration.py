@@ -1,4 +1,4 @@
-"""Answers of the last event, written into a buffer; resumable when it is full (CORE Alg. 2)."""
+"""Enumeration of the answers at the last event, resumable when the buffer is full (CORE Alg. 2)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from cerlab.engine.kernels.arrays import (
 
 @inline
 def enumerate_event(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int | None) -> int:
-    """List all answers of the final active states (``Output``); return DONE, FULL or NEED_STACK.
+    """List the answers at the last event (``Output``); return DONE, FULL or NEED_STACK.
 
     Another call with the same registers continues. With a `limit`, only that many answers of the
     event are listed, in the order `latest_first`.
     """
-    if limit is not None:  # decided by its type: without a LIMIT, its code is not compiled
+    # resolved by Numba from the type: without LIMIT, this branch is not compiled
+    if limit is not None:
         return list_latest(tecs, p, end, lowest, limit)
     counters, pool, stack, parts = tecs.counters, tecs.pool, tecs.stack, tecs.parts
     stop = parts.start[p] + parts.length[p]
@@ -59,7 +60,7 @@ def enumerate_event(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int | No
 def _search(
     arena: k.Arena, counters: Int64s, stack: k.Stack, answers: k.Answers, end: int, lowest: int
 ) -> int:
-    """Search depth first, left before right.
+    """List the answers below the nodes on the stack, left children first; return DONE or FULL.
 
     Enter a right child only if the window has its max-start.
     """
@@ -94,7 +95,7 @@ def _search(
                 break
             if arena.position[node] == k.NONE:
                 right = arena.right[node]
-                # invariant: max-start bounds everything below, so every entered branch has an
+                # invariant: max-start bounds everything below, so every branch entered contains an
                 # answer
                 if right != k.NONE and arena.max_start[right] >= lowest:
                     stack.node[top] = right
@@ -113,7 +114,7 @@ def _search(
 
 @kernel
 def list_latest(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int) -> int:
-    """List the first `limit` answers of the event; return DONE, FULL or NEED_STACK.
+    """List the first `limit` answers at the last event; return DONE, FULL or NEED_STACK.
 
     Another call with the same registers continues. Each answer is listed once, even if nodes share
     some.
@@ -144,7 +145,7 @@ def list_latest(tecs: k.Tecs, p: int, end: int, lowest: int, limit: int) -> int:
 
 @inline
 def roots(tecs: k.Tecs, p: int, lowest: int) -> bool:
-    """Begin with the nodes of the final active states; return False without room."""
+    """Put the nodes of the final active states into the first heap; return False without room."""
     counters, pool, parts, node = tecs.counters, tecs.pool, tecs.parts, tecs.stack.node
     at, stop = parts.start[p], parts.start[p] + parts.length[p]
     if stop - at >= node.shape[0]:
@@ -166,7 +167,7 @@ def roots(tecs: k.Tecs, p: int, lowest: int) -> bool:
 def descend(
     arena: k.Arena, counters: Int64s, stack: k.Stack, answers: k.Answers, end: int, lowest: int
 ) -> bool:
-    """Take the latest position of the level: begin the level below it, or list its answer.
+    """Take the latest position in the heap: open the level below it, or list the finished answer.
 
     Return False without room; the level is then an equivalent, larger set of nodes.
     """
@@ -174,7 +175,7 @@ def descend(
     base, top = counters[k.BASE], counters[k.TOP]
     position, start, takes = k.NONE, k.NONE, 0
     while top > base:
-        # invariant: ids grow with time, so the largest id of the heap has the latest position
+        # invariant: ids grow with time, so the node with the largest id has the latest position
         x = node[base]
         if arena.position[x] != k.NONE and arena.position[x] < position:
             break
@@ -187,7 +188,7 @@ def descend(
             return False
         counters[k.STEPS] += 1
         top = pop(node, base, top)
-        # a node may occur several times, but its answers are listed once
+        # a node may be in the heap several times, but its answers are listed once
         while top > base and node[base] == x:
             top = pop(node, base, top)
         if arena.left[x] == k.NONE:
@@ -215,7 +216,7 @@ def descend(
 
 @inline
 def list_answer(start: int, end: int, counters: Int64s, path: Int64s, answers: k.Answers) -> None:
-    """List the answer with the positions taken; there must be room."""
+    """Write the answer with the positions on the path; the buffer must have room."""
     answer, place, length = counters[k.ANSWERS], counters[k.POSITIONS], counters[k.LEVEL]
     answers.start[answer] = start
     answers.end[answer] = end
@@ -266,7 +267,7 @@ UNREACHABLE = np.iinfo(np.int64).min
 def collect(
     arena: Arena, counters: Int64s, parts: Partitions, pool: Int32s, lowest: Int64s, number: Int64s
 ) -> None:
-    """Keep the nodes that a live partition reaches inside its window; `lowest` is by partition.
+    """Compact the arena: keep only nodes that a partition's lists reach inside its window.
 
     `number` is int64 (nodes,): first the lowest start that a node's partition allows, then its new
     id. Entries of the pool that are outside the window are dropped.
@@ -275,7 +276,7 @@ def collect(
     number[:head] = UNREACHABLE
     for p in range(parts.start.shape[0]):
         _mark_roots(arena, parts, pool, p, lowest[p], number)
-    # invariant: parents have larger ids than their children, so descending order is parents first
+    # invariant: a parent has a larger id than its children, so this order visits parents first
     for node in range(head - 1, -1, -1):
         limit = number[node]
         if limit == UNREACHABLE or arena.left[node] == NONE:
@@ -288,7 +289,7 @@ def collect(
             else:
                 arena.right[node] = NONE
     new_id = 0
-    # children first; no new id exceeds the old one, so nodes move in place
+    # children first: a new id is never larger than the old one, so nodes move in place
     for node in range(head):
         if number[node] == UNREACHABLE:
             continue
@@ -312,7 +313,7 @@ def collect(
 def _mark_roots(
     arena: Arena, parts: Partitions, pool: Int32s, p: int, lowest: int, number: Int64s
 ) -> None:
-    """Mark the nodes of a partition's lists; drop nodes outside the window from the lists."""
+    """Mark the nodes in a partition's lists; remove nodes outside the window."""
     at, end, to = parts.start[p], parts.start[p] + parts.length[p], parts.start[p]
     active = 0
     while at < end:
@@ -335,7 +336,7 @@ def _mark_roots(
 
 @kernel
 def move_together(counters: Int64s, parts: Partitions, pool: Int32s, into: Int32s) -> None:
-    """Copy the partitions' entries into another pool, each with room to grow to twice its size."""
+    """Copy the entries of all partitions into another pool, with twice the room for each."""
     at = 0
     for p in range(parts.start.shape[0]):
         length = parts.length[p]
@@ -354,7 +355,7 @@ FINE = -1
 
 @kernel
 def misplaced_node(arena: Arena, latest: NDArray[np.int64]) -> int:
-    """Return the first node that is not a bottom, output or union in time order, or FINE.
+    """Return the first node that is invalid in a saved tECS, or FINE.
 
     Children are in range and before their parents. `latest` is int64 (nodes,): written with the
     latest position at or below each node. Below an output all positions are earlier, except a
@@ -380,7 +381,7 @@ def misplaced_node(arena: Arena, latest: NDArray[np.int64]) -> int:
 
 @kernel
 def mark_entries(pool: Int32s, heads: Bytes) -> bool:
-    """Mark where the consecutive entries of a pool begin; return False for an invalid pool.
+    """Mark where the entries of a saved pool begin; return False if the pool is invalid.
 
     `heads` is uint8 (entries and nodes,), initially zeros.
     """
@@ -395,7 +396,7 @@ def mark_entries(pool: Int32s, heads: Bytes) -> bool:
 
 @kernel
 def misplaced_entry(max_start: Int64s, lengths: Int64s, pool: Int32s, states: int) -> int:
-    """Return the first partition whose entries Algorithm 1 could not make; FINE if none.
+    """Return the first partition whose saved entries Algorithm 1 could not have made, or FINE.
 
     The entries must be consecutive. Those of a partition fill its part of the pool; their states
     are below `states`, their nodes are nodes of the arena, by decreasing latest start, and the
@@ -422,5 +423,5 @@ def misplaced_entry(max_start: Int64s, lengths: Int64s, pool: Int32s, states: in
 
 @inline
 def is_before(arena: Arena, latest: NDArray[np.int64], node: int, position: int) -> bool:
-    """Return whether an output with a position may be the parent of a node."""
+    """Return whether an output node at `position` may be the parent of a node."""
     return latest[node] < position or (arena.left[node] == NONE and latest[node] == position)

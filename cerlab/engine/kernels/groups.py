@@ -1,4 +1,4 @@
-"""Values of all events of a label, for each row of labelled answers.
+"""COUNT(DISTINCT), minima, maxima and sums over the events of a label, for each answer row.
 
 Row n has the events ``events[offsets[n] : offsets[n + 1]]``, in the order of the stream.
 """
@@ -19,14 +19,14 @@ KIND = 60
 def count_distinct(
     codes: Int64s, offsets: Int64s, events: Int64s, seen: Int64s, counts: Int64s
 ) -> None:
-    """Write the number of different codes of each row; codes NONE do not count.
+    """Write the number of distinct codes in each row, ignoring NONE.
 
     `seen` has a cell for each code, initially NONE.
     """
     for n in range(counts.shape[0]):
         for i in range(offsets[n], offsets[n + 1]):
             code = codes[events[i]]
-            # the cell has the last row with the code, so nothing is cleared between rows
+            # the cell remembers the row that saw the code, so rows need no clearing
             if code != NONE and seen[code] != n:
                 seen[code] = n
                 counts[n] += 1
@@ -36,7 +36,7 @@ def count_distinct(
 def find_extremes(
     codes: Int64s, offsets: Int64s, events: Int64s, sign: int, places: Int64s
 ) -> None:
-    """Write the first event with the least code of each row; with a `sign` of -1, the greatest.
+    """Write each row's first event with the least code; with a `sign` of -1, with the greatest.
 
     NONE if no event has a code, or if codes are of several kinds.
     """
@@ -65,7 +65,7 @@ def add_up(
     sums: NDArray[Any],
     counts: Int64s,
 ) -> None:
-    """Write the sum of the values of each row, and their number; `lacks` marks missing values.
+    """Write the sum and the number of values in each row; `lacks` marks missing values.
 
     The caller guarantees that every partial sum is exact.
     """

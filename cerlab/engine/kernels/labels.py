@@ -1,4 +1,4 @@
-"""Labels of answers, by runs of a machine with labels over each answer separately.
+"""Labels for answers: kernels that run a machine with labels over the events of each answer.
 
 A run reads the events of the answer's interval that are in its substream, and takes those at the
 answer's positions. The events between are skipped in one step from a state that no skip changes
@@ -24,7 +24,7 @@ EVERYWHERE = -1
 
 
 class LabelledRows(NamedTuple):
-    """The rows, one for each labelling of an answer: the marks of its positions."""
+    """The labelled answers: each row is one way to label the positions of an answer."""
 
     answer: Int64s  # (rows,), increasing
     marks: Int32s  # (positions of all rows,)
@@ -43,7 +43,7 @@ SEVERAL = -2
 def label_by_place(
     by_place: Int32s, symbols: Symbols, offsets: Offsets, positions: Int64s, marks: Int32s
 ) -> None:
-    """Write the marks of positions of answers whose places determine them."""
+    """Write the labels of positions, where first or last places in the answer determine them."""
     for n in range(offsets.shape[0] - 1):
         mark_places(by_place, symbols, offsets, positions, n, marks, offsets[n])
 
@@ -58,7 +58,7 @@ def mark_places(
     marks: Int32s,
     place: int,
 ) -> bool:
-    """Write the marks of answer n from `place` on; return False if a position may have several."""
+    """Write the labels of answer n; return False if a position may have several labels."""
     begin, stop, most = offsets[n], offsets[n + 1], by_place.shape[1] - 1
     for i in range(begin, stop):
         mark = by_place[symbols[positions[i]], min(i - begin, most), min(stop - 1 - i, most)]
@@ -70,7 +70,7 @@ def mark_places(
 
 @inline
 def list_row(marks: Int32s, steps: int, length: int, rows: LabelledRows, counters: Int64s) -> bool:
-    """Append the row of the `length` marks among the first `steps`; return False without room.
+    """Append a row with the `length` labels found in `steps` steps; return False without room.
 
     The other marks are NONE, of events that are not taken.
     """
@@ -116,7 +116,7 @@ def hold(
     selection_offsets: Int64s,
     selection: Int64s,
 ) -> int:
-    """Write the positions of each row whose mark is `inside`, and their offsets.
+    """Write each row's positions whose label is in `inside`, and where each row begins.
 
     Return their number.
     """
@@ -138,16 +138,16 @@ class LabelTables(NamedTuple):
     """
 
     final: Bytes  # (states,)
-    mark: Int32s  # (moves,), NONE where the event is not taken
-    by_place: Int32s  # (symbols for places, places, places), or SEVERAL
+    mark: Int32s  # (moves,): the label set, NONE where the event is skipped
+    by_place: Int32s  # (symbols for places, places, places): the label set, or SEVERAL
     symbols: Int32s  # (events,), those for places
     changes: Int64s  # (states,), or EVERYWHERE
     change_first: Int64s  # (states,)
-    change_at: Int64s  # (..,), increasing for each state
+    change_at: Int64s  # (changes of all states,), increasing within a state
 
 
 class Trellis(NamedTuple):
-    """The runs over one answer by layers, and a walk through them; layer n begins at ``layer[n]``.
+    """The runs over one answer as layers of configurations, and a depth-first walk through them.
 
     Configuration c leads by the steps ``first[c] .. first[c + 1]`` into the next layer, sorted by
     marks. At depth d the walk is in the configurations ``members[begin[d] : begin[d + 1]]``, which
@@ -157,16 +157,16 @@ class Trellis(NamedTuple):
     state: Int32s  # (room,)
     slots: Int64s  # (room, slots)
     first: Int32s  # (room + 1,)
-    accepts: Bytes  # (room,), whether some way from it accepts
+    accepts: Bytes  # (room,): whether some path from it accepts
     layer: Int32s  # (room + 1,)
     mark: Int32s  # (steps,)
     target: Int32s  # (steps,)
-    bucket: Int32s  # (a power of two,): the last configuration of a hash
-    bucket_of: Int64s  # (a power of two,): the layer of this configuration, as a stamp
-    next: Int32s  # (room,): the previous configuration of the hash
+    bucket: Int32s  # (a power of two,): the newest configuration with a hash
+    bucket_of: Int64s  # (a power of two,): the layer of that configuration
+    next: Int32s  # (room,): the next older configuration with the same hash
     members: Int32s  # (room,)
-    on: Int32s  # (room,): the next step of each member
-    inside: Int64s  # (room,): the set that a configuration was put into last
+    on: Int32s  # (room,): the next step of each configuration in the walk
+    inside: Int64s  # (room,): the last set that has the configuration
     begin: Int32s  # (room + 1,)
     mark_of: Int32s  # (room,)
 
@@ -181,7 +181,7 @@ def label_by_runs(
     rows: LabelledRows,
     counters: Int64s,
 ) -> int:
-    """List the rows of all answers; return DONE, FULL, or NEED_SCRATCH for more room to unroll.
+    """List the labelled rows of all answers; return DONE, FULL, or NEED_SCRATCH.
 
     Another call with the same registers continues with the interrupted answer.
     """
@@ -200,7 +200,7 @@ def label_by_runs(
             if status == k.DONE and mark_accepting(labels, runs, counters):
                 status = walk(answers, runs, rows, counters)
         if status != k.DONE:
-            # the answer is read again, so drop its rows so far
+            # the answer will be read again: remove the rows that it has so far
             counters[ROWS], counters[MARKS] = row, place
             return status
         counters[AT] += 1
@@ -216,7 +216,7 @@ def unroll(
     runs: Trellis,
     counters: Int64s,
 ) -> int:
-    """Build the layers of states of the answer number AT; return DONE or NEED_SCRATCH."""
+    """Build the layers of configurations for answer AT; return DONE or NEED_SCRATCH."""
     n = counters[AT]
     i, last = answers.start[n], answers.end[n] + 1
     at, stop = answers.offsets[n], answers.offsets[n + 1]
@@ -257,7 +257,7 @@ def advance(
     takes: bool,
     is_last: bool,
 ) -> bool:
-    """Add a layer by the moves that take, or skip, event e; return False without room.
+    """Add the layer of configurations after event e; return False without room.
 
     After the last event of the answer, configurations differ only in whether they accept.
     """
@@ -303,7 +303,7 @@ def advance(
 
 @inline
 def find_or_add(runs: Trellis, counters: Int64s, new: int) -> int:
-    """Return the configuration of the new layer that equals `new`; add `new` if there is none."""
+    """Return the configuration in the new layer equal to `new`, which is added if there is none."""
     code = runs.state[new] + 1
     for s in range(runs.slots.shape[1]):
         code = (code * 1_000_003 + runs.slots[new, s] + 1) & HASH_MASK
@@ -326,9 +326,9 @@ def find_or_add(runs: Trellis, counters: Int64s, new: int) -> int:
 
 @inline
 def mark_accepting(labels: LabelTables, runs: Trellis, counters: Int64s) -> bool:
-    """Write `accepts` of all configurations; return that of the first one."""
+    """Mark the configurations from which a path accepts; return whether the first one is marked."""
     last = runs.layer[counters[LAYERS]]
-    # backwards: the targets of a layer are in the next one, already computed
+    # backwards: the next layer, which has the targets, is marked already
     for c in range(counters[CONFIGURATIONS] - 1, -1, -1):
         if c >= last:
             runs.accepts[c] = labels.final[runs.state[c]]
@@ -342,7 +342,7 @@ def mark_accepting(labels: LabelTables, runs: Trellis, counters: Int64s) -> bool
 
 @inline
 def walk(answers: k.Answers, runs: Trellis, rows: LabelledRows, counters: Int64s) -> int:
-    """List the rows of the answer at AT, by marks in ascending order; return DONE or FULL."""
+    """List the rows of answer AT, in ascending order of labels; return DONE or FULL."""
     layers, length = (
         counters[LAYERS],
         answers.offsets[counters[AT] + 1] - answers.offsets[counters[AT]],
@@ -366,7 +366,7 @@ def walk(answers: k.Answers, runs: Trellis, rows: LabelledRows, counters: Int64s
             step, stop = on[m], runs.first[members[m] + 1]
             while step < stop and runs.mark[step] == mark:
                 c = runs.target[step]
-                # several steps may reach one configuration, but each row is listed once
+                # several steps may lead to one configuration, but each row is listed once
                 if runs.accepts[c] and runs.inside[c] != counters[STAMP]:
                     runs.inside[c] = counters[STAMP]
                     members[end], on[end] = c, runs.first[c]
@@ -385,7 +385,7 @@ NO_MARK = 1 << 30
 
 @inline
 def next_mark(runs: Trellis, low: int, high: int) -> int:
-    """Return the lowest mark by which members continue, or NO_MARK; skip dead steps."""
+    """Return the lowest label set by which the walk continues, or NO_MARK."""
     lowest = NO_MARK
     for m in range(low, high):
         step, stop = runs.on[m], runs.first[runs.members[m] + 1]

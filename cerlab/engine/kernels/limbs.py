@@ -1,4 +1,4 @@
-"""Numbers of any size as limbs of `BITS` bits, and loops over rows of cells.
+"""Integers of any size as limbs of `BITS` bits, and loops over rows of cells.
 
 A number is one or more cells, a fixed step apart: the lowest limb first, the last one signed and
 larger. Invariant: between events no last limb is near 64 bits.
@@ -18,7 +18,7 @@ BITS = 24
 
 MASK = (1 << BITS) - 1
 
-# bounds: a limb of a gain is below 2^24, a product below 2^51, and a sum of 2^10 of them below 2^62
+# bounds: a gain's limb is below 2^24, a product below 2^51, a sum of 2^10 products below 2^62
 MOST_RUNS = 1 << 27
 """The largest last limb of the number of runs before an event; sums are multiples of it."""
 
@@ -56,7 +56,7 @@ def fill(target: Int64s, to: int, value: int, m: int) -> None:
 
 @inline
 def plus(target: Int64s, to: int, source: Int64s, of: int, m: int, times: int) -> None:
-    """Add a multiple of `m` cells to other cells."""
+    """Add `m` cells, multiplied by `times`, to other cells."""
     t, s = np.uintp(to), np.uintp(of)
     for n in range(np.uintp(m)):
         target[t + n] += source[s + n] * times
@@ -64,7 +64,7 @@ def plus(target: Int64s, to: int, source: Int64s, of: int, m: int, times: int) -
 
 @inline
 def add_counts(target: Int64s, to: int, source: Int64s, of: int, m: int) -> Any:
-    """Add `m` numbers of runs to others; return a number with as many bits as the largest sum."""
+    """Add `m` counts of one limb to others; return a number as long in bits as the largest sum."""
     t, s, bits = np.uintp(to), np.uintp(of), np.int64(0)
     for n in range(np.uintp(m)):
         there = target[t + n] + source[s + n]
@@ -75,7 +75,7 @@ def add_counts(target: Int64s, to: int, source: Int64s, of: int, m: int) -> Any:
 
 @inline
 def carry(target: Int64s, to: int, size: int, m: int) -> None:
-    """Carry the bits above a limb of `m` cells into the next row, `size` cells on."""
+    """Move the bits above `BITS` in `m` cells into the next row of limbs, `size` cells further."""
     t, above = np.uintp(to), np.uintp(to + size)
     for n in range(np.uintp(m)):
         target[above + n] += target[t + n] >> BITS
@@ -84,7 +84,7 @@ def carry(target: Int64s, to: int, size: int, m: int) -> None:
 
 @inline
 def carry_one(target: Int64s, at: int, step: int) -> None:
-    """Carry the bits above a limb of one cell into the next limb, a step on."""
+    """Move the bits above `BITS` in one cell into the next limb, `step` cells further."""
     target[at + step] += target[at] >> BITS
     target[at] &= MASK
 
@@ -109,7 +109,7 @@ def largest_of(source: Int64s, of: int, m: int) -> Any:
 
 @inline
 def any_of(source: Int64s, at: int, rows: int, size: int, m: int) -> bool:
-    """Return whether any of `m` cells in some rows is not zero."""
+    """Return whether any of `m` cells in some rows is nonzero."""
     some = np.int64(0)
     for r in range(rows):
         s = np.uintp(at + r * size)
@@ -120,7 +120,7 @@ def any_of(source: Int64s, at: int, rows: int, size: int, m: int) -> bool:
 
 @inline
 def occupied(source: Int64s, at: int, count: int, step: int) -> bool:
-    """Return whether a number is not zero in any of its limbs."""
+    """Return whether any limb of a number is nonzero."""
     some = np.int64(0)
     for n in range(count):
         some |= source[at + n * step]
@@ -129,7 +129,7 @@ def occupied(source: Int64s, at: int, count: int, step: int) -> bool:
 
 @inline
 def add_up(pool: Int64s, row: int, m: int, out: Int64s, into: int) -> None:
-    """Add `m` limbs into two."""
+    """Add `m` limbs to a number of two limbs."""
     for n in range(0, m, TOGETHER):
         part = out[into] + sum_of(pool, row + n, min(m - n, TOGETHER))
         out[into] = part & MASK
@@ -138,7 +138,7 @@ def add_up(pool: Int64s, row: int, m: int, out: Int64s, into: int) -> None:
 
 @inline
 def digit(pool: Int64s, at: int, step: int, count: int, d: int) -> Any:
-    """Return digit `d` of a number of `count` limbs, whose last limb has three digits."""
+    """Return digit `d` of a number with `count` limbs; its last limb has three digits."""
     if d < count - 1:
         return pool[at + d * step]
     top = pool[at + (count - 1) * step]
@@ -163,7 +163,7 @@ def add_product(
     count: int,
     work: int,
 ) -> bool:
-    """Add the product of two numbers to `count` >= 2 adjacent limbs; return whether it fits.
+    """Add the product of two numbers to `count` >= 2 limbs; return whether the result fits.
 
     The cells of `out` from `work` on are written: as many as both numbers have limbs, and four
     more.
@@ -249,7 +249,7 @@ def times_power(value: float, exponent: int) -> Any:
     factor = 2.0 if exponent > 0 else 0.5
     left = abs(exponent)
     while left > 0:
-        # every step is exact: a value has 62 bits, and 2^512 is the largest factor
+        # every factor is exact: 2^512 is the largest, and a value has 62 bits
         step, base = min(left, 511), factor
         left -= step
         while step > 0:

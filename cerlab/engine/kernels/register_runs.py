@@ -1,4 +1,4 @@
-"""Events of a register program: configurations moved, arrivals merged, answers listed.
+"""Transducers with registers on a stream: each event moves configurations and lists answers.
 
 An event is first followed, which changes only the head of the arena, and then settled; so if room
 is lacking, it can be followed again.
@@ -41,7 +41,7 @@ def read_events(
     limit: int | None,
     total: r.Floats | None,
 ) -> int:
-    """Read events from number ``counters[EVENT]`` on; return DONE, or a NEED status.
+    """Read the events from ``counters[EVENT]`` on; return DONE or a NEED status.
 
     Another call continues.
 
@@ -57,7 +57,7 @@ def read_events(
             if status == k.DONE:
                 status = room_to_settle(tecs)
             if status != k.DONE:
-                # discard the nodes of this attempt: nothing refers to them yet
+                # discard the nodes made in this attempt; nothing refers to them yet
                 counters[k.HEAD] = counters[r.HEAD_BEFORE]
                 return status
             settle(rules, configurations, tecs, events.lowest[e])
@@ -68,7 +68,7 @@ def read_events(
             counters[k.PHASE] = k.LISTING
         if pool[1] > 0:
             end, lowest = events.position[e], events.lowest[e]
-            if total is not None:  # decided by its type: only one of the branches is compiled
+            if total is not None:  # resolved by Numba from the type: only one branch is compiled
                 status = count_event(tecs, configurations.memo, lowest, limit, total)
             elif events.lists[e]:
                 status = enumerate_event(tecs, 0, end, lowest, limit)
@@ -85,7 +85,7 @@ def read_events(
 def follow(
     rules: r.Rules, events: r.Events, configurations: r.Configurations, tecs: k.Tecs, e: int
 ) -> int:
-    """Move every configuration at event e; list which come and which go (SRT Alg. 1)."""
+    """Find the configurations that an event adds and removes (SRT Alg. 1)."""
     live, arena, counters = configurations.live, tecs.arena, tecs.counters
     counters[r.ATTEMPT] += 1
     counters[r.HEAD_BEFORE] = counters[k.HEAD]
@@ -102,7 +102,7 @@ def follow(
             bucket = key_bucket(live, state, key)
         c = live.head[chain, bucket]
         while c != k.NONE:
-            # read before the visit, which may remove c from its lists
+            # read first, because `visit` may remove c from its lists
             after = live.next[chain, c]
             counters[r.VISITS] += 1
             if chain == r.BY_STATE or (live.state[c] == state and live.slots[c, slot] == key):
@@ -127,7 +127,7 @@ def visit(
     job: int,
     c: int,
 ) -> int:
-    """Move one configuration: list an arrival for each rule of the job that holds."""
+    """Add an arrival for each rule whose guard holds on the configuration and the event."""
     live, arrivals, arena, counters = (
         configurations.live,
         configurations.arrivals,
@@ -161,12 +161,12 @@ def visit(
 
 @inline
 def room_to_settle(tecs: k.Tecs) -> int:
-    """Return DONE if all arrivals will find room, otherwise a NEED status."""
+    """Return DONE if there is room for all arrivals, otherwise a NEED status."""
     counters = tecs.counters
     arrivals = counters[r.ARRIVALS]
     if counters[r.FREE] < arrivals:
         return k.NEED_POOL
-    # bound: `either` adds at most three nodes for each arrival
+    # bound: `either` makes at most three nodes for each arrival
     if counters[k.HEAD] + 3 * arrivals > tecs.arena.left.shape[0]:
         return k.NEED_ARENA
     return k.DONE if ENTRY_HEADER + arrivals <= tecs.pool.shape[0] else k.NEED_SCRATCH
@@ -174,7 +174,7 @@ def room_to_settle(tecs: k.Tecs) -> int:
 
 @inline
 def settle(rules: r.Rules, configurations: r.Configurations, tecs: k.Tecs, lowest: int) -> None:
-    """Remove departures, add arrivals, and write the accepting nodes into the pool."""
+    """Apply an event: remove and add configurations, write the accepting nodes into the pool."""
     live, arrivals, counters, pool = (
         configurations.live,
         configurations.arrivals,
@@ -198,7 +198,7 @@ def settle(rules: r.Rules, configurations: r.Configurations, tecs: k.Tecs, lowes
 def arrive(
     configurations: r.Configurations, tecs: k.Tecs, state: int, row: int, lowest: int
 ) -> None:
-    """Add the matches of an arrival to the configuration with its state and values."""
+    """Add the matches of an arrival to the configuration with equal state and register values."""
     live, arrivals, arena, counters = (
         configurations.live,
         configurations.arrivals,
@@ -209,11 +209,11 @@ def arrive(
     c = find(live, state, slots, row)
     if c == k.NONE:
         create(live, counters, state, slots, row, node)
-    # the same set may arrive again by another rule, and adds nothing
+    # another rule may bring the set that was added last; it adds nothing
     elif node != live.latest[c]:
         both = either(arena, configurations.memo, counters, node, live.node[c], lowest)
         if arena.max_start[both] > arena.max_start[live.node[c]]:
-            unlink(live, c)  # lists of a state are by latest start
+            unlink(live, c)  # to the end of its lists, which are sorted by latest start
             link(live, c)
         live.node[c] = both
         live.latest[c] = node
@@ -221,7 +221,7 @@ def arrive(
 
 @inline
 def singleton(arena: Arena, counters: Int64s, position: int, order: int) -> int:
-    """Return the set of the partial match that begins at the event."""
+    """Return the node of the partial match that begins at the event."""
     if counters[BOTTOM] == NONE:
         counters[BOTTOM] = bottom(arena, counters, position, order)
     return counters[BOTTOM]
@@ -229,7 +229,7 @@ def singleton(arena: Arena, counters: Int64s, position: int, order: int) -> int:
 
 @inline
 def with_mark(arena: Arena, memo: NodeMemo, counters: Int64s, node: int, position: int) -> int:
-    """Return the matches of a node, extended by the position of the event."""
+    """Return the node of a node's matches extended by the event's position."""
     if memo.extension_at[node] != counters[ATTEMPT]:
         memo.extension[node] = extend(arena, counters, node, position)
         memo.extension_at[node] = counters[ATTEMPT]
@@ -240,7 +240,7 @@ def with_mark(arena: Arena, memo: NodeMemo, counters: Int64s, node: int, positio
 def either(
     arena: Arena, memo: NodeMemo, counters: Int64s, first: int, second: int, lowest: int
 ) -> int:
-    """Return the matches of both, by decreasing latest start; may omit those outside the window.
+    """Return a node with the matches of two nodes, those with the latest start first.
 
     Adds at most three nodes. If sets arrive by ascending latest start, which holds except for
     transitions that skip, no left child is a union, and the delay of listing is constant.
@@ -272,7 +272,7 @@ def either(
 
 @inline
 def count_event(tecs: k.Tecs, memo: NodeMemo, lowest: int, limit: int | None, total: Floats) -> int:
-    """Add the number of the event's answers, at most `limit`, to `total`.
+    """Add the number of answers at the event, at most `limit`, to `total`.
 
     Return DONE or NEED_STACK.
 
@@ -292,7 +292,7 @@ def count_event(tecs: k.Tecs, memo: NodeMemo, lowest: int, limit: int | None, to
 
 @inline
 def count_node(tecs: k.Tecs, memo: NodeMemo, root: int, lowest: int) -> int:
-    """Write ``memo.matches[root]``, the number of matches of a node inside the window."""
+    """Write the number of a node's matches that start in the window into ``memo.matches``."""
     arena, counters, stack = tecs.arena, tecs.counters, tecs.stack
     now = counters[ATTEMPT]
     stack.node[0] = root
@@ -315,7 +315,7 @@ def count_node(tecs: k.Tecs, memo: NodeMemo, root: int, lowest: int) -> int:
             stack.node[counters[k.TOP]] = right
             counters[k.TOP] += 1
             waits = True
-        # a node stays on the stack until both of its children are counted
+        # a node stays on the stack until both children are counted
         if waits:
             continue
         counters[k.TOP] -= 1

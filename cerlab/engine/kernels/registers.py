@@ -1,4 +1,4 @@
-"""Configurations of a transducer: moved, merged, listed and counted (SRT Alg. 1)."""
+"""Configurations of transducers: states, register values and sets of matches (SRT Alg. 1)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ on those of the slots that index its state."""
 
 
 class Rules(NamedTuple):
-    """The moves of configurations by symbol: jobs of a symbol, rules of a job.
+    """The moves at each symbol: a symbol has jobs, one for each state, and a job has rules.
 
     A job visits the configurations of a state: all, oldest start first (`chain` is BY_STATE), or
     those in list `chain` of the event's value number `value`. If it `leaves`, they do not stay. A
@@ -58,11 +58,11 @@ class Rules(NamedTuple):
     begins: Bytes  # (moves,)
     accepts: Bytes  # (moves,)
     target: Int32s  # (moves,), NONE for nowhere
-    fill: Int32s  # (moves, slots): the operand that each slot gets, NONE for nothing
+    fill: Int32s  # (moves, slots): the operand stored in each slot, or NONE
 
 
 class Live(NamedTuple):
-    """The live configurations, by number, in doubly linked lists; and the free numbers.
+    """The live configurations in doubly linked lists, and the free indices.
 
     `node` is the set of their matches in the tECS, NONE for only the empty match; `latest` the node
     that was united with it last. List `chain` with bucket b begins at ``head[chain, b]``.
@@ -74,14 +74,14 @@ class Live(NamedTuple):
     slots: Int64s  # (room, slots)
     next: Int32s  # (chains, room)
     previous: Int32s  # (chains, room)
-    head: Int32s  # (chains, buckets), a power of two and no fewer than states
+    head: Int32s  # (chains, buckets): a power of two, at least the number of states
     tail: Int32s  # (chains, buckets)
     free: Int32s  # (room,)
-    key_slot: Int32s  # (chains, states): the slot of a list from BY_KEY on, NONE if there is none
+    key_slot: Int32s  # (chains, states): the slot whose value chooses the bucket, or NONE
 
 
 class Arrivals(NamedTuple):
-    """The effect of an event before it is applied: configurations that arrive and that leave."""
+    """The configurations that an event adds and removes, collected before they are applied."""
 
     move: Int32s  # (arrivals,)
     node: Int32s  # (arrivals,)
@@ -90,7 +90,7 @@ class Arrivals(NamedTuple):
 
 
 class NodeMemo(NamedTuple):
-    """A memo of operations on nodes, each valid for one attempt at an event."""
+    """Cached operations on nodes; an entry is valid for one attempt to read an event."""
 
     extension_at: Int64s  # (nodes,)
     extension: Int32s  # (nodes,)
@@ -102,24 +102,24 @@ class NodeMemo(NamedTuple):
 
 
 class Configurations(NamedTuple):
-    """The configurations, the effect of the current event on them, and the sets of matches."""
+    """All configurations, their sets of matches, and the changes by the current event."""
 
     live: Live
     arrivals: Arrivals
     memo: NodeMemo
-    empty: Int64s  # (1, slots): the slots of the first configuration
+    empty: Int64s  # (1, slots): the stored values of the first configuration
 
 
 class Events(NamedTuple):
-    """The relevant events, in order."""
+    """The relevant events in order, with the codes of their values."""
 
     symbol: NDArray[np.integer[Any]]  # (events,)
     values: Int64s  # (events, values)
     position: Int64s  # (events,), in the stream
     order: Int64s  # (events,), as windows count
-    lowest: Int64s  # (events,): the lowest order of a start inside the window
+    lowest: Int64s  # (events,): the lowest start order in the window
     constants: Int64s  # (constants,)
-    lists: Bytes  # (events,), whether the answers that end here are listed
+    lists: Bytes  # (events,): whether to list the answers that end here
 
 
 FREE, ARRIVALS, DEPARTURES, ATTEMPT, HEAD_BEFORE, BOTTOM, VISITS, ALL = range(
@@ -132,8 +132,8 @@ configurations; the number of registers."""
 
 @inline
 def compare(operator: int, left: int, right: int) -> bool:
-    """Return ``left op right`` of two codes; false if the two do not compare."""
-    # NULL, and values of different kinds, do not compare: they are not unequal either
+    """Return ``left op right`` for two codes; False if the values cannot be compared."""
+    # comparing with NULL, or values of different kinds, is false even for `!=`
     if left < 0 or right < 0 or (left >> KIND) != (right >> KIND):
         return False
     if operator == EQ:
@@ -151,7 +151,7 @@ def compare(operator: int, left: int, right: int) -> bool:
 
 @inline
 def operand(contents: Int64s, events: Events, c: int, e: int, number: int) -> int:
-    """Return the code of an operand: of ``contents[c]``, of event e, or a constant; or -1."""
+    """Return the code of an operand: a stored value, one of event e, or a constant; -1 for none."""
     if number == NONE:
         return NONE
     slots, values = contents.shape[1], events.values.shape[1]
@@ -164,13 +164,13 @@ def operand(contents: Int64s, events: Events, c: int, e: int, number: int) -> in
 
 @inline
 def guard_holds(rules: Rules, contents: Int64s, events: Events, c: int, e: int, rule: int) -> bool:
-    """Return whether ``(t, v) |= guard``: all literals of some clause hold (SRT Def. 13)."""
+    """Return whether ``(t, v) |= guard``: all literals of some clause are true (SRT Def. 13)."""
     for clause in range(rules.clauses[rule], rules.clauses[rule + 1]):
         holds = True
         for n in range(rules.literals[clause], rules.literals[clause + 1]):
             left = operand(contents, events, c, e, rules.left[n])
             right = operand(contents, events, c, e, rules.right[n])
-            # a literal fails if it holds and is negated, or neither
+            # a literal is false if the comparison equals its negation flag
             if compare(rules.operator[n], left, right) == (rules.is_negated[n] == 1):
                 holds = False
                 break
@@ -185,13 +185,13 @@ HASH_MASK = (1 << 31) - 1
 
 @inline
 def key_bucket(live: Live, state: int, key: int) -> int:
-    """Return the bucket of a state and the value of one slot."""
+    """Return the bucket of the configurations in a state with the value `key` in one slot."""
     return (((state + 1) * 1_000_003 + key) & HASH_MASK) & (live.head.shape[1] - 1)
 
 
 @inline
 def contents_bucket(live: Live, state: int, slots: Int64s, row: int) -> int:
-    """Return the bucket of a state and the values ``slots[row]``."""
+    """Return the bucket of the configurations in a state with all values ``slots[row]``."""
     code = state + 1
     for s in range(slots.shape[1]):
         code = (code * 1_000_003 + slots[row, s] + 1) & HASH_MASK
@@ -200,7 +200,7 @@ def contents_bucket(live: Live, state: int, slots: Int64s, row: int) -> int:
 
 @inline
 def bucket_of(live: Live, c: int, chain: int) -> int:
-    """Return the bucket of a configuration in a list; NONE if it is in no such list."""
+    """Return the bucket of a configuration in list `chain`; NONE if that list lacks its state."""
     state = live.state[c]
     if chain == BY_STATE:
         return state
@@ -212,7 +212,7 @@ def bucket_of(live: Live, c: int, chain: int) -> int:
 
 @inline
 def link(live: Live, c: int) -> None:
-    """Append a configuration to its lists."""
+    """Append a configuration to all lists that may contain it."""
     for chain in range(live.next.shape[0]):
         bucket = bucket_of(live, c, chain)
         if bucket != NONE:
@@ -228,7 +228,7 @@ def link(live: Live, c: int) -> None:
 
 @inline
 def unlink(live: Live, c: int) -> None:
-    """Remove a configuration from its lists."""
+    """Remove a configuration from all lists that contain it."""
     for chain in range(live.next.shape[0]):
         bucket = bucket_of(live, c, chain)
         if bucket != NONE:
@@ -245,7 +245,7 @@ def unlink(live: Live, c: int) -> None:
 
 @inline
 def forget(live: Live, counters: Int64s, c: int) -> None:
-    """Remove a configuration and free its number."""
+    """Delete a configuration and free its index."""
     unlink(live, c)
     live.free[counters[FREE]] = c
     counters[FREE] += 1
@@ -253,7 +253,7 @@ def forget(live: Live, counters: Int64s, c: int) -> None:
 
 @inline
 def find(live: Live, state: int, slots: Int64s, row: int) -> int:
-    """Return the configuration of a state with the values ``slots[row]``, or NONE."""
+    """Return the configuration in a state with the values ``slots[row]``, or NONE."""
     c = live.head[BY_CONTENTS, contents_bucket(live, state, slots, row)]
     while c != NONE:
         same = live.state[c] == state
@@ -267,7 +267,7 @@ def find(live: Live, state: int, slots: Int64s, row: int) -> int:
 
 @inline
 def create(live: Live, counters: Int64s, state: int, slots: Int64s, row: int, node: int) -> int:
-    """Create a configuration with the values ``slots[row]``; there must be room."""
+    """Create a configuration in a state with the values ``slots[row]``; one must be free."""
     counters[FREE] -= 1
     c = live.free[counters[FREE]]
     live.state[c] = state
@@ -281,7 +281,7 @@ def create(live: Live, counters: Int64s, state: int, slots: Int64s, row: int, no
 
 @kernel
 def sweep(live: Live, counters: Int64s, arena: Arena, lowest: int) -> None:
-    """Remove the configurations whose latest start is outside the window."""
+    """Delete the configurations whose latest start is outside the window."""
     for state in range(live.key_slot.shape[1]):
         c = live.head[BY_STATE, state]
         while c != NONE:
@@ -294,7 +294,7 @@ def sweep(live: Live, counters: Int64s, arena: Arena, lowest: int) -> None:
 
 @kernel
 def restart(live: Live, counters: Int64s, empty: Int64s) -> None:
-    """Remove all configurations, and create the first: state 0, slots as ``empty[0]``, no mark."""
+    """Delete all configurations and create the initial one: state 0, empty slots, no mark."""
     for state in range(live.key_slot.shape[1]):
         while live.head[BY_STATE, state] != NONE:
             forget(live, counters, live.head[BY_STATE, state])
@@ -303,7 +303,7 @@ def restart(live: Live, counters: Int64s, empty: Int64s) -> None:
 
 @kernel
 def move_over(live: Live, counters: Int64s, into: Live, room: Int64s) -> None:
-    """Copy all configurations into empty arrays with more room; `room` are their registers."""
+    """Copy all configurations into larger, empty arrays, whose counters are `room`."""
     for state in range(live.key_slot.shape[1]):
         c = live.head[BY_STATE, state]
         while c != NONE:

@@ -1,4 +1,4 @@
-"""The answers of one end that a strategy selects (FOUND Sec. 4)."""
+"""The answers of one end that NEXT, LAST, MAX or STRICT selects (FOUND Sec. 4)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def select(
     order: Int64s,
     keep: NDArray[np.bool_],
 ) -> int:
-    """Mark in `keep` the answers that survive among those of their end, from answer `begin` on.
+    """Mark in `keep` the answers that a strategy selects, from answer `begin` on.
 
     Answers of an end are contiguous, and answers with equal positions survive together. `order` is
     scratch, with a cell for each answer. Returns the next answer, at the beginning of an end: after
@@ -53,7 +53,7 @@ def select(
 
 @kernel
 def _compare(strategy: int, offsets: Offsets, positions: Int64s, n: int, m: int) -> int:
-    """Return 1, 0 or -1: answer n is preferred to m, has equal positions, or is not preferred."""
+    """Return 1 if answer n is preferred to m, 0 if they have equal positions, -1 otherwise."""
     lengths = offsets[n + 1] - offsets[n], offsets[m + 1] - offsets[m]
     for at in range(min(lengths[0], lengths[1])):
         if strategy == NEXT:
@@ -76,7 +76,7 @@ def _maximal(
     order: Int64s,
     keep: NDArray[np.bool_],
 ) -> int:
-    """Keep the sets that no other set contains; return the number of comparisons.
+    """Mark the answers that no other answer strictly contains; return the number of comparisons.
 
     A set is compared only with the longer sets that are kept: every other superset is inside one of
     them.

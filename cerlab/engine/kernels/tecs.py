@@ -1,4 +1,4 @@
-"""The tECS over flat arrays, with the operations of `engine.reference.tecs` (CORE Sec. 4.1)."""
+"""The tECS in flat arrays, with the operations of `engine.reference.tecs` (CORE Sec. 4.1)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cerlab.engine.kernels.enumeration import enumerate_event
 def new_node(
     arena: Arena, counters: Int64s, position: int, left: int, right: int, max_start: int
 ) -> int:
-    """Create a node at the head of the arena; there must be room."""
+    """Add a node to the arena and return its id; there must be room."""
     node = counters[HEAD]
     arena.position[node] = position
     arena.left[node] = left
@@ -39,38 +39,38 @@ def new_node(
 
 @inline
 def bottom(arena: Arena, counters: Int64s, position: int, order: int) -> int:
-    """Create ``new-bottom(i)``; `order` is its start as the window counts it."""
+    """Add a bottom node (``new-bottom(i)``); `order` is its start as the window counts it."""
     return new_node(arena, counters, position, NONE, NONE, order)
 
 
 @inline
 def extend(arena: Arena, counters: Int64s, node: int, position: int) -> int:
-    """Create ``extend(n, j)``."""
+    """Add an output node, ``extend(n, j)``."""
     return new_node(arena, counters, position, node, NONE, arena.max_start[node])
 
 
 @inline
 def join(arena: Arena, counters: Int64s, left: int, right: int) -> int:
-    """Create ``left | right``; the max-start of the left must not be smaller."""
+    """Add a union node, ``left | right``; `left` must have at least the max-start of `right`."""
     return new_node(arena, counters, NONE, left, right, arena.max_start[left])
 
 
 @inline
 def is_union(arena: Arena, node: int) -> bool:
-    """Return whether a node is a union; a bottom has no left child, an output has a position."""
+    """Return whether a node is a union: only unions have a left child and no position."""
     return arena.position[node] == NONE
 
 
 @inline
 def union(arena: Arena, counters: Int64s, first: int, second: int) -> int:
-    """Return ``union(n1, n2)`` of safe nodes with equal max-start, safe again (CORE Sec. 4.2)."""
+    """Return ``union(n1, n2)``, safe if n1, n2 are safe with equal max-start (CORE Sec. 4.2)."""
     if not is_union(arena, first):
         return join(arena, counters, first, second)
     if not is_union(arena, second):
         return join(arena, counters, second, first)
     l1, r1 = arena.left[first], arena.right[first]
     l2, r2 = arena.left[second], arena.right[second]
-    if r1 == NONE:  # the window has passed the right child
+    if r1 == NONE:  # NONE: the right child has left the window
         older = r2
     elif r2 == NONE:
         older = r1
@@ -85,7 +85,7 @@ def union(arena: Arena, counters: Int64s, first: int, second: int) -> int:
 
 @inline
 def insert(arena: Arena, counters: Int64s, scratch: Scratch, entry: int, node: int) -> bool:
-    """Apply ``insert(ul, n)``, corrected (erratum E11); return False if the list has no room."""
+    """Insert a node into a union-list (``insert(ul, n)``, erratum E11); False without room."""
     length = scratch.length[entry]
     max_start = arena.max_start[node]
     at = length
@@ -108,7 +108,7 @@ def insert(arena: Arena, counters: Int64s, scratch: Scratch, entry: int, node: i
 
 @inline
 def merge(arena: Arena, counters: Int64s, pool: Int32s, first: int, length: int) -> int:
-    """Return ``merge(ul)`` of ``pool[first : first + length]``: ``n0 | (n1 | (.. | nk))``."""
+    """Return ``merge(ul)``: one node for the union-list ``pool[first : first + length]``."""
     node = pool[first + length - 1]
     for i in range(length - 2, -1, -1):
         node = join(arena, counters, pool[first + i], node)
@@ -117,7 +117,7 @@ def merge(arena: Arena, counters: Int64s, pool: Int32s, first: int, length: int)
 
 @inline
 def advance(tecs: k.Tecs, p: int, symbol: int, position: int, order: int, lowest: int) -> int:
-    """Read the event at a position of the stream in partition p; return DONE or a NEED status.
+    """Read one event in partition p; return DONE, or a NEED status with nothing changed.
 
     `order` is the event's place as the window counts it, `lowest` the first place inside it. With
     any status other than DONE nothing has changed.
@@ -161,7 +161,7 @@ def advance(tecs: k.Tecs, p: int, symbol: int, position: int, order: int, lowest
 
 @inline
 def _is_ready(tecs: k.Tecs, p: int, symbol: int) -> int:
-    """Return DONE if the cells of the event are known and the arena has room, or a NEED status."""
+    """Return DONE if the table has the needed cells and the arena has room, or a NEED status."""
     table, parts, pool = tecs.table, tecs.parts, tecs.pool
     if table.begin_take[parts.idle[p], symbol] == k.UNKNOWN:
         return k.NEED_CELL
@@ -170,7 +170,7 @@ def _is_ready(tecs: k.Tecs, p: int, symbol: int) -> int:
     while at < end:
         if table.take[pool[at], symbol] == k.UNKNOWN:
             return k.NEED_CELL
-        # bound: length - 1 joins of `merge`, an extension, and three joins for each of two unions
+        # bound: `merge` makes length - 1 nodes, the extension one, and each of two unions three
         nodes += pool[at + 1] + 8
         at += 2 + pool[at + 1]
     return k.DONE if tecs.counters[k.HEAD] + nodes <= tecs.arena.position.shape[0] else k.NEED_ARENA
@@ -178,7 +178,7 @@ def _is_ready(tecs: k.Tecs, p: int, symbol: int) -> int:
 
 @inline
 def _inside(arena: k.Arena, pool: Int32s, first: int, length: int, lowest: int) -> int:
-    """Return the number of nodes of a union-list inside the window, which are at its front."""
+    """Return how many nodes at the front of a union-list are inside the window."""
     if arena.max_start[pool[first]] < lowest:
         return 0
     alive = length
@@ -191,7 +191,7 @@ def _inside(arena: k.Arena, pool: Int32s, first: int, length: int, lowest: int) 
 def _execute(
     tecs: k.Tecs, count: int, q: int, first: int, length: int, symbol: int, position: int
 ) -> int:
-    """Execute the marking transition first (``ExecTrans``); return the number of entries, or -1."""
+    """Move an entry by its taking, then its skipping transition (``ExecTrans``); -1 if full."""
     arena, counters, table, pool = tecs.arena, tecs.counters, tecs.table, tecs.pool
     scratch = tecs.scratch
     take, skip = table.take[q, symbol], table.skip[q, symbol]
@@ -199,7 +199,7 @@ def _execute(
         return count
     there = _find(scratch, count, skip)
     node = k.NONE
-    # a list is merged only to be marked or inserted; a list that is handed over stays one
+    # merge the list only to extend or insert it; otherwise the next state gets it as a list
     if take != k.NONE or there != k.NONE:
         node = merge(arena, counters, pool, first, length)
     if take != k.NONE:
@@ -216,7 +216,7 @@ def _execute(
 
 @inline
 def _find(scratch: k.Scratch, count: int, state: int) -> int:
-    """Return the entry of a state, or NONE."""
+    """Return the entry of a state in the scratch, or NONE."""
     if state != k.NONE:
         for entry in range(count):
             if scratch.state[entry] == state:
@@ -226,7 +226,7 @@ def _find(scratch: k.Scratch, count: int, state: int) -> int:
 
 @inline
 def _add_entry(scratch: k.Scratch, count: int, state: int, node: int) -> int:
-    """Add an entry with a list of one node; there must be room."""
+    """Add an entry for a state, whose list has one node; there must be room."""
     scratch.state[count] = state
     scratch.length[count] = 1
     scratch.nodes[count, 0] = node
@@ -237,7 +237,7 @@ def _add_entry(scratch: k.Scratch, count: int, state: int, node: int) -> int:
 def _add(
     arena: k.Arena, counters: Int64s, scratch: k.Scratch, count: int, state: int, node: int
 ) -> int:
-    """Add an entry or insert the node (``Add``).
+    """Insert a node into the entry of a state, or add an entry for the state (``Add``).
 
     Return the number of entries, or -1 without room.
     """
@@ -251,7 +251,7 @@ def _add(
 def _hand_over(
     scratch: k.Scratch, count: int, state: int, pool: Int32s, first: int, length: int
 ) -> int:
-    """Hand the list of the first source over to a state; return the number of entries, or -1."""
+    """Copy a union-list into an entry for a state; return the number of entries, or -1 if full."""
     if count == scratch.state.shape[0] or length > scratch.nodes.shape[1]:
         return -1
     scratch.state[count] = state
@@ -263,13 +263,13 @@ def _hand_over(
 
 @inline
 def _commit(tecs: k.Tecs, p: int, count: int) -> bool:
-    """Write the entries into the pool, in place if they fit; return False without room."""
+    """Write the new entries of a partition into the pool; return False without room."""
     counters, parts, pool, scratch = tecs.counters, tecs.parts, tecs.pool, tecs.scratch
     length = 0
     for entry in range(count):
         length += 2 + scratch.length[entry]
     if length > parts.room[p]:
-        # twice the room, so a growing row moves a logarithmic number of times
+        # double the room: a growing partition then moves only a logarithmic number of times
         if counters[k.POOL_END] + 2 * length > pool.shape[0]:
             return False
         parts.start[p] = counters[k.POOL_END]
@@ -296,7 +296,7 @@ NO_IDLE_STATES = np.zeros(0, np.int32)
 
 
 class Events(NamedTuple):
-    """A batch of events; `restarts` and `idles` may be empty.
+    """A batch of events for the general engine.
 
     Before an event with ``restarts[i]``, everything returns to the initial state, except that the
     idle state is ``idles[i]``. The answers of the events before `report_from`, and of events with
@@ -304,9 +304,9 @@ class Events(NamedTuple):
     """
 
     symbols: Symbols  # (events,)
-    codes: NDArray[np.signedinteger[Any]]  # (events,), the partition, NONE for no partition
+    codes: NDArray[np.signedinteger[Any]]  # (events,): the partition, NONE for no partition
     positions: Int64s  # (events,)
-    lowest: Int64s  # (events,), the first start that the window allows, unless partitions count
+    lowest: Int64s  # (events,): the first start in the window; empty if partitions count
     restarts: Bytes = NO_RESTARTS  # (events,)
     idles: Int32s = NO_IDLE_STATES  # (events,)
     silent: Bytes = NO_RESTARTS  # (events,)
@@ -315,7 +315,7 @@ class Events(NamedTuple):
 
 @kernel
 def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int, limit: int | None) -> int:
-    """Read the events from register EVENT on; return DONE or a NEED status at that event.
+    """Read the events from register EVENT on; return DONE, or a NEED status at that event.
 
     The window allows starts from ``events.lowest[i]`` on or, if `limits.width` is not NONE, at most
     that many events earlier in the same partition. `idle` is the initial idle state, `limit` the
@@ -361,7 +361,7 @@ def read_batch(tecs: k.Tecs, events: Events, limits: k.Limits, idle: int, limit:
 
 @inline
 def next_that_matters(tecs: k.Tecs, events: Events, idle: int) -> int:
-    """Return the next event from register EVENT on that changes more than the count.
+    """Return the next event, from register EVENT on, that changes more than the count of events.
 
     Earlier events are read on the way: every run, and the idle state, skips them. An event that
     needs an unknown cell of the table is returned too. Its partition is reset first if all were
@@ -377,7 +377,7 @@ def next_that_matters(tecs: k.Tecs, events: Events, idle: int) -> int:
         p = codes[i]
         fresh = idle
         if restarts.shape[0] and restarts[i]:
-            # cleared: the kernel may be called again for this event
+            # clear the flag: the kernel may be called again for this event
             restarts[i] = 0
             now += 1
             counters[k.EPOCH] = now

@@ -1,4 +1,4 @@
-"""Totals over the answers of each end, as in `engine.reference.totals` (CORE Sec. 4.3).
+"""Sums over the answers of each end, as defined by `engine.reference.totals` (CORE Sec. 4.3).
 
 Events move the runs of their partition (`kernels.blocks`): by a cell for each open start, or by two
 stacks if many starts are open (`kernels.two_stacks`).
@@ -49,16 +49,16 @@ MOST_OPS = 1 << 10
 
 
 class TotalRows(NamedTuple):
-    """Totals of ends, by start and group. Numbers have a limb more than in `Layout`."""
+    """The totals at the ends, by start and group; numbers have one limb more than in cells."""
 
     event: Int64s  # (rows,)
-    start: Int64s  # (rows,), the position of the start
+    start: Int64s  # (rows,): the position where the answers start
     group: Int64s  # (rows,)
     columns: Int64s  # (rows, columns)
 
 
 class Options(NamedTuple):
-    """The clauses and the request as integers."""
+    """The clauses of the query and the requested totals, as integers."""
 
     consume: int
     separate: bool
@@ -78,7 +78,7 @@ def total_ends(
     counters: Int64s,
     options: Options,
 ) -> int:
-    """List the totals of every end; return DONE, or a NEED status before the next event.
+    """Write the totals at each end; return DONE, or a NEED status before an event is read.
 
     NEED_ARENA: room in the pool; NEED_SCRATCH: room for moves; FULL: room for rows; NEED_WIDTH.
     """
@@ -87,11 +87,11 @@ def total_ends(
     width = layout.groups * columns
     wide = layout.groups * (columns + numbers)
     begin, move, settles = moves.begin, moves.move, counters[SETTLES] != 0
-    # a run that starts has no group yet
+    # a run that starts now belongs to no group yet
     one = Layout(1, 1, layout.least, layout.at)
-    # only numbers of runs, one limb each: loops over rows of one cell would cost twice as much
+    # one count of one limb: the loops over rows would cost twice as much
     plain = width == 1 and not options.by_start
-    # stacks need sums over starts, and their matrix would have a row for each group
+    # two stacks hold sums over all starts, and one matrix for a single group
     many = not settles and not options.by_start and layout.groups == 1
     many &= layout.states <= MOST_STATES
     least_limit = min(FEW_DEAD, counters[FEW])
@@ -123,7 +123,7 @@ def total_ends(
         w = cells.idle[p] * moves.actions + a
         begins = begin.first[w] < begin.first[w + 1]
         fresh = begins if options.separate else live[p, 1] == 0
-        # check all room before reading the event: its totals must move only once
+        # check for room before reading the event, which must move totals only once
         if fresh and live[p, 1] == cells.size[p] and not make_room(cells, layout, counters, p):
             return k.NEED_ARENA
         if fresh and not options.separate:
@@ -221,7 +221,7 @@ def list_totals(
     p: int,
     i: int,
 ) -> None:
-    """List a row for each start and group with answers; there must be room."""
+    """Write a row for each start and group that has answers; there must be room."""
     row, numbers = counters[ROWS], layout.at.shape[0] - 1
     columns = layout.at[numbers] + numbers + layout.least
     starts = cells.base[p] + cells.size[p] + cells.live[p, 0]

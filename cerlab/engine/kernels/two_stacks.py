@@ -1,4 +1,4 @@
-"""Windows with many open starts: two stacks, so that the cost of an event is independent of them.
+"""Two-stack windows: the cost of an event does not grow with the number of open starts.
 
 The totals of all starts in a window are the sum of two parts. The older stack has, for each of its
 starts, the runs of it and of all later starts there, as they were when the newer stack began. The
@@ -65,7 +65,7 @@ MOST_STATES = 62
 
 @inline
 def forget(cells: Cells, stacks: Stacks, layout: Layout, p: int, lowest: int) -> bool:
-    """Drop the starts of a partition that have left the window.
+    """Remove the starts of a partition that have left the window.
 
     Returns whether the older stack, if there are stacks, is now empty.
     """
@@ -77,7 +77,7 @@ def forget(cells: Cells, stacks: Stacks, layout: Layout, p: int, lowest: int) ->
     parts[p, FIRST] = min(parts[p, FIRST] + gone, parts[p, LAST])
     if parts[p, FIRST] == parts[p, LAST]:
         return True
-    # clear the rows that only starts outside the window could reach: they would grow for nothing
+    # set states to 0 that only starts outside the window reached: their totals would grow in vain
     size, rows = parts[p, SIZE], layout.at[layout.at.shape[0] - 1] + layout.least
     for q in range(layout.states):
         row = parts[p, BASE] + q * rows * size
@@ -102,7 +102,7 @@ def arrange(
     p: int,
     many: bool,
 ) -> int:
-    """Drop the dead starts of a partition, and rebuild its stacks if `many` and enough are left.
+    """Rebuild a partition's two stacks without dead starts; keep none if few starts remain.
 
     Returns DONE, or a NEED status; then the call is repeated.
     """
@@ -117,14 +117,14 @@ def arrange(
     if not many or m * (layout.at[layout.at.shape[0] - 1] + layout.least) <= few:
         parts[p, LIMIT] = 2 * m
         return k.DONE
-    # without room this is tried again, regardless of the earlier limit
+    # the caller makes room and calls again: the limit of 0 ensures another attempt
     parts[p, LIMIT] = 0
     return stack(layout, cells, stacks, counters, p)
 
 
 @inline
 def stack(layout: Layout, cells: Cells, stacks: Stacks, counters: Int64s, p: int) -> int:
-    """Begin stacks, with all open starts in the older one; return as `arrange`."""
+    """Build a partition's stacks, all starts in the older one; return DONE or a NEED status."""
     pool, parts, numbers = cells.pool, stacks.parts, layout.at.shape[0] - 1
     limbs = layout.at[numbers]
     rows = limbs + layout.least
@@ -160,7 +160,7 @@ def stack(layout: Layout, cells: Cells, stacks: Stacks, counters: Int64s, p: int
 
 @inline
 def add_cell(layout: Layout, pool: Int64s, of: int, to: int, size: int, counters: Int64s) -> None:
-    """Add the runs at one place to those at another."""
+    """Add the totals in one column of cells to those in another."""
     numbers, runs = layout.at.shape[0] - 1, layout.at[1]
     if not occupied(pool, of, runs, size):
         return
@@ -181,7 +181,7 @@ def add_cell(layout: Layout, pool: Int64s, of: int, to: int, size: int, counters
 
 @inline
 def note(stacks: Stacks, layout: Layout, pool: Int64s, p: int, i: int, opened: int) -> None:
-    """Push an event that was read onto the newer stack; `opened` as in `Stacks`."""
+    """Push an event onto the newer stack; `opened` is the row of `Moves.begin` it used."""
     parts, states = stacks.parts, 0
     size, rows = parts[p, SIZE], layout.at[layout.at.shape[0] - 1] + layout.least
     for q in range(layout.states):
@@ -203,7 +203,7 @@ def settle(
     counters: Int64s,
     p: int,
 ) -> int:
-    """Write the runs of each open start back to its cells, and take the stacks down.
+    """Write the totals of each open start back to its cells, and remove the stacks.
 
     Returns DONE, or a NEED status; then nothing has changed that the repeated call reads.
     """
@@ -212,7 +212,7 @@ def settle(
     limbs = layout.at[numbers]
     rows = limbs + layout.least
     height = rows * states
-    # rows for each state, and for the runs of a start, with a cell for each state at the end
+    # in scratch: rows for each state, then for one start, each with a cell for every end state
     begun, wide = states * height, (states + 1) * height
     work = wide + rows + numbers
     moved = work + 2 * limbs + 4
@@ -246,7 +246,7 @@ def settle(
             only, move = stacks.occupied[stacks.earlier[i] - 1], moves.move
             ends = scratch, 0, states, states, scratch, moved
             move_runs(moves, read, layout, i, move.target, move.source, only, *ends, counters)
-            # skip states without runs before the event: their rows would grow for nothing
+            # skip states without runs before the event: their numbers would grow in vain
             for q in range(states):
                 if not (only >> q) & 1:
                     fill(scratch, q * height, 0, height)
@@ -285,7 +285,7 @@ def total_after(
     to: int,
     work: int,
 ) -> bool:
-    """Write the runs in one state that descend from those at the start of the newer stack.
+    """Write the totals of the runs in one state that began in the older stack.
 
     The runs in state 0 are at `first`, with a `step` from row to row, and the state has its rows
     from `row` on. The runs at `newer` are added, unless it is NONE. The result has one more limb
@@ -304,7 +304,7 @@ def total_after(
         if not occupied(pool, by, runs, size):
             continue
         for r in range(2 * numbers - 1):
-            # the sum of both parts, each multiplied by the number of runs of the other
+            # sum of a product = sum of one part times the count of the other, both ways
             number = (r + 1) // 2
             count = layout.at[number + 1] - layout.at[number]
             x, y = of + layout.at[number] * step, by
@@ -334,7 +334,7 @@ def total_after(
 
 @inline
 def narrowed(layout: Layout, wide: Int64s, of: int, pool: Int64s, to: int, step: int) -> bool:
-    """Copy runs without the extra limb of `total_after`; return whether they fit."""
+    """Copy totals without the extra limb that `total_after` adds; return whether they fit."""
     numbers, fits = layout.at.shape[0] - 1, True
     for r in range(numbers):
         for c in range(layout.at[r], layout.at[r + 1]):

@@ -1,4 +1,4 @@
-"""The events to which ends of answers are carried: searches over all substreams together."""
+"""Searches for the events at which waits end, in all substreams together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cerlab.engine.kernels.arrays import NONE, Int64s, kernel
 
 @kernel
 def last_before(keys: Int64s, limits: Int64s, wanted: Int64s, seen: Int64s, last: Int64s) -> None:
-    """Write the index of the last event of each `wanted` key before a limit, NONE without one.
+    """Write, for each `wanted` key, the index of its last event before a limit, or NONE.
 
     `limits` do not decrease. `seen` has a cell for each key, NONE before and after the call.
     """
@@ -25,7 +25,7 @@ def last_before(keys: Int64s, limits: Int64s, wanted: Int64s, seen: Int64s, last
 
 @kernel
 def bounds_of_rivals(keys: Int64s, starts: Int64s, latest: Int64s, bounds: Int64s) -> None:
-    """Write, for each event, the least start after the starts of all answers of a rival so far.
+    """Write, at each event, the least start after the start of every rival answer so far.
 
     ``starts[n]`` is the latest start of an answer that ends at event n, NONE without one; `latest`,
     (keys,), is that of each key so far.

@@ -1,4 +1,4 @@
-"""Finding the events that end an answer, and the answers there, without a tECS."""
+"""The first phase of a window scan: the events that end an answer, found without a tECS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cerlab.engine.kernels.arrays import NONE, Bytes, Int32s, Int64s, Symbols, k
 def relevant(
     symbols: Symbols, read: Bytes, action: Symbols, index: Int32s, actions: Symbols
 ) -> int:
-    """Write the indices of the events whose symbol is read, and their actions; return their number.
+    """Write the index and action of each event whose symbol has to be read; return their number.
 
     For programs without `Read.ONCE`. Without a branch: each event is written, and the next one
     overwrites it if it is not read; so `index` and `actions` need room for one more.
@@ -39,7 +39,7 @@ def relevant_once(
     index: Int32s,
     actions: Symbols,
 ) -> int:
-    """Do as `relevant` with `Read.ONCE`: skip such an event after another in its partition.
+    """Write the relevant events of a program with `Read.ONCE`; return their number.
 
     ``fresh[p]`` is 1 while the next such event of partition p must be read; it is kept from batch
     to batch. `always` is `Read.ALWAYS`.
@@ -59,13 +59,13 @@ def relevant_once(
 
 
 class Events(NamedTuple):
-    """The relevant events. Either `times` or `first` is given; the other is empty."""
+    """The relevant events of a batch; either `times` or `first` is empty."""
 
-    actions: Symbols  # (events,), the action of each in the program
-    codes: Int32s  # (events,), the partition of each, NONE for none
+    actions: Symbols  # (events,): the action of each event
+    codes: Int32s  # (events,): the partition, or NONE
     times: Int64s  # (events,)
-    first: Int32s  # (events,), the first event inside the window of each
-    report_from: int  # the number of events reported before, which are only read again
+    first: Int32s  # (events,): the first event in each window
+    report_from: int  # events before this index are read again, not reported
 
 
 (AT, ENDS, RESETS, REGISTERS) = range(4)
@@ -73,21 +73,21 @@ class Events(NamedTuple):
 
 
 class Latest(NamedTuple):
-    """The latest starts of runs."""
+    """The latest start of the runs in each state."""
 
-    start: Int32s  # (partitions * states,), of the runs of partition p in state q at p * states + q
-    epoch: Int64s  # (partitions,), when it was last reset
+    start: Int32s  # (partitions * states,): at p * states + q for state q
+    epoch: Int64s  # (partitions,): the reset that each has seen
     idle: Int32s  # (partitions,)
-    scratch: Int32s  # (ops of an action,), scratch
-    idle_before: Int32s  # (events,), written with the idle state before each, or empty
-    best: Int32s  # (events,), written with the latest start of the answers each ends, or empty
+    scratch: Int32s  # (ops of an action,): the latest starts of the sources
+    idle_before: Int32s  # (events,): receives the idle state before each, unless empty
+    best: Int32s  # (events,): receives the latest start of answers, unless empty
 
 
 @kernel
 def find_ends(
     moves: k.Moves, events: Events, limits: k.Limits, latest: Latest, ends: Int32s, counters: Int64s
 ) -> None:
-    """Write the indices of the events that end an answer into `ends`, ``counters[ENDS]`` of them.
+    """Write the indices of the events that end an answer into `ends`.
 
     Reads the events from ``counters[AT]`` on; a call with more events continues after them.
     """
@@ -112,7 +112,7 @@ def find_ends(
         best = k.NONE
         low, high = move.first[a], move.first[a + 1]
         for o in range(low, high):
-            # read all sources before writing a target: a source may be a target too
+            # read all sources before writing any target, since a target may also be a source
             scratch[o - low] = start[row + move.source[o]]
         for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
             start[row + moves.leave[o]] = k.NONE
@@ -121,7 +121,8 @@ def find_ends(
             if target != k.NONE:
                 start[row + target] = max(start[row + target], origin)
             if move.accepts[o]:
-                # the latest start decides: if it is outside the window, so are all others
+                # compare only the latest start: if it is outside the window, all other starts are
+                # too
                 best = max(best, origin)
         for o in range(begin.first[w], begin.first[w + 1]):
             if begin.target[o] != k.NONE:
@@ -148,11 +149,11 @@ def find_ends(
 
 
 class TimedEvents(NamedTuple):
-    """The relevant events of one partition, with times of the whole batch."""
+    """The relevant events of one partition; `times` are those of the whole batch."""
 
     actions: Symbols  # (events,)
     times: Int64s  # (events of the batch,)
-    row: Int32s  # (events,): the time of event i is ``times[row[i]]``
+    row: Int32s  # (events,): event i has the time ``times[row[i]]``
     report_from: int
 
 
@@ -165,7 +166,7 @@ def find_ends_by_copies(
     ends: Int32s,
     counters: Int64s,
 ) -> None:
-    """Do as `find_ends` for a chained program, one partition, and no consumption.
+    """Write the events that end an answer, for a chained program, one partition and no CONSUME BY.
 
     `latest` has the cells of `CopySteps`. Unsigned indices and the first steps outside the loop
     halve the time.
@@ -197,7 +198,7 @@ def find_ends_by_copies(
 
 @kernel
 def inside_windows(first: Int32s, ends: Int32s, indices: Int32s, restarts: Bytes) -> int:
-    """Write the events in the window of one of the increasing `ends` to `indices`.
+    """Write the events inside the window of any of the `ends`; return their number.
 
     Return their number.
 
@@ -218,7 +219,7 @@ def inside_windows(first: Int32s, ends: Int32s, indices: Int32s, restarts: Bytes
 
 @kernel
 def idle_after(symbols: Symbols, wait: Int32s, idle: int) -> int:
-    """Return the idle state after some events, by ``wait[idle, symbol]``."""
+    """Return the idle state after the given symbols."""
     for i in range(symbols.shape[0]):
         idle = wait[idle, symbols[i]]
     return idle

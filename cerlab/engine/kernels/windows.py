@@ -1,4 +1,4 @@
-"""The bounds of windows and waits of events, by sorted arrays of instants."""
+"""The bounds of windows and waits, found in sorted arrays of instants."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from cerlab.engine.kernels.arrays import Int32s, Int64s, inline, kernel
 
 @kernel
 def goes_back(times: Int64s) -> int:
-    """Return the index of an event whose time, int64 (events,), is below the last one, or -1."""
+    """Return the index of the first event whose time is below the previous one, or -1."""
     back = False
     for i in range(1, times.shape[0]):
-        # no early exit, so that it compiles to vector instructions; the place is searched
-        # afterwards
+        # no early exit, so that the loop compiles to vector instructions; a second loop finds the
+        # index
         back |= times[i] < times[i - 1]
     if back:
         for i in range(1, times.shape[0]):
@@ -22,7 +22,7 @@ def goes_back(times: Int64s) -> int:
 
 @inline
 def first_from(keys: Int64s, n: int, until: int, lowest: int) -> int:
-    """Return the first index from `n` on, at most `until`, whose key is at or above `lowest`.
+    """Return the first index between `n` and `until` whose key is at least `lowest`.
 
     A window begins there. Keys do not decrease.
     """
@@ -35,7 +35,7 @@ def first_from(keys: Int64s, n: int, until: int, lowest: int) -> int:
 def window_starts(
     groups: Int64s, times: Int64s, width: int, begin: int, first: Int32s | Int64s
 ) -> int:
-    """Write the index of the first event inside the window of each event from event `begin` on.
+    """Write, for each event from `begin` on, the index of the first event in its window.
 
     Groups are contiguous, and a window never reaches into another group. `times` is int64
     (events,). `groups` is as long, or empty if all events are in one group, whose times do not
@@ -56,14 +56,14 @@ def window_starts(
 
 @kernel
 def first_above(times: Int64s, begun: Int64s, width: int, after: Int64s) -> None:
-    """Write the index of the first of `times` that is more than `width` after each of `begun`.
+    """Write, for each of `begun`, the index of the first of `times` over `width` later.
 
     `times`, int64 (events,), do not decrease. `after`, (begun,), is written. The cost is linear if
     `begun` does not decrease either.
     """
     high = 0
     for n in range(begun.shape[0]):
-        # ends that wait again are in the order of their first waits, so `begun` may decrease
+        # `begun` may decrease: ends that wait a second time come in the order of their first wait
         while high > 0 and times[high - 1] - begun[n] > width:
             high -= 1
         while high < times.shape[0] and times[high] - begun[n] <= width:

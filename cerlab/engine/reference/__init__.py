@@ -1,1 +1,1 @@
-"""Evaluators written to be read: run enumeration, and the algorithms of the papers."""
+"""Evaluators written for reading: explicit runs, and the algorithms of the papers."""

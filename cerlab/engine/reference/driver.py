@@ -1,4 +1,4 @@
-"""The clauses around an automaton: FROM, PARTITION BY, WITHIN, CONSUME BY, LIMIT.
+"""The reference driver: FROM, PARTITION BY, WITHIN, CONSUME BY and LIMIT around an automaton.
 
 One driver for all reference evaluators, event by event. A window is one number, the lowest
 position at which an answer may start, which only ever grows.
@@ -30,7 +30,7 @@ AnswerOut = TypeVar("AnswerOut", ComplexEvent, Valuation, covariant=True)
 
 
 class Clauses(Protocol):
-    """The clauses that the driver applies; `Plan` documents their values."""
+    """The clauses of a query that the driver reads; `Plan` documents their values."""
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -54,20 +54,20 @@ class Clauses(Protocol):
 
 
 class Reader(Protocol):
-    """Interface of readers of a substream; positions are those of the whole stream, increasing."""
+    """Interface: a machine that reads one substream; positions are those of the whole stream."""
 
     def advance(self, event: Event, position: int) -> None:
         """Read the next event."""
 
     def forget(self, before: int) -> None:
-        """Allow the reader to drop answers that start before a position."""
+        """Allow the machine to drop runs that start before position `before`."""
 
     def reset(self) -> None:
-        """Forget all events so far (CONSUME BY)."""
+        """Drop all runs, because CONSUME BY discards the events read so far."""
 
 
 class Recogniser(Reader, Protocol, Generic[AnswerOut]):
-    """A reader that lists answers."""
+    """Interface: a machine that reads events and lists answers."""
 
     def answers(self, lowest_start: int) -> Iterator[AnswerOut]:
         """Return the answers that end at the last event and start at `lowest_start` or later.
@@ -101,7 +101,7 @@ class WindowPointer:
         self._inside: deque[tuple[Instant, int]] = deque()
 
     def advance(self, time: Instant, position: int) -> int:
-        """Read an event's time.
+        """Read the time of an event; return the first position inside its window.
 
         Return the position of the first event within the width before it.
         """
@@ -115,15 +115,15 @@ class WindowPointer:
 
     @property
     def lowest(self) -> int:
-        """The lowest start that the last event allowed; 0 before the first one."""
+        """The first position in the window of the last event; 0 before any event."""
         return self._inside[0][1] if self._inside else 0
 
     def state(self) -> Any:
-        """Return a snapshot for `resume`."""
+        """Return the times and positions in the window, for `resume`."""
         return self._events, list(self._inside)
 
     def resume(self, state: Any, read: int) -> None:
-        """Restore a snapshot after `read` events; raises `BadData` and others for other values."""
+        """Restore the result of `state`; damaged values raise `BadData` or another error."""
         self._events, inside = state
         expect(is_whole(self._events, 0, read + 1), "the events of a partition")
         pairs = [(time, position) for time, position in inside]
@@ -132,7 +132,7 @@ class WindowPointer:
 
 
 class Substream(Generic[R]):
-    """The state of one partition: its recogniser and its window, if it has one."""
+    """The machine of one partition, and its window if the query has one."""
 
     def __init__(self, recogniser: R, window: Window | None) -> None:
         self.recogniser = recogniser
@@ -140,7 +140,7 @@ class Substream(Generic[R]):
 
 
 class Driver(Generic[R]):
-    """A query being evaluated, event by event, by one recogniser for each partition."""
+    """The evaluation of a query event by event, with one machine for each partition."""
 
     def __init__(self, plan: Clauses, recogniser: Callable[[], R], time: TimeAxis | None) -> None:
         self.plan = plan
@@ -165,7 +165,7 @@ class Driver(Generic[R]):
             return None
         time: Instant = 0
         if self._clock is not None:
-            # events without a key too: the whole stream must be in order
+            # also for events without a key, since times must not decrease in the whole stream
             time = self._clock(event, position)
             if self.now is not None:
                 check_order(self.now, time, position)
@@ -184,7 +184,7 @@ class Driver(Generic[R]):
         return substream.recogniser, lowest
 
     def state(self, of: Callable[[R], Any]) -> Any:
-        """Return a snapshot for `resume`; `of` returns the state of a recogniser."""
+        """Return the states of all partitions; `of` returns the state of one machine."""
         parts = [
             (key, of(part.recogniser), part.pointer and part.pointer.state())
             for key, part in self.substreams.items()
@@ -192,7 +192,7 @@ class Driver(Generic[R]):
         return self.now, parts
 
     def resume(self, state: Any, into: Callable[[R, Any], None], read: int) -> None:
-        """Restore a snapshot after `read` events, each recogniser by `into`.
+        """Restore the result of `state`; `into` restores one machine.
 
         Raises `BadData`, ValueError, TypeError and others for other values.
         """
@@ -207,7 +207,7 @@ class Driver(Generic[R]):
                 part.pointer.resume(pointer, read)
 
     def consume(self, recogniser: R) -> None:
-        """Apply CONSUME BY after an answer of this recogniser."""
+        """Apply CONSUME BY after an answer of `recogniser`."""
         match self.plan.consume:
             case Consume.NONE:
                 pass
@@ -232,13 +232,13 @@ def run(
     events: Iterable[Event],
     time: TimeAxis | None = None,
 ) -> Iterator[Answer]:
-    """Yield all answers of a plan on a stream, lazily, by end; events are read only as needed."""
+    """Yield the answers of a plan on a stream, by end, reading events only as needed."""
     for driver, _, reader, lowest in _readings(plan, recogniser, events, time):
         yield from _answers(driver, reader, lowest)
 
 
 def answers_at(driver: Driver[Recogniser[Answer]], event: Event, position: int) -> Iterator[Answer]:
-    """Read the event at a position.
+    """Read the event at a position; yield the answers that end there.
 
     Yield the answers that it ends. Exhaust it before the next call.
     """
@@ -264,7 +264,7 @@ def ends(
     time: TimeAxis | None,
     result_of: Callable[[R, int], Result | None],
 ) -> Iterator[tuple[int, Result]]:
-    """Yield the positions where answers end, each with the result of `result_of` there.
+    """Yield each position where answers end, with `result_of` the machine there.
 
     `result_of` is called with the recogniser and the lowest start that the window allows; a false
     result means that no answer ends there. A result is valid until the next position is requested.
@@ -278,7 +278,7 @@ def ends(
 def _readings(
     plan: Clauses, recogniser: Callable[[], R], events: Iterable[Event], time: TimeAxis | None
 ) -> Iterator[tuple[Driver[R], int, R, int]]:
-    """Yield, after each event of a substream, the driver, the position, the read result."""
+    """Yield, for each event of a substream, the driver, its position, and the machine's reading."""
     if time is None and isinstance(plan.window, TimeWindow):
         events = tuple(events)
         time = only_timestamp(events)
@@ -291,7 +291,7 @@ def _readings(
 def labels_of_answer(
     plan: Plan, events: Sequence[Event], answer: ComplexEvent
 ) -> dict[int, frozenset[str]]:
-    """Return, for each position of an answer, the labels that some accepting run assigns to it.
+    """Return the labels of each position of an answer; any accepting run may assign them.
 
     A forward pass computes the states of runs over the answer; a backward pass keeps those that
     lead to acceptance. Linear in the length of the answer's interval.
@@ -320,7 +320,7 @@ def labels_of_answer(
 
 
 def substream(plan: Clauses, events: Sequence[Event], answer: ComplexEvent) -> list[int]:
-    """Return the positions of the answer's interval that are in its substream."""
+    """Return the positions between an answer's start and end that belong to its substream."""
     key = partition_key(events[answer.start], plan.partition)
     return [
         i

@@ -1,4 +1,4 @@
-"""Recognisers of events that carry the contexts of strategies (`cerlab.automata.context`)."""
+"""Machines for formulas with strategies inside, on events with `cerlab.automata.context`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cerlab.model.event import Event
 
 
 class InContexts(Generic[Answer]):
-    """A recogniser that reads each event with the contexts of its substream."""
+    """A machine that adds the contexts of its substream to each event before reading it."""
 
     def __init__(self, recogniser: Recogniser[Answer], contexts: Sequence[Context]) -> None:
         self._recogniser: Recogniser[Answer] = recogniser
@@ -26,7 +26,7 @@ class InContexts(Generic[Answer]):
         return self._recogniser.answers(lowest_start)
 
     def forget(self, before: int) -> None:
-        """Drop the runs that start earlier; contexts are kept, as rivals are."""
+        """Drop the runs that start before a position, but keep contexts: rivals never expire."""
         self._recogniser.forget(before)
 
     def reset(self) -> None:
@@ -38,5 +38,5 @@ class InContexts(Generic[Answer]):
 def in_contexts(
     recogniser: Callable[[], Recogniser[Answer]], contexts: Sequence[Context]
 ) -> Callable[[], Recogniser[Answer]]:
-    """Return a factory of recognisers, which add contexts if there are some."""
+    """Return a factory of machines that read contexts; without contexts, the factory given."""
     return (lambda: InContexts(recogniser(), contexts)) if contexts else recogniser

@@ -1,4 +1,4 @@
-"""Evaluation with a list for each active state; all matches (FOUND Alg. 1; FOUND Alg. 4)."""
+"""Evaluation with one linked list of nodes for each active state (FOUND Alg. 1; FOUND Alg. 4)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ State = TypeVar("State")
 
 
 class ListEvaluation(ABC, Generic[State]):
-    """The active states, each with the list of its partial complex events (FOUND Sec. 7.2).
+    """The active states, each with a list of its partial complex events (FOUND Sec. 7.2).
 
     Each algorithm defines its states, and how an event moves the lists. `lists` is in the order in
     which the states were reached, so automaton and stream determine the order of the answers.
@@ -32,19 +32,19 @@ class ListEvaluation(ABC, Generic[State]):
 
     @abstractmethod
     def reset(self) -> None:
-        """Restart: the next event is the first. A running enumeration is not disturbed."""
+        """Restart, so that the next event is the first; a running enumeration is not disturbed."""
 
     @abstractmethod
     def _update(self, event: Event, old: Mapping[State, NodeList]) -> None:
-        """Compute the new lists from the old ones."""
+        """Compute the lists after an event from the lists before it."""
 
     @abstractmethod
     def _is_final(self, state: State) -> bool:
-        """Return whether nodes of the current position in the list of a state are answers."""
+        """Return whether a state's nodes at the current position are answers."""
 
     def advance(self, event: Event, position: int) -> None:
         """Read the next event: one iteration of the main loop."""
-        # copies of two pointers: an append to a new list must not lengthen the old ones
+        # copies of two pointers: appending to a new list must not lengthen the old ones
         old = {q: nodes.lazycopy() for q, nodes in self.lists.items()}
         self.lists = {}
         self._position = position
@@ -115,7 +115,7 @@ class Node:
 
 
 class Cell:
-    """The membership of a node in a list; `next` is written once, by an append behind it."""
+    """A cell of a linked list with one node; `next` is written once, by an append."""
 
     __slots__ = ("next", "node")
 
@@ -146,7 +146,7 @@ class NodeList:
         self.max_start = max(self.max_start, node.max_start)
 
     def append(self, other: NodeList) -> None:
-        """Append a non-empty list, in constant time."""
+        """Append another non-empty list in constant time."""
         if self.last is None:
             self.first = other.first
         else:
@@ -168,7 +168,7 @@ class NodeList:
 
 
 class Walk:
-    """An iteration over a list; its constructor is the paper's ``begin``.
+    """A cursor in a list; its constructor is the paper's ``begin``.
 
     It skips the nodes without a complex event that starts at `lowest_start` or later.
     """
@@ -182,11 +182,11 @@ class Walk:
 
     @property
     def at_end(self) -> bool:
-        """True if the walk has passed the last node."""
+        """True if the cursor has passed the last node."""
         return self._cell is None
 
     def next(self) -> Node:
-        """Return the next node, which must exist."""
+        """Return the next node and move on; there must be one."""
         cell = self._cell
         assert cell is not None, "the walk is at the end of its list"
         self._cell = self._seek(self._after(cell))
@@ -210,7 +210,7 @@ BOTTOM = Node(sys.maxsize, NodeList())
 
 
 def only_bottom() -> NodeList:
-    """Return ``[⊥]``, the list of a run that has taken nothing."""
+    """Return ``[⊥]``, the list of a run that has taken no event."""
     nodes = NodeList()
     nodes.add(BOTTOM)
     return nodes
@@ -218,7 +218,7 @@ def only_bottom() -> NodeList:
 
 @dataclass(slots=True)
 class Steps:
-    """The number of steps, by updates and by enumerations."""
+    """Counts of steps, separately for updates and enumerations."""
 
     update: int = 0
     enumeration: int = 0
@@ -227,7 +227,7 @@ class Steps:
 def enumerate_lists(
     lists: Iterable[NodeList], now: int, lowest_start: int, steps: Steps
 ) -> Iterator[ComplexEvent]:
-    """Yield the complex events that end at `now` in the lists of final states (FOUND Alg. 2).
+    """Yield the complex events that end at `now`, from the lists of final states (FOUND Alg. 2).
 
     This is ``Enumerate``, lines 1-5. Nodes of the current position come first in a list, so the
     walk stops at the first other node. Algorithm 3 enumerates each node.
@@ -244,7 +244,7 @@ def enumerate_lists(
 def enumerate_all(
     nodes: NodeList, C: Positions, lowest_start: int, steps: Steps
 ) -> Iterator[ComplexEvent]:
-    """Yield the complex events of a list, each with C added (FOUND Alg. 2).
+    """Yield the complex events of a list, each extended by the positions C (FOUND Alg. 2).
 
     This is ``EnumAll``, lines 6-12. The delay is not constant: after an answer it returns as many
     levels as the answer has positions. The recursion is as deep as an answer is long.
@@ -263,7 +263,7 @@ def enumerate_all(
 
 
 def enumerate_all_star(root: Node, lowest_start: int, steps: Steps) -> Iterator[int | None]:
-    """Yield the output tape of a node, with constant delay (FOUND Alg. 3; FOUND App. D.1).
+    """Yield the output tape of a node with constant delay (FOUND Alg. 3; FOUND App. D.1).
 
     This is ``EnumAll*``. The tape has the positions of each complex event, latest first, and
     ``None`` (the paper's #) after each. A node is white if its list is at its end; the paper
@@ -305,7 +305,7 @@ def complex_events(tape: Iterable[int | None]) -> Iterator[ComplexEvent]:
 
 
 class Visit(NamedTuple):
-    """A node on the current path, and the position of the walk through its list."""
+    """A node on the current path, with a cursor in its list of predecessors."""
 
     node: Node
     walk: Walk
@@ -327,7 +327,7 @@ class BlackWhiteStack:
         return not self._visits
 
     def push_black(self, n: Visit) -> None:
-        """Push a node to which the walk may return."""
+        """Push a node with further children to visit."""
         self._visits.append((n, len(self._visits) + 1))
 
     def push_white(self, n: Visit) -> None:
@@ -335,7 +335,7 @@ class BlackWhiteStack:
         self._visits.append((n, self._visits[-1][1] if self._visits else 0))
 
     def pop(self) -> Visit:
-        """Pop the top visit, black or white."""
+        """Pop the top visit."""
         return self._visits.pop()[0]
 
     def pop_whites(self) -> None:

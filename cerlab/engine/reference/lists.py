@@ -1,4 +1,4 @@
-"""The direct evaluators of Foundations, with linked lists (FOUND Sec. 7.2; FOUND Thm. 5)."""
+"""The evaluators of Foundations, one for each strategy (FOUND Sec. 7.2; FOUND Thm. 5)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cerlab.predicates.truth import satisfies
 
 
 def lists_recogniser(cea: AnchoredCea, strategy: Strategy | None) -> Recogniser[ComplexEvent]:
-    """Return the recogniser of the complex events that a strategy selects (FOUND Thm. 6).
+    """Return the evaluator of the complex events that a strategy selects (FOUND Thm. 6).
 
     An answer's interval is from its first position to its last. STRICT requires events that are
     read consecutively, whatever their positions. Without a strategy and for STRICT, `advance`
@@ -39,7 +39,7 @@ def lists_recogniser(cea: AnchoredCea, strategy: Strategy | None) -> Recogniser[
 
 
 class StrictEvaluation(ListEvaluation[int]):
-    """``StrictEvaluate``: the complex events without gaps (FOUND Alg. 8).
+    """The evaluator of STRICT, ``StrictEvaluate``: complex events without gaps (FOUND Alg. 8).
 
     States are macro-states, as in Algorithm 4. `q_init` is that of the run that has taken nothing
     so far, None without such a run; only that run may skip, and only before it takes an event.
@@ -51,7 +51,7 @@ class StrictEvaluation(ListEvaluation[int]):
         super().__init__()
 
     def reset(self) -> None:
-        """Restart in q0, with nothing taken."""
+        """Restart in q0, with no event taken."""
         self.q_init = self.automaton.q0
         self.lists = {self.automaton.q0: only_bottom()}
 
@@ -79,14 +79,14 @@ Order: TypeAlias = Callable[[list[Class]], Iterator[tuple[Class, Mark]]]
 
 
 def next_order(O: list[Class]) -> Iterator[tuple[Class, Mark]]:
-    """Yield each class by TAKE, then by SKIP, better classes first (FOUND Alg. 5)."""
+    """Yield each class with TAKE, then with SKIP, the best class first (FOUND Alg. 5)."""
     for A in O:
         yield A, Mark.TAKE
         yield A, Mark.SKIP
 
 
 def last_order(O: list[Class]) -> Iterator[tuple[Class, Mark]]:
-    """Yield all classes by TAKE before all classes by SKIP (FOUND Alg. 6)."""
+    """Yield all classes with TAKE, then all classes with SKIP (FOUND Alg. 6)."""
     for A in O:
         yield A, Mark.TAKE
     for A in O:
@@ -94,7 +94,7 @@ def last_order(O: list[Class]) -> Iterator[tuple[Class, Mark]]:
 
 
 class OrderedEvaluation(ListEvaluation[int]):
-    """``NextEvaluate`` and ``LastEvaluate``, by their order (FOUND Alg. 5; FOUND Alg. 6).
+    """``NextEvaluate`` and ``LastEvaluate``, for NEXT and LAST (FOUND Alg. 5; FOUND Alg. 6).
 
     The list of a state has at most one node, for the best of all runs in that state. `O` is the
     queue of classes, best first. An event costs at most two steps for each transition. The
@@ -109,7 +109,7 @@ class OrderedEvaluation(ListEvaluation[int]):
         super().__init__()
 
     def reset(self) -> None:
-        """Restart in one class, the initial states, with nothing taken."""
+        """Restart with one class, the initial states, and no event taken."""
         self.lists = {q: only_bottom() for q in sorted(self.cea.I)}
         self.O = [tuple(self.lists)]
 
@@ -123,7 +123,7 @@ class OrderedEvaluation(ListEvaluation[int]):
     def _update_marking(
         self, A: Class, mark: Mark, Delta: Successors, old: Mapping[int, NodeList]
     ) -> Iterator[int]:
-        """Yield the states that a class is the first to reach (``UpdateMarking``).
+        """Yield the states that the class A reaches before any other class (``UpdateMarking``).
 
         In the paper a second state of the class overwrites the result of the first; both have taken
         the same positions, so here the first result stays.
@@ -131,7 +131,8 @@ class OrderedEvaluation(ListEvaluation[int]):
         for q in A:
             for p in Delta.get(q, ()):
                 self.steps.update += 1
-                # classes are ordered best first, so the first to reach a state has its best run
+                # the best class comes first, so the class that reaches a state first has its best
+                # run
                 if p not in self.lists:
                     (self._take if mark is Mark.TAKE else self._skip)(p, old[q])
                     yield p
@@ -141,7 +142,7 @@ class OrderedEvaluation(ListEvaluation[int]):
 
 
 class MaxState(NamedTuple):
-    """A macro-state of MAX: `U` are the states of runs that took a strict superset.
+    """A macro-state of MAX: states T of runs with equal positions, U of runs with strictly more.
 
     `T` are the states of the runs that took exactly these positions, without the states in `U`: if
     such a run accepts later, a run that took more accepts more.
@@ -152,7 +153,7 @@ class MaxState(NamedTuple):
 
 
 class MaxEvaluation(ListEvaluation[MaxState]):
-    """``MaxEvaluate``: the complex events that no other strictly contains (FOUND Alg. 7).
+    """``MaxEvaluate``, for MAX: the complex events that no other contains (FOUND Alg. 7).
 
     The pairs are built while events are read, so the automaton need not be I/O-deterministic.
     """
@@ -162,7 +163,7 @@ class MaxEvaluation(ListEvaluation[MaxState]):
         super().__init__()
 
     def reset(self) -> None:
-        """Restart in (I, ∅), with nothing taken."""
+        """Restart in (I, ∅), with no event taken."""
         self.lists = {MaxState(self.cea.I, frozenset()): only_bottom()}
 
     def _update(self, event: Event, old: Mapping[MaxState, NodeList]) -> None:
@@ -180,13 +181,13 @@ class MaxEvaluation(ListEvaluation[MaxState]):
 
 
 def move_marking(r: MaxState, take: Successors) -> MaxState:
-    """Return the pair after • (``MoveMarking``): a superset stays one if it takes too."""
+    """Return the macro-state after • (``MoveMarking``): U and T take the event."""
     U = image(take, r.U)
     return MaxState(image(take, r.T) - U, U)
 
 
 def move_not_marking(r: MaxState, take: Successors, skip: Successors) -> MaxState:
-    """Return the pair after ∘ (``MoveNotMarking``): supersets stay.
+    """Return the macro-state after ∘ (``MoveNotMarking``): runs of T that take the event join U.
 
     Equal runs that take join them.
     """
@@ -199,7 +200,7 @@ Successors: TypeAlias = dict[int, list[int]]
 
 
 def moves(cea: AnchoredCea, event: Event) -> dict[Mark, Successors]:
-    """Return the successors of each state by • and by ∘, without states that have none."""
+    """Return the successors of each state by • and by ∘, omitting states without any."""
     Delta: dict[Mark, Successors] = {mark: {} for mark in Mark}
     for t in cea.Delta:
         if satisfies(event, t.predicate):
@@ -208,5 +209,5 @@ def moves(cea: AnchoredCea, event: Event) -> dict[Mark, Successors]:
 
 
 def image(Delta: Successors, T: Iterable[int]) -> frozenset[int]:
-    """Return ``Delta(T, t, m)``, the successors of all states of a set."""
+    """Return ``Delta(T, t, m)``, all successors of the states in T."""
     return frozenset(p for q in T for p in Delta.get(q, ()))

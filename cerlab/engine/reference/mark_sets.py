@@ -1,4 +1,4 @@
-"""Sets of matches that share their parts: the marks of runs, extended event by event.
+"""Sets of matches as nodes that share parts: each event extends sets by its position.
 
 Each event creates a node at most once, so there are at most as many nodes as extensions and
 unions, regardless of the number of matches in them.
@@ -15,12 +15,12 @@ from cerlab.model.answer import Positions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmptyMatch:
-    """The set of the empty match alone."""
+    """The set whose only match has no positions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extension:
-    """The matches of `before`, each with one more position at its end."""
+    """The set of matches of `before`, each with `position` added at its end."""
 
     before: MarkSet
     position: int
@@ -28,7 +28,7 @@ class Extension:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Either:
-    """The matches of all parts, which may overlap."""
+    """The union of several sets of matches, which may overlap."""
 
     parts: tuple[MarkSet, ...]
 
@@ -40,7 +40,7 @@ EMPTY_MATCH = EmptyMatch()
 
 
 class Growth:
-    """The nodes that one event creates: equal parts share one node."""
+    """The sets that one event creates; sets from equal parts are one object."""
 
     def __init__(self, position: int) -> None:
         self._position = position
@@ -48,12 +48,12 @@ class Growth:
         self._either: dict[frozenset[int], Either] = {}
 
     def with_mark(self, before: MarkSet) -> MarkSet:
-        """Return the set of matches extended by the position of the event."""
-        # by identity: comparing shared nodes would unfold them
+        """Return the set of matches of `before`, each extended by the event's position."""
+        # by identity: comparing nodes would expand their shared parts
         return self._extensions.setdefault(id(before), Extension(before, self._position))
 
     def either(self, parts: Iterable[MarkSet]) -> MarkSet:
-        """Return the union of some sets."""
+        """Return the union of sets of matches."""
         different = {id(part): part for part in parts}
         if len(different) == 1:
             return next(iter(different.values()))
@@ -62,7 +62,7 @@ class Growth:
 
 
 def matches_of(node: MarkSet) -> Iterator[Positions]:
-    """Yield the matches of a set; a match in two parts of it comes twice.
+    """Yield the matches of a set; a match in several parts is repeated.
 
     >>> first = Extension(EMPTY_MATCH, 0)
     >>> later = Extension(Either((first, EMPTY_MATCH)), 3)
@@ -84,7 +84,7 @@ def matches_of(node: MarkSet) -> Iterator[Positions]:
 
 
 def each_once(sets: list[MarkSet]) -> Iterator[tuple[int, ...]]:
-    """Yield the matches of some sets, which may overlap, each once."""
+    """Yield the matches of several sets, each match once."""
     matches: set[tuple[int, ...]] = set()
     for marks in sets:
         for M in matches_of(marks):

@@ -1,4 +1,4 @@
-"""Transducers on a stream: Algorithm 1 as corrected, and its runs shared (SRT Alg. 1)."""
+"""Transducers on a stream: Algorithm 1, corrected (SRT Alg. 1), also with shared runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MAX_CONFIGURATIONS = 500_000
 
 
 class Configuration(NamedTuple):
-    """A state, registers, and under windows a start: runs with equal ones have the same future.
+    """A state, register values and, with windows, the first mark: all that later events depend on.
 
     `first` is the first marked position; None before a mark, and always without a window.
     """
@@ -52,7 +52,7 @@ class Configuration(NamedTuple):
 
 
 class SharedRuns:
-    """The runs of a plan by configuration, with their marks as sets that share parts.
+    """The runs of a plan grouped by configuration, each with its matches as a `MarkSet`.
 
     An event costs one evaluation for each configuration and transition, regardless of the number of
     matches: at most ``|Q| (k + 1)^|R|`` configurations at event k, and under a window as many for
@@ -69,11 +69,11 @@ class SharedRuns:
 
     @property
     def live(self) -> int:
-        """The number of configurations that may still continue."""
+        """The number of configurations that later events may continue."""
         return len(self._active)
 
     def advance(self, event: Event, position: int) -> frozenset[Positions]:
-        """Follow all configurations over an event; return the matches whose last mark is on it."""
+        """Move all configurations by an event; return the matches whose last mark is on it."""
         self._horizon.read(event, position)
         growth = Growth(position)
         arrivals: dict[Configuration, list[MarkSet]] = {}
@@ -81,7 +81,7 @@ class SharedRuns:
         for c, marks in spend_over(self._active.items()):
             for t, after in self._successors(c, event, position):
                 took = t.mark is Mark.TAKE
-                # equal configurations are merged; their matches are united below
+                # equal configurations become one, whose matches are united below
                 match_set = growth.with_mark(marks) if took else marks
                 arrivals.setdefault(after, []).append(match_set)
                 if took and t.target in self._F:
@@ -101,7 +101,7 @@ class SharedRuns:
     def _successors(
         self, c: Configuration, event: Event, position: int
     ) -> Iterator[tuple[RegisterTransition, Configuration]]:
-        """Yield the usable transitions of a configuration, and targets inside all windows."""
+        """Yield the transitions whose guards hold, with the configurations that they lead to."""
         transitions = self._leaving[c.state]
         moves = [t for t in transitions if satisfies(event, t.guard, c.registers)]
         self.counts.leave(len(transitions), len(moves))
@@ -109,14 +109,14 @@ class SharedRuns:
             first = c.first
             if first is None and self._horizon.bounded and t.mark is Mark.TAKE:
                 first = position
-            # a first mark before every window has no future
+            # drop runs whose first mark has left some window
             if first is None or first >= self._horizon.oldest:
                 v = c.registers.written(t.writes, event) if t.writes else c.registers
                 yield t, Configuration(t.target, v, first)
 
 
 def answers(plan: RegisterPlan, events: Iterable[Event]) -> Iterator[ComplexEvent]:
-    """Yield the answers on a stream, each match once, when its last marked event is read.
+    """Yield each match once, at its last marked event.
 
     By end; inside one end by positions. Raises `BadData` for a missing time or one that goes back,
     if a window in time needs it, and `ResourceLimit` for too many configurations.
@@ -140,7 +140,7 @@ class RegisterRun(NamedTuple):
 
 
 class Runs:
-    """The active runs of a plan, one for each way to each partial match.
+    """The active runs of a plan, one for each way to mark each partial match.
 
     A run that accepts is reported if its last transition marks, and continues. As printed, it is
     dropped, and its longer matches are lost. Each match is reported once, even if several runs have
@@ -156,11 +156,11 @@ class Runs:
 
     @property
     def live(self) -> int:
-        """The number of runs that may still continue."""
+        """The number of runs that later events may continue."""
         return len(self._runs)
 
     def advance(self, event: Event, position: int) -> frozenset[Positions]:
-        """Follow all runs over an event; return the matches whose last mark is on it."""
+        """Move all runs by an event; return the matches whose last mark is on it."""
         self._horizon.read(event, position)
         runs = [
             after
@@ -201,7 +201,7 @@ NO_REGISTERS = Registers()
 
 
 class OpenInterval(NamedTuple):
-    """A state, registers and the start of the interval: runs with equal ones have the same future.
+    """A state, register values and the interval's start: all that later events depend on.
 
     Only registers that a later guard may read count, and only the attributes that guards read of
     them.
@@ -213,7 +213,7 @@ class OpenInterval(NamedTuple):
 
 
 class IntervalRuns:
-    """The runs of a correlated plan by configuration, with their marks as shared sets.
+    """The runs of a query that compares labels, grouped by configuration, with shared `MarkSet`s.
 
     A strategy selects among all answers of an end, so it forgets no run.
     """
@@ -230,7 +230,7 @@ class IntervalRuns:
         self.counts = OperationCounts()
 
     def fresh(self) -> IntervalRuns:
-        """Return the runs of the same plan on another stream, sharing the analysis of the plan."""
+        """Return an empty evaluation of the same plan for another stream."""
         other = copy(self)
         other._places, other._active, other._answers = {}, {}, {}
         other._position, other.counts = -1, OperationCounts()
@@ -238,11 +238,11 @@ class IntervalRuns:
 
     @property
     def live(self) -> int:
-        """The number of configurations that may still continue."""
+        """The number of configurations that later events may continue."""
         return len(self._active)
 
     def advance(self, event: Event, position: int) -> None:
-        """Follow all configurations over an event, including the run that starts here."""
+        """Move all configurations by an event, including the run that starts there."""
         if self._plan.strategy is not None:
             self._places[position] = len(self._places)
         start = OpenInterval(self._plan.srt.q0, NO_REGISTERS, position)
@@ -278,7 +278,7 @@ class IntervalRuns:
             yield t.mark, OpenInterval(t.target, Registers({**old, **new}), c.start)
 
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
-        """Yield the answers of the accepting runs, each once; lazily, unless there is a LIMIT."""
+        """Yield the answers that end at the last event, each once."""
         sets, end, strategy = self._answers, self._position, self._plan.strategy
         if strategy is None:
             inside = sorted(start for start in sets if start >= lowest_start)
@@ -295,7 +295,7 @@ class IntervalRuns:
         return iter(sorted(in_window, key=latest_first))
 
     def forget(self, before: int) -> None:
-        """Drop the runs that started earlier, unless they compete."""
+        """Drop the runs that start before a position, unless a strategy compares their answers."""
         if self._plan.strategy is None:
             self._active = {c: marks for c, marks in self._active.items() if c.start >= before}
 
@@ -304,7 +304,7 @@ class IntervalRuns:
         self._active = {}
 
     def state(self) -> Any:
-        """Return a snapshot for `resume`, for a plan without a strategy.
+        """Return the runs for `resume`; the plan must have no strategy.
 
         A node is its position, or -1 for a union, and the numbers of the nodes below, which come
         before it; number 0 is the empty match.
@@ -329,10 +329,10 @@ class IntervalRuns:
         ]
 
     def resume(self, state: Any, read: int) -> None:
-        """Restore a snapshot after `read` events; raises `BadData` and others for other values."""
+        """Restore the result of `state`; damaged values raise `BadData` or another error."""
         nodes, runs = state
         made: list[tuple[MarkSet, int, int]] = [(EMPTY_MATCH, read, -1)]
-        for position, *below in nodes:  # each with its first and its last mark
+        for position, *below in nodes:  # `made` has each set with its first and last mark
             expect(below and all(is_whole(n, 0, len(made)) for n in below), "a set of marks")
             parts, first, last = zip(*(made[n] for n in below), strict=True)
             if position == -1:
@@ -354,13 +354,13 @@ class IntervalRuns:
 
 
 def values_of(t: Event) -> Any:
-    """Return the values of an event for a state; a name of a place becomes a tuple."""
+    """Return the type, stream and attributes of an event for a saved state."""
     pairs = (((n,) if isinstance(n, PlaceName) else n, v) for n, v in t.attributes.items())
     return t.type, t.stream, [*pairs]
 
 
 def event_of(kind: Any, stream: Any, attributes: Any) -> Event:
-    """Return the event with saved values; raises `BadData` and others for other values."""
+    """Return the event with saved values; damaged ones raise `BadData` or another error."""
     expect(isinstance(kind, str) and isinstance(stream, str | None), "the event of a register")
     pairs = {PlaceName(*n) if isinstance(n, tuple) else n: value for n, value in attributes}
     for name, value in pairs.items():
@@ -369,7 +369,7 @@ def event_of(kind: Any, stream: Any, attributes: Any) -> Event:
 
 
 def _attributes_read(T: Srt) -> dict[str, frozenset[str]]:
-    """Return, for each register, its attributes that some guard reads."""
+    """Return the attributes of each register that some guard reads."""
     read: dict[str, set[str]] = {r: set() for r in T.R}
     for t in T.Delta:
         for each in register_attributes(t.guard):
@@ -390,7 +390,7 @@ def _project(event: Event, attributes: frozenset[str]) -> Event:
 
 @dataclass(slots=True)
 class OperationCounts:
-    """The numbers of operations since the start.
+    """Counts of guard evaluations, updates and copies of runs.
 
     A run that leaves its state by n of its p transitions evaluates p guards, is updated n times,
     and copied n - 1 times, because one of the n reuses it. The paper's model assumes n = p as the
@@ -404,14 +404,14 @@ class OperationCounts:
     """The runs or configurations that the last event created, including those in dead ends."""
 
     def leave(self, transitions: int, moves: int) -> None:
-        """Count the operations of one run, or one configuration, at an event."""
+        """Count the operations when one run or configuration reads an event."""
         self.evaluations += transitions
         self.copies += max(moves - 1, 0)
         self.updates += moves
 
 
 class Horizon:
-    """`oldest`: the first position that all windows allow together with the last event.
+    """The first position inside all windows that end at the last event, as `oldest`.
 
     It never goes back, as time does not: a run whose first mark lies before it can report no more
     matches. Keeps the times of the positions from `oldest` on.
@@ -425,7 +425,7 @@ class Horizon:
         self.oldest = 0
 
     def read(self, event: Event, position: int) -> None:
-        """Advance to an event; raises `BadData` for a time that is missing or goes back."""
+        """Read the time of an event; raise `BadData` if it is missing or goes back."""
         bounds = [times.read(event, position) for times in self._times]
         if self._events is not None:
             bounds.append(position - self._events)
@@ -433,7 +433,7 @@ class Horizon:
 
 
 class _Times:
-    """The times inside one window in time."""
+    """The times inside a window in time, up to the last event."""
 
     def __init__(self, window: AttributeWindow) -> None:
         self._clock: Clock = clock_for(window, None)
@@ -441,7 +441,7 @@ class _Times:
         self._before: Instant | None = None
 
     def read(self, event: Event, position: int) -> int:
-        """Return the first position inside the window of this event."""
+        """Read an event; return the first position inside its window."""
         now = self._clock(event, position)
         if self._before is not None:
             check_order(self._before, now, position)
@@ -467,7 +467,7 @@ class _Move(NamedTuple):
 def labels_of_answer(
     A: LabelledSrt, clauses: Clauses, events: Sequence[Event], answer: ComplexEvent
 ) -> Iterator[Marks]:
-    """Yield the ways to assign labels to the positions of an answer, each once.
+    """Yield each assignment of labels to the positions of an answer, once.
 
     A forward pass computes the configurations of runs over the answer; a backward pass keeps those
     that lead to acceptance, so no way is a dead end.

@@ -1,4 +1,4 @@
-"""All runs, explicitly: the answers of automata by definition (CORE Sec. 3; CORE App. A.1).
+"""Explicit runs of automata: the definition of their answers (CORE Sec. 3; CORE App. A.1).
 
 Exponential, and simple enough to be evidence: a run in progress is a state, a start and the output
 so far; each event extends each run by each usable transition.
@@ -37,7 +37,7 @@ class CeaRun(NamedTuple):
 
 
 class CeaRuns:
-    """The runs of a CEA; runs with equal (state, start, positions) are merged.
+    """The runs of a CEA, merged if they have equal states, starts and positions.
 
     A strategy selects among all answers of an end, so it forgets no run.
     """
@@ -82,7 +82,7 @@ class CeaRuns:
         return iter(sorted(inside, key=latest_first))
 
     def forget(self, before: int) -> None:
-        """Drop the runs that started earlier, unless they compete."""
+        """Drop the runs that start before a position, unless a strategy compares their answers."""
         if self._strategy is None:
             self._runs = frozenset(run for run in self._runs if run.start >= before)
 
@@ -92,7 +92,7 @@ class CeaRuns:
 
 
 class RunsOfAnswer:
-    """The runs of a CEA for one answer: from its start on, they take exactly its positions.
+    """The runs of a CEA that take exactly the positions of one answer, as a set of states.
 
     They are represented by a set of states, so an event costs the transitions out of these states.
     """
@@ -107,7 +107,7 @@ class RunsOfAnswer:
         self._position = -1
 
     def advance(self, event: Event, position: int) -> None:
-        """Compute the states after this event."""
+        """Compute the states of the runs after an event."""
         if position == self._answer.start:
             self._states = frozenset({self._cea.q0})
         is_taken = position in self._positions
@@ -119,7 +119,7 @@ class RunsOfAnswer:
         self._position = position
 
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
-        """Yield the answer, if it ends here and some run accepts."""
+        """Yield the answer if it ends here and a run accepts."""
         answer = self._answer
         # events of other substreams are not read here
         is_here = self._position == answer.end and not self._untaken
@@ -127,7 +127,7 @@ class RunsOfAnswer:
             yield answer
 
     def forget(self, before: int) -> None:
-        """Do nothing: the start of the answer is compared with the window in `answers`."""
+        """Do nothing: `answers` compares the answer's start with the window."""
 
     def reset(self) -> None:
         """Drop all runs."""
@@ -143,7 +143,7 @@ class LabelledRun(NamedTuple):
 
 
 class VceaRuns:
-    """The runs of a VCEA; their answers are valuations, selected by their positions."""
+    """The runs of a VCEA; their answers are valuations."""
 
     def __init__(self, vcea: Vcea, strategy: Strategy | None = None) -> None:
         self._vcea = vcea
@@ -172,7 +172,7 @@ class VceaRuns:
         self._position = position
 
     def answers(self, lowest_start: int) -> Iterator[Valuation]:
-        """Return the valuations of the accepting runs, each once."""
+        """Return the valuations of the runs that accept, each once."""
         candidates = {
             Valuation(run.start, self._position, _by_label(run))
             for run in self._runs
@@ -185,7 +185,7 @@ class VceaRuns:
         return iter(sorted(inside, key=valuation_latest_first))
 
     def forget(self, before: int) -> None:
-        """Drop the runs that started earlier, unless they compete."""
+        """Drop the runs that start before a position, unless a strategy compares their answers."""
         if self._strategy is None:
             self._runs = frozenset(run for run in self._runs if run.start >= before)
 
@@ -203,7 +203,7 @@ def _by_label(run: LabelledRun) -> dict[str, Positions]:
 
 
 def _local(positions: Positions, places: dict[int, int]) -> Positions:
-    """Return positions as numbers of the events that were read."""
+    """Return positions in the stream as indices of the events in the substream."""
     return tuple(places[p] for p in positions)
 
 
@@ -227,7 +227,7 @@ A = TypeVar("A")
 def select_answers(
     strategy: Strategy | None, answers: Iterable[A], positions: Callable[[A], Positions]
 ) -> set[A]:
-    """Return the answers whose position sets the strategy keeps; all answers without a strategy.
+    """Return the answers that a strategy selects; all answers without a strategy.
 
     `answers` are all that end at one event, regardless of a later window; `positions` count the
     events of the substream. Raises `ResourceLimit` if there are too many to list.
@@ -256,11 +256,11 @@ def _select(strategy: Strategy | None, sets: list[Positions]) -> list[Positions]
 
 
 def _oldest_first(D: Positions) -> list[float]:
-    """Return a sort key: the set with the first position that the other lacks is greater."""
-    # a proper prefix is the lesser set, so the end sorts below all positions
+    """Return a sort key: a set is greater if it has the first position that only one set has."""
+    # a prefix sorts below longer sets, so its end sorts below all positions
     return [*(-p for p in D), float("-inf")]
 
 
 def _newest_first(D: Positions) -> list[int]:
-    """Return a sort key: the set with the last position that the other lacks is greater."""
+    """Return a sort key: a set is greater if it has the last position that only one set has."""
     return sorted(D, reverse=True)

@@ -1,4 +1,4 @@
-"""Snapshots of Algorithm 1 after each event, as values for pictures and tests (CORE Fig. 6).
+"""Snapshots of Algorithm 1 after each event, for pictures and tests (CORE Fig. 6).
 
 A snapshot contains the nodes that are still kept and that some active state has reached since the
 start, in the order of their first appearance, children first. A node keeps its number from snapshot
@@ -33,7 +33,7 @@ MAX_EVENTS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class TecsNode:
-    """A node by its number, with the numbers of its children.
+    """A node of a snapshot: its number, and the numbers of its children.
 
     `position` is the label of a bottom or output node, and the event that created a union. A node
     is expired if the window contains no start below it; its children are then left out.
@@ -51,7 +51,7 @@ class TecsNode:
 
 @dataclass(frozen=True, slots=True)
 class ActiveState:
-    """An entry of T: a macro-state, its name, and its union-list as numbers of nodes."""
+    """An active state of a snapshot: a macro-state, its name, and the nodes of its union-list."""
 
     state: int
     name: str
@@ -61,7 +61,7 @@ class ActiveState:
 
 @dataclass(frozen=True, slots=True)
 class StateMove:
-    """The move of the runs of a macro-state at the event.
+    """The transition of one macro-state at the event.
 
     `source` None is the run that starts here.
     """
@@ -96,12 +96,12 @@ class TecsSnapshot(Drawable):
     symbol: int = 0
 
     def __repr__(self) -> str:
-        """Return the size; `str` also lists the nodes."""
+        """Return a summary with the size; `str` also lists the nodes."""
         return f"<TecsSnapshot, {len(self.nodes)} nodes after event {self.position}>"
 
 
 class _NumberedEvaluation(TecsEvaluation):
-    """An evaluation that numbers a node when an active state first reaches it."""
+    """An evaluation by Algorithm 1 that numbers each node when an active state first reaches it."""
 
     def __init__(self, machine: Machine, name_of: Callable[[int], str]) -> None:
         super().__init__(machine)
@@ -129,7 +129,7 @@ class _NumberedEvaluation(TecsEvaluation):
         self._nodes, self._numbers = [], {}
 
     def snapshot(self, event: Event, position: int, lowest: int) -> TecsSnapshot:
-        """Return the current state; `lowest` is the first start that the window allows."""
+        """Return a snapshot of the current state; `lowest` is the first start in the window."""
         self._events[position] = event
         before = self._next
         for ul in self.T.values():
@@ -160,7 +160,7 @@ class _NumberedEvaluation(TecsEvaluation):
         )
 
     def _number_all(self, root: Node, position: int) -> None:
-        """Assign numbers to the nodes below a node that have none, children before parents."""
+        """Assign numbers to a node and the unnumbered nodes below it, children before parents."""
         pending = [root]
         while pending:
             node = pending[-1]
@@ -175,7 +175,7 @@ class _NumberedEvaluation(TecsEvaluation):
                 pending += reversed(new)
 
     def _live_nodes(self, lowest: int) -> tuple[TecsNode, ...]:
-        """Return the nodes that may still lead to answers, and the nodes linked to them."""
+        """Return the nodes with starts in the window, and the children of such nodes."""
         live = [(node, position) for node, position in self._nodes if node.max_start >= lowest]
         reachable = {id(child) for node, _ in live for child in _children(node)}
         reachable |= {id(node) for node, _ in live}
@@ -184,7 +184,7 @@ class _NumberedEvaluation(TecsEvaluation):
         return tuple(self._tecs_node(node, position, lowest) for node, position in self._nodes)
 
     def _tecs_node(self, node: Node, position: int, lowest: int) -> TecsNode:
-        # the children of an expired node may already be cut off
+        # a node outside the window may have lost its children already
         is_expired = node.max_start < lowest
         number, start = self._numbers[id(node)], node.max_start
         below = [None if is_expired else self._numbers[id(child)] for child in _children(node)]
@@ -201,7 +201,7 @@ class _NumberedEvaluation(TecsEvaluation):
 
 
 def _children(node: Node) -> tuple[Node, ...]:
-    """Return the children that are still kept, the left child of a union first."""
+    """Return the children of a node that are not dropped, a union's left child first."""
     if isinstance(node, Output):
         return () if node.next is None else (node.next,)
     if isinstance(node, Union):
@@ -217,7 +217,7 @@ def snapshots(
     *,
     name_of: Callable[[int], str] = str,
 ) -> Iterator[TecsSnapshot]:
-    """Yield the snapshot after each event; `name_of` returns the names of macro-states.
+    """Yield a snapshot after each event; `name_of` returns the name of a macro-state.
 
     Raises `BadData` as evaluation does, `ResourceLimit` for streams longer than `MAX_EVENTS`.
     """

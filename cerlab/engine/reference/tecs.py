@@ -1,4 +1,4 @@
-"""The timed enumerable compact set: a DAG that holds all open complex events (CORE Sec. 4.1).
+"""The tECS: a DAG whose nodes hold all partial complex events of a run (CORE Sec. 4.1).
 
 A node denotes a set of open complex events (start, positions): the full paths below it, each
 ending in the bottom node of its start. Three invariants make enumeration fast:
@@ -21,7 +21,7 @@ from cerlab.model.event import Event
 
 
 class Bottom:
-    """``bottom(i)``: the run that starts at `position` and has taken nothing yet."""
+    """A bottom node, ``bottom(i)``: the run that starts at `position` and has taken no event."""
 
     __slots__ = ("max_start", "position")
 
@@ -33,7 +33,7 @@ class Bottom:
 
 
 class Output:
-    """``output(i, next)``: every open complex event of `next`, with `position` taken as well."""
+    """An output node, ``output(i, next)``: the complex events of `next` with `position` added."""
 
     __slots__ = ("max_start", "next", "position")
 
@@ -46,7 +46,7 @@ class Output:
 
 
 class Union:
-    """``left | right``: the open complex events of both, each at or before `position`."""
+    """A union node, ``left | right``: the complex events of both children."""
 
     __slots__ = ("left", "max_start", "position", "right")
 
@@ -67,7 +67,7 @@ UnionList: TypeAlias = list[Node]
 
 
 class Tecs:
-    """The nodes of one evaluation, in the order of their creation, so that old ones can be dropped.
+    """The nodes of one evaluation in order of creation, so that old ones can be dropped.
 
     Each is created at its own `position`. No path through a node created before some position
     reaches a start at or after it: a max-start is never later than the creation. So nodes are
@@ -87,24 +87,23 @@ class Tecs:
 
     @property
     def live(self) -> int:
-        """The number of nodes kept."""
+        """The number of nodes that are not dropped."""
         return len(self.nodes)
 
     def bottom(self, position: int) -> Node:
-        """Create ``new-bottom(i)``; from now on new nodes are created at `position`."""
+        """Create a bottom node (``new-bottom(i)``) and set the position of new nodes."""
         self._position = position
         return self._record(Bottom(position))
 
     def extend(self, node: Node, position: int) -> Node:
-        """Create ``extend(n, j)``."""
+        """Create an output node, ``extend(n, j)``."""
         return self._record(Output(position, node))
 
     def _join(self, left: Node, right: Node) -> Node:
         return self._record(Union(self._position, left, right))
 
     def union(self, first: Node, second: Node) -> Node:
-        """Return ``union(n1, n2)`` of two safe nodes with equal max-start, safe again (CORE Sec.
-        4.2)."""
+        """Return ``union(n1, n2)`` of safe nodes with equal max-start (CORE Sec. 4.2)."""
         assert first.max_start == second.max_start
         if not isinstance(first, Union):
             return self._join(first, second)
@@ -120,13 +119,13 @@ class Tecs:
         return self._join(l1, self._join(l2, older))
 
     def insert(self, ul: UnionList, node: Node) -> None:
-        """Apply ``insert(ul, n)`` in place, for a safe node with max-start at most that of n0.
+        """Insert a safe node into a union-list (``insert(ul, n)``) behind its first node.
 
         The paper's cases omit a list of one node, and max-starts between n0's and n1's or below
         nk's; here the node goes before the first ``i >= 1`` with a smaller max-start, otherwise to
         the end (CORE Sec. 4.2).
         """
-        # the first node stays first, so the search begins after it
+        # the first node keeps its place: no node has a later max-start
         assert node.max_start <= ul[0].max_start
         for i in range(1, len(ul)):
             if ul[i].max_start == node.max_start:
@@ -145,7 +144,7 @@ class Tecs:
         return root
 
     def forget(self, before: int) -> None:
-        """Cut off the nodes created before a position: all their paths start before it too."""
+        """Drop the nodes created before a position: no answer inside the window reaches them."""
         while self.nodes and self.nodes[0].position < before:
             node = self.nodes.popleft()
             if isinstance(node, Union):
@@ -159,7 +158,7 @@ Path: TypeAlias = "tuple[int, Path] | None"
 
 
 def enumerate_node(node: Node, end: int, lowest_start: int) -> Iterator[ComplexEvent]:
-    """Yield ``[[n]]^e(j)`` for tau = `lowest_start`, with output-linear delay (CORE Alg. 2).
+    """Yield the answers ``[[n]]^e(j)`` in the window, with output-linear delay (CORE Alg. 2).
 
     The starts decrease only along right edges; each answer comes once if the node is duplicate-free
     and time-ordered.
@@ -188,7 +187,7 @@ def enumerate_node(node: Node, end: int, lowest_start: int) -> Iterator[ComplexE
 def enumerate_latest_first(
     nodes: Iterable[Node], end: int, lowest_start: int
 ) -> Iterator[ComplexEvent]:
-    """Yield the answers of some nodes in the order `latest_first`.
+    """Yield the answers of some nodes, the latest positions first, as LIMIT needs them.
 
     Depth first over sets of nodes, those below the positions taken so far: n answers visit the
     nodes that lead to them, and the unions above earlier nodes.
@@ -206,7 +205,7 @@ def enumerate_latest_first(
 
 
 class _Pending:
-    """A heap of nodes to enumerate, those with the latest positions first."""
+    """A heap of nodes to enumerate; the node with the latest position is on top."""
 
     def __init__(self, nodes: Iterable[Node], lowest_start: int) -> None:
         self._heap: list[tuple[int, bool, int, Node]] = []
@@ -254,7 +253,7 @@ def _positions(path: Path) -> tuple[int, ...]:
 
 
 class TecsEvaluation:
-    """The state of Algorithm 1: the active macro-states with their open complex events.
+    """Algorithm 1 on one stream: active macro-states with union-lists of nodes.
 
     A machine that compares answers across starts has an idle state that reads every event; the run
     that starts at an event leaves it. `T` maps active macro-states to union-lists, in the order of
@@ -273,7 +272,7 @@ class TecsEvaluation:
         self._forgotten = 0
 
     def advance(self, event: Event, position: int) -> None:
-        """Read an event: q0 moves on a fresh bottom node, then the active states move."""
+        """Read an event: start a run at a fresh bottom node, then move the active states."""
         symbol = self.automaton.symbol(event)
         before, self.T = self.T, {}
         starting = self.automaton.begin(self._idle, symbol)
@@ -284,7 +283,7 @@ class TecsEvaluation:
         self._position = position
 
     def _execute(self, moves: Moves, ul: UnionList, position: int) -> None:
-        """Execute the marking transition, then the other (``ExecTrans``)."""
+        """Move a union-list by the taking, then the skipping transition (``ExecTrans``)."""
         take, skip = moves
         if take is None and skip is None:
             return
@@ -296,14 +295,14 @@ class TecsEvaluation:
             self._add(skip, node, ul)
 
     def _add(self, q: int, node: Node, ul: UnionList) -> None:
-        """Add a node to q: the first source hands over its list, others insert (``Add``)."""
+        """Add a node to state q (``Add``): insert it into q's list, or make `ul` that list."""
         if q in self.T:
             self.tecs.insert(self.T[q], node)
         else:
             self.T[q] = ul
 
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
-        """Yield the answers of the final active states, which are disjoint (``Output``)."""
+        """Yield the answers of the final active states (``Output``)."""
         final = [self.tecs.merge(ul) for q, ul in self.T.items() if self.automaton.final[q]]
         if self._latest_first:
             return enumerate_latest_first(final, self._position, lowest_start)
@@ -311,7 +310,7 @@ class TecsEvaluation:
         return (answer for n in final for answer in enumerate_node(n, end, lowest_start))
 
     def forget(self, before: int) -> None:
-        """Drop open complex events that start before a position, and their nodes."""
+        """Drop complex events that start before a position, with their nodes."""
         if before <= self._forgotten:
             return
         self._forgotten = before
@@ -320,7 +319,7 @@ class TecsEvaluation:
         self.tecs.forget(before)
 
     def reset(self) -> None:
-        """Drop all open complex events; a running enumeration keeps its nodes."""
+        """Drop all partial complex events; a running enumeration keeps its nodes."""
         self.T = {}
         self.tecs = Tecs()
         self._idle = self.automaton.idle

@@ -1,4 +1,4 @@
-"""Sums over answers without listing them: a semiring carried along runs (CORE Sec. 4.3).
+"""Sums over answers without listing them: a semiring value moves along each run (CORE Sec. 4.3).
 
 Each state keeps a total of its runs, by start and group: their number; or their number, sums over
 the events that they took, and least values. All are exact integers of any size. An event costs as
@@ -31,7 +31,7 @@ Least: TypeAlias = Any
 
 @dataclass(frozen=True, slots=True)
 class Greatest:
-    """A value in reversed order: the least is the greatest."""
+    """A value with its order reversed, so that a minimum finds the greatest."""
 
     value: Any
 
@@ -40,7 +40,7 @@ class Greatest:
 
 
 class Total(NamedTuple):
-    """The number, sums and least values of some runs; None for no value."""
+    """The number of runs with their sums and minima, which may be None."""
 
     runs: int
     sums: tuple[int, ...]
@@ -52,7 +52,7 @@ ReadTotal: TypeAlias = Callable[..., Total]
 
 
 class Gain(NamedTuple):
-    """The gain of one run that takes an event with a mark: its group grows by `group`."""
+    """The increase of a run's total when it takes an event."""
 
     sums: Sequence[int]
     least: Sequence[Least]
@@ -69,7 +69,7 @@ Grown: TypeAlias = list[tuple[int, Gain | None]]
 
 
 class Algebra(NamedTuple, Generic[T]):
-    """The totals of runs: of one that starts, of two sets together, and after an event."""
+    """The operations on totals: of a new run, of two sets of runs, and after an event."""
 
     one: T
     plus: Callable[[T, T], T]
@@ -101,19 +101,19 @@ COUNTS: Algebra[int] = Algebra(1, add, lambda runs, _: runs, _taken)
 
 
 def sums(gain: GainOf, count: int, least: int) -> Algebra[Total]:
-    """Return the algebra of the number, the sums and the least values of labelled runs."""
+    """Return the operations on counts, sums and minima of labelled runs."""
 
     def grown(moves: LabelledMoves, event: Event, position: int) -> Grown:
         targets: Grown = [(q, gain(event, position, mark)) for mark, q in moves.takes]
         return targets if moves.skip is None else [*targets, (moves.skip, None)]
 
     one = Total(1, (0,) * count, (None,) * least)
-    # by name, so that both are looked up at each call (mutants replace them)
+    # wrapped, so that the functions are looked up at each call: mutants replace them
     return Algebra(one, lambda a, b: add_totals(a, b), lambda a, b: add_gain(a, b), grown)
 
 
 class RunTotals(Generic[T]):
-    """The totals of the runs in each state, by start and group; a `Reader` of the driver.
+    """The totals of open runs by state, start and group; a machine for the driver.
 
     `moved` counts the totals copied or added so far, which determine the time.
     """
@@ -134,7 +134,7 @@ class RunTotals(Generic[T]):
         self.moved = 0
 
     def advance(self, event: Event, position: int) -> None:
-        """Move every total along the transitions of the event."""
+        """Move all totals by an event."""
         symbol, machine = self._symbol(event, position), self._machine
         before, self.runs = self.runs, {}
         start = position if self._by_start else ANY_START
@@ -155,7 +155,7 @@ class RunTotals(Generic[T]):
             self._starts.append(position)
 
     def _move(self, runs: dict[Place, T], targets: Grown) -> None:
-        """Move totals into the states of all moves.
+        """Add totals to the states that runs move to, increased by each move's gain.
 
         The last move without gain reuses them uncopied.
         """
@@ -190,7 +190,7 @@ class RunTotals(Generic[T]):
         return ends
 
     def forget(self, before: int) -> None:
-        """Drop the runs that started earlier, once they are half of the starts: amortised O(1)."""
+        """Drop the runs that start before a position, in batches: the cost is amortised O(1)."""
         starts = self._starts
         while starts and starts[0] < before:
             starts.popleft()
@@ -214,7 +214,7 @@ class RunTotals(Generic[T]):
         self.idle = self._machine.idle
 
     def state(self) -> Any:
-        """Return a snapshot with all totals and the names of states, valid in other processes."""
+        """Return the totals by names of states, which are valid in other processes."""
         name_of = self._machine.name_of
         if self._forgotten:
             self._drop(self._starts[0] if self._starts else 0)
@@ -225,7 +225,7 @@ class RunTotals(Generic[T]):
         return self._machine.name_of_idle(self.idle), runs
 
     def resume(self, state: Any, place: Callable[..., Place], total: Callable[..., T]) -> None:
-        """Restore a snapshot; raises `BadData`, ValueError and TypeError for other values.
+        """Restore the result of `state`; damaged values raise an error.
 
         `place` and `total` convert saved values to the start and group and to the total.
         """
@@ -239,7 +239,7 @@ class RunTotals(Generic[T]):
         self.begin(self._machine.idle_of(idle), of_states)
 
     def begin(self, idle: int, runs: dict[int, dict[Place, T]]) -> None:
-        """Begin with some open runs."""
+        """Start from open runs with totals."""
         self.idle, self.runs = idle, runs
         if self._by_start:
             self._starts.extend(sorted({start for of in runs.values() for start, _ in of}))
@@ -251,7 +251,7 @@ def _add(there: dict[Place, T], runs: dict[Place, T], plus: Callable[[T, T], T])
 
 
 def add_gain(total: Total, gain: Gain) -> Total:
-    """Return the total of runs that take one more event."""
+    """Return a total after its runs take one more event."""
     sums = tuple(s + total.runs * g for s, g in zip(total.sums, gain.sums, strict=True))
     return Total(total.runs, sums, _least(total.least, gain.least))
 
@@ -268,7 +268,7 @@ def _least(first: Iterable[Least], second: Iterable[Least]) -> tuple[Least, ...]
 
 
 class Sliding:
-    """The total of the latest ends of one group: two stacks, each end moved once."""
+    """Totals of one group in a sliding window: two stacks, between which an end moves once."""
 
     def __init__(self) -> None:
         self._new: list[tuple[int, Total]] = []
@@ -277,10 +277,10 @@ class Sliding:
         """Each end with the total of itself and all newer ones in this stack."""
 
     def add(self, end: int, total: Total, lowest: int) -> Total:
-        """Add an end; return the total of all ends from `lowest` on, which never decreases."""
+        """Add the total of an end; return the sum over all ends from `lowest` on."""
         self._new.append((end, total))
         self._newest = total if self._newest is None else add_totals(self._newest, total)
-        # the oldest end is on top of this stack, with the total of all later ends in it
+        # the top of this stack has the oldest end, with the sum of the whole stack
         while self._old and self._old[-1][0] < lowest:
             self._old.pop()
         if not self._old and self._new[0][0] < lowest:
@@ -296,7 +296,7 @@ class Sliding:
         return self._new, self._newest, self._old
 
     def resume(self, state: Any, total: ReadTotal, read: int) -> None:
-        """Restore a snapshot after `read` events; raises as `RunTotals.resume`."""
+        """Restore the result of `state`; damaged values raise an error."""
         new, newest, old = state
         self._new, self._old = ([(end, total(*t)) for end, t in each] for each in (new, old))
         expect((newest is None) == (not new), "the total of the newest ends")
@@ -322,20 +322,20 @@ def end_totals(
     *,
     by_start: bool,
 ) -> Iterator[tuple[int, dict[Place, T]]]:
-    """Yield the ends of a stream in order, each with the totals of its answers."""
+    """Yield each end of answers in a stream, with the totals there."""
     reader = partial(RunTotals[T], machine, symbol, algebra, by_start=by_start)
     return driver.ends(plan, reader, events, time, RunTotals[T].totals_of_end)
 
 
 def counting(machine: Deterministic, *, by_start: bool) -> RunTotals[int]:
-    """Return a reader of the numbers of runs of a machine."""
+    """Return a machine for the driver that counts runs."""
     return RunTotals(machine, lambda event, _: machine.symbol(event), COUNTS, by_start=by_start)
 
 
 def counts(
     plan: Clauses, automaton: Deterministic, events: Iterable[Event], time: TimeAxis | None = None
 ) -> Iterator[tuple[int, int]]:
-    """Yield the number of answers of `driver.run` at each end that has some, as (end, count).
+    """Yield each position where answers end, with their number.
 
     The numbers are exact and of any size; one event is read at a time.
     """
@@ -349,5 +349,5 @@ def counts(
 def count(
     plan: Clauses, automaton: Deterministic, events: Iterable[Event], time: TimeAxis | None = None
 ) -> int:
-    """Return the number of answers of `driver.run`, without listing them."""
+    """Return the number of answers of a plan without listing them."""
     return sum(number for _, number in counts(plan, automaton, events, time))

@@ -1,4 +1,4 @@
-"""Waits by definition: the end of each answer is looked up in the whole substream.
+"""Waits by definition: the end of each answer is moved within its whole substream.
 
 This is evidence for the stage of the engine (`cerlab.engine.waits`), and shares nothing with it: no
 heap, no arrays, and nothing is carried from one event to the next except the readers of bodies.
@@ -40,7 +40,7 @@ R = TypeVar("R", bound=Reader)
 
 
 class Line:
-    """The events of one substream, and their times on the axis of each window and wait."""
+    """The events of one substream, and their times on the axis of each wait and window."""
 
     def __init__(self) -> None:
         self.positions: list[int] = []
@@ -49,7 +49,7 @@ class Line:
         """For each rival, by event, the latest start of an answer that has ended by then, or -1."""
 
     def bound(self, step: HoldWithin | ExceptIf, n: int) -> int:
-        """Return the first event at which a step lets an answer carried to event n begin."""
+        """Return the first event at which an answer carried to event n may start."""
         if isinstance(step, ExceptIf):
             return self.latest[step.rival][n] + 1
         if isinstance(step.window, EventWindow):
@@ -58,12 +58,12 @@ class Line:
         return bisect_left(times, times[n] - width_of(step.window))
 
     def end(self, length: TimeWindow | AttributeWindow, n: int) -> int:
-        """Return the last event within a wait from event n."""
+        """Return the index of the last event that a wait from event n covers."""
         times = self.times[length]
         return bisect_right(times, times[n] + width_of(length)) - 1
 
     def look_back(self, back: Sequence[TimeWindow | AttributeWindow], n: int) -> int:
-        """Return the event to which some look-backs move a start at event n."""
+        """Return the index of the event to which look-backs move a start at event n."""
         for length in back:
             times = self.times[length]
             n = bisect_left(times, times[n] - width_of(length))
@@ -72,12 +72,12 @@ class Line:
     def moved_bound(
         self, back: Sequence[TimeWindow | AttributeWindow], step: HoldWithin | ExceptIf, n: int
     ) -> int:
-        """Return the first start whose look-back a step allows, as `bound`."""
+        """Return the first start that, moved by look-backs, satisfies the bound of a step."""
         first, every = self.bound(step, n), range(len(self.positions))
         return next((i for i in every if self.look_back(back, i) >= first), len(every))
 
     def find_rivals(self, number: int, machine: Machine, events: Sequence[Event]) -> None:
-        """Compute the latest starts of the answers of a rival, in the tECS of its machine."""
+        """Compute, for each event, the latest start of a rival's answers so far."""
         reader, latest = TecsEvaluation(machine), -1
         self.latest[number] = []
         for n, position in enumerate(self.positions):
@@ -93,7 +93,7 @@ Over: TypeAlias = Callable[[TimeWindow | AttributeWindow, Instant], bool]
 
 
 def _lines(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> tuple[list[Line], Over]:
-    """Return the substreams, and the test which waits are over.
+    """Return the substreams, and a test of whether a wait is over.
 
     Raises `BadData` for the first event whose time is missing or goes back on some axis.
     """
@@ -133,7 +133,7 @@ def _ended(
     time: TimeAxis | None,
     reader: Callable[[AnyMachine], R],
 ) -> Iterator[tuple[R, int, int, Callable[[int], int]]]:
-    """Yield the readers of bodies at each end with answers, after the event is read.
+    """Yield, at each end of answers, the machine that has just read it, and where its answers move.
 
     Each comes with the least start that survives, the position that the end is carried to, and a
     function from each start to the position that answers begin with.
@@ -181,7 +181,7 @@ def _counter(machine: AnyMachine) -> RunTotals[int]:
 def waited_answers(
     plan: WaitPlan, machines: Sequence[AnyMachine], stream: Stream, time: TimeAxis | None
 ) -> list[ComplexEvent]:
-    """Return the answers of a plan on a whole stream, in order.
+    """Return the answers of a plan with waits on a whole stream, in order.
 
     Raises `BadData` for a time that is missing or goes back, `UsageError` for an invalid time.
     """
@@ -198,7 +198,7 @@ def waited_answers(
 def selected_answers(
     plan: WaitPlan, events: Iterable[Event], time: TimeAxis | None
 ) -> Iterator[ComplexEvent]:
-    """Yield the answers of a plan that selects, on events with their places, by explicit runs."""
+    """Yield the answers of a plan with a strategy, LIMIT or CONSUME BY, from explicit runs."""
     (body,) = plan.plans
     assert isinstance(body, CorrelatedPlan), "what selects is a transducer"
     return run(body, lambda: IntervalRuns(body), events, time)
@@ -207,7 +207,7 @@ def selected_answers(
 def waited_count(
     plan: WaitPlan, machines: Sequence[AnyMachine], stream: Stream, time: TimeAxis | None
 ) -> int:
-    """Return the number of answers, listing those of transducers and those that may come twice."""
+    """Return the number of answers; list them where counting runs would count an answer twice."""
     if plan.repeats or plan.compares:
         return len(waited_answers(plan, machines, stream, time))
     ended = _ended(plan, machines, stream, time, _counter)
@@ -215,7 +215,7 @@ def waited_count(
 
 
 def placed(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> list[Event]:
-    """Return the events with the places that a transducer reads added to their values.
+    """Return the events with attributes for the positions that inner waits and windows compare.
 
     Its guards compare positions: that of an event, that of the first event inside a window that
     ends at it, and that of the last event within a wait from it. Raises as `waited_answers`.

@@ -1,4 +1,4 @@
-"""Register patterns on streams of millions: shared runs, compiled (SRT Alg. 1).
+"""Queries on registers, compiled: runs with equal states and values are one (SRT Alg. 1).
 
 The readable twin is `cerlab.engine.reference.registers`, where runs that differ only in their marks
 are one configuration too. Here the marks of a configuration are a node of a tECS, the values that

@@ -1,4 +1,4 @@
-"""Live configurations with their matches: growing arrays, and dropping what left the window."""
+"""Live configurations of a transducer and their matches, in arrays that grow and are compacted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_CONFIGURATIONS = 1 << 24
 
 
 class Configurations:
-    """The configurations of all runs of a program on one stream, and the answers that events end.
+    """The configurations of a transducer on one stream, and the buffer of answers.
 
     `key_slot` is int32 (lists, states); `slots` is the number of slots. `room` for configurations,
     `arena` nodes, `answers` of a handed-over batch are starting sizes, which grow as needed.
@@ -58,31 +58,31 @@ class Configurations:
 
     @property
     def visits(self) -> int:
-        """The number of visited configurations, which measures the cost of an event."""
+        """The number of visits to configurations, which measures the cost of events."""
         return int(self._counters[r.VISITS])
 
     @property
     def steps(self) -> int:
-        """The number of nodes visited by listing answers."""
+        """The number of nodes that listing answers has visited."""
         return int(self._counters[k.STEPS])
 
     @property
     def live(self) -> int:
-        """The number of kept configurations, including expired ones."""
+        """The number of configurations, including those outside the window."""
         return len(self._live.state) - int(self._counters[r.FREE])
 
     def slots(self) -> k.Int64s:
-        """Return the contents of all configurations: int64 (configurations, slots)."""
+        """Return the register values of all configurations: int64 (configurations, slots)."""
         return self._live.slots[~self._is_free()]
 
     def recode(self, new: Callable[[k.Int64s], None]) -> None:
-        """Apply `new`, which changes contents of configurations in place; rebuild the lists."""
+        """Change the register values in place by the function `new`, then rebuild the lists."""
         contents = self._live.slots
         new(contents)
         self._rebuild(self._live.key_slot, len(self._live.state))
 
     def arrays(self, lowest: int) -> dict[str, NDArray[Any]]:
-        """Return the arrays to keep between two events, by name, for `resume`.
+        """Return the configurations and nodes as arrays by name, for `resume`.
 
         Configurations are in the order of their lists, with the contents of each in `slots`.
         """
@@ -96,7 +96,7 @@ class Configurations:
         return live | {name: column[:head] for name, column in self._arena._asdict().items()}
 
     def named(self) -> k.Int64s:
-        """Return the positions of nodes, sorted, including those of dead nodes until `arrays`."""
+        """Return the positions in nodes, sorted; call `arrays` first to drop dead nodes."""
         positions = np.unique(self._arena.position[: int(self._counters[k.HEAD])])
         return positions[positions >= 0].astype(np.int64)
 
@@ -123,19 +123,19 @@ class Configurations:
         self._arrivals = _arrivals(len(self._arrivals.move), slots, room)
 
     def list_by(self, key_slot: k.Int32s) -> None:
-        """Rebuild the lists for the slots that other rules use."""
+        """Rebuild the lists if rules now look configurations up by other slots."""
         if not np.array_equal(key_slot, self._live.key_slot):
             self._rebuild(key_slot, len(self._live.state))
 
     @property
     def room(self) -> tuple[int, int]:
-        """The room for configurations, and for nodes in the arena."""
+        """The present room for configurations, and for nodes in the arena."""
         return len(self._live.state), len(self._arena.left)
 
     def read(
         self, rules: r.Rules, events: r.Events, total: r.Floats | None = None
     ) -> Iterator[AnswerBatch]:
-        """Yield the answers that events end, as soon as a buffer is full; exhaust the iterator.
+        """Yield the answers at more events, each batch as soon as the buffer is full.
 
         Raises `ResourceLimit` above `MAX_CONFIGURATIONS`.
         """
@@ -152,7 +152,7 @@ class Configurations:
     def _read(
         self, rules: r.Rules, events: r.Events, total: r.Floats | None
     ) -> Iterator[AnswerBatch]:
-        """Yield the answers of more events, except the last ones, which are in the buffer."""
+        """Yield the answers at more events, except those left in the buffer."""
         while True:
             arrays = self._arrays()
             status = self._read_events(rules, events, *arrays, self._limits, self._limit, total)
@@ -179,13 +179,13 @@ class Configurations:
         return configurations, tecs
 
     def _provide(self, status: int, lowest: int) -> None:
-        """Provide the room that a kernel lacked, and more if the same event lacks it again."""
+        """Provide the room that a kernel lacked, twice as much if the same event lacks it again."""
         now = (int(self._counters[k.EVENT]), status)
         again, self._lacked_at = self._lacked_at == now, now
         match status:
             case k.NEED_ARENA:
                 self.collect(lowest)
-                # each collection reads the whole arena, so it must free at least half of it
+                # compaction reads the whole arena, so it must free at least half of it
                 if again or 2 * self._counters[k.HEAD] > len(self._arena.left):
                     self._arena = double_room(self._arena)
                     self._memo = _memo(len(self._arena.left))
@@ -215,9 +215,9 @@ class Configurations:
         self._arrivals = _arrivals(len(self._arrivals.move), self._live.slots.shape[1], room)
 
     def _rebuild(self, key_slot: k.Int32s, room: int) -> None:
-        """Put all configurations into new lists, numbered in the order of the lists."""
+        """Copy all configurations into new arrays and lists, numbered in list order."""
         slots = self._live.slots.shape[1]
-        # bytes of a configuration: its numbers, its slots, its links and buckets in each list
+        # bytes per configuration: indices, slots, and links and buckets of each list
         poll(room * (20 + 8 * slots + 24 * len(key_slot)))
         fresh, counters = _live(key_slot, slots, room), np.zeros(r.ALL, np.int64)
         counters[r.FREE] = room
@@ -225,13 +225,13 @@ class Configurations:
         self._live = fresh
 
     def _is_free(self) -> NDArray[np.bool_]:
-        """Return which numbers belong to no configuration."""
+        """Return whether each index is free: bool (indices,)."""
         is_free = np.zeros(len(self._live.state), np.bool_)
         is_free[self._live.free[: self._counters[r.FREE]]] = True
         return is_free
 
     def collect(self, lowest: int) -> None:
-        """Drop the configurations outside every window, and the unreachable nodes."""
+        """Delete configurations outside every window, and nodes that none of the others reach."""
         live, counters = self._live, self._counters
         sweep(live, counters, self._arena, lowest)
         (survivors,) = np.nonzero(~self._is_free() & (live.node != k.NONE))
@@ -240,13 +240,13 @@ class Configurations:
         number = np.zeros(len(self._arena.left), np.int64)
         collect(self._arena, counters, self._accepting, roots, np.array([lowest]), number)
         live.node[survivors] = roots[ENTRY_HEADER:]
-        # nodes are renumbered, so the node united last is unknown
+        # nodes get new ids, which `latest` does not follow
         live.latest[:] = k.NONE
 
 
 def _live(key_slot: k.Int32s, slots: int, room: int) -> r.Live:
     chains, states = key_slot.shape
-    # a power of two, so a mask replaces a division; at most half full
+    # a power of two, so that a mask replaces a division; at most half full
     buckets = 1 << (max(2 * room, states) - 1).bit_length()
 
     def numbers(*shape: int) -> k.Int32s:
@@ -292,19 +292,19 @@ def _stack(depth: int) -> k.Stack:
 
 
 def _final() -> k.Table:
-    """Return a table whose only cell read is that of state 0, of ended runs, which is final."""
+    """Return a table for the enumeration, in which state 0 is final."""
     cell = np.zeros((1, 1), np.int32)
     return k.Table(cell, cell, cell, cell, cell, np.ones(1, np.uint8), np.zeros(1, np.int64))
 
 
 def _scratch() -> k.Scratch:
-    """Return an empty scratch: configurations replace active states."""
+    """Return a scratch without room, which transducers do not use."""
     none = np.zeros(0, np.int32)
     return k.Scratch(none, none, np.zeros((0, 0), np.int32))
 
 
 def _entry() -> k.Partitions:
-    """Return one partition, whose list is at the beginning of the pool."""
+    """Return one partition for the enumeration, whose entries begin the pool."""
     zero = np.zeros(1, np.int64)
     return k.Partitions(
         start=zero,

@@ -1,4 +1,4 @@
-"""A register plan on one stream: batches of columns in, answers out, state kept.
+"""Evaluation of a transducer with registers on one stream, batch by batch.
 
 The answers do not depend on how the stream is cut into batches. Between batches the evaluation
 keeps the configurations with their matches, the values in their registers, and the window.
@@ -69,7 +69,7 @@ def register_answers(
     time: TimeAxis | None = None,
     lists: ListsAt | None = None,
 ) -> Iterator[ComplexEvent]:
-    """Yield the answers of a plan on a stream, each once, by end.
+    """Yield the answers of a plan with registers on a stream, each once, by end.
 
     `reference` evaluates other plans.
 
@@ -88,7 +88,7 @@ def register_count(
     reference: Callable[[NotTaken], Iterator[ComplexEvent]],
     time: TimeAxis | None = None,
 ) -> int:
-    """Return the number of answers; lists them only if runs share answers.
+    """Return the number of answers; list them only if several runs may have one answer.
 
     Raises `ResourceLimit` for 2^53 answers and more.
     """
@@ -113,7 +113,7 @@ class RegisterRun:
         lists: ListsAt | None = None,
         **sizes: int,
     ) -> None:
-        """Compile the plan; raises `NotTaken`.
+        """Compile the plan; raise `NotTaken` if the engine does not support it.
 
         `bounds` and `lists` are as in `RegisterEvaluation`.
         """
@@ -142,7 +142,7 @@ class RegisterRun:
             self._limit = min(plan.limit.per_end, MOST) if plan.limit else None
             if plan.strategy is not None:
                 self._selection = Selection(plan.strategy, self._limit)
-                self._limit = None  # LIMIT applies to the selected answers
+                self._limit = None  # LIMIT applies after the strategy
         self._windows = Windows(_windows(plan), self._streams, time, bounds)
         self._learn()
         self.configurations = Configurations(
@@ -154,7 +154,7 @@ class RegisterRun:
         """The number of events read: the position of the next one."""
 
     def _learn(self) -> None:
-        """Build the tables of all symbols so far; raises `NotTaken` for too many."""
+        """Build the tables for all symbols seen; raise `NotTaken` if they would be too large."""
         vectors = self._stage.vectors
         if len(self._program.moves) * len(vectors) > MAX_RULES:
             raise NotTaken("there are too many kinds of events")
@@ -163,11 +163,11 @@ class RegisterRun:
 
     @property
     def selects(self) -> bool:
-        """True if a strategy selects among the answers of an end."""
+        """True if the query has a strategy, which selects among the answers of an end."""
         return self._selection is not None
 
     def learn(self, stream: Stream, part: int) -> None:
-        """Learn the kinds of the events of a whole stream before it is read; raises `NotTaken`."""
+        """Find the symbols of a whole stream before reading it; raise `NotTaken` for too many."""
         start = self.position
         for columns, length in stream.parts(part):
             some, positions = events_of_streams(self._streams, columns, length)
@@ -181,16 +181,16 @@ class RegisterRun:
             self.configurations.list_by(self.tables.key_slot)
 
     def _lowest_order(self) -> int:
-        """Return the lowest order at which a run may have begun: rivals begin before the window."""
+        """Return the lowest order of a run's start; with a strategy, rivals start anywhere."""
         return self._windows.lowest_order(self.position) if self._selection is None else 0
 
     @property
     def lowest(self) -> int:
-        """The lowest start of later answers; 0 if it is unknown."""
+        """The lowest start that a later answer may have; 0 if unknown."""
         return self._windows.lowest(self.position)
 
     def state(self) -> tuple[dict[str, Any], Mapping[str, Any]]:
-        """Return the values and arrays of `REGISTERS`, except the time axis.
+        """Return the values and arrays of a saved state (`REGISTERS`), except the time axis.
 
         Call it between batches, when their answers have been consumed.
         """
@@ -211,17 +211,17 @@ class RegisterRun:
         return values, {**arrays, "slots": contents}
 
     def named(self) -> k.Int64s:
-        """Return the positions that later answers can contain, after a call of `state`."""
+        """Return the positions that later answers may contain; call `state` first."""
         return self.configurations.named()
 
     def resume(self, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-        """Restore a snapshot of any stream, replacing everything read before.
+        """Restore a saved state, whose stream may be another; forget all events read.
 
         Raises `BadData`, ValueError, TypeError and others for other values.
         """
         vectors, keys, held = values["kinds"], values["keys"], values["held"]
         self.position = values["read"]
-        # all symbols read so far are needed to decide whether runs share answers
+        # needs all symbols seen so far, to decide whether runs share answers
         expect(len(self._program.moves) * len(vectors) <= MAX_RULES, "the kinds of events")
         expect(all(is_whole(v, 0, 1 << len(self._atoms)) for v in vectors), "a kind of events")
         self._stage.know(vectors)
@@ -239,7 +239,7 @@ class RegisterRun:
                 contents[:, n] = known[contents[:, n]]
         order = self._windows.order(self.position)
         check_configurations(arrays, self._program.states, order, self.position)
-        # codes of constants and of saved values may have gaps; no run holds older codes
+        # codes of constants and saved values may have gaps, but no run holds older codes
         self._codes.take_moves()
         self.configurations.resume({**arrays, "slots": contents})
 
@@ -263,17 +263,17 @@ class RegisterRun:
         return self.push_columns(events.columns, len(events))
 
     def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
-        """Read a few events without columns; yield and raise as `push_columns`."""
+        """Read a few events without columns; yield their answers as `push_columns` does."""
         return until_bad(
             self._push_events, events, len(events), lambda some, at, size: some[at : at + size]
         )
 
     def finish(self) -> Iterator[AnswerBatch]:
-        """Yield nothing: this evaluation never delays answers."""
+        """Yield no answer: all answers were yielded at their ends."""
         return iter(())
 
     def _push(self, columns: Mapping[str, Any], length: int, total: Any) -> Iterator[AnswerBatch]:
-        """Return the answers of a batch without a bad event.
+        """Return the answers at the events of a batch; raise at its first bad event.
 
         Raise before the first answer otherwise.
         """
@@ -282,7 +282,7 @@ class RegisterRun:
         known, symbols = self._known.pop(self.position, (-1, None))
         columns, positions = events_of_streams(self._streams, columns, length)
         positions = positions + self.position
-        if known != length:  # a batch with a bad event is read in smaller batches
+        if known != length:  # read a batch with a bad event again, in smaller batches
             symbols = self._stage.symbols(columns, len(positions))
             self._with_new_symbols()
         indices = relevant_indices(symbols, self.tables.keep)
@@ -357,7 +357,7 @@ class RegisterRun:
         if self._selection is not None:
             every = events._replace(lowest=np.zeros(len(events.lowest), np.int64))
         batches = self.configurations.read(self.tables.rules, every, total)
-        # under LIMIT, the enumeration already lists each answer once
+        # with LIMIT, the enumeration already lists each answer once
         if not self.tables.unambiguous and self._limit is None:
             batches = distinct(batches)
         if self._selection is None:
@@ -365,7 +365,7 @@ class RegisterRun:
         return self._selection.of(batches, events.position, events.lowest)
 
     def _with_new_codes(self) -> k.Int64s:
-        """Return the codes of the constants, after recoding the values in registers."""
+        """Recode the values in registers after changes; return the codes of constants."""
         if moves := self._codes.take_moves():
 
             def move(contents: k.Int64s) -> None:
@@ -378,19 +378,19 @@ class RegisterRun:
         return self._codes.constants
 
     def _has_much(self) -> bool:
-        """Return whether most keys or values may be unused by now."""
+        """Return whether enough keys or values are stored that most may be unused."""
         keys = self._keys
         return len(self._codes) > self._enough_values or (
             keys is not None and keys.count > self._enough_keys
         )
 
     def _forget(self) -> None:
-        """Forget the keys and values that no run holds."""
+        """Forget the keys and values that no configuration holds."""
         keys, codes = self._keys, self._codes
         self.configurations.collect(self._lowest_order())
         contents = self.configurations.slots()
         codes.keep(contents)
-        # forgetting sorts all contents, so wait until their number has doubled
+        # forgetting sorts all stored values, so do it again only when their number has doubled
         self._enough_values = VALUES_KEPT + 2 * len(codes)
         if keys is not None:
             column = self._names.slots.index(PARTITION)
@@ -401,7 +401,7 @@ class RegisterRun:
 
             def renumber(slots: k.Int64s) -> None:
                 of = slots[:, column]
-                # unused rows contain arbitrary numbers, perhaps above all live ones
+                # free rows hold arbitrary codes, perhaps above all live ones
                 at = np.minimum(np.searchsorted(live, of), max(len(live) - 1, 0))
                 slots[:, column] = np.where(of < 0, of, at)
 
@@ -409,7 +409,7 @@ class RegisterRun:
 
 
 class RegisterEvaluation:
-    """A plan on a complete stream; `sizes` are those of `Configurations`."""
+    """Evaluation of a plan on a complete stream."""
 
     def __init__(
         self,
@@ -420,7 +420,7 @@ class RegisterEvaluation:
         lists: ListsAt | None = None,
         **sizes: int,
     ) -> None:
-        """Prepare the evaluation; raises `NotTaken`.
+        """Compile the plan and learn the stream's symbols; raise `NotTaken`.
 
         With `bounds`, in place of windows, an answer that ends at event n begins at ``bounds[n]``
         or later; they do not decrease. Ends that `lists` excludes have no answers.
@@ -432,7 +432,7 @@ class RegisterEvaluation:
 
     @property
     def configurations(self) -> Configurations:
-        """The configurations, and the counts of operations."""
+        """The configurations, with counts of their operations."""
         return self._run.configurations
 
     @property
@@ -441,18 +441,18 @@ class RegisterEvaluation:
         return self._run.tables.unambiguous
 
     def answers(self) -> Iterator[AnswerBatch]:
-        """Return the answers, each once, by end; call it only once."""
+        """Return the answers, each once, by end; may be called once."""
         return whole(self._run, self._stream, self._part)
 
     def count(self) -> int:
-        """Return the number of answers, without listing if each has one run; call it only once.
+        """Return the number of answers, without listing if each has one run; call only once.
 
         Raises `ResourceLimit` for 2^53 answers and more.
         """
         if not self.is_unambiguous or self._run.selects:
             return sum(map(len, self.answers()))
         total = self.estimate()
-        # above 2^53 a float skips integers
+        # doubles do not represent all integers above 2^53
         if total >= EXACT:
             raise ResourceLimit(
                 "CER0618", "cannot count over 2^53 answers of a transducer", hint="use a window"
@@ -460,7 +460,7 @@ class RegisterEvaluation:
         return int(total)
 
     def estimate(self) -> float:
-        """Return the number of answers as a float, exact below 2^53, if each answer has one run."""
+        """Return the number of answers as a double, exact below 2^53; each must have one run."""
         assert self.is_unambiguous
         total = np.zeros(1, np.float64)
         for columns, length in self._stream.parts():
@@ -486,7 +486,7 @@ configurations, both of which the slots number from 0."""
 
 
 def check_configurations(arrays: Mapping[str, Any], states: int, starts: int, read: int) -> None:
-    """Raise `BadData` for arrays on which a kernel might not terminate.
+    """Raise `BadData` if saved arrays might keep a kernel from terminating.
 
     A kernel trusts its arrays: a number out of range would read foreign memory, and a node that is
     not after its children might be on a cycle.
@@ -494,7 +494,7 @@ def check_configurations(arrays: Mapping[str, Any], states: int, starts: int, re
     state, node = arrays["state"], arrays["node"]
     expect(is_inside(state, 0, states), "a state")
     expect((np.diff(state) >= 0).all(), "the order of configurations")
-    # if the initial state has no move, no configuration remains after the first event
+    # the initial state may have no move: then the first event leaves no configuration
     first = not len(state) or (state[0] == 0 and node[0] == k.NONE)
     expect(first, "the first configuration")
     expect(is_inside(node, k.NONE, len(arrays["left"])), "the node of a configuration")
@@ -502,7 +502,7 @@ def check_configurations(arrays: Mapping[str, Any], states: int, starts: int, re
 
 
 def why_not(plan: AnyPlan) -> str | None:
-    """Return why the engine does not support a plan; None if it does."""
+    """Return why the compiled engine does not support a plan with registers; None if it does."""
     if isinstance(plan, CorrelatedPlan):
         if plan.partition and isinstance(plan.window, EventWindow):
             return "WITHIN n EVENTS counts the events of each partition"
@@ -532,7 +532,7 @@ def _windows(plan: AnyPlan) -> tuple[Window, ...]:
 
 
 def _room(events: int, values: int, constants: int = 0) -> Events:
-    """Return an `Events` with room for some events."""
+    """Return arrays for `events` events."""
     position, order, lowest = np.zeros((3, events), np.int64)
     cells, codes = np.zeros((events, values), np.int64), np.zeros(constants, np.int64)
     symbol, lists = np.zeros(events, np.int32), np.ones(events, np.uint8)
@@ -540,7 +540,7 @@ def _room(events: int, values: int, constants: int = 0) -> Events:
 
 
 class Selection:
-    """The answers of each end that a strategy, and then a LIMIT, keep (FOUND Sec. 4)."""
+    """Selection by a strategy, then LIMIT, among the answers of each end (FOUND Sec. 4)."""
 
     def __init__(self, strategy: Strategy, limit: int | None) -> None:
         self._strategy, self._limit = s.NUMBERS[strategy], limit
@@ -548,7 +548,7 @@ class Selection:
     def of(
         self, batches: Iterable[AnswerBatch], positions: k.Int64s, lowest: k.Int64s
     ) -> Iterator[AnswerBatch]:
-        """Yield the selected answers; `batches` are by end, and an end may span several.
+        """Yield the selected answers of batches that come by end.
 
         An answer that ends at ``positions[n]`` is inside the window if it begins at ``lowest[n]``
         or later.
@@ -557,7 +557,7 @@ class Selection:
         for batch in filter(len, batches):
             cut = int(np.searchsorted(batch.end, batch.end[-1]))
             if held and held[-1].end[-1] == batch.end[-1]:
-                held.append(batch)  # further answers of the same end
+                held.append(batch)  # more answers of the end that the last batch stopped at
                 continue
             if cut or held:
                 whole_ends = join_answers([*held, batch.first(cut)])
@@ -594,7 +594,7 @@ MAX_ANSWERS = 1_000_000
 
 
 def distinct(batches: Iterable[AnswerBatch]) -> Iterator[AnswerBatch]:
-    """Yield answers without repetitions; `batches` are by end, and an end may span several.
+    """Yield each answer once, of batches that come by end.
 
     Keeps the answers of one end; raises `ResourceLimit` if there are more than `MAX_ANSWERS`.
     """

@@ -1,4 +1,4 @@
-"""A transducer as the engine runs it: where runs begin, what they store, and what ends an answer.
+"""Register programs: a transducer's moves, the values that its registers store, and its ends.
 
 Expressions and correlated queries differ only in this. A match of an expression begins at its first
 mark, and is reported at its last. A run of a query begins at any event, and answers whenever it is
@@ -30,7 +30,7 @@ DEAD = -1
 
 
 class Slot(NamedTuple):
-    """A value of the event in a register: an attribute, or a result computed from some.
+    """A value stored in a register: an attribute of the event, or an expression on its attributes.
 
     Guards read nothing else of the event, so the value is computed when the event is written.
     """
@@ -40,7 +40,7 @@ class Slot(NamedTuple):
 
     @property
     def side(self) -> pred.Expression:
-        """The side of a comparison that reads the slot."""
+        """The expression in guards that reads this stored value."""
 
         def stored(leaf: pred.Leaf) -> pred.Leaf:
             if not isinstance(leaf, pred.Attribute):
@@ -56,7 +56,7 @@ the same name."""
 
 
 def slot_of(side: pred.Expression) -> Slot | None:
-    """Return the slot with the value of a side of a comparison; None if it reads no register.
+    """Return the slot that a side of a comparison reads; None if it reads no register.
 
     >>> slot_of(pred.Negated(pred.RegisterAttribute("r", "v")))
     Slot(register='r', value=Negated(operand=Attribute(name='v')))
@@ -70,13 +70,13 @@ def slot_of(side: pred.Expression) -> Slot | None:
 
 
 def mixes(guard: Guard) -> bool:
-    """Return whether a side of a comparison combines two events, which no slot can hold."""
+    """Return whether one side of a comparison computes with values of two events."""
     sides = (side for atom in pred.register_comparisons(guard) for side in (atom.left, atom.right))
     return any(len(_events_of(side)) > 1 for side in sides)
 
 
 def _events_of(side: pred.Expression) -> set[str | None]:
-    """Return the events that a side reads: registers, or None for the current event."""
+    """Return the events that an expression reads: registers, and None for the current event."""
     return {
         leaf.register if isinstance(leaf, pred.RegisterAttribute) else None
         for leaf in pred.leaves_of(side)
@@ -85,7 +85,7 @@ def _events_of(side: pred.Expression) -> set[str | None]:
 
 
 class Move(NamedTuple):
-    """A move of a configuration at an event.
+    """A move of the program: source, guard, target and effects.
 
     One that `begins` starts a partial match at the event; one that `accepts` ends a match there.
     """
@@ -101,7 +101,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RegisterProgram:
-    """Moves between states ``0 .. states-1``; initially one empty configuration is in state 0.
+    """A transducer as moves between numbered states; one empty configuration starts in state 0.
 
     `live` has, for each state, the slots that some way from there reads before writing. A
     configuration is a state with the values of its live slots, so runs are merged if no later guard
@@ -131,7 +131,7 @@ _Follow: TypeAlias = Callable[[_Key], Iterator[tuple[_Does, _Key]]]
 
 
 def register_program(plan: AnyPlan) -> RegisterProgram:
-    """Return the program of a plan, without moves that lead to no match.
+    """Return the program of a plan, without moves that no match uses.
 
     For a query, equal transitions are merged first, so that fewer matches have several runs.
 
@@ -157,7 +157,7 @@ def register_program(plan: AnyPlan) -> RegisterProgram:
 
 
 class LabellingProgram(NamedTuple):
-    """The program of runs over one answer each, and the labels that its moves assign.
+    """A register program that labels one answer, with the label set of each move.
 
     A run is in state 0 before the answer's interval, and accepts if it is in `final` after it; so
     no move begins or accepts.
@@ -170,7 +170,7 @@ class LabellingProgram(NamedTuple):
 
 
 def labelling_program(A: LabelledSrt, number: Mapping[frozenset[str], int]) -> LabellingProgram:
-    """Return the program of a machine with labels; `number` numbers its label sets."""
+    """Return the program of a machine with labels; `number` holds the numbers of its label sets."""
     steps = sorted(A.Delta, key=lambda t: number.get(t.labels, -1))
     moves = [
         Move(t.source, t.guard, bool(t.labels), False, t.target in A.F, t.writes, t.target)
@@ -183,7 +183,7 @@ def labelling_program(A: LabelledSrt, number: Mapping[frozenset[str], int]) -> L
 
 
 def _program(states: int, moves: tuple[Move, ...], is_partitioned: bool) -> RegisterProgram:
-    """Return the program of some moves, with the slots that they read."""
+    """Return the program with the given moves and the slots that they read."""
     always = (PARTITION,) if is_partitioned else ()
     slots = dict.fromkeys((*always, *(slot for move in moves for slot in _slots_of(move.guard))))
     live = _live(states, moves, frozenset(always))
@@ -191,7 +191,7 @@ def _program(states: int, moves: tuple[Move, ...], is_partitioned: bool) -> Regi
 
 
 def _of_marks(T: Srt) -> _Follow:
-    """Return the moves of pairs: a state of the transducer, and whether the run has marked."""
+    """Return a function to the moves of a pair (state, whether the run has marked an event)."""
     leaving, F = outgoing(T), T.F
 
     def follow(key: _Key) -> Iterator[tuple[_Does, _Key]]:
@@ -205,7 +205,7 @@ def _of_marks(T: Srt) -> _Follow:
 
 
 def _of_intervals(T: Srt, first_writes: frozenset[str]) -> _Follow:
-    """Return the moves of pairs: a state of the transducer, and whether it is in a run.
+    """Return a function to the moves of a pair (state, whether a run has started).
 
     The state before any run stays. A run that begins also writes `first_writes`.
     """
@@ -226,13 +226,13 @@ def _of_intervals(T: Srt, first_writes: frozenset[str]) -> _Follow:
 
 
 def _useful(moves: Sequence[Move]) -> set[int]:
-    """Return the states from which some way accepts."""
+    """Return the states from which a path leads to acceptance."""
     ends = (m.source for m in moves if m.accepts)
     return set(reachable(ends, successors_by((m.target, m.source) for m in moves)))
 
 
 def _slots_of(guard: Guard) -> Iterator[Slot]:
-    """Yield the slots that a guard reads, left to right.
+    """Yield the slots that a guard reads, from left to right.
 
     For a side that mixes events, attributes.
     """
@@ -245,7 +245,7 @@ def _slots_of(guard: Guard) -> Iterator[Slot]:
 def _live(
     states: int, moves: Sequence[Move], always: frozenset[Slot]
 ) -> tuple[frozenset[Slot], ...]:
-    """Return the live slots of each state; `always` are live in all except the first."""
+    """Return the slots that may be read later in each state; add `always` except in state 0."""
 
     def before(m: Move, after: frozenset[Slot]) -> frozenset[Slot]:
         unwritten = () if m.target == DEAD else (s for s in after if s.register not in m.writes)
@@ -270,7 +270,7 @@ Clause: TypeAlias = frozenset[Literal]
 
 
 class NotTaken(Exception):
-    """The error that the engine does not support a plan, or not on this stream."""
+    """Error: the compiled engine does not support a plan, or not on this stream."""
 
 
 LONG = 10_000
@@ -278,7 +278,7 @@ LONG = 10_000
 
 
 def warn_of_python(reason: object, length: int) -> None:
-    """Warn that a long stream is evaluated in Python, with the reason and the cost."""
+    """Warn that Python evaluates a long stream slowly, and why."""
     if length >= LONG:
         text = f"a long stream is evaluated in Python, event by event: {reason}"
         # measured: 0.1 to 1 ms an event where few runs are open
@@ -287,7 +287,7 @@ def warn_of_python(reason: object, length: int) -> None:
 
 
 def residual(guard: Guard, holds: Callable[[Atom], bool]) -> Guard:
-    """Return the guard simplified: exactly the given atoms on the event alone hold.
+    """Return a guard with its atoms on the event replaced by true or false.
 
     >>> A, B = pred.TypeIs("A"), pred.TypeIs("B")
     >>> residual(pred.Or(A, B), lambda atom: atom == B)
@@ -303,7 +303,7 @@ def residual(guard: Guard, holds: Callable[[Atom], bool]) -> Guard:
 
 
 def clauses(guard: Guard) -> tuple[Clause, ...]:
-    """Return a residual guard as clauses, without clauses that another one implies.
+    """Return a guard as disjunctive clauses, omitting clauses that another clause implies.
 
     Raises `NotTaken` above `MAX_CLAUSES`.
     """
@@ -329,12 +329,12 @@ def _clauses(guard: Guard, *, is_negated: bool) -> list[Clause]:
 
 
 def _pairs(first: list[Clause], second: list[Clause]) -> Iterator[Clause]:
-    # checked before the product is built: it doubles with each conjunct
+    # check before building the product, which doubles with each conjunct
     if len(first) * len(second) > MAX_CLAUSES:
         raise NotTaken("a guard has too many clauses")
     for left in first:
         for right in second:
             clause = left | right
-            # a clause with a comparison and its negation never holds
+            # omit clauses with a comparison and its negation: they are never true
             if not any(Literal(each.comparison, not each.is_negated) in clause for each in clause):
                 yield clause

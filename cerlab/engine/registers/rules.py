@@ -1,4 +1,4 @@
-"""The moves of configurations at each symbol, as tables for the kernels.
+"""Rules: the moves of configurations at each symbol, as tables for kernels.
 
 A state in which every configuration stays unchanged, by a transition that is TRUE and does nothing,
 costs nothing. In other states only the transitions that the symbol enables are tried. A transition
@@ -44,7 +44,7 @@ SAME_PARTITION = Literal(
 
 
 class Job(NamedTuple):
-    """Rules for the configurations of a state: all of them, or those with a value of the event."""
+    """Rules for all configurations of a state, or for those whose slot has the event's value."""
 
     state: int
     slot: int
@@ -55,7 +55,7 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The rules of all symbols, the slots that index states, and facts about symbols.
+    """The rules for all symbols in arrays, with the slots for looking configurations up.
 
     `keep` (symbols,): whether the symbol can change anything. `unambiguous`: each match has one run
     (`cerlab.engine.registers.rules`).
@@ -70,7 +70,7 @@ class Tables:
 def tables(
     program: RegisterProgram, names: Names, atoms: Sequence[Atom], vectors: Sequence[int]
 ) -> Tables:
-    """Return the tables over the truth vectors of symbols; bit k means that ``atoms[k]`` holds.
+    """Return the tables for symbols by truth vectors; bit k of a vector is for ``atoms[k]``.
 
     Raises `NotTaken`.
     """
@@ -89,7 +89,7 @@ def tables(
 def labelling_tables(
     program: RegisterProgram, names: Names, atoms: Sequence[Predicate], vectors: Sequence[int]
 ) -> tuple[Rules, NDArray[np.bool_]]:
-    """Return the rules for runs over one answer, with one job for each symbol and state, in order.
+    """Return the rules of a labelling program, one job for each symbol and state.
 
     Also return, by symbol and state, whether an event that is not taken leaves the state's
     configurations unchanged. Raises `NotTaken`.
@@ -109,7 +109,7 @@ def labelling_tables(
 def _rules(
     program: RegisterProgram, atoms: Sequence[Predicate], vectors: Sequence[int]
 ) -> list[dict[int, list[Rule]]]:
-    """Return, for each symbol, the possible moves in each reachable state."""
+    """Return, for each symbol and reachable state, the moves that are possible."""
     bit = {atom: k for k, atom in enumerate(atoms)}
     leaving: list[list[int]] = [[] for _ in range(program.states)]
     for n, move in enumerate(program.moves):
@@ -134,7 +134,7 @@ def _clauses_of_moves(
 
 
 def _fill(program: RegisterProgram, names: Names, move: Move) -> list[int]:
-    """Return the operand that each slot gets: its own, a value of the event, or NONE."""
+    """Return what a move stores in each slot: an operand's number, or NONE."""
     live = program.live[move.target] if move.target != DEAD else frozenset[Slot]()
     first = len(names.slots)
     return [
@@ -150,7 +150,7 @@ def _fill(program: RegisterProgram, names: Names, move: Move) -> list[int]:
 def _jobs(
     program: RegisterProgram, names: Names, fill: Sequence[Sequence[int]], q: int, rules: list[Rule]
 ) -> list[Job]:
-    """Return the moves of the configurations of a state at a symbol.
+    """Return the jobs for the configurations of state q at a symbol.
 
     With substreams, configurations of other substreams stay, so they are not visited.
     """
@@ -175,7 +175,7 @@ def _jobs(
 def _waiting(
     program: RegisterProgram, names: Names, fill: Sequence[Sequence[int]], q: int, rules: list[Rule]
 ) -> list[Rule]:
-    """Return the rules that leave every configuration of a state unchanged."""
+    """Return the rules that change no configuration of state q."""
     own = [n if slot in program.live[q] else NONE for n, slot in enumerate(names.slots)]
     return [
         r
@@ -185,16 +185,16 @@ def _waiting(
 
 
 def _waits(move: Move, fill: Sequence[int], own: Sequence[int]) -> bool:
-    """Return whether a move changes nothing."""
+    """Return whether a move changes no configuration."""
     same = move.source == move.target and list(fill) == list(own)
     return same and not (move.marks or move.begins or move.accepts)
 
 
 def _key(names: Names, rule: Rule) -> tuple[int, int]:
-    """Return a slot and a value of the event that the rule compares for equality, or NONE twice."""
+    """Return a slot and an event value that a rule compares with ``=``, or NONE twice."""
     if len(rule.clauses) == 1:
         (clause,) = rule.clauses
-        # sorted, because sets are unordered: a query has the same lists in every process
+        # sorted, since sets have no order: a query gets the same lists in every process
         for literal in sorted(clause, key=repr):
             if literal.comparison.operator is pred.Operator.EQ and not literal.is_negated:
                 a, b = _sides(names, literal)
@@ -204,14 +204,14 @@ def _key(names: Names, rule: Rule) -> tuple[int, int]:
 
 
 def _sides(names: Names, literal: Literal) -> tuple[int, int]:
-    """Return the operands of a literal, the lower number first."""
+    """Return the numbers of a comparison's two operands, the lower one first."""
     left = names.number(literal.comparison.left)
     right = names.number(literal.comparison.right)
     return min(left, right), max(left, right)
 
 
 def _key_slots(program: RegisterProgram, jobs: Sequence[Sequence[Job]]) -> Int32s:
-    """Return the slot that indexes each list and state: (lists, states)."""
+    """Return the slot by which each list is indexed, for each state: (lists, states)."""
     slots: list[dict[int, None]] = [{} for _ in range(program.states)]
     for of_symbol in jobs:
         for job in of_symbol:
@@ -275,7 +275,7 @@ OPERATORS = {
 
 
 class Names(NamedTuple):
-    """The operands of a program, numbered consecutively."""
+    """The operands of comparisons in a program: slots, then event values, then constants."""
 
     slots: tuple[Slot, ...]
     values: tuple[pred.Expression, ...]
@@ -283,7 +283,7 @@ class Names(NamedTuple):
     constants: tuple[pred.Expression, ...]
 
     def number(self, side: pred.Expression) -> int:
-        """Return the number of one side of a comparison, which does not mix events."""
+        """Return the number of a side of a comparison."""
         if (slot := slot_of(side)) is not None:
             return self.slots.index(slot)
         if side in self.values:
@@ -296,7 +296,7 @@ class Names(NamedTuple):
 
 
 def event_atoms(program: RegisterProgram) -> tuple[Atom, ...]:
-    """Return the atoms on the event alone, each once."""
+    """Return the distinct conditions in guards that read only the current event."""
     distinct: dict[Atom, None] = {}
     for move in program.moves:
         for atom in pred.atoms(move.guard):
@@ -306,7 +306,7 @@ def event_atoms(program: RegisterProgram) -> tuple[Atom, ...]:
 
 
 def names_of(program: RegisterProgram) -> Names:
-    """Return the operands of comparisons with registers, and the values that fill slots."""
+    """Return the operands that comparisons with registers use, and the values stored in slots."""
     values = dict.fromkeys(slot.value for slot in program.slots)
     constants: dict[pred.Expression, None] = {}
     for move in program.moves:
@@ -323,7 +323,7 @@ MAX_STEPS = 200_000
 
 
 class Rule(NamedTuple):
-    """A transition, with the part of its guard that values of registers decide."""
+    """A move, with the part of its guard that depends on registers."""
 
     move: int
     clauses: tuple[Clause, ...]
@@ -334,7 +334,7 @@ Symbols: TypeAlias = Sequence[Mapping[int, Sequence[Rule]]]
 
 
 def unambiguous(moves: Sequence[Move], symbols: Symbols) -> bool:
-    """Return whether no two runs over the same symbols have the same match.
+    """Return True if every match has exactly one run; False if this is unknown.
 
     False may be wrong, because registers can distinguish runs that have parted; True is always
     right.
@@ -344,12 +344,12 @@ def unambiguous(moves: Sequence[Move], symbols: Symbols) -> bool:
     pending: list[tuple[int, int]] = []
 
     def both_end(a: Rule, b: Rule) -> bool:
-        """Add the targets of two moves with equal effects; return whether both end the match."""
+        """Add the targets of two moves with equal effects; return whether both end a match."""
         first, second = moves[a.move], moves[b.move]
         if (first.marks, first.begins) != (second.marks, second.begins):
             return False
         pair = min(first.target, second.target), max(first.target, second.target)
-        # if one run of a pair is dead, the pair can never produce a match twice
+        # a pair with a dead run cannot produce a match twice
         if DEAD not in pair and pair not in pairs:
             pairs.add(pair)
             pending.append(pair)
@@ -365,14 +365,14 @@ def unambiguous(moves: Sequence[Move], symbols: Symbols) -> bool:
         for rules in symbols:
             for a, b in product(rules.get(p, ()), rules.get(q, ())):
                 steps += 1
-                # giving up is safe: False only costs a check of each answer
+                # False is always safe: it only costs a check of each answer
                 if steps > MAX_STEPS or both_end(a, b):
                     return False
     return True
 
 
 def _compatible(a: Rule, b: Rule) -> bool:
-    """Return whether some registers allow both moves."""
+    """Return whether the guards of two moves can hold together."""
     return any(_consistent(one | other) for one, other in product(a.clauses, b.clauses))
 
 
@@ -388,7 +388,7 @@ _ORDERS = {
 
 
 def _consistent(clause: frozenset[Literal]) -> bool:
-    """Return whether a clause has no contradiction that this simple test can find."""
+    """Return False if a clause contradicts itself in a way that this simple test detects."""
     orders: dict[object, set[int]] = {}
     for literal in clause:
         if Literal(literal.comparison, not literal.is_negated) in clause:

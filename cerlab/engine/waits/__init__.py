@@ -1,1 +1,1 @@
-"""Waits: the events to which ends of answers are carried, and the readers of events."""
+"""Queries with WAIT or look-backs: answers move from their last event to a later one."""

@@ -1,4 +1,4 @@
-"""The bodies of answers that wait: they read an event when the fate of its end is known."""
+"""Evaluation of the part before a wait, which reads an end only when its answers are decided."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from cerlab.model.event import Event, with_values
 
 
 class AutomatonBody:
-    """A body that is an automaton: the tECS reads an event when the fate of its end is known."""
+    """An automaton before a wait: the tECS reads an end when its answers are decided."""
 
     def __init__(self, plan: Plan, tables: LearnedTables) -> None:
         self._tables = tables
@@ -41,7 +41,7 @@ class AutomatonBody:
         self._least = np.zeros(1, np.int64)
 
     def read(self, ends: Ends, keys: int) -> Iterator[AnswerBatch]:
-        """Yield the answers of ends in `keys` substreams, carried to their later ends, in order."""
+        """Yield the answers at decided ends, each moved to its later end."""
         self._make_room(keys)
         if len(ends.of) <= FEW:
             yield from self._read_few(ends)
@@ -63,14 +63,14 @@ class AutomatonBody:
             np.maximum.at(self._least, some.keys, some.lowest)
 
     def _read_few(self, ends: Ends) -> Iterator[AnswerBatch]:
-        """Yield the answers of a few ends, for which arrays would cost more than single events."""
+        """Yield the answers at a few ends, reading each as a single event."""
         for row in zip(*(column.tolist() for column in ends), strict=True):
             yield from self.read_one(*row)
 
     def read_one(
         self, of: int, key: int, symbol: int, to: int, lowest: int, given: bool
     ) -> Iterator[AnswerBatch]:
-        """Yield the answers of one end, given by the fields of `Ends`, carried on."""
+        """Yield the answers at one end, moved to the later end `to`."""
         self._make_room(key + 1)
         for batch in self._tecs.read_one(
             symbol, key, of, lowest, least=self._least, is_silent=not given
@@ -86,7 +86,7 @@ class AutomatonBody:
             self._least = np.concatenate((self._least, more))
 
     def state(self, keys: int) -> tuple[Any, dict[str, Any]]:
-        """Return the names of states and idle states, and the arrays of `TECS`."""
+        """Return the names of macro-states, and the arrays of `TECS`, for saving."""
         self._make_room(keys)
         self._tecs.forget(self._least[: len(self._tecs.parts.start)])
         names, arrays = with_names(self._tables.machine, self._tecs.arrays(keys))
@@ -95,7 +95,7 @@ class AutomatonBody:
     def resume(
         self, state: Any, arrays: Mapping[str, Any], waiting: Sequence[Ends], read: int
     ) -> None:
-        """Restore a snapshot after `read` events; raises `BadData` and others for other values.
+        """Restore the result of `state`; damaged values raise `BadData` or another error.
 
         The events of a substream that the tECS has read come before the ends that wait.
         """
@@ -112,12 +112,12 @@ class AutomatonBody:
 
 
 def _latest_nodes(arrays: Mapping[str, Any], latest: Int64s) -> Int64s:
-    """Return the latest position at or below the nodes of each partition, NONE without nodes."""
+    """Return the latest position below the nodes of each partition; NONE without nodes."""
     pool, lengths = arrays["pool"], arrays["length"]
     is_node = np.ones(len(pool), np.bool_)
     head = heads(pool)
     is_node[head] = is_node[head + 1] = False
-    # a bottom has no position: its start is its latest position
+    # a bottom has no position, only a start
     of_node = np.maximum(latest, arrays["max_start"])[pool[is_node]]
     last = np.full(len(lengths), NONE, np.int64)
     np.maximum.at(last, np.repeat(np.arange(len(lengths)), lengths)[is_node], of_node)
@@ -125,7 +125,7 @@ def _latest_nodes(arrays: Mapping[str, Any], latest: Int64s) -> Int64s:
 
 
 class TransducerBody:
-    """A body that is a transducer: explicit runs read an event when its fate is known."""
+    """A transducer before a wait: explicit runs read an end when its answers are decided."""
 
     def __init__(self, plan: CorrelatedPlan) -> None:
         self._first = IntervalRuns(plan)
@@ -138,21 +138,21 @@ class TransducerBody:
         self._events: dict[int, Event] = {}
 
     def keep(self, event: Event, position: int, bounds: Mapping[Source, int]) -> None:
-        """Keep an event until its fate is known, with the places that the transducer reads."""
+        """Store an event until it is decided, with the positions that the transducer compares."""
         if self._places:
             places = {name: bounds[window] for name, window in self._places}
             event = with_values(event, {PLACE.name: position, **places})
         self._events[position] = event
 
     def read(self, ends: Ends, keys: int) -> Iterator[Iterator[ComplexEvent]]:
-        """Yield the answers of ends, carried on, in the order of the ends."""
+        """Yield the answers at decided ends, each moved to its later end."""
         for row in zip(*(column.tolist() for column in ends), strict=True):
             yield from self.read_one(*row)
 
     def read_one(
         self, of: int, key: int, symbol: int, to: int, lowest: int, given: bool
     ) -> Sequence[Iterator[ComplexEvent]]:
-        """Return the answers of one end, given by the fields of `Ends`, carried on."""
+        """Return the answers at one end, moved to the later end `to`."""
         if (runs := self._runs.get(key)) is None:
             runs = self._runs[key] = self._first.fresh()
         runs.advance(self._events.pop(of), of)
@@ -162,12 +162,12 @@ class TransducerBody:
         return [(ComplexEvent(a.start, to, a.positions) for a in runs.answers(lowest))]
 
     def state(self) -> Any:
-        """Return a snapshot for `resume`, as nested tuples of values."""
+        """Return the stored events and the runs for `resume`, as nested tuples."""
         events = [(position, *values_of(t)) for position, t in self._events.items()]
         return [(key, runs.state()) for key, runs in self._runs.items()], events
 
     def resume(self, state: Any, waiting: Sequence[Ends], keys: int, read: int) -> None:
-        """Restore a `state` after `read` events; raises `BadData` and others for other values."""
+        """Restore the result of `state`; damaged values raise `BadData` or another error."""
         runs, events = state
         first, last = dict[int, int](), dict[int, int]()
         for some in waiting:

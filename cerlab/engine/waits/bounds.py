@@ -1,4 +1,4 @@
-"""Bounds on the starts of answers at each event: rivals, and windows of events."""
+"""Lower bounds on the starts of answers at each event, from rivals and windows in events."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from cerlab.model.event import Event
 
 
 class LatestStart:
-    """The latest start of the answers of a machine so far, from the latest run in each state."""
+    """The latest start among the answers of a machine so far."""
 
     def __init__(self, machine: Deterministic) -> None:
         self._machine = machine
@@ -42,7 +42,7 @@ class LatestStart:
         self.latest = NONE
 
     def read(self, vector: int, position: int) -> int:
-        """Read an event by its truth vector; return the latest start so far."""
+        """Read an event by its truth vector; return the latest start of the answers so far."""
         machine, runs = self._machine, dict[int, int]()
         moves = [(position, machine.begin(self._idle, vector))]
         moves += [(start, machine.step(q, vector)) for q, start in self.runs.items()]
@@ -58,7 +58,7 @@ class LatestStart:
 
 
 class RivalBound:
-    """The bound that no answer of a rival which has ended may lie inside an answer."""
+    """The bound of a rival: an answer must start after the start of every rival answer so far."""
 
     def __init__(self, plan: Plan, tables: LearnedTables) -> None:
         self._tests = AutomatonTests(plan, tables)
@@ -69,7 +69,7 @@ class RivalBound:
     def read(
         self, columns: Mapping[str, Any], positions: Int64s, keys: Int64s, *, whole: bool
     ) -> Int64s:
-        """Return the bound at each event of a batch, the `whole` stream or a part."""
+        """Return the lowest permitted start at each event of a batch."""
         bounds = np.zeros(len(keys), np.int64)
         partitions = int(keys.max(initial=0)) + 1
         if partitions > len(self._latest):
@@ -98,7 +98,7 @@ class RivalBound:
         return bounds
 
     def read_event(self, event: Event, key: int, position: int) -> int:
-        """Return the bound at one event."""
+        """Return the lowest permitted start at an event."""
         symbol = self._tables.symbol(event)
         if self._tests.matters()[symbol]:
             return self.read_one(key, symbol, position)
@@ -106,13 +106,13 @@ class RivalBound:
         return 0 if reader is None else reader.latest + 1
 
     def read_one(self, key: int, symbol: int, position: int) -> int:
-        """Return the bound at one event with a symbol."""
+        """Return the lowest permitted start at an event, given by its symbol."""
         if (reader := self._readers.get(key)) is None:
             reader = self._readers[key] = LatestStart(self._tables.machine)
         return reader.read(self._tables.vectors[symbol], position) + 1
 
     def state(self) -> Any:
-        """Return nested tuples of values for `resume`, states by names that outlive the process."""
+        """Return the states by name, as nested tuples, for `resume`."""
         name_of = partial(name_of_state, self._tables.machine)
         return [
             (key, reader.latest, [(name_of(q), start) for q, start in reader.runs.items()])
@@ -120,7 +120,7 @@ class RivalBound:
         ]
 
     def resume(self, state: Any, keys: int, read: int) -> None:
-        """Restore a `state` after `read` events; raises `BadData` and others for other values."""
+        """Restore the result of `state`; damaged values raise `BadData` or another error."""
         machine = self._tables.machine
         self._latest = np.full(keys + 1, NONE, np.int64)
         for key, latest, runs in state:
@@ -140,7 +140,7 @@ _NO_LIMITS = k.Limits(k.NO_LIMIT, k.KEEP, 0)
 
 
 def _latest_starts(moves: k.Moves, actions: k.Symbols, keys: Int64s, partitions: int) -> Int64s:
-    """Return the latest start of the answers that end at each event, as indices; NONE if none."""
+    """Return the latest start of the answers that end at each event; NONE without answers."""
     counters, best = np.zeros(e.REGISTERS, np.int64), np.full(len(keys), NONE, np.int32)
     latest = e.Latest(
         start=np.full(partitions * moves.states, NONE, np.int32),
@@ -160,14 +160,14 @@ def _latest_starts(moves: k.Moves, actions: k.Symbols, keys: Int64s, partitions:
 
 
 class EventWindowBound:
-    """The bound of a window in events, counted in each substream: the first event inside it."""
+    """The bound set by a window in events: the first event of the substream inside it."""
 
     def __init__(self, window: EventWindow) -> None:
         self._window = window
         self._pointers: dict[int, WindowPointer] = {}
 
     def read(self, positions: Int64s, keys: Int64s, *, whole: bool) -> Int64s:
-        """Return the bound at each event of a batch, the `whole` stream or a part."""
+        """Return the first event in the window of each event of a batch."""
         bounds = np.zeros(len(keys), np.int64)
         if not whole:
             rows = enumerate(zip(keys.tolist(), positions.tolist(), strict=True))
@@ -181,17 +181,17 @@ class EventWindowBound:
         return bounds
 
     def read_one(self, key: int, position: int) -> int:
-        """Return the bound at one event."""
+        """Return the first event in the window of an event."""
         if (pointer := self._pointers.get(key)) is None:
             pointer = self._pointers[key] = WindowPointer(self._window)
         return pointer.advance(0, position)
 
     def state(self) -> Any:
-        """Return nested tuples of values for `resume`."""
+        """Return the state as nested tuples, for `resume`."""
         return [(key, pointer.state()) for key, pointer in self._pointers.items()]
 
     def resume(self, state: Any, keys: int, read: int) -> None:
-        """Restore a `state` after `read` events; raises `BadData` and others for other values."""
+        """Restore the result of `state`; damaged values raise `BadData` or another error."""
         for key, of_key in state:
             expect(is_whole(key, 0, keys) and key not in self._pointers, "a substream")
             pointer = self._pointers[key] = WindowPointer(self._window)
@@ -205,7 +205,7 @@ def grouped(keys: Int64s) -> Int64s:
 
 
 def begins_of(groups: Int64s) -> Int64s:
-    """Return the index of the first event of each event's group; groups are contiguous."""
+    """Return the index of the first event in each event's group, where groups are contiguous."""
     is_first = np.ones(len(groups), np.bool_)
     is_first[1:] = groups[1:] != groups[:-1]
     return np.maximum.accumulate(np.where(is_first, np.arange(len(groups)), 0))

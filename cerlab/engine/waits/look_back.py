@@ -1,4 +1,4 @@
-"""Look-backs of events in their substreams, for answers that begin with them, and for bounds.
+"""Look-backs: they move the starts of answers to earlier events of the substream.
 
 `f LOOKBACK d` moves the start of an answer to an earlier event, and leaves the rest unchanged. Time
 does not go back, so the look-backs of a substream do not decrease. So a bound on moved starts is
@@ -30,7 +30,7 @@ Length: TypeAlias = TimeWindow | AttributeWindow
 
 
 class Moved(NamedTuple):
-    """A bound on starts that some look-backs of a branch have moved."""
+    """A bound on starts that some look-backs have moved."""
 
     branch: int
     many: int
@@ -44,7 +44,7 @@ Source: TypeAlias = Window | int | Moved
 
 
 def sources_of(number: int, branch: WaitBranch) -> list[Source | None]:
-    """Return, for each step of a branch, the source of its bound; None for other steps."""
+    """Return the source of each step's bound; None for steps without a bound on starts."""
     sources: list[Source | None] = []
     many = 0
     for step in branch.steps:
@@ -53,14 +53,14 @@ def sources_of(number: int, branch: WaitBranch) -> list[Source | None]:
             sources.append(None)
             continue
         by = step.window if isinstance(step, HoldWithin) else step.rival
-        # a bound on the last event of the body does not bound its start
+        # a bound on the last event does not bound starts
         is_moved = many > 0 and not step.of_last
         sources.append(Moved(number, many, by) if is_moved else by)
     return sources
 
 
 class _Line:
-    """The events of a substream from number `first` on, and their look-backs."""
+    """The recent events of a substream, and where look-backs move them."""
 
     def __init__(self, many: int) -> None:
         self.first = 0
@@ -79,12 +79,12 @@ class _Line:
 
 
 class LookBacks:
-    """The look-backs of the events of a branch, in each substream."""
+    """The look-backs of one branch, applied to the events of each substream."""
 
     def __init__(
         self, back: Sequence[Length], bounds: Sequence[Moved], *, of_one_event: bool
     ) -> None:
-        """Prepare; `of_one_event`: answers of the body begin with the last event that was read."""
+        """Create the look-backs; `of_one_event` means that each answer starts at its last event."""
         self.lengths = back
         self.bounds = bounds
         """The bounds on moved starts."""
@@ -103,7 +103,7 @@ class LookBacks:
         times: Sequence[Instants],
         bounds: Sequence[Int64s],
     ) -> list[Int64s]:
-        """Read a whole stream; return as `read`, shape (events,) each.
+        """Read a whole stream; return the least start under each bound, at each event.
 
         A least start may be later than the event itself: then no start survives there.
         """
@@ -118,7 +118,7 @@ class LookBacks:
         moved = np.zeros(len(keys), np.int64)
         moved[order] = begins[-1]
         self._whole = positions, moved
-        # shift by group, so that a bound never matches an event of another group
+        # add a multiple of the group, so that no bound matches an event of another group
         span = int(positions[-1]) + 2 if len(positions) else 1
         ends = np.searchsorted(groups, groups, "right")
         every = []
@@ -134,7 +134,7 @@ class LookBacks:
     def read(
         self, key: int, position: int, times: Sequence[Instant], bounds: Sequence[int]
     ) -> list[int]:
-        """Read an event; return the least start that satisfies each bound on moved starts.
+        """Read an event; return the least start whose moved start satisfies each bound.
 
         `times` are on the axis of each length.
         """
@@ -160,12 +160,12 @@ class LookBacks:
 
     @staticmethod
     def _least(line: _Line, many: int, bound: int) -> int:
-        """Return the least start whose look-back is at or above a bound."""
+        """Return the least start that look-backs move to `bound` or later."""
         n = bisect_left(line.starts[many - 1], bound)
         return line.positions[n] if n < len(line.positions) else line.positions[-1] + 1
 
     def move(self, answers: Any) -> Any:
-        """Return complex events, or a batch of them, with starts moved by the look-backs."""
+        """Return answers with their starts moved by the look-backs."""
         if self._whole is not None:
             positions, moved = self._whole
             return replace(answers, start=moved[np.searchsorted(positions, answers.start)])
@@ -179,8 +179,9 @@ class LookBacks:
             raise bad_state("the events that answers look back from") from None
 
     def forget(self) -> None:
-        """Drop events that no later answer begins with, if they are half of the kept events."""
-        if len(self.lengths) > 1:  # the target of one look-back may be the start of the next
+        """Drop events where no later answer starts, if they are half of the stored ones."""
+        # one look-back may move a start to an event that the next one moves
+        if len(self.lengths) > 1:
             return
         for line in self._lines.values():
             many = bisect_left(line.positions, line.least)
@@ -193,11 +194,11 @@ class LookBacks:
                 line.first += many
 
     def state(self) -> Any:
-        """Return nested tuples of values for `resume`."""
+        """Return the state as nested tuples, for `resume`."""
         return [(key, line.first, line.least, *line.columns()) for key, line in self._lines.items()]
 
     def resume(self, state: Any, keys: int, read: int) -> None:
-        """Restore a `state` after `read` events; raises `BadData` and others for other values."""
+        """Restore the result of `state`; damaged values raise `BadData` or another error."""
         many = len(self.lengths)
         for key, first, least, *columns in state:
             expect(

@@ -1,4 +1,4 @@
-"""Reading events for the stage: their substreams, their times, and the bounds at each."""
+"""Events read for the stage of waits: substreams, times, and bounds on starts."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ from cerlab.predicates.columns.key_codes import KeyCodes
 
 
 class EventReader:
-    """A reader of events for the stage: their substreams, their times, and the bounds at each."""
+    """A reader that adds substreams, times and bounds on starts to events."""
 
     def __init__(
         self, plan: WaitPlan, tables: Mapping[int, LearnedTables], time: TimeAxis | None
     ) -> None:
-        """Prepare; `tables` are those of the plan's automata.
+        """Create the reader; `tables` are the compiled tables of the plan's automata.
 
         Raises `UsageError` without a time axis.
         """
@@ -116,11 +116,11 @@ class EventReader:
 
     @property
     def keys(self) -> int:
-        """The number of substreams so far."""
+        """The number of substreams seen."""
         return 1 if self._codes is None else self._codes.count
 
     def promise(self, until: Until) -> None:
-        """Record a promise that all events before a time have arrived; raises as `promised`."""
+        """Record a promise that all events before a time have arrived."""
         waits, now = self.plan.waits, list[Instant]()
         for clock in self._clocks.values():
             last = [] if clock.last is None else [clock.last]
@@ -128,7 +128,7 @@ class EventReader:
         self.now = self._promised = [*map(max, now, self.now or now)]
 
     def read(self, columns: Mapping[str, Any], length: int, *, whole: bool = False) -> Arrivals:
-        """Read a batch, which is the `whole` stream or a part of it.
+        """Read a batch, which may be the `whole` stream; return its events with times and bounds.
 
         Raises `BadData` for a time that is missing or goes back; nothing is read then.
         """
@@ -164,7 +164,7 @@ class EventReader:
         return Arrivals(positions, keys, times, bounds, ends)
 
     def read_event(self, event: Event) -> Arrival | None:
-        """Read an event; return None for one of another stream. Raises as `read`."""
+        """Read one event; return None if it is not in FROM."""
         position = self.position
         if not is_of_streams(event, self.plan.streams):
             self.position += 1
@@ -209,7 +209,7 @@ class EventReader:
         first: Callable[[Times], Sequence[Instant]],
         place: Callable[[int], int],
     ) -> list[Times]:
-        """Return the instants by the clock of each window, then of each wait.
+        """Return the instants of events by the clock of each window, then of each wait.
 
         After a bad time, including one before a promise, all clocks are unchanged. ``first(times)``
         returns no instants or the first one.
@@ -230,7 +230,7 @@ class EventReader:
         return read_clocks(self._every_clock, read_checked)
 
     def arrivals(self, rows: Sequence[Arrival]) -> Arrivals:
-        """Return events that were read one by one, as columns."""
+        """Return single events as one batch."""
         positions, keys, *others = zip(*rows, strict=True) if rows else ((),) * len(Arrival._fields)
         widths = len(self._clocks), len(self.sources), len(self.tests)
         times, bounds, symbols = (
@@ -251,7 +251,7 @@ class EventReader:
         )
 
     def state(self) -> Any:
-        """Return a snapshot for `resume`, as nested tuples of values."""
+        """Return the state as nested tuples, for `resume`."""
         return (
             self.position,
             [clock.last for clock in self._clocks.values()],
@@ -265,7 +265,7 @@ class EventReader:
         )
 
     def resume(self, state: Any) -> None:
-        """Restore a `state`; raises `BadData` and others for other values."""
+        """Restore the result of `state`; damaged values raise `BadData` or another error."""
         self.position, last, now, keys, insides, counted, rivals, since, looking = state
         expect(is_whole(self.position), "how many events were read")
         expect(len(now) in (0, len(self._clocks)), "the clock")
@@ -295,7 +295,7 @@ def _look_back(
     times: Sequence[Instants],
     bounds: Sequence[Int64s],
 ) -> Sequence[Int64s]:
-    """Read a batch event by event; return the least start that satisfies each bound."""
+    """Read a batch with look-backs; return the least start under each bound, at each event."""
     least = np.zeros((len(bounds), len(keys)), np.int64)
     columns, wanted = [*map(list_of, times)], [each.tolist() for each in bounds]
     rows = zip(keys.tolist(), positions.tolist(), strict=True)
@@ -307,7 +307,7 @@ def _look_back(
 
 
 class Arrival(NamedTuple):
-    """A single event: a row of `Arrivals`."""
+    """One event with its substream, times, bounds and symbols."""
 
     position: int
     key: int

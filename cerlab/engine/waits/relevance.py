@@ -1,4 +1,4 @@
-"""The symbols of events for a machine, and which events change its state."""
+"""The symbols of events for a machine, and whether a symbol can change its state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cerlab.predicates.syntax import EVERYTHING
 
 
 class AutomatonTests:
-    """The symbols of events for an automaton, and which of them change some state."""
+    """The symbols of events for an automaton, and whether each can change a state."""
 
     def __init__(self, plan: Plan, tables: LearnedTables) -> None:
         self._tables = tables
@@ -47,28 +47,28 @@ class AutomatonTests:
         return self._tables.symbol(event)
 
     def end(self, event: Event) -> int:
-        """Return the symbol of an event that may end answers or lead to an end; otherwise NONE."""
+        """Return an event's symbol if it may end answers or change a state; otherwise NONE."""
         symbol = self.symbol(event)
         return symbol if self.matters()[symbol] else NONE
 
     def symbol_of(self, vector: Any) -> int:
-        """Return the symbol of a truth vector in a state; raises `BadData` for others."""
+        """Return the symbol of a truth vector in a saved state; raises `BadData`."""
         expect(is_whole(vector, 0, 1 << len(self._bits)), "the symbol of an event")
         return self._tables.know(vector)
 
     def matters(self) -> list[bool]:
-        """Return whether each symbol seen so far changes some state."""
+        """Return, for each symbol seen, whether it can change some state."""
         if len(self._matters) < len(self.vectors):
             self._look()
         return self._matters
 
     def _look(self) -> None:
-        # not by a `Program`: it drops states whose continuations need symbols not seen yet
+        # not from a `Program`, which drops states that only symbols not seen yet can leave
         for vector in self.vectors[len(self._matters) :]:
             self._matters.append(self._changes(vector))
 
     def _changes(self, vector: int) -> bool:
-        """Return whether a run may begin, move, accept or end on a truth vector."""
+        """Return whether a truth vector can make a run start, move, accept or end."""
         goes_on, stays = set[int](), set[int]()
         for t in self._cea.Delta:
             goes_on.add(t.source)
@@ -82,7 +82,7 @@ class AutomatonTests:
         return self._cea.q0 in stays or not goes_on - {self._cea.q0} <= stays
 
     def ends(self, columns: Mapping[str, Any], keys: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the indices of the events of a batch that may end answers or lead to an end.
+        """Return the indices and symbols of the events that may end answers or change a state.
 
         Also return their symbols.
         """
@@ -92,7 +92,7 @@ class AutomatonTests:
 
 
 class TransducerTests(AutomatonTests):
-    """The symbols of events, where the part before a wait compiles to a transducer."""
+    """The symbols of events for a transducer, and whether each can change a state."""
 
     def __init__(self, plan: CorrelatedPlan) -> None:
         self._program, self._matters = None, []
@@ -113,7 +113,7 @@ class TransducerTests(AutomatonTests):
         return self._stage.symbol(event)
 
     def symbol_of(self, vector: Any) -> int:
-        """Return the symbol of a truth vector in a state; raises `BadData` for others."""
+        """Return the symbol of a truth vector in a saved state; raises `BadData`."""
         expect(is_whole(vector, 0, 1 << len(self._atoms)), "the symbol of an event")
         self._stage.know((vector,))
         return self._stage.vectors.index(vector)

@@ -1,4 +1,4 @@
-"""Answers that wait on streams that arrive, each returned when the clock makes it known."""
+"""Sessions of queries with waits: an answer is returned when the clock decides it."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ automaton after the other."""
 
 
 class WaitRun:
-    """The answers of a plan on an arriving stream, each returned when it is known."""
+    """A session of a query with waits; it returns each answer when the clock decides it."""
 
     lowest = 0
 
     def __init__(
         self, plan: WaitPlan, tables: Mapping[int, LearnedTables], time: TimeAxis | None
     ) -> None:
-        """Prepare; `tables` are those of the plan's automata.
+        """Create the session; `tables` are the compiled tables of the plan's automata.
 
         Raises `UsageError` without a time axis.
         """
@@ -98,7 +98,7 @@ class WaitRun:
         return self._reader.position
 
     def push(self, stream: Stream) -> tuple[list[ComplexEvent], BadData | None]:
-        """Read more events; return the newly known answers, and the error of a bad event.
+        """Read events; return the answers now decided, and the error of a bad event.
 
         A bad event, whose time is missing or goes back, and those after it are not read. No event
         may come after the end.
@@ -121,7 +121,7 @@ class WaitRun:
         return known, error
 
     def _read_event(self, event: Event) -> Sequence[ComplexEvent]:
-        """Read an event; return the answers that become known if nothing waits.
+        """Read one event; return the answers that it decides.
 
         Raises `BadData` before changing anything.
         """
@@ -145,7 +145,7 @@ class WaitRun:
         return ()
 
     def _at_once(self, arrival: Arrival, bounds: Mapping[Source, int]) -> Sequence[ComplexEvent]:
-        """Return the answers that end at an event; columns of one end would cost twice as much."""
+        """Return the answers at an event that need no wait, without building columns."""
         position, key, _, _, symbols = arrival
         answers = list[ComplexEvent]()
         for n, symbol in enumerate(symbols):
@@ -159,7 +159,7 @@ class WaitRun:
         return self._fresh(answers)
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[list[ComplexEvent]]:
-        """Return the answers that a batch without a bad event makes known.
+        """Return the answers decided by a batch; if it has a bad event, raise before reading any.
 
         Otherwise raise first.
         """
@@ -167,7 +167,7 @@ class WaitRun:
         return iter([self._carried(arrivals)])
 
     def advance(self, until: Until) -> list[ComplexEvent]:
-        """Declare that all events before a time have arrived; return the answers that become known.
+        """Record that all events before a time have arrived; return the answers now decided.
 
         Raises `UsageError` for an invalid time, `BadData` for one before the last event. A promise
         that is weaker than an earlier one has no effect.
@@ -179,7 +179,7 @@ class WaitRun:
         return sorted(self._known(), key=by_end)
 
     def _known(self, *, flush: bool = False) -> list[ComplexEvent]:
-        """Return the answers that are known now.
+        """Return the answers that are decided now.
 
         Rows are held back while they contain no due end.
         """
@@ -191,7 +191,7 @@ class WaitRun:
         return self._carried(self._reader.arrivals(rows))
 
     def _carried(self, arrivals: Arrivals) -> list[ComplexEvent]:
-        """Return the answers that events make known, without those given before."""
+        """Read events into the stage; return the answers that they decide."""
         known = self._stage.read(arrivals, None if self.is_over else self._reader.now)
         self._due = self._stage.due()
         answers = list[ComplexEvent]()
@@ -209,12 +209,12 @@ class WaitRun:
                 looks.forget()
 
     def _fresh(self, answers: list[ComplexEvent]) -> list[ComplexEvent]:
-        """Return the answers that were not given before."""
+        """Return the answers that this session has not returned before."""
         if not (answers and self._plan.repeats):
             return answers
         fresh = []
         for answer in answers:
-            # a repeated answer ends at the same event, which is still the last of its substream
+            # a repeated answer has the same last event, which is still the last of its substream
             given = self._given.setdefault(answer.end, set())
             if answer not in given:
                 given.add(answer)
@@ -225,12 +225,12 @@ class WaitRun:
         return fresh
 
     def _forget_given(self) -> None:
-        """Keep only the given answers that end at the last event of a substream."""
+        """Forget returned answers unless they end at the last event of a substream."""
         last = set(self._stage.last(self._reader.keys))
         self._given = {end: given for end, given in self._given.items() if end in last}
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the values and arrays of `WAITS`, except the time axis."""
+        """Return the values and arrays of a saved state (`WAITS`), except the time axis."""
         known = self._known(flush=True)
         assert not known, "a push gives what is known"
         self._forget_given()
@@ -259,7 +259,7 @@ class WaitRun:
         }
 
     def resume(self, values: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-        """Restore a `state`; raises `BadData` and others for other values."""
+        """Restore the result of `state`; damaged values raise `BadData` or another error."""
         self.is_over = values["is_over"]
         self._reader.resume(values["reader"])
         keys, read = self._reader.keys, self.position
@@ -281,14 +281,14 @@ class WaitRun:
 
 
 def _split(arrays: Mapping[str, Any], nodes: Sequence[Any], keys: int) -> Iterator[dict[str, Any]]:
-    """Yield the arrays of each automaton; raise `BadData` for wrong sizes."""
+    """Yield the saved arrays of each automaton; raise `BadData` if their sizes are wrong."""
     rest = dict(arrays)
     for count in nodes:
         expect(is_whole(count), "the number of nodes")
         sizes, part = {"nodes": count, "partitions": keys}, dict[str, Any]()
         for name, declared in TECS.items():
             dimension = declared.split()[1]
-            if dimension == "pool":  # must follow the lengths of its partitions
+            if dimension == "pool":  # its size follows from the lengths of the partitions
                 sizes["pool"] = int(part["length"].sum())
             size = sizes[dimension]
             part[name], rest[name] = rest[name][:size], rest[name][size:]

@@ -1,4 +1,4 @@
-"""Waits: one stage that carries ends of answers to later events, for whole streams and sessions.
+"""The stage of waits: it moves ends of answers to later events, for streams and sessions.
 
 An answer of a body passes the steps of its branch. Its final end, and whether it survives, depend
 on its end and its start alone. So the stage maps each end to the event that it is carried to, the
@@ -52,22 +52,22 @@ Now: TypeAlias = Sequence[Instant] | None
 
 
 class Ends(NamedTuple):
-    """Ends of answers on their way; shape (ends,) each. Places are positions in the stream."""
+    """Ends of answers that are being moved to later events."""
 
-    of: Int64s  # the event that the body ends with
-    keys: Int64s  # the number of its substream
-    symbols: Int64s  # the symbol of the event for the body
-    to: Int64s  # the event that they have been carried to
-    lowest: Int64s  # the least start that survives
-    given: NDArray[np.bool_]  # whether answers from there on survive
+    of: Int64s  # (ends,): the event where the answers ended originally
+    keys: Int64s  # (ends,): the number of the substream
+    symbols: Int64s  # (ends,): the symbol of the original event
+    to: Int64s  # (ends,): the event that the end has moved to
+    lowest: Int64s  # (ends,): the lowest start of remaining answers
+    given: NDArray[np.bool_]  # (ends,): whether answers may remain
 
     def some(self, which: Any) -> Ends:
-        """Return the ends at some indices, or in a slice."""
+        """Return the ends at some indices or in a slice."""
         return Ends(*(column[which] for column in self))
 
 
 def ends_at(places: Int64s, keys: Int64s, symbols: Int64s) -> Ends:
-    """Return ends at some events, for which every start survives."""
+    """Return ends at the given events, with all starts permitted."""
     lowest, given = np.zeros(len(places), np.int64), np.ones(len(places), np.bool_)
     return Ends(places, keys, symbols, places, lowest, given)
 
@@ -77,21 +77,21 @@ NO_ENDS = ends_at(NO_PLACES, NO_PLACES, NO_PLACES)
 
 
 class Arrivals(NamedTuple):
-    """Events that arrive together, in order; shape (events,) each."""
+    """A batch of events with the inputs of the stage."""
 
     positions: Int64s
-    keys: Int64s  # the number of the substream, NONE for none
-    times: Mapping[Length, Instants]  # on the axis of each wait
-    bounds: Mapping[Source, Int64s]  # the least start of answers that are carried to the event
+    keys: Int64s  # (events,): the substream, or NONE
+    times: Mapping[Length, Instants]  # for each length, the times on its axis
+    bounds: Mapping[Source, Int64s]  # for each source, the lowest permitted start
     ends: Sequence[tuple[Int64s, Int64s]]
     """For each branch the indices of the events that may end answers, and their symbols."""
 
 
 class Queue:
-    """The ends that wait in one step: a heap of batches, by the first time of each batch."""
+    """The ends that wait for one step, as a heap of batches by time."""
 
     def __init__(self, length: Length, axis: int) -> None:
-        """Create an empty queue; its ends wait on the clock of number `axis`."""
+        """Create an empty queue, which reads the clock with number `axis`."""
         self.length = length
         self.axis = axis
         self.width = width_of(length)
@@ -99,7 +99,7 @@ class Queue:
         self._added = 0
 
     def add(self, times: Instants, ends: Ends, number: int | None = None) -> None:
-        """Add ends that wait from the given times on, which do not decrease.
+        """Add ends whose wait starts at the given times.
 
         Batches with a larger `number` come later. The ends of one substream stay in order.
         """
@@ -110,15 +110,15 @@ class Queue:
 
     @property
     def due(self) -> Instant | float:
-        """The time after which the wait of some end is over."""
+        """The time after which the first wait ends."""
         return self._heap[0][0] + self.width if self._heap else inf
 
     def is_over(self, now: Now) -> bool:
-        """Return whether the wait of some end is over."""
+        """Return whether the first wait has ended."""
         return bool(self._heap) and (now is None or self.due < now[self.axis])
 
     def take(self, now: Now) -> tuple[Instants, Ends]:
-        """Remove and return the ends whose wait is over, and the times that they waited from."""
+        """Remove and return the ends whose wait has ended, and when their waits started."""
         parts: list[tuple[int, Instants, Ends]] = []
         while self.is_over(now):
             _, number, times, ends = heappop(self._heap)
@@ -131,7 +131,7 @@ class Queue:
         return _join(parts)
 
     def state(self, vectors: Sequence[int]) -> Any:
-        """Return a snapshot for `resume`; `vectors` are the truth vectors of symbols."""
+        """Return the waiting ends for `resume`; `vectors` has the truth vector of each symbol."""
         times, ends = _join([part[1:] for part in self._heap])
         self._heap = []
         order = order_of(np.array(list_of(times), object))
@@ -142,7 +142,7 @@ class Queue:
         return (list_of(times), symbols, *(column.tolist() for column in columns))
 
     def resume(self, state: Any, symbol_of: Callable[[Any], int], last: Sequence[int]) -> Ends:
-        """Restore a `state`; raises `BadData` and others for other values.
+        """Restore the result of `state`; damaged values raise `BadData` or another error.
 
         `last` are the last events of all substreams. Returns the ends that wait, in order.
         """
@@ -154,7 +154,7 @@ class Queue:
         for n, key in enumerate(keys):
             expect(is_whole(to[n], 0, last[key] + 1), "where an end was carried to")
             expect(is_whole(of[n], 0, to[n] + 1), "an end that waits")
-            # position read: no start survives
+            # `lowest` may exceed the last event: no start remains
             expect(is_whole(lowest[n], 0, last[key] + 2), "the least start of an answer")
         expect(all(type(each) is bool for each in given), "an end that waits")
         symbols = [*map(symbol_of, vectors)]
@@ -165,7 +165,7 @@ class Queue:
 
 
 def _join(parts: Sequence[tuple[int, Instants, Ends]]) -> tuple[Instants, Ends]:
-    """Return batches of ends and their times, joined in the order of their numbers."""
+    """Return batches of ends and times as one batch, ordered by number."""
     if len(parts) < 2:
         return parts[0][1:] if parts else (NO_PLACES, NO_ENDS)
     _, times, ends = zip(*sorted(parts, key=lambda part: part[0]), strict=True)
@@ -174,13 +174,13 @@ def _join(parts: Sequence[tuple[int, Instants, Ends]]) -> tuple[Instants, Ends]:
 
 
 class Stage:
-    """A stage that carries the ends of some branches, each through the steps of its branch.
+    """The stage of waits: it moves the ends of each branch through the branch's steps.
 
     A look-back moves starts but not ends, so it only changes the bounds after it (`look_back`).
     """
 
     def __init__(self, branches: Sequence[WaitBranch], waits: Sequence[Length]) -> None:
-        """Create the queues; `waits` are the lengths of the clocks, in order."""
+        """Create the queues of ends; `waits` are the lengths that have clocks."""
         self._clocks = len(waits)
         self._steps = [branch.steps for branch in branches]
         self._sources = [sources_of(n, branch) for n, branch in enumerate(branches)]
@@ -193,7 +193,7 @@ class Stage:
             for steps in self._steps
         ]
         self._every_queue = [queue for queues in self._queues for queue in queues.values()]
-        # a second wait begins at the time of the event that the end was carried to
+        # a later wait starts at the time of the event that the end has moved to
         again = [[queue.length for queue in queues.values()][1:] for queues in self._queues]
         self._times: dict[Length, dict[int, Instant]] = {x: {} for some in again for x in some}
         self._positions = np.full(1, NONE, np.int64)
@@ -201,14 +201,14 @@ class Stage:
         self._seen = np.full(1, NONE, np.int64)
 
     def due(self) -> list[Instant | float]:
-        """Return for each clock the time after which the wait of some end is over."""
+        """Return, by clock, the time after which the first wait ends."""
         due: list[Instant | float] = [inf] * self._clocks
         for queue in self._every_queue:
             due[queue.axis] = min(due[queue.axis], queue.due)
         return due
 
     def fate(self, branch: int, position: int, bounds: Mapping[Source, int]) -> tuple[int, bool]:
-        """Return the least start and whether any answer is given, as in `Ends`.
+        """Return the lowest permitted start at a position, and whether answers may remain.
 
         The end is the event at a position, and the branch has no wait. `bounds` are those there.
         """
@@ -226,11 +226,11 @@ class Stage:
         return lowest, given and lowest <= position
 
     def first_queue(self, branch: int) -> Queue | None:
-        """Return the queue in which the ends of a branch wait first; None without a wait."""
+        """Return the first queue of a branch; None for a branch without waits."""
         return next(iter(self._queues[branch].values()), None)
 
     def read(self, events: Arrivals, now: Now) -> list[Ends]:
-        """Read events; return, for each branch, the ends whose fate is then known.
+        """Read events; return, for each branch, the ends that are now decided.
 
         The ends of one substream come in order.
         """
@@ -250,13 +250,13 @@ class Stage:
         return known
 
     def _carry(self, branch: int, events: Arrivals, now: Now) -> Ends:
-        """Carry the ends at some events, and the waiting ones, through the steps of a branch."""
+        """Move new and waiting ends of a branch through its steps; return finished ends."""
         at, symbols = events.ends[branch]
         ends = ends_at(events.positions[at], events.keys[at], symbols)
         for n, step in enumerate(self._steps[branch]):
             if isinstance(step, Delay):
                 queue = self._queues[branch][n]
-                # after an earlier wait, ends of several substreams may be out of order
+                # an earlier wait may have mixed the ends of several substreams
                 if ends.to is not ends.of and (np.diff(ends.to) < 0).any():
                     order = order_of(ends.to)
                     ends, at = ends.some(order), at[order]
@@ -278,7 +278,7 @@ class Stage:
         return ends._replace(given=ends.given & (ends.lowest <= ends.of))
 
     def _last_before(self, limits: Int64s, keys: Int64s, wanted: Int64s) -> Int64s:
-        """Return the index of the last event of each key before a limit.
+        """Return the index of each key's last event before a limit; NONE for earlier batches.
 
         NONE if in an earlier batch.
         """
@@ -295,13 +295,13 @@ class Stage:
 
     @staticmethod
     def _at(at: Int64s, values: Int64s, before: Int64s | None, ends: Ends) -> Int64s:
-        """Return a column at the events, maybe of earlier batches, that ends were carried to."""
+        """Return the values at the events that ends have moved to, also in earlier batches."""
         if before is None or (len(values) and (at != NONE).all()):
             return values[at]
         return np.where(at == NONE, before[ends.keys], values[at] if len(values) else NONE)
 
     def _times_at(self, length: Length, events: Arrivals, at: Int64s, ends: Ends) -> Instants:
-        """Return the times of the events that ends were carried to."""
+        """Return the times of the events that ends have moved to."""
         if (at != NONE).all():
             return take_instants(events.times[length], at)
         values, before = list_of(events.times[length]), self._times[length]
@@ -311,7 +311,7 @@ class Stage:
         )
 
     def _make_room(self, need: int) -> None:
-        """Make room for new substreams, and for the bounds of each."""
+        """Enlarge the arrays to `need` substreams."""
         have = len(self._positions)
         if need > have:
             more = np.zeros(2 * need - have, np.int64)
@@ -320,10 +320,10 @@ class Stage:
             self._bounds = {s: np.concatenate((b, more)) for s, b in self._bounds.items()}
 
     def _note(self, events: Arrivals) -> None:
-        """Record the last event of each substream."""
+        """Store the last event of each substream."""
         inside = np.flatnonzero(events.keys != NONE)
         keys = events.keys[inside]
-        # for equal indices the last assignment wins
+        # for equal keys, the last assignment wins
         self._positions[keys] = events.positions[inside]
         for source, bounds in events.bounds.items():
             self._bounds[source][keys] = bounds[inside]
@@ -332,16 +332,16 @@ class Stage:
             times.update(zip(keys.tolist(), (every[n] for n in inside.tolist()), strict=True))
 
     def last(self, keys: int) -> list[int]:
-        """Return the last event of each of `keys` substreams."""
+        """Return the last event of each substream."""
         positions: list[int] = self._positions[:keys].tolist()
         return positions
 
     def state(self, vectors: Sequence[Sequence[int]], keys: int) -> Any:
-        """Return a snapshot of waiting ends and of `keys` substreams, for `resume`.
+        """Return the waiting ends and the last events of substreams, for `resume`.
 
         `vectors` are the truth vectors of the symbols of each branch.
         """
-        self._make_room(keys)  # rooms are created on first use
+        self._make_room(keys)  # arrays are created at their first use
         return (
             [
                 [queue.state(of_branch) for queue in queues.values()]
@@ -360,7 +360,7 @@ class Stage:
         keys: int,
         read: int,
     ) -> list[list[Ends]]:
-        """Restore a snapshot after `read` events; raises `BadData` and others for other values.
+        """Restore the result of `state`; damaged values raise `BadData` or another error.
 
         `symbols` return the symbol of a truth vector in each branch. Returns the waiting ends of
         each branch, sorted by the ends of the body.

@@ -1,4 +1,4 @@
-"""Answers that wait on whole streams, which are one batch of the stage."""
+"""Queries with waits on whole streams, which the stage reads as one batch."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from cerlab.model.stream import (
 
 
 class WholeStream:
-    """A whole stream, read as one batch, and the ends of the answers of each branch."""
+    """A whole stream, read as one batch of the stage."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class WholeStream:
         stream: Stream,
         time: TimeAxis | None,
     ) -> None:
-        """Read the stream; raises `BadData` for a time that is missing or goes back."""
+        """Read the stream; raise `BadData` if a time is missing or goes back."""
         self.stream = stream
         self._waits = plan.waits
         poll(64 * len(stream))
@@ -70,17 +70,17 @@ class WholeStream:
         self.now: Now = None if stream.until == "end" else reader.now
 
     def ends(self, branches: Sequence[WaitBranch]) -> list[Ends]:
-        """Return the ends of each branch whose fate is known."""
+        """Return the decided ends of each branch."""
         return Stage(branches, self._waits).read(self.events, self.now)
 
     def answers(self, plan: Plan, tables: LearnedTables, ends: Ends) -> Iterator[AnswerBatch]:
-        """Yield the answers of a body that is an automaton, by end."""
+        """Yield the answers of an automaton before a wait, by end."""
         if self.keys > 1:
             ends = ends.some(order_of(ends.to))
         return AutomatonBody(plan, tables).read(ends, self.keys)
 
     def count(self, tables: LearnedTables, ends: Ends) -> int | None:
-        """Return the number of answers of an automaton body.
+        """Return the number of answers of an automaton before a wait.
 
         None if the kernel cannot count them.
         """
@@ -91,7 +91,7 @@ class WholeStream:
         every = np.arange(len(ends.of))
         events = {
             "actions": program.action[ends.symbols].astype(np.int64),
-            # as one partition: no run continues from one substream into the next
+            # treat all substreams as one partition: `lowest` keeps runs inside their substream
             "codes": np.zeros(len(every), np.int64),
             "order": every,
             "lowest": _first(ends),
@@ -104,7 +104,7 @@ class WholeStream:
         return total_of(found.runs[ends.given[found.end]])
 
     def placed(self, timed: Iterable[Delay | HoldWithin]) -> Stream:
-        """Return the stream with the places that a transducer reads for inner waits and windows.
+        """Return the stream with the positions that a transducer compares, as attributes.
 
         Places are positions. Events in no substream have none.
         """
@@ -125,7 +125,7 @@ class WholeStream:
         return self.stream.with_columns({n: self._column(*p) for n, p in places.items()})
 
     def _scattered(self, ends: Ends) -> tuple[Int64s, NDArray[np.bool_]]:
-        """Return where the ends at each event are carried to, and whether that is known."""
+        """Return where the end at each event moves to, and whether that is decided."""
         to = np.zeros(len(self.events.keys), np.int64)
         known = np.zeros(len(to), np.bool_)
         at = np.searchsorted(self.events.positions, ends.of)
@@ -133,13 +133,13 @@ class WholeStream:
         return to, known
 
     def _column(self, place: Int64s, is_there: NDArray[np.bool_]) -> Any:
-        """Return the places of some events, by position in the stream."""
+        """Return positions as an Arrow column of the stream; NULL where there is none."""
         values, lacks = np.zeros(len(self.stream), np.int64), np.ones(len(self.stream), np.bool_)
         values[self.events.positions], lacks[self.events.positions] = place, ~is_there
         return array_from(values, lacks)
 
     def runs(self, plan: CorrelatedPlan, ends: Ends) -> TransducerRuns:
-        """Return the evaluation of a transducer body, one substream after the other.
+        """Return the evaluation of a transducer before a wait, on one substream after the other.
 
         Events after the last given end of a substream are left out. Raises `NotTaken`.
         """
@@ -150,11 +150,11 @@ class WholeStream:
         given_later = np.minimum.accumulate(given_later[::-1])[::-1]
         read = ends.some(given_later < np.searchsorted(begins, begins, "right"))
         stream = events_at(self.placed(plan.timed), read.of)
-        # no start may be before the first event of its substream
+        # no start is before the first event of its substream
         return TransducerRuns(RegisterEvaluation(plan, stream, bounds=_first(read)), read)
 
     def run_answers(self, runs: TransducerRuns) -> Iterator[AnswerBatch]:
-        """Yield the answers of a transducer body, by end.
+        """Yield the answers of a transducer before a wait, by end.
 
         Sorted first if there are several substreams.
         """
@@ -168,13 +168,13 @@ class WholeStream:
 
 
 class TransducerRuns(NamedTuple):
-    """The runs of a transducer over the events of some ends."""
+    """A transducer evaluated at some ends of answers."""
 
     evaluation: RegisterEvaluation
     ends: Ends
 
     def answers(self) -> Iterator[AnswerBatch]:
-        """Yield the answers, carried on, one substream after the other."""
+        """Yield the answers, moved to their later ends, one substream after the other."""
         places = self.ends.of
         for batch in self.evaluation.answers():
             given = batch.take(np.flatnonzero(self.ends.given[batch.end]))
@@ -182,14 +182,14 @@ class TransducerRuns(NamedTuple):
             yield AnswerBatch(start, self.ends.to[given.end], given.offsets, marks)
 
     def total(self) -> int:
-        """Return the number of answers, by listing them if some ends are not given."""
+        """Return the number of answers; list them if some ends are not given."""
         if (self.ends.given | (self.ends.lowest > self.ends.of)).all():
             return self.evaluation.count()
         return sum(map(len, self.answers()))
 
 
 def _first(ends: Ends) -> Int64s:
-    """Return, for each end, the index of the first end in its substream that may be a start.
+    """Return, for each end, the index of the first permitted start in its substream.
 
     It is after the end itself if no start is late enough. The ends are grouped by substream.
     """
@@ -207,7 +207,7 @@ def waited_answers(
     time: TimeAxis | None,
     lists: ListsAt | None = None,
 ) -> Iterator[AnswerBatch]:
-    """Return the answers of a plan on a whole stream, by end.
+    """Return the answers of a query with waits on a whole stream, by end.
 
     Answers of ends that `lists` excludes may be missing if nothing waits. `tables` are those of the
     plan's automata. Raises `BadData` for a time that is missing or goes back, `UsageError` for an
@@ -237,7 +237,7 @@ def waited_answers(
 def _selected(
     whole: WholeStream, plan: WaitPlan, time: TimeAxis | None, lists: ListsAt | None
 ) -> Iterator[AnswerBatch]:
-    """Return the answers of a plan that selects: those of a transducer with all its clauses."""
+    """Return the answers of a query with waits and a strategy, LIMIT or CONSUME BY."""
     (body,) = plan.plans
     assert isinstance(body, CorrelatedPlan), "what selects is a transducer"
     placed = whole.placed(body.timed)
@@ -258,7 +258,7 @@ def _machines(plan: WaitPlan, tables: Mapping[int, LearnedTables]) -> list[as_wr
 def waited_count(
     plan: WaitPlan, tables: Mapping[int, LearnedTables], stream: Stream, time: TimeAxis | None
 ) -> int:
-    """Return the number of answers; list them only if one may come twice or runs may share one.
+    """Return the number of answers; list them if one may be found twice.
 
     Raises as `waited_answers`, and `ResourceLimit` for 2^53 answers of a transducer and more.
     """
@@ -281,7 +281,7 @@ def waited_count(
 
 
 def _merged(parts: Sequence[Iterator[AnswerBatch]]) -> Iterator[AnswerBatch]:
-    """Yield the answers of several parts that come by end, each once, by end.
+    """Yield the answers of several iterators sorted by end, each answer once.
 
     An end is complete if every part has passed it.
     """
