@@ -1,4 +1,4 @@
-"""Immutable machines and the operations on them; no module here knows a query language."""
+"""Immutable automata and transducers, and the operations on them."""
 
 __all__ = [
     "automaton",

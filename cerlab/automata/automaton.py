@@ -1,4 +1,4 @@
-"""Automata: one frozen type, generic in its transitions, and its kinds with their conditions.
+"""Automata: one frozen type with any transitions, and a subclass for each kind in the papers.
 
 Each kind defines its runs. Operations are functions in other chapters, such as `compose`.
 """
@@ -17,7 +17,7 @@ from cerlab.predicates.syntax import EVERYTHING, Predicate
 
 
 class Mark(Enum):
-    """The action of a transition on its event: • takes it into the answer, ∘ skips it."""
+    """The action of a transition on its event: • takes the event into the answer, ∘ skips it."""
 
     TAKE = "•"
     SKIP = "∘"
@@ -33,7 +33,7 @@ class Transition(NamedTuple):
 
 
 class LabelTransition(NamedTuple):
-    """``source -- predicate | labels --> target``; no labels is the unmarked transition."""
+    """``source -- predicate | labels --> target``; a transition without labels is unmarked."""
 
     source: int
     predicate: Predicate
@@ -42,22 +42,22 @@ class LabelTransition(NamedTuple):
 
 
 class EmptyMove(NamedTuple):
-    """``source -- ε --> target``: no event is read."""
+    """``source -- ε --> target``: a move that reads no event."""
 
     source: int
     target: int
 
 
 class Arrow(Protocol):
-    """Interface of all transitions: a source and a target state, with a label between."""
+    """Interface of transitions: a source state, a target state, and labels between."""
 
     @property
     def source(self) -> int:
-        """The state that the transition leaves."""
+        """The state before the transition."""
 
     @property
     def target(self) -> int:
-        """The state that the transition enters."""
+        """The state after the transition."""
 
 
 Step = TypeVar("Step", bound=Arrow)
@@ -65,7 +65,7 @@ Step = TypeVar("Step", bound=Arrow)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Automaton(Drawable, Generic[Step]):
-    """``(Q, Delta, I, F)``, with states ``0 .. states-1``; the constructor checks it.
+    """``(Q, Delta, I, F)`` with states ``0 .. states-1``; the constructor raises `IllFormed`.
 
     `Delta` is in the order of construction. `moves` are empty moves, `R` is the set of registers
     that transitions read and write; only the kinds that list them in `parts` may have any. Raises
@@ -195,7 +195,7 @@ K = TypeVar("K", bound=Automaton[Any])
 
 
 def as_kind(A: Automaton[Any], kind: type[K]) -> K:
-    """Return a machine of another kind with the same parts; `IllFormed` if it forbids them."""
+    """Return a machine of another kind with equal parts; raise `IllFormed` if it forbids them."""
     return kind(A.states, A.Delta, A.I, A.F, moves=A.moves, R=A.R)
 
 
@@ -204,7 +204,7 @@ START = -1
 
 
 def outgoing(A: Automaton[Step]) -> dict[int, list[Step]]:
-    """Return the transitions of each state, in order.
+    """Return the transitions that leave each state, in order.
 
     `START` maps to those of all initial states.
     """

@@ -1,4 +1,4 @@
-"""Choice, sequence, iteration of automata (CORE App. A.1); products: AND, ALL, UNLESS, STRICT.
+"""Operations on automata: choice, sequence, iteration (CORE App. A.1), AND, ALL, UNLESS and STRICT.
 
 Choice, sequence and iteration copy transitions. They are sound for machines without empty runs
 whose initial states no transition enters, and their results are such machines.
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 def shift(A: M, by: int) -> M:
-    """Return A with states renumbered to begin at `by`, below which they are unused."""
+    """Return A with its states renumbered from `by` on."""
     Delta, moves = (
         tuple(t._replace(source=t.source + by, target=t.target + by) for t in steps)
         for steps in (A.Delta, A.moves)
@@ -56,12 +56,12 @@ def shift(A: M, by: int) -> M:
 
 
 def relabel(A: M, change: Callable[[frozenset[str]], frozenset[str]]) -> M:
-    """Return A with changed labels: AS adds one to labelled events, projection removes some."""
+    """Return A with the label sets of transitions changed by a function."""
     return replace(A, Delta=tuple(t._replace(labels=change(t.labels)) for t in A.Delta))
 
 
 def union(A: M, B: M) -> M:
-    """Return an automaton with the runs of A and of B, on disjoint states.
+    """Return an automaton with the runs of A and the runs of B.
 
     A kind with a single initial state keeps that of A, which also begins the runs of B.
     """
@@ -73,14 +73,14 @@ def union(A: M, B: M) -> M:
 
 
 def sequence(A: M, B: M, *, gaps: bool) -> M:
-    """Return an automaton whose runs are a run of A and then one of B.
+    """Return an automaton whose runs are a run of A followed by a run of B.
 
     With `gaps`, a run that could end A may instead wait in an initial state of B, skipping events.
     """
     B = shift(B, A.states)
     wait = [A.step(p, *A.skip, p) for p in sorted(B.I) if gaps]
     bridge = ends_in(A, B.I)
-    # digests of machines depend on the order of Delta
+    # a fixed order of Delta, because digests of machines depend on it
     more = (*bridge, *wait, *B.Delta) if A.single else (*B.Delta, *wait, *bridge)
     return replace(A, states=B.states, Delta=(*A.Delta, *more), F=B.F, R=A.R | B.R)
 
@@ -112,8 +112,8 @@ def iteration(A: M, least: int = 1, most: int | None = None, *, gaps: bool) -> M
             Delta += distinct(copy(leave, k, before))
         before = between
     if most is None:
-        # A last transition may also begin the next run: otherwise a body of one event never
-        # iterates (E9).
+        # a last transition may also start the next run, otherwise a body of one event never
+        # iterates (E9)
         first = (t for t in (*A.Delta, *leave) if t.source in A.I)
         Delta += distinct(copy(first, copies - 1, before))
     F = frozenset(k * (w + 1) + q for k in range(least - 1, copies) for q in A.F)
@@ -121,7 +121,7 @@ def iteration(A: M, least: int = 1, most: int | None = None, *, gaps: bool) -> M
 
 
 def at_most(A: M, events: int) -> M:
-    """Return the runs of A over at most `events` events; a state also counts the events read.
+    """Return the runs of A that read at most `events` events; states count the events.
 
     Linear in the number of events.
     """
@@ -131,7 +131,7 @@ def at_most(A: M, events: int) -> M:
         t._replace(source=t.source + k * n, target=t.target + (k + 1) * n)
         for k in range(events)
         for t in A.Delta
-        # no transition enters an initial state, so only the first event leaves it
+        # no transition enters an initial state, so only the first event leaves one
         if (k == 0) == (t.source in A.I)
     )
     F = frozenset(q + k * n for q in A.F for k in range(1, events + 1))
@@ -143,7 +143,7 @@ MAX_REDUCED = 500
 
 
 def quotient(A: M) -> M:
-    """Merge states that have equal labels into equal classes, and are all final or all not (Moore).
+    """Merge states that are both final or both not, and whose moves agree up to merging (Moore).
 
     Labels are compared by their text. The answers stay the same, with as many runs or fewer.
     Classes are numbered in the order of their first states. A machine of more than `MAX_REDUCED`
@@ -167,7 +167,7 @@ def quotient(A: M) -> M:
 
 
 def fold(A: M) -> M:
-    """Merge states whose moves lead to the same classes or back to themselves, later states first.
+    """Merge states whose moves lead to equal states or back to themselves, in one pass.
 
     One pass; `quotient` needs a round for each state on the way to the end. States that are
     equivalent only through longer loops stay separate. The answers stay the same, with as many
@@ -182,12 +182,13 @@ def fold(A: M) -> M:
             moves: dict[int, set[Any]] = {}
             for t in leaving[q]:
                 moves.setdefault(classes.get(t.target, q), set()).add(t[1:-1])
-            # A state whose moves equal the class's own loop may belong to that class.
+            # a state whose moves equal a class's loop may belong to that class
             entered = (c for c in moves if loops.get(c) == moves[c])
             alike = (c for c in entered if number.get(_signature(q in A.F, moves, c)) == c)
-            # inside a longer loop some classes ahead are unknown, so each state is its own class
+            # inside a longer loop, some targets have no class yet: the state becomes a class of its
+            # own
             own = _signature(q in A.F, moves, q) if len(members) == 1 else q
-            fresh = A.states + len(number)  # numbers of classes are above those of states
+            fresh = A.states + len(number)  # numbers of classes are above all numbers of states
             classes[q] = next(alike, None) or number.setdefault(own, fresh)
             loops.setdefault(classes[q], moves.get(q))
     firsts = {c: n for n, c in enumerate(dict.fromkeys(classes[q] for q in range(A.states)))}
@@ -206,13 +207,13 @@ def _merged(A: M, number: Mapping[int, int]) -> M:
 
 
 def ends_in(A: Automaton[Any], targets: Iterable[int]) -> tuple[Any, ...]:
-    """Return the transitions of A into final states, redirected to `targets`."""
+    """Return the transitions of A into final states, with `targets` in place of these states."""
     targets = sorted(targets)
     return distinct(t._replace(target=q) for t in A.Delta if t.target in A.F for q in targets)
 
 
 def anchor(A: IntervalCea) -> AnchoredCea:
-    """Return the automaton that reads from position 0.
+    """Return the automaton that reads every stream from position 0.
 
     Its initial state is "not started" (FOUND Sec. 6).
 
@@ -227,7 +228,7 @@ def anchor(A: IntervalCea) -> AnchoredCea:
 
 
 def single_final(cea: AnchoredCea) -> AnchoredCea:
-    """Return an automaton with the same complex events and one final state (FOUND App. C.3.2).
+    """Return an automaton with equal complex events and one final state (FOUND App. C.3.2).
 
     Only the taking transitions into F are copied to the fresh final state: a run accepts with a
     taking transition. The paper copies all transitions into F; then a run that ends with ∘, which
@@ -265,7 +266,7 @@ def pairs(
     *,
     start: tuple[int, int] = (START, START),
 ) -> M:
-    """Return the product of A and B: each state is a pair, final if both parts are.
+    """Return the product of A and B, whose states are pairs.
 
     Both parts read the same events. `joint` returns the label for two transitions that read an
     event together, or None if they cannot.
@@ -291,7 +292,7 @@ def remember(
     R: frozenset[str] = frozenset(),
     accepts: Callable[[Memory], bool] = lambda _: True,
 ) -> M:
-    """Build a machine whose states pair a state of A with a memory of the run so far.
+    """Return A with a memory in each state, which `follow` updates at every transition.
 
     `follow` yields the labels of a transition of A under a memory, each with the memory after it.
     If A has several initial states, one fresh state replaces them. A pair is final if the state of
@@ -305,7 +306,7 @@ def remember(
             for label, after in follow(memory, t):
                 yield label, (t.target, after)
 
-    # Several initial states become one fresh state, so that the memory begins once.
+    # several initial states become one fresh state, in which the memory starts
     q0 = A.q0 if A.single else START
 
     def is_final(state: tuple[int, Memory]) -> bool:
@@ -315,7 +316,7 @@ def remember(
 
 
 def both(A: M, B: M) -> M:
-    """Return the automaton of the common valuations of A and B: the product on equal labels."""
+    """Return the automaton of the valuations that A and B share."""
 
     def joint(s: Any, t: Any) -> tuple[Any, ...] | None:
         return _together(s, t, s.labels) if s.labels == t.labels else None
@@ -324,13 +325,13 @@ def both(A: M, B: M) -> M:
 
 
 def _together(s: Any, t: Any, labels: frozenset[str]) -> tuple[Any, ...]:
-    """Return the parts, without the two states, of a transition that combines s and t."""
+    """Return the label of a transition that does both `s` and `t`, without the states."""
     writes = (s.writes | t.writes,) if hasattr(s, "writes") else ()
     return (conjunction(s[1], t[1]), labels, *writes)
 
 
 def in_any_order(A: M, B: M) -> M:
-    """Return the automaton of unions of a valuation of A and one of B, in any order.
+    """Return the automaton of ``A ALL B``: unions of a valuation of A and one of B, in any order.
 
     A state is a pair of the parts' states. Each part waits, runs, and is over. At least one part
     begins at the first event, and at least one ends at the last. If A equals B, states that differ
@@ -351,12 +352,12 @@ def in_any_order(A: M, B: M) -> M:
         return (p in A.F and (q in B.F or q == OVER)) or (p == OVER and q in B.F)
 
     every = trim(explore((START, START), follow, final, type(A), R=A.R | B.R))
-    # a merged state might be the initial one, which must not be entered in some kinds
+    # merging could make the initial state one that transitions enter, which some kinds forbid
     return every if A.fresh else fold(every)
 
 
 def _parts(A: Automaton[Any]) -> Callable[[int], list[Any]]:
-    """Return a function to the moves of one part of an ALL, including waits before and after it."""
+    """Return a function to the moves of one side of ALL, also before and after its run."""
     leaving = outgoing(A)
 
     def idle(q: int, target: int) -> Any:
@@ -373,7 +374,7 @@ def _parts(A: Automaton[Any]) -> Callable[[int], list[Any]]:
 
 
 def unless(A: M, B: Vcea) -> M:
-    """Return the automaton of the valuations of A with no valuation of B inside.
+    """Return the automaton of ``A UNLESS B``: the valuations of A without a valuation of B inside.
 
     A state is a state of A and the set of states of B's runs that began at the first event of A's
     run or later. A move after which a run of B accepts is left out. Exponential in B. The tests of
@@ -400,11 +401,11 @@ def unless(A: M, B: Vcea) -> M:
 
 
 def _successors(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, frozenset[int]]]:
-    """Yield each guard on an event with the states of B after it, from runs in R and new runs."""
+    """Yield guards on the next event, each with B's states after it, from states R and new runs."""
     moves = [t for q in (*sorted(R), START) for t in B[q]]
     tests = list(dict.fromkeys(t.predicate for t in moves if t.predicate != EVERYTHING))
     cases: dict[frozenset[int], list[Predicate]] = {}
-    # only satisfiable combinations: types alone would otherwise have exponentially many subsets
+    # only satisfiable combinations: with many types, all subsets would be exponentially many
     for minterm in spend_over(minterms(tests), 2 * (len(tests) + len(moves))):
         true_tests = {P for bit, P in enumerate(tests) if minterm.symbol >> bit & 1}
         targets = frozenset(
@@ -416,7 +417,7 @@ def _successors(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, fro
 
 
 def strict(A: M) -> M:
-    """Return the automaton of the valuations of A whose positions are contiguous.
+    """Return the automaton of the valuations of A without gaps between their positions.
 
     A state is a state of A and the phase of the block of marked events: not begun (0), running (1)
     or over (2). Equal position sets are kept or dropped together (FOUND App. C.3.1).
@@ -430,12 +431,12 @@ def strict(A: M) -> M:
 
 
 def intersection(A: Srt, B: Srt) -> Srt:
-    """Return the transducer of the matches of both, from empty registers (SRT Thm. 34)."""
+    """Return the transducer of the matches that T1 and T2 share (SRT Thm. 34)."""
     return product(A, apart(B, A.R))
 
 
 def product(A: Srt, B: Srt) -> Srt:
-    """Return the product of two transducers on equal events and marks (SRT Thm. 34).
+    """Return the product of two transducers, which agree on events and marks (SRT Thm. 34).
 
     Both may read a register that neither writes. Transitions with different marks are not joined,
     as in the paper (erratum SRT-E11). At most ``|Q1| |Q2|`` states; a transition may write several

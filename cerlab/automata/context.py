@@ -1,4 +1,4 @@
-"""Strategies inside a formula: automata on events that carry what came before (CORE Sec. 4.4).
+"""Strategies inside a formula: automata whose events summarise earlier ones (CORE Sec. 4.4).
 
 A strategy selects among all valuations of its operand with one end on the whole substream, so
 whether it keeps one depends on events before the start of the answer around it, which no automaton
@@ -50,7 +50,7 @@ from cerlab.predicates.syntax import (
 
 
 class Context(NamedTuple):
-    """The context of a strategy: the idle states of its machine before each event, under a name."""
+    """A strategy's machine, whose idle state before each event is an attribute called `name`."""
 
     name: str
     machine: StrategyCea
@@ -63,7 +63,7 @@ BEFORE: Place = (START, Rivals(NONE, NONE, NONE))
 
 
 class ContextReader:
-    """The reader of the contexts of a substream, event by event."""
+    """A reader that adds the contexts of strategies to the events of a substream."""
 
     def __init__(self, contexts: Sequence[Context]) -> None:
         self._contexts = contexts
@@ -74,9 +74,9 @@ class ContextReader:
         self._idle = {context.name: context.machine.idle for context in self._contexts}
 
     def read(self, event: Event) -> Event:
-        """Return the event with the contexts before it as attributes; advance these."""
+        """Return the event with the current contexts as attributes, then update the contexts."""
         before: dict[str, Value] = {**self._idle}
-        # a ChainMap reads no other value of the event: reading may raise for some
+        # a ChainMap reads no other attribute of the event, and reading one may raise
         within = replace(event, attributes=ChainMap(before, event.attributes))  # type: ignore[arg-type]  # only read
         for name, machine in self._contexts:
             self._idle[name] = machine.wait(self._idle[name], machine.symbol(within))
@@ -84,7 +84,7 @@ class ContextReader:
 
 
 def selected(A: Vcea, cea: IntervalCea, strategy: Strategy, name: str) -> tuple[Vcea, Context]:
-    """Return the automaton of the valuations that a strategy selects, and its context.
+    """Return the automaton of the valuations that a strategy selects, and the context it reads.
 
     `cea` is the automaton of the answers of A. Exponential in A. Raises `ResourceLimit` if it has
     too many states.

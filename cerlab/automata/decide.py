@@ -1,4 +1,4 @@
-"""Decisions about machines: emptiness, containment, equivalence (CORE Sec. 3), and growth.
+"""Decisions about machines: emptiness, containment, equivalence (CORE Sec. 3), growth of answers.
 
 Two machines are read together, event by event: first both wait, then a run with the same start and
 the same marks goes on in each. A breadth-first search finds the fewest events after which one
@@ -36,7 +36,7 @@ STUCK = Moves(None, None)
 
 
 class Side(Enum):
-    """The left or the right of two machines."""
+    """One of two compared machines: the left or the right."""
 
     LEFT = "left"
     RIGHT = "right"
@@ -44,7 +44,7 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
-    """A window in time; `axis` names the measured attribute, `width` is inclusive."""
+    """A window in time: `axis` names the attribute that measures it, `width` is inclusive."""
 
     axis: str
     width: Fraction
@@ -52,19 +52,19 @@ class TimeSpan:
 
 @dataclass(frozen=True, slots=True)
 class WindowedMachine:
-    """A machine and its window: up to `events` events after the first one, or a span of time."""
+    """A machine with a window: at most `events` events after the first one, or a span of time."""
 
     machine: Deterministic
     events: int | None = None
     span: TimeSpan | None = None
 
     def fits(self, length: int) -> bool:
-        """Return whether an answer of `length` events is inside the window, counted in events."""
+        """Return whether the window in events contains an answer of `length` events."""
         return self.events is None or length - 1 <= self.events
 
 
 class Difference(NamedTuple):
-    """A shortest stream after which `side` has an answer that the other lacks.
+    """A shortest stream after which the machine `side` has an answer that the other lacks.
 
     `events` are indices of minterms; the answer starts at `start`, ends at the last event and takes
     the `marks` from `start` on. With `late`, both machines accept the answer, but the other's
@@ -79,12 +79,12 @@ class Difference(NamedTuple):
 
     @property
     def positions(self) -> tuple[int, ...]:
-        """The positions that the answer takes."""
+        """The positions of the answer."""
         return tuple(self.start + k for k, m in enumerate(self.marks) if m is Mark.TAKE)
 
 
 class _Node(NamedTuple):
-    """A pair of idle states, or of states of one run with its capped length."""
+    """A search node: two idle states, or the two states of one run and its length, up to a cap."""
 
     left: int | None
     right: int | None
@@ -98,12 +98,12 @@ class _Origin(NamedTuple):
 
 
 class Joint:
-    """The minterms of two machines, as pairs of their symbols."""
+    """The minterms of two machines, each as a pair of symbols."""
 
     def __init__(
         self, left: Deterministic, right: Deterministic, minterms: Sequence[Minterm]
     ) -> None:
-        """Pair the symbols of both machines.
+        """Pair the symbols of both machines; minterms are of the left, then the right predicates.
 
         `minterms` are of the left predicates, then of the right.
         """
@@ -121,13 +121,13 @@ def shortest_difference(
     sides: Sequence[Side] = tuple(Side),
     below: float = math.inf,
 ) -> Difference | None:
-    """Return a shortest stream after which one of the `sides` has an answer that the other lacks.
+    """Return a shortest stream after which one of the `sides` has an answer the other lacks.
 
     `usable` are the minterms that streams may be made of. Returns None if no stream with fewer than
     `below` events separates the machines. Raises `ResourceLimit` if the search takes too many
     steps.
     """
-    # Runs longer than every window fit none of them: one capped length represents all of these.
+    # runs longer than every window are alike, so the length is capped there
     cap = 2 + max((w.events for w in (left, right) if w.events is not None), default=0)
     start = _Node(left.machine.idle, right.machine.idle, 0)
     steps: dict[_Node, _Origin] = {start: _Origin(None, -1, None)}
@@ -141,7 +141,8 @@ def shortest_difference(
                 if target in steps:
                     continue
                 steps[target] = _Origin(node, event, mark)
-                # tested when found, not when expanded, so the first difference is a shortest one
+                # compare when a node is found, not when expanded: the first difference is then a
+                # shortest one
                 for side in sides:
                     verdict = _differs(target, left, right, side)
                     if verdict is not None:
@@ -180,7 +181,7 @@ def _moves(
 
 
 def _differs(node: _Node, left: WindowedMachine, right: WindowedMachine, side: Side) -> bool | None:
-    """Return None if the side has no answer here that the other lacks; True if by time alone.
+    """Return how a side has an answer that the other lacks: True by time, False by state, or None.
 
     False: the other does not accept at all.
     """
@@ -192,12 +193,12 @@ def _differs(node: _Node, left: WindowedMachine, right: WindowedMachine, side: S
         return None
     if q is None or not theirs.machine.final[q] or not theirs.fits(node.length):
         return False
-    # a single event has duration 0, so it is inside every window of time
+    # a single event has duration 0, which is inside every window in time
     return True if node.length > 1 and _outlasts(ours.span, theirs.span) else None
 
 
 def _outlasts(ours: TimeSpan | None, theirs: TimeSpan | None) -> bool:
-    """Return whether some duration is inside `ours` and outside `theirs`."""
+    """Return whether some duration fits the window `ours` and not `theirs`."""
     if theirs is None:
         return False
     return ours is None or ours.axis != theirs.axis or ours.width > theirs.width
@@ -223,7 +224,7 @@ MAX_NODES = 500
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """The number of answers per event after n events: O(n^degree), or exponential."""
+    """The growth of the number of answers per event: O(n^degree) after n events, or exponential."""
 
     degree: int | None
     """The degree of the polynomial; None: exponential."""
@@ -236,7 +237,7 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """A graph of useful nodes.
+    """The graph of a machine's reachable nodes from which a final state can be reached.
 
     `after` lists, by node and symbol, the targets of its different moves.
     """
@@ -245,11 +246,11 @@ class _Graph:
     after: dict[Node, dict[int, tuple[Node, ...]]]
 
     def next(self, node: Node) -> Iterator[Node]:
-        """Yield the nodes that any event leads to from a node."""
+        """Yield the nodes after one event from a node."""
         return chain.from_iterable(self.after[node].values())
 
     def together(self, *nodes: tuple[Node, Collection[Node]]) -> Iterator[tuple[Node, ...]]:
-        """Yield the tuples of nodes that one event leads to from several, each in its set."""
+        """Yield tuples of nodes after one common event from several nodes, each in a given set."""
         rows = [self.after[node] for node, _ in nodes]
         for symbol in rows[0]:
             yield from product(
@@ -261,7 +262,7 @@ class _Graph:
 
 
 def growth_of(machine: Deterministic, symbols: Sequence[int]) -> Growth | None:
-    """Return the growth over streams of these symbols.
+    """Return how the number of answers grows on streams of these symbols.
 
     None if the machine is too large to decide it.
 
@@ -272,14 +273,14 @@ def growth_of(machine: Deterministic, symbols: Sequence[int]) -> Growth | None:
         return None
     with step_budget("the growth of a query"):
         loops = [each for each in strong_components(graph.nodes, graph.next) if each.loops]
-        # `_degree` is defined for machines that are not exponential, so this test comes first.
+        # test this first, because `_degree` assumes that growth is not exponential
         if any(_is_exponential(graph, each.members) for each in loops):
             return Growth(None)
         return Growth(_degree(graph, [each.members for each in loops]))
 
 
 def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
-    """Return the graph of reachable nodes that lead to a final one; None if it is too large."""
+    """Return the graph of nodes between start and acceptance; None if it is too large."""
     follow = moves_over(machine, symbols)
     after: dict[Node, dict[int, tuple[Node, ...]]] = {}
 
@@ -292,7 +293,7 @@ def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
 
     start: Node = ("idle", machine.idle)
     for count, _ in enumerate(reachable((start,), targets_of)):
-        # nodes that reach no final node are dropped below, so allow four times as many before that
+        # allow four times as many, since nodes that reach no final node are dropped below
         if count > 4 * MAX_NODES:
             return None
     final = [node for node in after if node[0] == "run" and machine.final[node[1]]]
@@ -307,7 +308,7 @@ def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
 
 
 def _is_exponential(graph: _Graph, component: frozenset[Node]) -> bool:
-    """Return whether a state of a strong component has two ways back to itself on the same events.
+    """Return whether two paths on equal events lead from one state of a component to itself.
 
     If one state of the component has two, all have. Both ways stay inside the component, so the
     search begins where two moves of one state diverge, and ends where both ways have led to the
@@ -328,7 +329,7 @@ def _is_exponential(graph: _Graph, component: frozenset[Node]) -> bool:
 
 
 def _degree(graph: _Graph, components: Sequence[frozenset[Node]]) -> int:
-    """Return the length of the longest chain of pairs (p, q) of a machine that is not exponential.
+    """Return the degree of growth, for a machine whose growth is not exponential.
 
     Each of the `components` comes before the components that lead to it. Whether one pair can
     follow another depends on their components alone, so only the longest chain from each component
@@ -340,7 +341,7 @@ def _degree(graph: _Graph, components: Sequence[frozenset[Node]]) -> int:
         later = [each for each in longest if not ahead[min(source)].isdisjoint(each)]
         best = max((longest[each] for each in later), default=0)
         for target in sorted(later, key=lambda each: -longest[each]):
-            if longest[target] < best:  # sorted by length: no later one gives a longer chain
+            if longest[target] < best:  # sorted by length, so no later target gives a longer chain
                 break
             between = {n for n in ahead[min(source)] if not ahead[n].isdisjoint(target)}
             if _hands_over(graph, source, between, target):
@@ -352,7 +353,7 @@ def _degree(graph: _Graph, components: Sequence[frozenset[Node]]) -> int:
 def _hands_over(
     graph: _Graph, source: frozenset[Node], between: set[Node], target: frozenset[Node]
 ) -> bool:
-    """Return whether for some p and q the same events lead from p to p, from p to q, from q to q.
+    """Return whether equal events lead from p to p, p to q and q to q, for some p and q.
 
     This holds if (p, q, q) is reached from (p, p, q). With an extra edge from each (p, q, q) to its
     (p, p, q), both are then in one strong component; conversely, such a component has a pair p, q

@@ -1,4 +1,4 @@
-"""Determinised machines, read by truth vectors of their predicates (CORE Sec. 3; CORE Sec. 4.4)."""
+"""Determinised automata on truth vectors of predicates (CORE Sec. 3; CORE Sec. 4.4)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ States = frozenset[int]
 
 
 class Moves(NamedTuple):
-    """The successors of a macro-state on one event, by • and by ∘; None ends the run."""
+    """The next macro-states after an event that is taken (•) or skipped (∘); None ends the run."""
 
     take: int | None
     skip: int | None
 
     @property
     def takes(self) -> tuple[tuple[int, int], ...]:
-        """The successor by •, as a single pair (0, state), or none."""
+        """The state after taking the event, as a tuple of at most one pair (0, state)."""
         return () if self.take is None else ((0, self.take),)
 
 
 class Successors:
-    """The image of sets of states under one event and one mark.
+    """A function from a set of states, an event's symbol and a mark to the set of next states.
 
     Events are read through `predicates` only: a symbol is a truth vector, bit k for the k-th.
     """
@@ -44,14 +44,14 @@ class Successors:
         for t in Delta:
             moves = self._by_source.setdefault(t.source, [])
             moves.append((number.get(t.predicate), t.mark, t.target))
-        # the budget of the machine, not of a call: each event that is read makes a few states
+        # one budget for all calls, because each event adds only a few states
         self._budget = Budget(
             "determinisation",
             'evaluator="automaton" does not determinise; or iterate and nest less',
         )
 
     def symbol(self, event: Event) -> int:
-        """Return the truth vector of an event: bit k is set if it satisfies ``predicates[k]``."""
+        """Return the truth vector of an event; bit k is for ``predicates[k]``."""
         vector = 0
         for bit, P in enumerate(self.predicates):
             if satisfies(event, P):
@@ -59,7 +59,7 @@ class Successors:
         return vector
 
     def after(self, states: States, symbol: int, mark: Mark) -> States:
-        """Return ``Delta(S, t, m)``: the states that `states` lead to on the symbol with the mark.
+        """Return ``Delta(S, t, m)``, the next states from S on a symbol and a mark.
 
         Raises `ResourceLimit` if the machine has made too many states; each state is a step.
         """
@@ -73,7 +73,7 @@ class Successors:
 
 
 def type_of(tests: Sequence[Predicate], symbol: int) -> Predicate:
-    """Return the conjunction of the satisfied tests and the negations of the others."""
+    """Return the predicate whose events have truth vector `symbol` for the tests."""
     literal: Predicate = EVERYTHING
     for bit, P in enumerate(tests):
         literal = conjunction(literal, P if symbol >> bit & 1 else Not(P))
@@ -81,7 +81,7 @@ def type_of(tests: Sequence[Predicate], symbol: int) -> Predicate:
 
 
 class Deterministic(Protocol):
-    """Interface of machines whose start and marks determine the run: two runs are two answers.
+    """Interface of deterministic machines: each answer has exactly one run.
 
     A run that starts at an event leaves the idle state with `begin`; the idle state itself reads
     every event with `wait`. The idle state has a memory only if answers with different starts
@@ -90,27 +90,27 @@ class Deterministic(Protocol):
 
     @property
     def predicates(self) -> tuple[Predicate, ...]:
-        """The predicates that symbols are truth vectors of."""
+        """The predicates whose truth values make up a symbol."""
 
     @property
     def idle(self) -> int:
-        """The idle state before any event."""
+        """The idle state before the first event."""
 
     @property
     def final(self) -> Sequence[bool]:
-        """Acceptance of each state, by number; the sequence grows with the states."""
+        """The acceptance of each state, by number; the sequence grows with the states."""
 
     def symbol(self, event: Event) -> int:
         """Return the truth vector of an event."""
 
     def begin(self, idle: int, symbol: int, /) -> Moves:
-        """Return the moves of the run that starts at this event."""
+        """Return the moves of a run that starts at an event."""
 
     def wait(self, idle: int, symbol: int) -> int:
-        """Return the idle state after this event."""
+        """Return the idle state after an event."""
 
     def step(self, state: int, symbol: int) -> Moves:
-        """Return the moves of a run that started earlier."""
+        """Return the moves of a run that started at an earlier event."""
 
 
 Node: TypeAlias = tuple[Literal["idle", "run"], int]
@@ -120,7 +120,7 @@ Follow: TypeAlias = Callable[[Node], Iterator[tuple[tuple[int, Mark], Node]]]
 
 
 def moves_over(machine: Deterministic, symbols: Sequence[int]) -> Follow:
-    """Return the moves from a node by symbol and mark; those from an idle node begin runs."""
+    """Return a function to the moves from a node, for each of `symbols` and each mark."""
 
     def follow(node: Node) -> Iterator[tuple[tuple[int, Mark], Node]]:
         kind, q = node
@@ -143,19 +143,19 @@ class Nothing:
     final: Sequence[bool] = ()
 
     def symbol(self, event: Event) -> int:
-        """Return 0: without predicates, there is one symbol."""
+        """Return 0, the only symbol of a machine without predicates."""
         return 0
 
     def begin(self, idle: int, symbol: int) -> Moves:
-        """Return no moves: no run starts."""
+        """Return no moves, because no run starts."""
         return Moves(None, None)
 
     def wait(self, idle: int, symbol: int) -> int:
-        """Return the idle state unchanged: this machine remembers nothing."""
+        """Return the idle state unchanged."""
         return idle
 
     def step(self, state: int, symbol: int) -> Moves:
-        """Return no moves: no run continues."""
+        """Return no moves, because there are no runs."""
         return Moves(None, None)
 
 
@@ -164,7 +164,7 @@ Macro = TypeVar("Macro", bound=Hashable)
 
 
 class Numbering(Generic[Macro]):
-    """Macro-states, numbered in the order of discovery; safe for several threads.
+    """Numbers for macro-states in order of discovery; several threads may share it.
 
     A number is published only after `states` and `final` contain its entry.
     """
@@ -178,7 +178,7 @@ class Numbering(Generic[Macro]):
 
     def of(self, macro: Macro) -> int:
         """Return the number of a macro-state, assigning the next number to a new one."""
-        # Read without the lock: a number is stored only after both lists contain its entry.
+        # no lock for reading: a number is stored only after both lists contain its entry
         number = self._numbers.get(macro)
         if number is not None:
             return number
@@ -193,7 +193,7 @@ class Numbering(Generic[Macro]):
 
 
 class DeterministicCea(Drawable):
-    """The I/O-deterministic automaton of a CEA, built lazily while events are read.
+    """The I/O-deterministic automaton of a CEA; states are computed when an event needs them.
 
     A macro-state is the set of the states that all runs with the same start and the same marks
     are in; so two different runs of this automaton are two different (start, marks). Macro-states
@@ -214,11 +214,11 @@ class DeterministicCea(Drawable):
         self.q0 = self.number_of(cea.I)
 
     def wait(self, idle: int, symbol: int) -> int:
-        """Return the idle state unchanged: this machine remembers nothing before a run."""
+        """Return the idle state unchanged: runs do not depend on earlier events."""
         return idle
 
     def step(self, state: int, symbol: int) -> Moves:
-        """Return the moves of a macro-state on a truth vector, determinised on first use."""
+        """Return the moves of a macro-state at a truth vector, computed at the first use."""
         key = (state, symbol)
         moves = self._cache.get(key)
         if moves is None:

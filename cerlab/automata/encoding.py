@@ -1,4 +1,4 @@
-"""Machines and predicates as plain JSON values and back; reading runs no code.
+"""Machines and predicates as plain JSON values, and back; reading executes no code.
 
     {"kind": "vcea", "states": 2, "initial": [0], "final": [1],
      "transitions": [{"source": 0, "predicate": {..}, "labels": ["x"], "target": 1}]}
@@ -84,7 +84,7 @@ def predicate_to_json(predicate: pred.Predicate) -> Any:
 
 
 def check_depth(predicate: pred.Predicate) -> None:
-    """Raise `ResourceLimit` for a predicate deeper than `MAX_DEPTH`, without any recursion."""
+    """Raise `ResourceLimit` for a predicate that nests deeper than `MAX_DEPTH`."""
     level: list[Any] = [predicate]
     depth = 0
     while level:
@@ -92,7 +92,7 @@ def check_depth(predicate: pred.Predicate) -> None:
         if depth > MAX_DEPTH:
             raise too_deep(MAX_DEPTH)
         parts = (getattr(node, name) for node in level for name in type(node).__match_args__)
-        # level by level: recursion would raise RecursionError for a tree that is too deep
+        # level by level, since recursion would raise RecursionError on a deep tree
         level = [part for part in parts if type(part) in _NODES]
 
 
@@ -186,7 +186,7 @@ T = TypeVar("T")
 
 
 def kind_of(A: Machine) -> str:
-    """Return the name of a machine's kind in the formats."""
+    """Return the name of a machine's kind in JSON."""
     return next(kind for kind, machine in KINDS.items() if type(A) is machine)
 
 

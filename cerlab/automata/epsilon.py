@@ -1,4 +1,4 @@
-"""Empty moves, which read nothing: machines composed with them, and their elimination.
+"""Operations on transducers with empty moves, which read no event, and their elimination.
 
 Registers that one part writes are read by the next, as in expressions (FOUND App. C.2; SRT Thm.
 27). Combinations of transducers whose parts begin with empty registers are in
@@ -33,13 +33,13 @@ Plain = TypeVar("Plain", bound=Automaton[Any])
 
 
 def sequence(A: M, B: M) -> M:
-    """Return A followed by B: empty moves lead from final states of A to initial ones of B."""
+    """Return A followed by B: empty moves lead from A's final states to B's initial states."""
     B = shift(B, A.states)
     return _disjoint_union(A, B, B.states, _moves(A.F, B.I), A.I, B.F)
 
 
 def choice(A: M, B: M) -> M:
-    """Return A or B, linked by empty moves to a fresh initial and a fresh final state."""
+    """Return A or B, between a fresh initial and a fresh final state."""
     B = shift(B, A.states)
     i, f = B.states, B.states + 1
     joint = (*_moves({i}, A.I), *_moves({i}, B.I), *_moves(A.F, {f}), *_moves(B.F, {f}))
@@ -47,12 +47,12 @@ def choice(A: M, B: M) -> M:
 
 
 def plus(A: M) -> M:
-    """Return A one or more times: empty moves lead from its end back to its beginning."""
+    """Return A repeated one or more times, with empty moves from its end to its beginning."""
     return replace(A, moves=(*A.moves, *_moves(A.F, A.I)))
 
 
 def repeat(A: M, least: int, most: int | None) -> M:
-    """Return A from `least` to `most` times: empty moves lead from each copy to the next.
+    """Return A repeated `least` to `most` times, with empty moves between the copies.
 
     Without `most`, the last copy repeats. Linear in the number of copies.
     """
@@ -68,7 +68,7 @@ def repeat(A: M, least: int, most: int | None) -> M:
 
 
 def star(A: M) -> M:
-    """Return A any number of times, between a fresh initial and a fresh final state."""
+    """Return A repeated any number of times, between a fresh initial and a fresh final state."""
     i, f = A.states, A.states + 1
     back = (EmptyMove(q, p) for q in sorted(A.F) for p in (f, *sorted(A.I)))
     joint = (*_moves({i}, A.I), EmptyMove(i, f), *back)
@@ -79,7 +79,7 @@ def star(A: M) -> M:
 def _disjoint_union(
     A: M, B: M, states: int, joint: Iterable[EmptyMove], I: frozenset[int], F: frozenset[int]
 ) -> M:
-    """Return both machines on disjoint states, with the empty moves `joint` between them."""
+    """Return A and B as one machine with separate states, linked by the empty moves `joint`."""
     Delta, moves = (*A.Delta, *B.Delta), (*A.moves, *B.moves, *joint)
     return replace(A, states=states, Delta=Delta, I=I, F=F, moves=moves, R=A.R | B.R)
 
@@ -89,7 +89,7 @@ def _moves(sources: Iterable[int], targets: Iterable[int]) -> tuple[EmptyMove, .
 
 
 def without_moves(A: Automaton[Any], kind: type[Plain]) -> Plain:
-    """Return the machine without empty moves (FOUND App. C.2; SRT Lemma 29).
+    """Return the machine with equal runs and no empty moves (FOUND App. C.2; SRT Lemma 29).
 
     Each state has the transitions of all states that empty moves reach from it, and is final if one
     of them is. The number of states is the same; there are at most ``|Q| |Delta|`` transitions.
@@ -114,23 +114,23 @@ def without_moves(A: Automaton[Any], kind: type[Plain]) -> Plain:
 
 
 def silent_closures(A: Automaton[Any]) -> list[tuple[int, ...]]:
-    """Return, for each state, the states that empty moves reach from it, itself first."""
+    """Return, for each state, the states that empty moves reach, itself first."""
     after = successors_by(A.moves)
     return [tuple(reachable((q,), after)) for q in range(A.states)]
 
 
 def nothing() -> EpsilonSrt:
-    """Return a transducer that accepts no string: no way leads to its final state."""
+    """Return a transducer that accepts no string."""
     return EpsilonSrt(2, (), frozenset({0}), frozenset({1}))
 
 
 def empty_word() -> EpsilonSrt:
-    """Return a transducer that accepts only the empty string, by an empty move."""
+    """Return a transducer that accepts only the empty string."""
     return EpsilonSrt(2, (), frozenset({0}), frozenset({1}), moves=(EmptyMove(0, 1),))
 
 
 def one_event(guard: Guard, mark: Mark, writes: frozenset[str], R: frozenset[str]) -> EpsilonSrt:
-    """Return a transducer that reads one event that satisfies the guard.
+    """Return a transducer that reads one event, which must satisfy the guard.
 
     R contains at least the registers that the guard reads and the event is written to.
     """
@@ -139,7 +139,7 @@ def one_event(guard: Guard, mark: Mark, writes: frozenset[str], R: frozenset[str
 
 
 def streaming(T: Transducer) -> EpsilonSrt:
-    """Return ``<TRUE>* . e``: unmarked events, then T, which may begin anywhere (SRT Def. 32)."""
+    """Return ``<TRUE>* . e``: T after any number of unmarked events (SRT Def. 32)."""
     z = T.states
     Delta = (*T.Delta, T.step(z, *T.skip, z))
     moves = (*T.moves, EmptyMove(z, T.q0))
@@ -147,12 +147,12 @@ def streaming(T: Transducer) -> EpsilonSrt:
 
 
 def without_epsilon(T: Transducer) -> Srt:
-    """Return a transducer with the same matches, without empty moves (SRT Lemma 29)."""
+    """Return a transducer with equal matches and no empty moves (SRT Lemma 29)."""
     return prune(without_moves(T, Srt))
 
 
 def merge(T: Transducer, *, most: int | None = None) -> Srt:
-    """Merge states into sets, closed under empty moves, that runs with one label lead to.
+    """Return a transducer whose states are sets of T's states, closed under empty moves.
 
     Transitions of a set become one, leading to all their targets, if guard, mark and written
     registers are equal: fewer runs for the same matches. The printed algorithm compares guard and
@@ -175,7 +175,7 @@ def merge(T: Transducer, *, most: int | None = None) -> Srt:
 
 
 def smaller(T: Transducer) -> Srt:
-    """Return the transducer without empty moves, merged if that does not add states, then reduced.
+    """Return a smaller transducer without empty moves and with equal matches.
 
     A merged transducer has fewer runs for a match, but may have exponentially many states.
     """

@@ -1,4 +1,4 @@
-"""Deterministic automata as tables: written out, minimised, compared (FOUND Prop. 1; CORE 4.3).
+"""Deterministic automata as complete tables: minimised and compared (FOUND Prop. 1; CORE 4.3).
 
 `ExplicitCea` reads letters, which are pairs of a minterm and a mark. Minterms are given by their
 symbols, so events that no test separates are one letter. `Mealy` is for engines that look ahead:
@@ -28,7 +28,7 @@ STUCK = -1
 @drawable
 @dataclass(frozen=True, slots=True, repr=False)
 class ExplicitCea:
-    """An I/O-deterministic CEA as a table: ``Delta[state][letter]`` is a state or `STUCK`.
+    """An I/O-deterministic CEA as a table; ``Delta[state][letter]`` is the next state or `STUCK`.
 
     Letters are numbered: symbol k of `symbols` taken is ``2 k``, skipped ``2 k + 1``. The initial
     state is 0. `Delta` has shape (states, 2 * symbols).
@@ -50,12 +50,12 @@ class ExplicitCea:
 
     @property
     def letters(self) -> tuple[tuple[int, Mark], ...]:
-        """The letters, in the order of their numbers."""
+        """The letters in the order of the table's columns."""
         return tuple((symbol, mark) for symbol in self.symbols for mark in Mark)
 
 
 def table_of(det: DeterministicCea, symbols: Sequence[int]) -> ExplicitCea:
-    """Return the table of all states that the symbols reach, numbered breadth first.
+    """Return the table of all states that the symbols reach from the initial state.
 
     Raises `ResourceLimit` if there are too many states.
     """
@@ -78,7 +78,7 @@ def _table(
     final: Callable[[int], bool],
     letters: int,
 ) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]:
-    """Return the moves of the reachable states, as rows, and the set of final states."""
+    """Return the rows of the table for all reachable states, and the set of final states."""
     graph = crawl(initial, follow)
     table = [[STUCK] * letters for _ in graph.states]
     for source, letter, target in graph.edges:
@@ -88,7 +88,7 @@ def _table(
 
 
 def minimise(A: ExplicitCea) -> ExplicitCea:
-    """Return the smallest machine with the same answers: its states are Moore's classes.
+    """Return the smallest table with equal answers (Moore's algorithm).
 
     Two states are equivalent if the same words lead from them to final states; states that no word
     leads to a final state are left out. States are numbered breadth first, so machines over the
@@ -100,7 +100,7 @@ def minimise(A: ExplicitCea) -> ExplicitCea:
 
 
 def _quotient(A: ExplicitCea, block: dict[int, int]) -> ExplicitCea:
-    """Return the machine of the reachable classes; dead states are in no class."""
+    """Return the table whose states are classes; `block` maps a state to its class."""
     member = {b: q for q, b in reversed(block.items())}
     if 0 not in block:
         return ExplicitCea(A.predicates, A.symbols, ((STUCK,) * (2 * len(A.symbols)),), frozenset())
@@ -115,7 +115,7 @@ def _quotient(A: ExplicitCea, block: dict[int, int]) -> ExplicitCea:
 
 
 def digest(A: ExplicitCea) -> str:
-    """Return a digest of the structure: equal for equal machines, in every run of Python.
+    """Return a digest that is equal for equal tables, in every process.
 
     The digest of a minimised machine identifies its answers, relative to its tests and symbols.
     """
@@ -137,7 +137,7 @@ SKIP = -1
 
 
 class Move(NamedTuple):
-    """The mark of an event, the next state of the run (DEAD ends it), and whether it accepts."""
+    """A move at an event: its mark, the next state (DEAD ends the run), and whether it accepts."""
 
     mark: int
     target: int
@@ -149,7 +149,7 @@ StepMoves: TypeAlias = tuple[Move, ...]
 
 
 class Mealy(NamedTuple):
-    """A complete machine over the symbols ``0 ..
+    """A complete machine over symbols ``0 .. N-1``, with numbered states and idle states.
 
     N-1``; states and idle states are numbers from 0.
     """
@@ -175,7 +175,7 @@ def mealy_of(
     budget: int,
     merges: bool = True,
 ) -> Mealy | None:
-    """Return the machine over some truth vectors, or None if it has more than `budget` cells.
+    """Return a machine over the given truth vectors; None if it needs more than `budget` cells.
 
     It contains the states reached from the beginning and from `states` and `idles`, which are
     numbered first. With `merges`, two states are merged if the same marks on the same events have
@@ -224,8 +224,8 @@ def _step(machine: Deterministic | LabelledMachine, moves: Moves | LabelledMoves
 
 
 def _classes(steps: dict[int, list[StepMoves]]) -> dict[int, int]:
-    """Return the class of each state, numbered from 0; DEAD if no accepting move is reachable."""
-    # a row for DEAD, so that states without accepting moves fall into its class
+    """Return the class of each state, from 0; DEAD for states that never accept."""
+    # a row for DEAD, whose class then contains the states that never accept
     rows: dict[int, Sequence[StepMoves]] = {**steps}
     rows[DEAD] = [()] * max(map(len, steps.values()), default=0)
     classes = coarsest(dict.fromkeys(rows, 0), lambda q, c: _row(rows[q], c))
@@ -235,7 +235,7 @@ def _classes(steps: dict[int, list[StepMoves]]) -> dict[int, int]:
 
 
 def _row(steps: Sequence[StepMoves], number: Mapping[int, int]) -> tuple[StepMoves, ...]:
-    """Return the moves with their targets numbered by class, without dead ones."""
+    """Return a state's moves with classes as targets, omitting dead targets."""
     dead = number[DEAD]
     return tuple(
         tuple(

@@ -1,4 +1,4 @@
-"""One worklist for nearly every construction (initial, follow, final), and walks on its graphs."""
+"""Graph search: machines built from a start state and a function `follow`, and walks on graphs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Edge(NamedTuple, Generic[Label]):
 
 
 class Crawl(NamedTuple, Generic[State, Label]):
-    """The reachable macro-states, numbered in the order of discovery, and their edges."""
+    """The reachable macro-states in order of discovery, and the edges between them."""
 
     states: tuple[State, ...]
     edges: tuple[Edge[Label], ...]
@@ -41,7 +41,7 @@ def explore(
     R: frozenset[str] = frozenset(),
     most: int | None = None,
 ) -> M:
-    """Return the machine of a kind whose states are the macro-states that `follow` reaches.
+    """Return a machine of class `kind` whose states are those that `follow` reaches from `initial`.
 
     States are numbered breadth first from `initial`, which is 0. `follow` yields the parts of each
     transition's label and its target. Raises `ResourceLimit` if more than `most` states are
@@ -68,7 +68,7 @@ def crawl(
     *,
     most: int | None = None,
 ) -> Crawl[State, Label]:
-    """Return all macro-states that `follow` reaches from `initial`, and the edges.
+    """Return the states that `follow` reaches from `initial`, and the edges.
 
     Raises as `explore`.
 
@@ -79,7 +79,7 @@ def crawl(
     edges: list[Edge[Label]] = []
     pending = [initial]
     with step_budget():
-        # the list grows while it is read
+        # the list grows during the loop
         for source, state in enumerate(pending):
             for label, target in follow(state):
                 spend(TRANSITION)
@@ -95,7 +95,7 @@ def crawl(
 
 
 def reachable(start: Iterable[State], after: Callable[[State], Iterable[State]]) -> Iterator[State]:
-    """Yield `start` and every state that steps lead to from it, breadth first."""
+    """Yield the states `start` and all that `after` leads to, breadth first."""
     pending = list(dict.fromkeys(start))
     states = set(pending)
     for state in pending:
@@ -108,7 +108,7 @@ def reachable(start: Iterable[State], after: Callable[[State], Iterable[State]])
 
 
 class Component(NamedTuple, Generic[State]):
-    """States that all lead to each other."""
+    """A strong component: states that all lead to each other."""
 
     members: frozenset[State]
     loops: bool
@@ -118,7 +118,7 @@ class Component(NamedTuple, Generic[State]):
 def strong_components(
     start: Iterable[State], after: Callable[[State], Iterable[State]]
 ) -> Iterator[Component[State]]:
-    """Yield the strong components that steps from `start` lead to, each after those it leads to.
+    """Yield the strong components reachable from `start`, each after the components it leads to.
 
     (R. Tarjan, "Depth-first search and linear graph algorithms", 1972.)
 
@@ -129,10 +129,10 @@ def strong_components(
     number: dict[State, int] = {}
     low: dict[State, int] = {}
     pending: list[State] = []  # states whose component is not complete
-    place: dict[State, int] = {}  # of each state in `pending`
+    place: dict[State, int] = {}  # the index of each state in `pending`
     closed: set[State] = set()
     loops: set[State] = set()
-    # an explicit path instead of recursion: machines are deeper than Python's stack
+    # an explicit stack, because recursion would exceed Python's limit on deep machines
     path: list[tuple[State, Iterator[State]]] = []
 
     def enter(state: State) -> None:
@@ -159,7 +159,8 @@ def strong_components(
                 if path:
                     before = path[-1][0]
                     low[before] = min(low[before], low[state])
-                if low[state] == number[state]:  # the root: no state ahead leads back
+                # a root: no later state leads back to an earlier one
+                if low[state] == number[state]:
                     members = frozenset(pending[(at := place[state]) :])
                     del pending[at:]
                     closed |= members
@@ -167,7 +168,7 @@ def strong_components(
 
 
 def successors_by(edges: Iterable[tuple[State, State]]) -> Callable[[State], Iterable[State]]:
-    """Return the function from a node to its successors in a graph given by its edges."""
+    """Return the function from a node to its successors, for a graph given by its edges."""
     after: dict[State, list[State]] = {}
     for source, target in edges:
         after.setdefault(source, []).append(target)
@@ -175,7 +176,7 @@ def successors_by(edges: Iterable[tuple[State, State]]) -> Callable[[State], Ite
 
 
 def trim(A: M) -> M:
-    """Return a machine with the same runs, without states that no accepting run visits.
+    """Return a machine with equal runs and only states on accepting runs.
 
     A kind with a single initial state always keeps it. The remaining states keep their order and
     are renumbered from 0; registers stay, so that their meaning does not change.
@@ -203,7 +204,7 @@ Q = TypeVar("Q", bound=Hashable)
 def coarsest(
     classes: Mapping[Q, int], behaviour: Callable[[Q, Mapping[Q, int]], Hashable]
 ) -> dict[Q, int]:
-    """Return the coarsest refinement of `classes` in which the states of a class behave alike.
+    """Return the coarsest refinement of `classes` whose members have equal `behaviour`.
 
     `behaviour` returns a key of the moves of a state, given the class of each target. Classes are
     numbered from 0 in the order of their first states.
@@ -215,7 +216,7 @@ def coarsest(
     while True:
         numbers: dict[object, int] = {}
         refinement = {
-            # the key contains the old class: classes are only split, so the loop ends
+            # the key contains the old class: classes only split, so the loop ends
             q: numbers.setdefault((own, behaviour(q, classes)), len(numbers))
             for q, own in classes.items()
         }
@@ -225,5 +226,5 @@ def coarsest(
 
 
 def distinct(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Return the transitions without repetitions, in their order."""
+    """Return the transitions in order, each once."""
     return tuple(dict.fromkeys(spend_over(steps)))

@@ -1,4 +1,4 @@
-"""Machines that label events: transducers that store them, and determinised VCEA (CORE App. A.1).
+"""Machines that assign labels to events: with registers, or determinised (CORE App. A.1).
 
 Filters on labels apply to `LabelledSrt`, before labels become marks (SRT Def. 21). In an
 iteration, registers keep their content from one round to the next, and the next round must not
@@ -32,7 +32,7 @@ NO_LABELS: frozenset[str] = frozenset()
 
 
 class GuardedTransition(NamedTuple):
-    """``source -- guard | labels / writes --> target``: the guard is read before the write."""
+    """``source -- guard | labels / writes --> target``; the guard reads registers before writes."""
 
     source: int
     guard: pred.Guard
@@ -42,7 +42,7 @@ class GuardedTransition(NamedTuple):
 
 
 class Label(NamedTuple):
-    """The parts of a transition between its source and its target."""
+    """A transition without its states: guard, labels and writes."""
 
     guard: pred.Guard
     labels: frozenset[str]
@@ -51,7 +51,7 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LabelledSrt(Automaton[GuardedTransition]):
-    """``(Q, R, Delta, {q0}, F)``: a VCEA with registers.
+    """``(Q, R, Delta, {q0}, F)``: a labelling automaton with registers.
 
     A run over ``[i, j]`` starts at any position i with empty registers and takes one transition per
     event. No transition enters q0 and q0 is not final, so no run is empty.
@@ -74,7 +74,7 @@ class LabelledSrt(Automaton[GuardedTransition]):
 
 
 def of_vcea(A: Vcea) -> LabelledSrt:
-    """Return the same runs from a fresh state 0 with the transitions of all initial states."""
+    """Return a VCEA as a labelling transducer with one fresh initial state."""
     steps = [
         GuardedTransition(t.source + 1, t.predicate, t.labels, NONE, t.target + 1) for t in A.Delta
     ]
@@ -84,7 +84,7 @@ def of_vcea(A: Vcea) -> LabelledSrt:
 
 
 def merged(A: LabelledSrt) -> LabelledSrt:
-    """Return a machine with the same labels and fewer runs; A itself if it would have more states.
+    """Return a machine with fewer runs and equal labels, or A if that has more states.
 
     A state is the set of the states of all runs with the same guards, labels and writes.
     """
@@ -107,7 +107,7 @@ def merged(A: LabelledSrt) -> LabelledSrt:
 
 
 def labels_to_marks(A: LabelledSrt) -> Srt:
-    """Return the transducer of the complex events of A: an event is marked if it has labels."""
+    """Return the transducer that marks exactly the events to which A gives labels."""
     marks = {True: Mark.TAKE, False: Mark.SKIP}
     Delta = distinct(
         RegisterTransition(t.source, t.guard, marks[bool(t.labels)], t.writes, t.target)
@@ -117,13 +117,13 @@ def labels_to_marks(A: LabelledSrt) -> Srt:
 
 
 def labels_later(A: Vcea | LabelledSrt) -> list[frozenset[str]]:
-    """Return, for each state, the labels that some way from it still assigns."""
+    """Return, for each state, the labels that some path from the state still assigns."""
     Delta: tuple[Any, ...] = A.Delta
     return backward_union(A.states, Delta, lambda t, later: t.labels | later)
 
 
 class PlaceName(str):
-    """The name of an attribute that evaluators compute: equal to no name that an event has."""
+    """The name of an attribute that an evaluator adds; it equals no attribute name of an event."""
 
     __slots__ = ()
 
@@ -141,12 +141,12 @@ PLACE = pred.Attribute(PlaceName("place"))
 
 
 def first_place(window: TimeWindow | AttributeWindow) -> pred.Attribute:
-    """Return the attribute for the position of the first event inside the window that ends here."""
+    """Return the attribute for the first position inside the window that ends at an event."""
     return pred.Attribute(PlaceName(f"first within {_shown(window)}"))
 
 
 def last_place(length: TimeWindow | AttributeWindow) -> pred.Attribute:
-    """Return the attribute for the position of the last event within a wait that begins here.
+    """Return the attribute for the last position within the wait that starts at an event.
 
     It is missing until the wait is over.
     """
@@ -176,7 +176,7 @@ def held(A: LabelledSrt, window: TimeWindow | AttributeWindow, register: str) ->
 
 
 def waited(A: LabelledSrt, length: TimeWindow | AttributeWindow, register: str) -> LabelledSrt:
-    """Return the runs of A, each extended to the last event within d of its own last (``WAIT d``).
+    """Return the runs of A, each extended by a wait (``WAIT d``) to the last event within d.
 
     `register` stores the last event of the body. The run waits in a fresh state until the position
     that this event names, then enters a fresh final state; it enters that state directly if no
@@ -202,7 +202,7 @@ def waited(A: LabelledSrt, length: TimeWindow | AttributeWindow, register: str) 
 
 
 class LabelledMoves(NamedTuple):
-    """The successors of a macro-state on one event: by ∘, and by each mark that takes it.
+    """The next macro-states after an event: skipped (∘), or taken with each possible mark.
 
     A mark is a number in ``LabelledStates.marks``.
     """
@@ -212,7 +212,7 @@ class LabelledMoves(NamedTuple):
 
 
 class LabelledStates:
-    """The VCEA determinised on marks: the labels, from a chosen set, that an event is given.
+    """A VCEA determinised so that different runs are different answers or labels.
 
     An event with labels is taken, even if none of its labels is in the set. A macro-state is the
     set of the states that all runs with the same start, the same events taken and the same marks
@@ -226,7 +226,7 @@ class LabelledStates:
         *,
         predicates: Iterable[Predicate] = (),
     ) -> None:
-        """Separate runs by the given labels (None: all).
+        """Determinise a VCEA so that runs differ by the given labels (None: by all labels).
 
         `predicates` come before the automaton's.
         """
@@ -249,7 +249,7 @@ class LabelledStates:
         self.q0 = self._number_of(frozenset(vcea.I))
 
     def number_of(self, states: States) -> int:
-        """Return the number of a macro-state; raises ValueError for states of another automaton."""
+        """Return the number of a macro-state; raises ValueError for an unknown one."""
         if not states <= self._every:
             raise ValueError(f"{states} are not states of the automaton")
         return self._number_of(states)
@@ -274,14 +274,14 @@ class LabelledStates:
 
 
 class LabelledMachine:
-    """The answers of a machine with their labels: two runs are two answers or two labellings.
+    """A deterministic machine with labels: different runs are different answers or labels.
 
     A state is a pair: a state of the machine, which decides acceptance, and a state of
     `LabelledStates`, which tracks labels.
     """
 
     def __init__(self, machine: Machine, vcea: Vcea, labels: Collection[str]) -> None:
-        """Combine `machine`, of the plan of `vcea`, with the states that track labels."""
+        """Combine a plan's machine with the determinised labels of its VCEA."""
         self._machine = machine
         self._label_states = LabelledStates(vcea, labels, predicates=machine.predicates)
         self._machine_bits = (1 << len(machine.predicates)) - 1
@@ -295,7 +295,7 @@ class LabelledMachine:
         return self._machine.final[state[0]] and self._label_states.final[state[1]]
 
     def begin(self, idle: int, symbol: int) -> LabelledMoves:
-        """Return the moves of the run that starts at an event."""
+        """Return the moves of a run that starts at an event."""
         moves = self._machine.begin(idle, symbol & self._machine_bits)
         return self._join(moves, self._label_states.step(self._label_states.q0, symbol))
 
@@ -304,18 +304,18 @@ class LabelledMachine:
         return self._machine.wait(idle, symbol & self._machine_bits)
 
     def step(self, state: int, symbol: int) -> LabelledMoves:
-        """Return the moves of a run that started earlier."""
+        """Return the moves of a run that started at an earlier event."""
         p, q = self._states[state]
         moves = self._machine.step(p, symbol & self._machine_bits)
         return self._join(moves, self._label_states.step(q, symbol))
 
     def name_of(self, state: int) -> Any:
-        """Return the name of a state, which is valid in other processes too."""
+        """Return the name of a state, which is valid in other processes."""
         p, q = self._states[state]
         return name_of_state(self._machine, p), sorted(self._label_states.macro_states[q])
 
     def state_of(self, name: Any) -> int:
-        """Return the number of the state with a name; raises `BadData`, ValueError or TypeError."""
+        """Return the number of a named state; raises `BadData`, ValueError or TypeError."""
         of_machine, macro_state = name
         p = state_of_name(self._machine, of_machine)
         return self._number_of((p, self._label_states.number_of(frozenset(macro_state))))
@@ -325,7 +325,7 @@ class LabelledMachine:
         return name_of_idle(self._machine, idle)
 
     def idle_of(self, name: Any) -> int:
-        """Return the number of the idle state with a name; raises as `state_of`."""
+        """Return the number of a named idle state; raises the errors of `state_of`."""
         return idle_of_name(self._machine, name)
 
     def _join(self, moves: Moves, label_moves: LabelledMoves) -> LabelledMoves:
@@ -341,7 +341,7 @@ class LabelledMachine:
 
 
 def repeated_labels(A: Vcea | LabelledSrt) -> frozenset[str]:
-    """Return the labels that some accepting run gives to more than one event.
+    """Return the labels that an accepting run may give to several events.
 
     >>> from cerlab.automata.automaton import LabelTransition
     >>> step = lambda p, X, q: LabelTransition(p, EVERYTHING, frozenset(X), q)

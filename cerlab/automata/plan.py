@@ -1,4 +1,4 @@
-"""Plans, which contain all that an engine needs of a query, and their JSON."""
+"""Plans: compiled queries, which contain all that an engine needs, and their JSON."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class PlanClauses:
 @rich_display
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan(PlanClauses):
-    """A query, compiled: its automaton (with and without labels) and its clauses.
+    """A compiled query: its automaton, with and without labels, and its clauses.
 
     `vcea` gives valuations, `cea` complex events.
     """
@@ -81,7 +81,7 @@ MarkWindow: TypeAlias = EventWindow | AttributeWindow
 @rich_display
 @dataclass(frozen=True, slots=True)
 class RegisterPlan:
-    """A transducer in its streaming form, and all windows on its matches (SRT Def. 32)."""
+    """A compiled SREMO: its transducer for streams, and windows on its matches (SRT Def. 32)."""
 
     srt: Srt
     windows: tuple[MarkWindow, ...] = ()
@@ -89,14 +89,14 @@ class RegisterPlan:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """``WAIT d``: extends an answer to the last event within d, and releases it after d."""
+    """``WAIT d``: moves the end of an answer to the last event within d."""
 
     length: TimeWindow | AttributeWindow
 
 
 @dataclass(frozen=True, slots=True)
 class HoldWithin:
-    """``WITHIN w``: an answer begins at most w before its current last event.
+    """``WITHIN w``: keeps an answer if its start is at most w before its present last event.
 
     With `of_last`, the last event that the body took must be within w instead of the first.
     """
@@ -107,7 +107,7 @@ class HoldWithin:
 
 @dataclass(frozen=True, slots=True)
 class LookBack:
-    """``LOOKBACK d``: extends an answer back to the first event at most d before its start."""
+    """``LOOKBACK d``: moves the start of an answer to the first event at most d before it."""
 
     length: TimeWindow | AttributeWindow
 
@@ -115,7 +115,7 @@ class LookBack:
 @rich_display
 @dataclass(frozen=True, slots=True, repr=False)
 class CorrelatedPlan(PlanClauses):
-    """A query whose filters compare labels, compiled: its transducer and its clauses.
+    """A compiled query whose filters compare labels: its transducer and its clauses.
 
     A run begins at any position i of a substream, in q0 and with empty registers. If it is in F
     after the event at j, it answers ``([i, j], the positions it marked)``. `strategy` selects among
@@ -144,7 +144,7 @@ WaitStep: TypeAlias = Delay | HoldWithin | ExceptIf | LookBack
 
 @dataclass(frozen=True, slots=True)
 class FilterPlan:
-    """The filters on listed valuations, in the order in which they apply.
+    """Filters and clauses to apply to valuations that a query without the filters lists.
 
     `rivals` is the strategy of the formula below the filters, if consumption decides which
     valuations compete; otherwise the machine that lists them applies it. `labels` None keeps all
@@ -163,32 +163,32 @@ class FilterPlan:
 
     @property
     def counts(self) -> bool:
-        """True if a position is compared by its number in the substream."""
+        """True if a clause needs the numbers of events in their substream."""
         counts = isinstance(self.window, EventWindow)
         counts = counts or Strategy.STRICT in (self.rivals, self.strategy)
         return counts and bool(self.partition or self.streams)
 
 
 class WaitBranch(NamedTuple):
-    """The number of the plan whose answers wait, and the steps that apply to each, in order."""
+    """The index of the plan that runs before the waits, and the steps to apply to its answers."""
 
     body: int
     steps: tuple[WaitStep, ...]
 
     @property
     def waits(self) -> bool:
-        """True if answers of the branch are extended to a later event."""
+        """True if a WAIT of the branch moves the ends of answers."""
         return any(isinstance(step, Delay) for step in self.steps)
 
     @property
     def back(self) -> tuple[TimeWindow | AttributeWindow, ...]:
-        """The lengths of the look-backs, the innermost first."""
+        """The lengths of the branch's look-backs, the innermost first."""
         return tuple(step.length for step in self.steps if isinstance(step, LookBack))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WaitPlan(PlanClauses):
-    """A compiled query whose answers wait: the union of the answers of all branches.
+    """A compiled query with waits: branches whose answers are united.
 
     `plans` are automata without clauses, or transducers if filters compare labels or a wait is
     inside. If the query `selects`, a single transducer has all its clauses.
@@ -199,7 +199,7 @@ class WaitPlan(PlanClauses):
 
     @property
     def repeats(self) -> bool:
-        """True if an answer may occur twice: from two branches, or two ends of a body.
+        """True if an answer may be found twice: in two branches, or with two ends before a wait.
 
         If the last event of a body is always marked, its answers determine where they ended;
         likewise for the first event in a look-back.
@@ -211,7 +211,7 @@ class WaitPlan(PlanClauses):
         return len(self.branches) > 1 or Mark.SKIP in marks
 
     def takes_one_event(self, branch: WaitBranch) -> bool:
-        """Return whether every answer of the body of a branch is one event long."""
+        """Return whether every answer of a branch, before its steps, is one event long."""
         A = self._machine(branch)
         return all(t.source == A.q0 and t.target in A.F for t in A.Delta)
 
@@ -221,28 +221,28 @@ class WaitPlan(PlanClauses):
 
     @property
     def selects(self) -> bool:
-        """True if an answer may be dropped because of other answers."""
+        """True if a strategy, LIMIT or CONSUME BY may drop an answer because of another."""
         chosen = self.strategy is not None or self.limit is not None
         return chosen or self.consume is not Consume.NONE
 
     @property
     def is_carried(self) -> bool:
-        """True if some answers end at later events than their bodies."""
+        """True if some branch moves the ends of answers."""
         return any(branch.waits for branch in self.branches)
 
     @property
     def compares(self) -> bool:
-        """True if some waiting answers come from a transducer."""
+        """True if some branch runs on a transducer."""
         return any(isinstance(each, CorrelatedPlan) for each in self.plans)
 
     @property
     def looks_ahead(self) -> bool:
-        """True if a body contains a wait before other steps: later events then decide."""
+        """True if a wait inside a transducer makes runs depend on later events."""
         timed = (step for n, _ in self.branches for step in self.timed_of(n))
         return any(isinstance(step, Delay) for step in timed)
 
     def timed_of(self, body: int) -> tuple[Delay | HoldWithin, ...]:
-        """Return the windows and waits inside the body with this number."""
+        """Return the waits and windows in time inside plan number `body`."""
         plan = self.plans[body]
         return plan.timed if isinstance(plan, CorrelatedPlan) else ()
 
@@ -267,7 +267,7 @@ class WaitPlan(PlanClauses):
         return tuple(dict.fromkeys(lengths))
 
     def _steps(self) -> Iterator[WaitStep]:
-        """Yield the steps of all branches, and the steps inside their bodies."""
+        """Yield the steps of all branches, and those inside transducers."""
         for body, steps in self.branches:
             yield from (*self.timed_of(body), *steps)
 
@@ -296,12 +296,12 @@ def plan_to_bytes(plan: Plan) -> bytes:
 
 
 def plan_digest(plan: Plan) -> str:
-    """Return the digest of a plan (sha256, hex), equal for equal plans in every process."""
+    """Return the sha256 digest of a plan, equal for equal plans in every process."""
     return _digest(_body(plan))
 
 
 def _digest(body: dict[str, Any]) -> str:
-    # saved sessions contain this digest: without THROTTLE it must stay that of version 1
+    # saved states contain this digest, so without THROTTLE it has to stay that of version 1
     said = {name: value for name, value in body.items() if (name, value) != ("throttle", None)}
     return hashlib.sha256(_canonical(said)).hexdigest()
 
@@ -315,7 +315,7 @@ def _canonical(document: dict[str, Any]) -> bytes:
 
 
 def _body(plan: Plan) -> dict[str, Any]:
-    """Return the contents of a plan, without the head of the document."""
+    """Return the contents of a plan's JSON document, without its head."""
     return {name: codec.write(getattr(plan, name)) for name, codec in _BODY.items()}
 
 
@@ -360,7 +360,7 @@ def _plan(root: JsonNode) -> Plan:
 def _machine(node: JsonNode, kind: type[Machine]) -> Machine:
     try:
         machine = machine_from_value(node)
-    except IllFormed as error:  # reported as bad data: here the error is in the document
+    except IllFormed as error:  # raise `BadData`, because the error is in the document
         raise BadData(
             "CER0756",
             error.message,

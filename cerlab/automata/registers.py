@@ -1,4 +1,4 @@
-"""Symbolic register transducers: automata over events that store events (SRT Sec. 4).
+"""Transducers with registers: automata that store events and compare them later (SRT Sec. 4).
 
 The types, and constructions that keep the matches: renamed, trimmed, with fewer writes and
 registers. The definition of their runs is in `cerlab.theorems.srt`.
@@ -25,7 +25,7 @@ NONE: frozenset[str] = frozenset()
 
 
 class RegisterTransition(NamedTuple):
-    """``source -- guard / mark / writes --> target``: the guard is read before the write."""
+    """``source -- guard / mark / writes --> target``; the guard reads registers before writing."""
 
     source: int
     guard: Guard
@@ -43,13 +43,13 @@ class Label(NamedTuple):
 
 
 def label(t: RegisterTransition) -> Label:
-    """Return the parts of a transition between its source and its target."""
+    """Return a transition without its states: guard, mark and writes."""
     return Label(t.guard, t.mark, t.writes)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Srt(Automaton[RegisterTransition]):
-    """``(Q, {q0}, F, R, Delta)`` without empty moves (SRT Def. 21).
+    """A transducer ``(Q, {q0}, F, R, Delta)`` without empty moves (SRT Def. 21).
 
     A run reads the whole string from empty registers, and accepts if it ends in F; its match is the
     set of positions that it marks (SRT Def. 24). Acceptance does not require the last transition to
@@ -70,7 +70,7 @@ class Srt(Automaton[RegisterTransition]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EpsilonSrt(Automaton[RegisterTransition]):
-    """``(Q, {q0}, F, R, Delta)`` with empty moves, which read, mark, write nothing (SRT Def. 21).
+    """A transducer ``(Q, {q0}, F, R, Delta)`` with empty moves (SRT Def. 21).
 
     All other parts are as in `Srt`. A run may use any number of empty moves before, between and
     after the transitions.
@@ -92,7 +92,7 @@ Transducer: TypeAlias = Srt | EpsilonSrt
 def registers_used(Delta: Iterable[RegisterTransition]) -> frozenset[str]:
     """Return the registers that some transition reads or writes."""
     Delta = tuple(Delta)
-    guards = {id(t.guard): t.guard for t in Delta}  # many transitions share one guard
+    guards = {id(t.guard): t.guard for t in Delta}  # transitions often share one guard
     spend(TRANSITION * len(guards))
     return NONE.union(*map(registers_of, guards.values()), *(t.writes for t in Delta))
 
@@ -112,7 +112,7 @@ def _check_registers(T: Transducer) -> None:
 
 
 def prune(T: Srt) -> Srt:
-    """Return a transducer with the same matches and only q0 and the states between q0 and F.
+    """Return a transducer with equal matches and only states between q0 and F.
 
     Transitions whose guard is FALSE do not count as a way.
     """
@@ -120,7 +120,7 @@ def prune(T: Srt) -> Srt:
 
 
 def longest(T: Srt) -> int | None:
-    """Return the most events that an accepting run reads; None if a cycle allows any number."""
+    """Return the largest number of events that an accepting run reads; None if unbounded."""
     T = prune(T)
     before: dict[int, set[int]] = {q: set() for q in range(T.states)}
     for t in T.Delta:
@@ -139,7 +139,7 @@ T = TypeVar("T", bound=Transducer)
 
 
 def rename(A: T, name: Callable[[str], str]) -> T:
-    """Return the transducer with renamed registers; `name` is injective."""
+    """Return the transducer with its registers renamed by an injective function."""
     Delta = tuple(
         t._replace(guard=redirect_registers(t.guard, name), writes=frozenset(map(name, t.writes)))
         for t in A.Delta
@@ -148,7 +148,7 @@ def rename(A: T, name: Callable[[str], str]) -> T:
 
 
 def apart(A: T, from_these: frozenset[str]) -> T:
-    """Return the transducer with registers outside `from_these`, renaming only those that clash.
+    """Return the transducer with those registers renamed that occur in `from_these`.
 
     >>> from cerlab.automata.epsilon import empty_word
     >>> from dataclasses import replace
@@ -161,7 +161,7 @@ def apart(A: T, from_these: frozenset[str]) -> T:
 
 
 def fresh(name: str, others: frozenset[str]) -> str:
-    """Return the name, followed by as many ``_`` as keep it out of `others`."""
+    """Return the name, with ``_`` appended until it is not in `others`."""
     while name in others:
         name += "_"
     return name
@@ -171,7 +171,7 @@ Element = TypeVar("Element")
 
 
 def without_dead_writes(T: Srt) -> Srt:
-    """Return a transducer with the same matches and only the writes that a later guard may read.
+    """Return a transducer with equal matches, without writes that no later guard reads.
 
     The final contents of registers may differ. A pattern such as ``<TRUE>* . <A> -> r . <TRUE>*``
     then writes no register, so it can be determinised without a window.
@@ -190,7 +190,7 @@ def without_dead_writes(T: Srt) -> Srt:
 
 
 def live_registers(T: Srt) -> list[frozenset[str]]:
-    """Return, for each state, the registers that some way from it reads before it writes them."""
+    """Return, for each state, the registers that a path from it reads before writing them."""
     return backward_union(
         T.states, T.Delta, lambda t, live: registers_of(t.guard) | (live - t.writes)
     )
@@ -201,7 +201,7 @@ def backward_union(
     Delta: Sequence[Step],
     before: Callable[[Step, frozenset[Element]], frozenset[Element]],
 ) -> list[frozenset[Element]]:
-    """Return, for each state, the least union of `before` over the transitions that leave it.
+    """Return, for each state, the least solution: the union of `before` over its transitions.
 
     `before` computes the set before a transition from the set after it.
     """
@@ -222,7 +222,7 @@ Pair: TypeAlias = tuple[str, str]
 
 
 def coalesce(T: Srt) -> Srt:
-    """Return a transducer with the same matches from empty registers, and fewer registers.
+    """Return a transducer with equal matches and fewer registers.
 
     The states stay those of T. Two registers are merged if in no state of T both may be read again
     and hold different events. So guards on one stored event share one register, and a register
@@ -245,7 +245,7 @@ def coalesce(T: Srt) -> Srt:
     place: dict[str, str] = {}
     for r in sorted(T.R):
         conflicts = {place[s] for s in place if (s, r) in apart}
-        # greedy: the minimum is a graph colouring, which is NP-hard
+        # greedy, because finding the minimum is graph colouring, which is NP-hard
         place[r] = next((p for p in place.values() if p not in conflicts), r)
     Delta = dict.fromkeys(
         t._replace(
@@ -258,7 +258,7 @@ def coalesce(T: Srt) -> Srt:
 
 
 def _apart(T: Srt) -> frozenset[Pair]:
-    """Return the pairs of registers that may hold different events where both may be read."""
+    """Return the pairs of registers that may hold different events while both are needed."""
     live = live_registers(T)
     apart: set[Pair] = set()
     for t in T.Delta:

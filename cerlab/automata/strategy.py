@@ -1,4 +1,4 @@
-"""Selection strategies on any interval CEA, on the fly (FOUND Thm. 4; FOUND Sec. 4).
+"""Selection strategies as deterministic automata on any interval CEA (FOUND Thm. 4; FOUND Sec. 4).
 
 Answers with the same end compete, whatever their starts; a CEA on an interval cannot decide
 this (erratum E13). So a run must track its rivals, including those that started before it: the
@@ -27,7 +27,7 @@ BEFORE, INSIDE, AFTER = 0, 1, 2
 
 
 class Rivals(NamedTuple):
-    """States of other runs, of all starts, grouped by comparing their marks so far with this run's.
+    """States of competing runs, whose marks so far equal, beat, or lose to those of a run.
 
     `equal` are the states of the runs with the same marks, `better` of those whose marks win over
     this run's, `worse` of those whose marks lose (LAST only: a later mark may reverse the order). A
@@ -40,7 +40,7 @@ class Rivals(NamedTuple):
 
 
 class Contender(NamedTuple):
-    """A macro-state: `runs` are the states of the runs with one start and the same marks.
+    """A macro-state: the states of runs with equal start and marks, and the states of their rivals.
 
     States that a better rival is in as well are dropped: they cannot be selected any more. STRICT
     needs no rivals; `block` is the phase of the run's block of marked events.
@@ -52,7 +52,7 @@ class Contender(NamedTuple):
 
 
 class StrategyCea(Drawable):
-    """The I/O-deterministic automaton of the answers that a strategy selects, made on the fly.
+    """The I/O-deterministic automaton of the answers that a strategy selects, computed when needed.
 
     It accepts if one of its runs does and no better rival does. An answer keeps the start of its
     run, so a window can be applied afterwards.
@@ -79,7 +79,7 @@ class StrategyCea(Drawable):
         self.idle = self.idle_number_of(Rivals(frozenset({self._before_start}), NONE, NONE))
 
     def begin(self, idle: int, symbol: int) -> Moves:
-        """Return the moves of a run that starts at this event; the idle state has its rivals."""
+        """Return the moves of a run that starts at an event; its rivals are in the idle state."""
         key = (idle, symbol)
         if key not in self._begins:
             start = Contender(frozenset({self.cea.q0}), self.idle_states[idle], BEFORE)
@@ -87,7 +87,7 @@ class StrategyCea(Drawable):
         return self._begins[key]
 
     def wait(self, idle: int, symbol: int) -> int:
-        """Return the idle state after an event: the rivals of a run that has not yet started."""
+        """Return the idle state after an event: the rivals that a later run will have."""
         key = (idle, symbol)
         if key not in self._waits:
             after = self.rivals_after(self.idle_states[idle], symbol, Mark.SKIP)
@@ -95,7 +95,7 @@ class StrategyCea(Drawable):
         return self._waits[key]
 
     def step(self, state: int, symbol: int) -> Moves:
-        """Return the moves of a run that started earlier."""
+        """Return the moves of a run that started at an earlier event."""
         key = (state, symbol)
         if key not in self._steps:
             self._steps[key] = self._moves(self.macro_states[state], symbol)
@@ -116,13 +116,12 @@ class StrategyCea(Drawable):
         rivals = self.rivals_after(state.rivals, symbol, mark)
         runs = self._successors.after(state.runs, symbol, mark) - rivals.better
         if block == AFTER:
-            # after the block no mark may follow, so states that accept only with another mark are
-            # dead
+            # after the block no mark may follow: keep only states that can accept without one
             runs &= self._silent
         return self.number_of(Contender(runs, rivals, block)) if runs else None
 
     def rivals_after(self, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
-        """Return the rivals after an event that the run itself takes or skips."""
+        """Return the rivals of a run after an event that the run takes or skips."""
 
         def after(states: States, mark: Mark) -> States:
             return self._successors.after(states, symbol, mark)
@@ -133,15 +132,17 @@ class StrategyCea(Drawable):
         takes, skips = Mark.TAKE, Mark.SKIP
         equal, better, worse = after(E, mark), after(B, mark), after(W, mark)
         match self.strategy, mark:
-            case Strategy.NXT, Mark.TAKE:  # the oldest difference decides, so better stays better
+            # the first difference decides, so a better rival stays better
+            case Strategy.NXT, Mark.TAKE:
                 better |= after(B, skips)
             case Strategy.NXT, Mark.SKIP:
                 better |= after(B | E, takes)
-            case Strategy.MAX, Mark.TAKE:  # a rival that skips here contains the run no more
+            case Strategy.MAX, Mark.TAKE:  # a rival that skips the event no longer contains the run
                 pass
             case Strategy.MAX, Mark.SKIP:
                 better |= after(B | E, takes)
-            case Strategy.LAST, Mark.TAKE:  # the latest difference decides: a run that skips loses
+            # the last difference decides, so a rival that skips the event loses
+            case Strategy.LAST, Mark.TAKE:
                 worse |= after(B | E | W, skips)
             case Strategy.LAST, Mark.SKIP:
                 better |= after(B | E | W, takes)
@@ -161,7 +162,7 @@ Machine: TypeAlias = DeterministicCea | StrategyCea
 
 
 def machine_of(plan: Plan) -> Machine:
-    """Return a fresh machine of a plan: its CEA determinised, or with its strategy."""
+    """Return a new deterministic machine for a plan, with its strategy if it has one."""
     if plan.strategy is None:
         return DeterministicCea(plan.cea)
     return StrategyCea(plan.cea, plan.strategy)

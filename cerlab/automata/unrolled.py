@@ -1,4 +1,4 @@
-"""Transducers without cycles, and what requires them: windows, determinisation, complement.
+"""Unrolled transducers, without cycles, and operations that need them: windows, complement.
 
 Unrolled, each register is written at one depth (SRT Lemma 46; SRT Lemma S3), so the content of a
 register depends on the string alone, and sets of states can be followed (SRT Thm. 41).
@@ -43,7 +43,7 @@ Memory: TypeAlias = tuple[int, tuple[tuple[str, str], ...]]
 def unroll(
     T: Srt, w: int, context: frozenset[str] = NONE, *, prefix: str = "b", trim: bool = True
 ) -> Srt:
-    """Return the acyclic transducer of the matches of T on strings of up to w events.
+    """Return a transducer without cycles for the matches of T on at most w events.
 
     A state is (d, q, where): after d events in state q, `where` maps each register of T to the
     register that holds its content. The event at depth d is the only one written there, so one
@@ -70,7 +70,7 @@ def unroll(
 
 
 def length_window(T: Srt, w: int) -> Srt:
-    """Return T limited to strings of w events.
+    """Return T restricted to matches of at most w events.
 
     A state also counts the events, ``|Q| (w + 1)`` states.
     """
@@ -83,7 +83,7 @@ def length_window(T: Srt, w: int) -> Srt:
 
 
 def span_window(T: Srt, w: int) -> Srt:
-    """Return T limited to marks within w events of the first mark (SRT Def. 39).
+    """Return T restricted to marks within w events of the first one (SRT Def. 39).
 
     A state is one of T and the number of events from the first mark on. After w events, only runs
     that mark no more events continue. ``|Q| (w + 1)`` states.
@@ -99,7 +99,7 @@ def span_window(T: Srt, w: int) -> Srt:
 
 
 def mark_bounded(T: Srt) -> bool:
-    """Return whether all accepting runs mark their first and last event, so span equals length.
+    """Return whether all accepting runs of T mark their first and last event.
 
     A guard that no event satisfies may make the result False although it holds.
     """
@@ -112,7 +112,7 @@ States: TypeAlias = frozenset[int]
 
 
 class Minterm(NamedTuple):
-    """A conjunction of the guards that hold and the negations of the others.
+    """A guard that decides every guard of a set: each holds or its negation does.
 
     `holding`: the former.
     """
@@ -122,7 +122,7 @@ class Minterm(NamedTuple):
 
 
 def determinise(T: Srt) -> Srt:
-    """Return a transducer with one run for each string, whose states are sets of T's (SRT Thm. 41).
+    """Return a transducer with one run for each string (SRT Thm. 41).
 
     The empty set is a state too, so each string has exactly one run: any two transitions of a state
     exclude each other (SRT Def. 36). It accepts if T does, and marks nothing: the language is kept,
@@ -136,12 +136,12 @@ def determinise(T: Srt) -> Srt:
 
 
 def macro_states(T: Srt) -> tuple[States, ...]:
-    """Return the sets of T's states that the states of `determinise` represent, in their order."""
+    """Return, for each state of ``determinise(T)``, the set of T's states that it represents."""
     return crawl(frozenset({T.q0}), _subsets(T, _AGNOSTIC)).states
 
 
 def io_determinise(T: Srt) -> Srt:
-    """Return a transducer with one run for each string and set of marks; the matches are kept.
+    """Return a transducer with equal matches and one run for each string and set of marks.
 
     A state is the set of the states that T's runs over one string with the same marks are in.
     Otherwise as `determinise`, and raises as it does.
@@ -161,7 +161,7 @@ def _machine(T: Srt, mark_classes: Mapping[Mark, tuple[Mark, ...]]) -> Srt:
 def _subsets(
     T: Srt, mark_classes: Mapping[Mark, tuple[Mark, ...]]
 ) -> Callable[[States], Iterator[tuple[Label, States]]]:
-    """Return the moves of a set of states: one transition of each mark for each minterm.
+    """Return a function to the moves of a set of T's states: one for each minterm and mark.
 
     For each mark it follows the transitions that have one of the marks of its class.
     """
@@ -183,7 +183,7 @@ def _subsets(
 
 
 def minterms(guards: Sequence[Guard]) -> tuple[Minterm, ...]:
-    """Return all ways for guards to hold or fail.
+    """Return all combinations of guards that hold and guards that fail.
 
     An event and registers satisfy exactly one of them.
 
@@ -195,7 +195,7 @@ def minterms(guards: Sequence[Guard]) -> tuple[Minterm, ...]:
     (4, 1)
     """
     proper = [g for g in dict.fromkeys(guards) if g not in (EVERYTHING, FALSE)]
-    # charged before anything is built: the number doubles with each guard
+    # charge the budget first: the number doubles with each guard
     spend(2 * TRANSITION * len(proper) << len(proper))
     every = []
     for vector in range(1 << len(proper)):
@@ -206,7 +206,7 @@ def minterms(guards: Sequence[Guard]) -> tuple[Minterm, ...]:
 
 
 def check_single_use(T: Srt) -> None:
-    """Raise `Unsupported` unless the content of each register depends on the string alone."""
+    """Raise `Unsupported` if a register may hold different events after reading equal strings."""
     registers = written_registers(T)
     if not registers:
         return
@@ -224,7 +224,7 @@ def check_single_use(T: Srt) -> None:
 
 
 def depths(T: Srt) -> dict[int, int | None]:
-    """Return the number of events that all ways from q0 to a state read; None if they differ.
+    """Return the length of all paths from q0 to each state; None if lengths differ.
 
     States that no way leads to are left out.
     """
@@ -244,7 +244,7 @@ def depths(T: Srt) -> dict[int, int | None]:
 
 
 def certainly_written(T: Srt) -> dict[int, frozenset[str]]:
-    """Return the registers that every way from q0 to a state writes.
+    """Return the registers that every path from q0 to a state writes, for each state.
 
     Unreachable states are left out.
     """
@@ -281,7 +281,7 @@ def complement(T: Srt) -> Srt:
 
 
 def match_complement(T: Srt) -> Srt:
-    """Return the transducer whose matches on each string are the sets that T lacks (SRT Def. 33).
+    """Return the transducer whose matches are the sets of marks that T lacks (SRT Def. 33).
 
     In the I/O-determinised transducer each string with each set of marks has exactly one run.
     Raises as `determinise`.
