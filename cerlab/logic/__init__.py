@@ -1,1 +1,1 @@
-"""The languages and their oracles: syntax, denotational semantics, checks, text; no machines."""
+"""The query languages: syntax, reference semantics, checks and texts; no machines."""

@@ -1,4 +1,4 @@
-"""From texts to parse trees, with errors that state the place and the expectation.
+"""Parsing: from texts to parse trees, with errors that show the place and the expected words.
 
 Every language has a grammar beside its parser, and is read by `read`; each language only defines
 the names of its terminals and its hints.
@@ -34,7 +34,7 @@ MAX_CHARACTERS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Language:
-    """A language: the package of its ``grammar.lark``, the start rules, the noun for a text.
+    """A language: where its grammar is, its start rules, and a noun for its texts.
 
     `words` maps a terminal to its name in errors, if that differs from its text. `hint` receives
     the text, the position of the error, and what was expected there. `terminals` are definitions
@@ -50,7 +50,7 @@ class Language:
 
 
 def read(language: Language, text: str, start: str) -> Tree[Token]:
-    """Return the parse tree of a text; `start` is the rule of the whole text.
+    """Return the parse tree of a text; `start` is the grammar rule to begin with.
 
     Raise `QuerySyntaxError`, and `ResourceLimit` above `MAX_CHARACTERS`.
     """
@@ -69,10 +69,10 @@ def read(language: Language, text: str, start: str) -> Tree[Token]:
 def build(
     builder: Transformer[Token, Any], tree: Tree[Token], *, too_deep: str | None = None
 ) -> Any:
-    """Return what a builder makes of a tree; `too_deep` is the hint of its `ResourceLimit`."""
+    """Return the result of a builder on a parse tree; `too_deep` is the hint for deep nesting."""
     try:
         return builder.transform(tree)
-    except VisitError as error:  # lark wraps the exceptions of the builder
+    except VisitError as error:  # lark wraps exceptions that the builder raises
         cause = error.orig_exc
         if isinstance(cause, ResourceLimit) and too_deep is not None:
             cause.hint = too_deep
@@ -84,12 +84,12 @@ Rule: TypeAlias = Callable[[Any, Meta, list[Any]], Any]
 
 
 def value(make: Callable[..., object]) -> Rule:
-    """Return a rule that needs only the values of its parts."""
+    """Return a builder rule that calls `make` with the results of its parts."""
     return lambda self, meta, children: make(*children)
 
 
 def place_at(text: str, at: int, length: int) -> SourcePlace:
-    """Return the place of some characters of one line."""
+    """Return the place of a number of characters from an offset on."""
     line = text.count("\n", 0, at) + 1
     column = at - (text.rfind("\n", 0, at) + 1) + 1
     return SourcePlace(text, Span(line, column, line, column + max(1, length)))
@@ -97,7 +97,7 @@ def place_at(text: str, at: int, length: int) -> SourcePlace:
 
 @cache
 def lark_of(language: Language) -> Lark:
-    """Return the parser of a language, which is created once."""
+    """Return the parser of a language, created at first use."""
     grammar = files(language.package).joinpath("grammar.lark").read_text(encoding="utf-8")
     grammar = "\n".join((grammar, *language.terminals, ""))
     return Lark(
@@ -107,14 +107,14 @@ def lark_of(language: Language) -> Lark:
         start=list(language.starts),
         propagate_positions=True,
         maybe_placeholders=True,
-        # without this flag, ſ would match S, and digits of any script would match \d
+        # without this flag, S would also match ſ, and \d the digits of all scripts
         g_regex_flags=re.ASCII,
         cache=table_file(language.package, grammar),
     )
 
 
 def table_file(package: str, grammar: str) -> str | bool:
-    """Return the file that keeps the parser's table, named by a digest; False for no file.
+    """Return the file that caches the parser's table, named by a digest; False without a cache.
 
     The file is in the user's cache directory, one per grammar, so versions of cerlab do not disturb
     each other. If lark cannot read a table or did not write it itself, lark creates it again.
@@ -130,7 +130,7 @@ def table_file(package: str, grammar: str) -> str | bool:
 
 
 def _explain(language: Language, text: str, start: str, error: UnexpectedInput) -> NoReturn:
-    """Raise our error for the parser's: the place, the unexpected text, the expected words."""
+    """Raise `QuerySyntaxError` for a parser's error, with the place and the expected words."""
     length = 1
     if isinstance(error, UnexpectedToken) and error.token.type != "$END":
         at, length = error.token.start_pos or 0, len(error.token)
@@ -163,7 +163,7 @@ _WORDS = {
 
 
 def _expected_after(language: Language, prefix: str, start: str) -> tuple[str, ...]:
-    """Return the terminals that may follow an accepted prefix: words, then signs and keywords.
+    """Return the words and signs that may follow a prefix of a text.
 
     If two keywords differ by an S, only the longer one is named.
     """
@@ -172,7 +172,7 @@ def _expected_after(language: Language, prefix: str, start: str) -> tuple[str, .
     try:
         parser.exhaust_lexer()
         terminal_names = parser.accepts()  # type: ignore[no-untyped-call]  # lark leaves it untyped
-    except LarkError:  # the cut changed how the prefix is read; expect nothing rather than guess
+    except LarkError:  # the cut changed how the prefix is read: expect nothing rather than guess
         return ()
     signs = {terminal.name: terminal.pattern.value for terminal in lark.terminals}
     word_of = {name: sign if sign.isalpha() else f"'{sign}'" for name, sign in signs.items()}

@@ -1,4 +1,4 @@
-"""Conditions of FILTER, and predicates over sets of events (SOCEL Sec. 2; SOCEL Sec. 3).
+"""Conditions of FILTER, including predicates over sets of events (SOCEL Sec. 2; SOCEL Sec. 3).
 
 According to the paper, a language of patterns should not fix the predicates on sets of events: it
 is parametrised by predicates, which users write in Python. Since these are opaque, only the
@@ -39,7 +39,7 @@ F = TypeVar("F", bound=Function)
 
 @dataclass(frozen=True, slots=True)
 class UserPredicate:
-    """A named Python function; with `each`, the universal extension of one over single events."""
+    """A registered Python function; with `each` it tests single events, and all must pass."""
 
     name: str
     function: Function
@@ -48,7 +48,7 @@ class UserPredicate:
 
 @dataclass(frozen=True, slots=True)
 class SetOf:
-    """An argument: ``x``, the events of label x, or ``x.attr``, their values of an attribute."""
+    """An argument of a predicate: the events of label ``x``, or their attribute ``x.attr``."""
 
     label: str
     attribute: str | None = None
@@ -113,7 +113,7 @@ def user_predicates() -> dict[str, UserPredicate]:
 def holds_of(
     P: UserPredicate, arguments: Sequence[SetOf | Value], events: Callable[[str], Sequence[Event]]
 ) -> bool:
-    """Return whether a predicate holds; `events` returns the events of a label in stream order.
+    """Return whether a registered predicate holds; `events` returns the events of a label.
 
     Raises `UsageError` if the function raises, or returns a value other than a bool.
     """
@@ -175,35 +175,35 @@ class Correlation:
 
     @property
     def operands(self) -> tuple[LabelLeaf, ...]:
-        """The distinct operands with a label, from left to right."""
+        """The operands that mention a label, each once, from left to right."""
         leaves = (leaf for side in (self.left, self.right) for leaf in leaves_of(side))
         own = LabelAttribute | Previous | OfGroup
         return tuple(dict.fromkeys(x for x in leaves if isinstance(x, own)))
 
     @property
     def attributes(self) -> tuple[LabelAttribute, ...]:
-        """The distinct attributes of labels that it reads, from left to right."""
+        """The attributes of labels in this comparison, each once, from left to right."""
         read = (LabelAttribute(x.label, x.attribute) for x in self.operands if x.attribute)
         return tuple(dict.fromkeys(read))
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The distinct labels, from left to right."""
+        """The labels in this comparison, each once, from left to right."""
         return tuple(dict.fromkeys(each.label for each in self.operands))
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The labels whose events are compared individually, from left to right."""
+        """The labels whose events are compared one by one, from left to right."""
         one_by_one = (x.label for x in self.operands if not isinstance(x, OfGroup))
         return tuple(dict.fromkeys(one_by_one))
 
     @property
     def of_group(self) -> OfGroup | Previous | None:
-        """The first operand that reads several events of a label; None without one."""
+        """The first operand that reads all events of a label, such as SUM(x.v), or None."""
         return next((x for x in self.operands if not isinstance(x, LabelAttribute)), None)
 
     def holds(self, events: Callable[[str], Sequence[Event]]) -> bool:
-        """Return whether the comparison holds for all combinations of its variables' events."""
+        """Return whether the comparison holds for every combination of events of its labels."""
         if self.of_group is None:
             choices = product(*map(events, self.labels))
             return all(self.holds_of(dict(zip(self.labels, each, strict=True))) for each in choices)
@@ -214,12 +214,12 @@ class Correlation:
         )
 
     def holds_of(self, event: Mapping[str, Event]) -> bool:
-        """Return whether the comparison holds for one event of each label, as it is written."""
+        """Return whether the comparison holds for one given event of each label."""
         left, right = (evaluate(None, side, event) for side in (self.left, self.right))
         return compare(self.operator, left, right)
 
     def choices(self, count: Callable[[str], int]) -> Iterator[dict[str, int]]:
-        """Yield the combinations of events to compare, as the index of an event for each variable.
+        """Yield each combination of events to compare, as the index of an event for each label.
 
         `count` returns the number of events of a label. The first event of a label under PREV has
         no previous one, and is in no combination.
@@ -230,7 +230,7 @@ class Correlation:
             yield dict(zip(self.variables, each, strict=True))
 
     def with_group_values(self, events: Callable[[str], Sequence[Event]]) -> Correlation:
-        """Return the comparison with each COUNT, SUM and so on replaced by its value."""
+        """Return the comparison with the values of operands such as COUNT and SUM put in."""
 
         def known(x: Leaf) -> Leaf:
             if not isinstance(x, OfGroup):
@@ -242,7 +242,7 @@ class Correlation:
     def with_previous(
         self, events: Callable[[str], Sequence[Event]], numbers: Mapping[str, int]
     ) -> Correlation:
-        """Return the comparison with each PREV replaced by its value, for one combination."""
+        """Return the comparison with the values of PREV put in, for one combination of events."""
 
         def known(x: Leaf) -> Leaf:
             if not isinstance(x, Previous):
@@ -272,7 +272,7 @@ Condition: TypeAlias = Atomic | And["Condition"] | Or["Condition"]
 
 
 def atomics(condition: Condition) -> Iterator[Atomic]:
-    """Yield the atomic conditions in a condition, from left to right."""
+    """Yield the atomic conditions of a condition, from left to right."""
     match condition:
         case And(left, right) | Or(left, right):
             yield from atomics(left)
@@ -282,7 +282,7 @@ def atomics(condition: Condition) -> Iterator[Atomic]:
 
 
 def with_atomics(condition: Condition, change: Callable[[Atomic], Atomic]) -> Condition:
-    """Return the condition with each atomic condition replaced."""
+    """Return the condition with each atomic condition replaced by a function."""
     if isinstance(condition, And | Or):
         sides = (with_atomics(side, change) for side in (condition.left, condition.right))
         return type(condition)(*sides)

@@ -1,4 +1,4 @@
-"""Domains of attributes, their representative values, and the events with these values."""
+"""The domains of attributes, representative values, and events with these values."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ KIND_OF_TYPE = {
 
 
 class Domain(NamedTuple):
-    """The domain of an attribute: values of the declared type, or of every kind."""
+    """The values that an attribute may have: those of its declared type, or of every kind."""
 
     type: AttributeType | None = None
     nullable: bool = True
 
 
 def domain_of(name: str, domains: Mapping[str, Domain]) -> Domain:
-    """Return the domain of an attribute; a type is text, and a stream text or unknown."""
+    """Return the domain of an attribute; ``type`` has texts, and ``stream`` texts or no value."""
     if name in ("type", "stream"):
         return Domain(AttributeType.STRING, name == "stream")
     return domains.get(name, Domain())
@@ -88,7 +88,7 @@ def is_finite(number: float) -> bool:
 
 
 def representatives(constants: Iterable[Value]) -> tuple[Value, ...]:
-    """Return NULL, each constant, and a value between and beyond them, for every kind.
+    """Return NULL, the constants, and values between and beyond them, of every kind.
 
     >>> representatives([1, 3])
     (1, 3, 2, 0, 4, True, False, 'other', None)
@@ -103,27 +103,27 @@ def representatives(constants: Iterable[Value]) -> tuple[Value, ...]:
 
 
 def candidates(name: str, domain: Domain, constants: Iterable[Value]) -> tuple[Value, ...]:
-    """Return values of an attribute that realise every outcome of comparisons with the constants.
+    """Return values of an attribute that produce every outcome of comparisons with the constants.
 
     >>> candidates("v", Domain(AttributeType.INT, nullable=False), [1, 2.5])
     (1, 0, 2, 3)
     """
     if domain.type is None:
         return representatives(constants)
-    # the smallest type is not the empty text, but its successor
+    # an event type is not empty, so the values begin after the empty text
     points = [*constants, *([""] if name == "type" else [])]
     values = [value for value in _of_type(domain.type, points) if allows(name, domain, value)]
     return (*values, *([None] if domain.nullable else []))
 
 
 def _of_type(kind: AttributeType | None, constants: Iterable[Value]) -> tuple[Value, ...]:
-    """Return the representatives of one type, or of all numbers if it is None."""
+    """Return representatives of one type; for None, of all numbers."""
     points = tuple(constants)
     match kind:
         case None:
             return _points_and_gaps(points, _number_between)
         case AttributeType.INT:
-            # so that there is a gap between the outermost constants and the ends of 64 bits
+            # add the ends of 64 bits, so that there are gaps before and after the constants
             ends = (INT64.start - 1, INT64.stop)
             return tuple(
                 int(n) for n in _points_and_gaps((*points, *ends), _integer_between) if is_int64(n)
@@ -155,7 +155,7 @@ _Between: TypeAlias = Callable[[float | None, float | None], float | None]
 
 
 def _points_and_gaps(constants: Iterable[Value], between: _Between) -> tuple[float, ...]:
-    """Return the numbers among the constants, with one between and beyond each."""
+    """Return the numbers among the constants, and one number in each gap and beyond."""
     line = sorted({n for n in constants if isinstance(n, int | float) and kind_of(n) == "number"})
     if not line:
         gaps = [between(None, None)]
@@ -184,7 +184,7 @@ def _integer_between(low: float | None, high: float | None) -> int | None:
 
 
 def _float_between(low: float | None, high: float | None) -> float | None:
-    """Return a float strictly between `low` and `high`, a round one if possible, or None."""
+    """Return a float strictly between `low` and `high`, preferably round; None if impossible."""
     options: list[float] = []
     if (whole := _integer_between(low, high)) is not None:
         options.append(_nearest(whole))
@@ -208,7 +208,7 @@ def _nearest(number: float | Fraction) -> float:
 
 
 def text_after(low: str, high: str | None, nth: int = 0) -> str:
-    """Return the nth of some ascending texts after `low`, and before `high` if there are enough.
+    """Return a text after `low`, different for each `nth`, and before `high` if possible.
 
     >>> text_after("a", "b"), text_after("a", "a0", 1), text_after("a", None, 25)
     ('aa', 'a\\x00\\x00', 'az')
@@ -217,7 +217,7 @@ def text_after(low: str, high: str | None, nth: int = 0) -> str:
     """
     if nth < 26 and (high is None or not high.startswith(low)):
         return low + chr(ord("a") + nth)
-    # between a text and its extension, only added zeros are small enough
+    # only added zeros are smaller than any other extension of `low`
     return low + "\0" * (nth + 1)
 
 
@@ -226,7 +226,7 @@ NOWHERE = Event("nowhere")
 
 
 class EventSet(NamedTuple):
-    """A set of events: `values` are fixed, every other attribute varies in its domain."""
+    """A set of events: some attributes have fixed values, all others vary in their domains."""
 
     values: Mapping[str, Value]
     domains: Mapping[str, Domain]
@@ -237,7 +237,7 @@ class EventSet(NamedTuple):
 def event_sets(
     schema: Schema | None, values: Mapping[str, Value], names: Sequence[str]
 ) -> Iterator[EventSet]:
-    """Yield sets of events whose union is all events, with independent attributes in each."""
+    """Yield sets of events that together contain all events of a schema."""
     if schema is None:
         if all(allows(name, domain_of(name, {}), value) for name, value in values.items()):
             yield EventSet(values, {}, values)
@@ -273,7 +273,7 @@ def event_sets(
 
 
 def substituted(atom: pred.Atom, values: Mapping[str, Value]) -> pred.Atom:
-    """Return the atom with these attributes as constants, and constant expressions evaluated.
+    """Return an atom with the given values put in for attributes.
 
     >>> v, w = pred.Attribute("v"), pred.Attribute("w")
     >>> substituted(pred.Comparison(pred.Operator.EQ, v, w), {"w": 3})
@@ -317,14 +317,14 @@ def substituted(atom: pred.Atom, values: Mapping[str, Value]) -> pred.Atom:
 
 
 class Choice(NamedTuple):
-    """A truth vector of some atoms, and values with this vector, None if unknown."""
+    """A truth vector of atoms, and values of attributes with that vector; None if unknown."""
 
     vector: tuple[bool, ...]
     values: tuple[tuple[str, Value], ...] | None
 
 
 def event_of(values: Mapping[str, Value]) -> Event:
-    """Return the event with these values; ``type`` and ``stream`` name those two.
+    """Return an event with the given values, including ``type`` and ``stream``.
 
     >>> event_of({"stream": "S", "v": 1})
     Event(type='other', attributes={'v': 1}, stream='S')
@@ -338,7 +338,7 @@ def event_of(values: Mapping[str, Value]) -> Event:
 
 
 def by_representatives(group: Sequence[Atom], of: tuple[str, Domain]) -> tuple[Choice, ...]:
-    """Return the choices of atoms that compare one attribute with constants."""
+    """Return the truth vectors of atoms that compare one attribute with constants."""
     name, domain = of
     by_vector: dict[tuple[bool, ...], Choice] = {}
     for value in candidates(name, domain, constants(group)):

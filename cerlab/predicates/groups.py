@@ -1,4 +1,4 @@
-"""The values of COUNT, SUM, AVG, MIN, MAX, FIRST and LAST of the events of a label in an answer.
+"""The values of COUNT, SUM, AVG, MIN, MAX, FIRST and LAST over the events of a label.
 
 This is the scalar reference, as is `cerlab.predicates.truth`.
 """
@@ -16,7 +16,7 @@ from cerlab.predicates.truth import INT64, kind_of
 
 
 def group_value(operand: OfGroup, events: Sequence[Event]) -> Value:
-    """Return the value of an operand for its events, in stream order, or None.
+    """Return the value of an operand such as SUM(x.v) on events in stream order; None if undefined.
 
     Missing values, NULL and NaN are ignored, except by FIRST and LAST.
 
@@ -33,7 +33,7 @@ def group_value(operand: OfGroup, events: Sequence[Event]) -> Value:
     values = [v for t in events if kind_of(v := value_of(t, name)) is not None]
     match function:
         case Group.DISTINCT:
-            # the kind distinguishes 1 and TRUE, which are equal in Python
+            # include the kind, because 1 and TRUE are equal in Python
             return len({(kind_of(v), v) for v in values})
         case Group.SUM | Group.AVG:
             return _total(function, values)
@@ -46,7 +46,7 @@ def group_value(operand: OfGroup, events: Sequence[Event]) -> Value:
 
 
 def kind_of_group(function: Group, kind: str | None) -> str | None:
-    """Return the kind of a function's values by the kind of the attribute; None if undefined.
+    """Return the kind of a function's result for an attribute's kind; None if undefined.
 
     >>> kind_of_group(Group.DISTINCT, "text"), kind_of_group(Group.SUM, "text")
     ('number', None)
@@ -59,7 +59,7 @@ def kind_of_group(function: Group, kind: str | None) -> str | None:
 
 
 def _extreme(function: Group, values: Sequence[Value]) -> Value:
-    """Return the least or greatest of values of one kind, the first among equals."""
+    """Return the least or greatest of values of one kind; of equal ones the first."""
     if len(set(map(kind_of, values))) != 1:
         return None
     comparable: Sequence[float] = values  # type: ignore[assignment] # of one kind that compares

@@ -1,4 +1,4 @@
-r"""The subset of RE2 for which LIKE is decidable, with patterns as trees.
+r"""The patterns of LIKE that can be decided, a subset of RE2, as trees.
 
 In the subset: literal characters, ``\`` before punctuation, ``\n \r \t \f \v``, ``.``, the classes
 ``\d \s \w \D \S \W``, ``[..]`` and ``[^..]`` with ranges, ``* + ?`` (greedy or not), ``|``,
@@ -89,7 +89,7 @@ Regex: TypeAlias = Characters | Start | End | Empty | Then | Or | Repetition
 
 
 class _OutsideError(Exception):
-    """Error: the pattern is outside the subset."""
+    """Error: the pattern is outside the decidable subset."""
 
 
 _PERL: dict[str, Ranges] = {
@@ -101,14 +101,14 @@ _CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v"}
 
 
 class _Parse(NamedTuple):
-    """A tree and the index after its text."""
+    """A parsed pattern, and the index after it in the text."""
 
     regex: Regex
     after: int
 
 
 def parse(pattern: str) -> Regex | None:
-    """Return the tree of a pattern; None if it is outside the subset.
+    """Return the tree of a pattern; None if it is outside the decidable subset.
 
     >>> parse("^a+")
     Then(first=Start(), second=Repetition(body=Characters(ranges=((97, 97),)), optional=False,
@@ -144,7 +144,7 @@ def _sequence(pattern: str, at: int, depth: int) -> _Parse:
         if pattern[at : at + 1] in ("*", "+", "?"):
             operator = pattern[at]
             part = Repetition(part, optional=operator != "+", many=operator != "?")
-            # greedy or not, the same texts match
+            # greedy or not, the pattern matches equal texts
             at += 1 + (pattern[at + 1 : at + 2] == "?")
             if pattern[at : at + 1] in ("*", "+", "?"):
                 raise _OutsideError
@@ -153,10 +153,10 @@ def _sequence(pattern: str, at: int, depth: int) -> _Parse:
 
 
 def _join_balanced(parts: Sequence[Regex], join: type[Then] | type[Or]) -> Regex:
-    """Return the parts joined as a tree of logarithmic depth."""
+    """Return parts joined as a balanced tree."""
     if len(parts) == 1:
         return parts[0]
-    # functions on trees recurse, and a chain of 200 parts would be 200 deep
+    # recursive functions would nest 200 deep on a chain of 200 parts
     half = len(parts) // 2
     return join(_join_balanced(parts[:half], join), _join_balanced(parts[half:], join))
 
@@ -212,7 +212,7 @@ def _escape(pattern: str, at: int) -> tuple[Ranges, int]:
 
 
 def _class(pattern: str, at: int) -> _Parse:
-    """Parse a class after its ``[``; a ``]`` that comes first is a character."""
+    """Parse the character class after ``[``; a ``]`` at its beginning is a character."""
     is_negated = pattern[at : at + 1] == "^"
     at += is_negated
     start = at
@@ -227,7 +227,7 @@ def _class(pattern: str, at: int) -> _Parse:
         if not (_is_one(low) and _is_one(high)) or low[0][0] > high[0][0]:
             raise _OutsideError
         ranges.append((low[0][0], high[0][0]))
-    # complemented twice: sorted, with overlaps joined
+    # complementing twice sorts the ranges and joins overlaps
     inside = complement(complement(tuple(ranges)))
     return _Parse(Characters(complement(inside) if is_negated else inside), at + 1)
 
@@ -244,7 +244,7 @@ def _is_one(ranges: Ranges) -> bool:
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """Return all other characters, as sorted disjoint ranges."""
+    """Return all characters outside some ranges, as sorted disjoint ranges."""
     others: list[tuple[int, int]] = []
     for first, last in EVERY:
         at = first
@@ -260,7 +260,7 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 def samples(pattern: str) -> tuple[str, ...]:
-    """Return texts that may distinguish outcomes of a pattern, in or outside the subset.
+    """Return texts for which a pattern may have different outcomes.
 
     >>> samples("^ab?$")
     ('a', 'ab', 'ab\\n', '^ab?$', '')
@@ -270,7 +270,7 @@ def samples(pattern: str) -> tuple[str, ...]:
 
 
 def least(pattern: str) -> str:
-    """Return a short text that a pattern of the subset matches, unless its anchors forbid it."""
+    """Return a short text that the pattern matches, unless its anchors forbid it."""
     tree = parse(pattern)
     return "" if tree is None else _least(tree)
 
@@ -278,7 +278,7 @@ def least(pattern: str) -> str:
 def _least(tree: Regex) -> str:
     match tree:
         case Characters(ranges):
-            # a letter if possible, since people read the witness
+            # prefer a letter, since people read the example
             letters = [chr(max(low, 97)) for low, high in ranges if high >= 97]
             return letters[0] if letters else "".join(chr(low) for low, _ in ranges[:1])
         case Start() | End() | Empty():

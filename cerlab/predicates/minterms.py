@@ -1,4 +1,4 @@
-"""Minterms: the truth vectors of some predicates that events can have.
+"""Minterms: the truth vectors of some predicates that events may have.
 
 Atoms that share an attribute are decided together. If all of them compare one attribute with
 constants, representatives suffice: on a line cut at finitely many constants, the
@@ -77,7 +77,7 @@ def minterms(
 def _minterms_among(
     predicates: Sequence[pred.Predicate], every: Sequence[pred.Atom], events: EventSet
 ) -> Iterator[Minterm]:
-    """Yield the minterms of one set of events; one without an example may come again with one."""
+    """Yield the minterms of a set of events, some again when an example is found."""
     substitutes = {atom: substituted(atom, events.values) for atom in every}
     groups = components(tuple(dict.fromkeys(substitutes.values())))
     choices = [_choices(group, events.domains) for group in groups]
@@ -94,7 +94,7 @@ def _minterms_among(
         )
         if symbol not in done:
             example = _example(combination, events)
-            # rounding may invalidate z3's solution over the rationals
+            # rounding may spoil z3's solution, which uses rational numbers
             if example is not None and not has_symbol(example, predicates, symbol):
                 example = None
             if example is not None:
@@ -103,7 +103,7 @@ def _minterms_among(
 
 
 def has_symbol(event: Event, predicates: Sequence[pred.Predicate], symbol: int) -> bool:
-    """Return whether the event has this truth vector."""
+    """Return whether an event has the truth vector `symbol`."""
     return all(satisfies(event, P) == bool(symbol >> bit & 1) for bit, P in enumerate(predicates))
 
 
@@ -117,11 +117,11 @@ def _example(choices: Iterable[Choice], events: EventSet) -> Event | None:
 
 
 def _choices(group: tuple[pred.Atom, ...], domains: Mapping[str, Domain]) -> tuple[Choice, ...]:
-    """Return one choice for each possible or undecided truth vector of a component."""
+    """Return the truth vectors of atoms that are possible, or undecided, with example values."""
     of = tuple((name, domain_of(name, domains)) for name in attributes_of(group))
     if not of:
         return (Choice(tuple(satisfies(NOWHERE, atom) for atom in group), ()),)
-    # z3 takes 0.25 s to load, and most queries only compare with constants
+    # z3 takes 0.25 s to load; most queries only compare attributes with constants
     if len(of) == 1 and all(map(_is_simple, group)):
         return by_representatives(group, *of)
     from cerlab.predicates.smt import by_solver  # slow to load
@@ -183,7 +183,7 @@ def equivalent(P: Predicate, Q: Predicate, *, schema: Schema | None = None) -> b
 def _none(
     predicates: Sequence[Predicate], symbols: Collection[int], schema: Schema | None
 ) -> bool | None:
-    """Return whether no event has one of these truth vectors; None if undecided."""
+    """Return whether no event has any of these truth vectors; None if undecided."""
     some = _some(predicates, symbols, schema)
     return None if some is None else not some
 

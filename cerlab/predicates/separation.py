@@ -1,4 +1,4 @@
-"""Comparisons of two labels, rewritten so that each side reads one label.
+"""Comparisons of two labels, rearranged so that each side reads one label.
 
 FIRST, LAST and PREV of a label count as other labels here: each reads one event.
 
@@ -39,7 +39,7 @@ _OF_ONE_EVENT = (Group.FIRST, Group.LAST)
 
 
 def separated(C: Correlation) -> Correlation | None:
-    """Return the comparison with one label on each side.
+    """Return a comparison with one label on each side; None if it cannot be rearranged.
 
     Return None if it already has this form, has another number of labels than two, or multiplies
     them.
@@ -77,12 +77,12 @@ def _reads(expression: Expression) -> set[tuple[object, str]]:
 
 
 def _read_by(x: LabelLeaf) -> tuple[object, str]:
-    """Return the label of an operand, with the function that it applies to its events, if any."""
+    """Return the label of an operand and the function applied to its events."""
     return x.function if isinstance(x, OfGroup) else type(x), x.label
 
 
 def _terms(expression: Expression, plus: bool) -> Iterator[Term]:
-    """Yield the summands of an expression, constants without their signs."""
+    """Yield the summands of an expression, each with True if it is added."""
     match expression:
         case Computed(Arithmetic.ADD, left, right):
             yield from (*_terms(left, plus), *_terms(right, plus))
@@ -101,7 +101,7 @@ def _terms(expression: Expression, plus: bool) -> Iterator[Term]:
 
 
 def _sum(terms: Iterable[Term]) -> Expression:
-    """Return the sum of some terms, added ones first: a timestamp cannot be negated."""
+    """Return the sum of terms, beginning with an added one, since timestamps cannot be negated."""
     (plus, total), *others = sorted(terms, key=lambda term: (not term[0], not _reads(term[1])))
     if not plus:
         total = Negated(total)
@@ -111,7 +111,7 @@ def _sum(terms: Iterable[Term]) -> Expression:
 
 
 class Range(NamedTuple):
-    """The kind of some values, None if they compare with nothing, with their least and greatest.
+    """The kind of some values, with their minimum and maximum.
 
     Values that are not exact integers (or nanoseconds, for timestamps and durations) have no
     bounds.
@@ -126,7 +126,7 @@ NOTHING = Range(None)
 
 
 def agree(one: Correlation, other: Correlation, ranges: Mapping[str, Range]) -> bool:
-    """Return whether two comparisons of `separated` hold for the same events.
+    """Return whether two comparisons hold for equal events, given the ranges of attributes.
 
     `ranges` has the ranges of the attributes over all events.
     """
@@ -138,7 +138,7 @@ def agree(one: Correlation, other: Correlation, ranges: Mapping[str, Range]) -> 
 
 
 def _range(expression: Expression, ranges: Mapping[str, Range]) -> Range:
-    """Return the range of an expression; without bounds if a step may exceed 64 bits."""
+    """Return the range of an expression; without bounds if a step may overflow 64 bits."""
     match expression:
         case Constant(value):
             n = _integer(value)
@@ -179,7 +179,7 @@ def _bounds(
         case Arithmetic.MUL:
             products = [x * y for x in a for y in b]
             return min(products), max(products)
-        case Arithmetic.DIV | Arithmetic.MOD:  # their quotient is a double
+        case Arithmetic.DIV | Arithmetic.MOD:  # quotients are doubles
             return None
         case _:
             assert_never(operator)

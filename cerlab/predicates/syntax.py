@@ -1,4 +1,4 @@
-"""Predicates on an event (CORE Sec. 2.2), and guards on an event and registers (SRT Def. 10).
+"""Predicates on an event (CORE Sec. 2.2), and guards that also read registers (SRT Def. 10).
 
 Both are Boolean combinations of atoms. The comparisons (`Comparison`, `Member`, `Between`, `Like`)
 are false on an event without a comparable value. `Not` is set complement, so it holds
@@ -111,7 +111,7 @@ class RegisterAttribute:
 
 
 class Group(Enum):
-    """The functions of all events of a label; the value is their text up to the label."""
+    """Functions of all events of a label, such as SUM; the value is their text."""
 
     COUNT = "COUNT("
     DISTINCT = "COUNT(DISTINCT "
@@ -162,7 +162,7 @@ class TypeIs:
 
 @dataclass(frozen=True, slots=True)
 class StreamIs:
-    """The events of stream S, and those of unknown stream."""
+    """The events of stream S, including events without a stream."""
 
     stream: str
 
@@ -262,7 +262,7 @@ def conjunction(left: Guard, right: Guard) -> Guard: ...
 
 
 def conjunction(left: Guard, right: Guard) -> Guard:
-    """Return ``left AND right``, simplified if a side is TRUE or FALSE.
+    """Return ``left AND right``, simplified if one side is TRUE or FALSE.
 
     >>> conjunction(EVERYTHING, TypeIs("A")), conjunction(TypeIs("A"), FALSE) == FALSE
     (TypeIs(type='A'), True)
@@ -275,7 +275,7 @@ def conjunction(left: Guard, right: Guard) -> Guard:
 
 
 def disjunction(left: P, right: P) -> P:
-    """Return ``left OR right``, simplified if a side is TRUE or FALSE."""
+    """Return ``left OR right``, simplified if one side is TRUE or FALSE."""
     if EVERYTHING in (left, right):
         return EVERYTHING
     if left == FALSE:
@@ -284,17 +284,17 @@ def disjunction(left: P, right: P) -> P:
 
 
 def negation(operand: P) -> P:
-    """Return ``NOT operand``, removing a double negation."""
+    """Return ``NOT operand``; a double negation is removed."""
     return operand.operand if isinstance(operand, Not) else Not(operand)
 
 
 def if_of_stream(stream: str, predicate: Predicate) -> Predicate:
-    """Return the predicate of ``S>X[P]`` on each event of X: not of stream S, or P."""
+    """Return the predicate of ``S>X[P]`` on an event: not of stream S, or P."""
     return Or(Not(StreamIs(stream)), predicate)
 
 
 def split_stream(predicate: Predicate) -> tuple[str | None, Predicate]:
-    """Return S and P of a predicate by `if_of_stream`; None and the whole predicate for others."""
+    """Return stream S and P of a predicate made by `if_of_stream`; (None, predicate) for others."""
     match predicate:
         case Or(Not(StreamIs(stream)), inner):
             return stream, inner
@@ -303,7 +303,7 @@ def split_stream(predicate: Predicate) -> tuple[str | None, Predicate]:
 
 
 def all_of(guards: Iterable[Guard]) -> Guard:
-    """Return the conjunction of guards, TRUE if there are none."""
+    """Return the conjunction of some guards; TRUE for none."""
     start: Guard = EVERYTHING
     return reduce(conjunction, guards, start)
 
@@ -352,7 +352,7 @@ def with_atoms(guard: P, change: Callable[[Any], P]) -> P:
 
 
 def holds(predicate: Predicate, atom_holds: Callable[[Atom], bool]) -> bool:
-    """Return whether a predicate holds, given the truth of its atoms."""
+    """Return whether a predicate holds, given the truth value of each atom."""
     match predicate:
         case Everything():
             return True
@@ -435,7 +435,7 @@ def operands(atom: Atom) -> tuple[Expression, ...]:
 
 
 def components(every: Sequence[Atom]) -> tuple[tuple[Atom, ...], ...]:
-    """Return the finest grouping in which atoms that share an attribute are together, in order.
+    """Return the finest grouping of atoms in which atoms with a common attribute are together.
 
     >>> more, zero = Operator.GT, Constant(0)
     >>> v, w = (Comparison(more, Attribute(name), zero) for name in "vw")
@@ -477,7 +477,7 @@ def register_comparisons(guard: Guard) -> Iterator[RegisterComparison]:
 
 
 def may_hold(guard: Guard, comparison: Predicate = EVERYTHING) -> Predicate:
-    """Return the condition of a guard on the event alone, with `comparison` for register atoms.
+    """Return what a guard requires of the event, with `comparison` in place of register atoms.
 
     >>> r = RegisterComparison(Operator.EQ, Attribute("v"), RegisterAttribute("r", "v"))
     >>> may_hold(And(TypeIs("A"), Not(r))), may_hold(And(TypeIs("A"), r))
@@ -497,12 +497,12 @@ def may_hold(guard: Guard, comparison: Predicate = EVERYTHING) -> Predicate:
 
 
 def reads_no_register(guard: Guard) -> TypeGuard[Predicate]:
-    """Return whether a guard depends only on the event."""
+    """Return whether a guard reads only the event, no register."""
     return not any(isinstance(atom, RegisterComparison) for atom in occurrences(guard))
 
 
 def redirect_registers(guard: Guard, where: Whereabouts) -> Guard:
-    """Return the guard with registers renamed; atoms of an empty register become false.
+    """Return the guard with registers renamed; comparisons with an empty register become false.
 
     It holds for the same events and registers as the original guard (SRT Def. 13).
 

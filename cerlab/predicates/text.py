@@ -1,4 +1,4 @@
-"""Predicates, guards, conditions and names as text that parses back, and values in words."""
+"""Predicates, guards, conditions and names as text that the parser reads, and values in words."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 
 def name_text(name: str) -> str:
-    """Return a name as the parser reads it, back-quoted if necessary.
+    """Return a name as the parser reads it, with back-quotes if needed.
 
     >>> name_text("price"), name_text("select"), name_text("two words")
     ('price', '`select`', '`two words`')
@@ -85,12 +85,12 @@ def value_text(value: Value) -> str:
         parts = duration_parts(abs(value.nanoseconds))
         units = (f"{number} {unit}{'S' * (number != '1')}" for unit, number in parts)
         return "-" * (value.nanoseconds < 0) + " ".join(units)
-    # the shortest decimal that parses back to the same double
+    # the shortest decimal that the parser reads as the same double
     return repr(value)
 
 
 def literal_hint(kinds: Set[str], constants: Iterable[Value] = ()) -> str:
-    """Return a hint for a comparison of kinds that never compare; empty if no time is involved.
+    """Return a hint for a comparison of a time with another kind, or an empty text.
 
     >>> literal_hint({"duration", "number"}, [30]), literal_hint({"number", "text"})
     ('write 30 SECONDS', '')
@@ -148,7 +148,7 @@ def expression_text(expression: pred.Expression, level: int = 0) -> str:
             return f"({text})" if own < level else text
         case pred.Negated(operand):
             text = expression_text(operand)
-            # in parentheses, a call alone is a user predicate
+            # in parentheses, because a call alone would be a registered predicate
             is_call = isinstance(operand, pred.OfGroup | pred.Previous)
             return f"-{text}" if is_call else f"-({text})"
         case _:
@@ -257,7 +257,7 @@ SOME = 20
 
 
 def number_text(n: int) -> str:
-    """Return a count as text: exact up to 10^15, above by its first digits.
+    """Return a count as text, exact up to 10^15, otherwise by its first digits.
 
     >>> number_text(345816), number_text(2**100)
     ('345,816', 'about 1.27·10^30')
@@ -271,7 +271,7 @@ def number_text(n: int) -> str:
 
 
 def count_text(n: int, noun: str) -> str:
-    """Return a count with its noun.
+    """Return a count with a noun, such as "3 events".
 
     >>> count_text(1, "answer"), count_text(2000, "event")
     ('1 answer', '2,000 events')
@@ -280,7 +280,7 @@ def count_text(n: int, noun: str) -> str:
 
 
 def event_text(event: Event, longest: int | None = 60, *, names: bool = True) -> str:
-    """Return an event in one line, its values as in queries, cut to `longest` characters.
+    """Return an event in one line of at most `longest` characters.
 
     Control characters are escaped.
 
@@ -303,7 +303,7 @@ def _in_event(value: Any, *, whole: bool) -> str:
 
 
 def value_in_words(value: Value) -> str:
-    """Return a value as text; a very long integer by its first digits.
+    """Return a value as text; a very long integer is shortened.
 
     >>> value_in_words(10**400), value_in_words(-5)
     ('about 1.00·10^400', '-5')
@@ -316,7 +316,7 @@ def _is_long(value: Value) -> TypeGuard[int]:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return the text in one line, with ``…`` for the part beyond the limit.
+    """Return a text in one line, with ``…`` in place of what exceeds the limit.
 
     >>> cut("a  line", 6), cut("a line", 5)
     ('a line', 'a li…')

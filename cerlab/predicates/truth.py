@@ -35,7 +35,7 @@ INT64 = range(-(2**63), 2**63)
 
 
 def satisfies(event: Event, guard: pred.Guard, registers: Mapping[str, Event] = EMPTY) -> bool:
-    """Return whether ``(event, registers) |= guard``; predicates are guards without registers.
+    """Return whether an event, with registers, satisfies a predicate or guard.
 
     An atom that reads an empty register or a missing value is false, so its negation is true.
 
@@ -62,7 +62,7 @@ def satisfies(event: Event, guard: pred.Guard, registers: Mapping[str, Event] = 
             return compare(op, evaluate(event, left), evaluate(event, right))
         case pred.Member(operand, values, negated):
             value = evaluate(event, operand)
-            # not the negation of IN: a value that compares with nothing satisfies neither
+            # NOT IN is not the negation of IN: a value that compares with nothing satisfies neither
             if negated:
                 return all(compare(pred.Operator.NE, value, each.value) for each in values)
             return any(compare(pred.Operator.EQ, value, each.value) for each in values)
@@ -95,8 +95,8 @@ def satisfies(event: Event, guard: pred.Guard, registers: Mapping[str, Event] = 
 
 
 def kind_of(value: Value) -> str | None:
-    """Return the kind of a value, within which it compares; NULL and NaN have none."""
-    # before int, since True is an int in Python but not a number here
+    """Return the kind of a value; only values of one kind compare. None for NULL and NaN."""
+    # before int, because True is an int in Python
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
@@ -113,7 +113,7 @@ def kind_of(value: Value) -> str | None:
 
 
 def compare(op: pred.Operator, left: Value, right: Value) -> bool:
-    """Return whether ``left op right``; false for every operator if the two do not compare.
+    """Return whether ``left op right``; false for all operators if the values do not compare.
 
     Integers and floats compare by exact value, text by code point.
 
@@ -151,7 +151,7 @@ def evaluate(
 
 
 def compute(op: pred.Arithmetic, left: Value, right: Value) -> Value:
-    """Return ``left op right`` in 64 bits; None if undefined.
+    """Return ``left op right`` in 64-bit arithmetic; None if undefined.
 
     For numbers, ``/`` is true division with a float result; ``%`` has the sign of the divisor.
     `_OF_TIME` has the operations with timestamps and durations.
@@ -174,7 +174,7 @@ def compute(op: pred.Arithmetic, left: Value, right: Value) -> Value:
         result = _ARITHMETIC[op](left, right)
     except (ZeroDivisionError, OverflowError):
         return None
-    # Python's integers do not overflow, so the range is checked afterwards
+    # Python's integers do not overflow, so check the range afterwards
     if isinstance(result, int):
         return result if result in INT64 else None
     finite_in = math.isfinite(left) and math.isfinite(right)
@@ -190,7 +190,7 @@ def negate(value: Value) -> Value:
 
 
 def _fits(value: Value) -> bool:
-    """Return whether arithmetic supports a value: one beyond 64 bits can only be compared."""
+    """Return whether arithmetic accepts a value: integers beyond 64 bits can only be compared."""
     if isinstance(value, Timestamp | Duration):
         return value.nanoseconds in INT64
     return not isinstance(value, int) or value in INT64
@@ -213,7 +213,7 @@ _OF_TIME = {
 
 
 def kind_of_result(op: pred.Arithmetic, left: str | None, right: str | None) -> str | None:
-    """Return the kind of ``left op right`` by the kinds of its sides; None if undefined.
+    """Return the kind of ``left op right`` for the kinds of its sides; None if undefined.
 
     >>> kind_of_result(pred.Arithmetic.DIV, "duration", "duration")
     'number'
@@ -225,7 +225,7 @@ def kind_of_result(op: pred.Arithmetic, left: str | None, right: str | None) -> 
 
 
 def _compute_time(op: pred.Arithmetic, left: Value, right: Value) -> Value:
-    """Return ``left op right``, rounded half to even at a nanosecond or a double."""
+    """Return ``left op right`` with times, rounded half to even."""
     try:
         exact = _ARITHMETIC[op](_rational(left), _rational(right))
     except (ZeroDivisionError, OverflowError):  # OverflowError: an infinity
@@ -266,7 +266,7 @@ Key: TypeAlias = tuple[tuple[str, Value], ...]
 
 
 def partition_key(event: Event, attributes: tuple[str, ...]) -> Key | None:
-    """Return the key of an event; None, for no substream, if an attribute is missing, NULL or NaN.
+    """Return the partition key of an event; None if an attribute is missing, NULL or NaN.
 
     Two keys are equal exactly if each pair of values compares equal: 1 and 1.0 do, 1 and TRUE do
     not.
@@ -278,12 +278,12 @@ def partition_key(event: Event, attributes: tuple[str, ...]) -> Key | None:
 
 
 def key_of(values: Iterable[Value]) -> Key | None:
-    """Return the key of the values of the attributes, or None as `partition_key`."""
+    """Return the partition key of the given values; None if one is NULL or NaN."""
     key = []
     for value in values:
         kind = kind_of(value)
         if kind is None:
             return None
-        # the kind distinguishes 1 and TRUE, which are equal in Python; 1 and 1.0 stay one key
+        # include the kind, since 1 and TRUE are equal in Python; 1 and 1.0 stay one key
         key.append((kind, value))
     return tuple(key)

@@ -1,4 +1,4 @@
-"""Explanations why positions are an answer of a query, or are not.
+"""Explanations of why some positions are an answer of a query, or why they are not.
 
 Weighted deduction (`deduction`) evaluates a semantics from given positions, and lets parts fail at
 a cost: `cel`, `focel` and `sremo` are its clause tables, with one arm for each row of the paper.
@@ -73,7 +73,7 @@ def why(
     logic: Logic = "so",
     **how: Unpack[io.HowToRead],
 ) -> Why:
-    """Explain why the positions are an answer on a stream, or the first obligation that they fail.
+    """Explain why the positions are an answer on a stream, or what prevents it.
 
     The result never contradicts `cerlab.evaluate`.
 
@@ -119,7 +119,7 @@ def _whole(position: int) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Why(Drawable):
-    """The explanation why positions are an answer of a query or SREMO, or why they are not.
+    """An explanation of why positions are an answer of a query, or why they are not.
 
     For a match, `derivation` proves it by the semantics. Otherwise it is the attempt with the
     cheapest repairs, and `failures` lists its unmet obligations, those of clauses first and then in
@@ -142,12 +142,12 @@ class Why(Drawable):
 
     @property
     def failure(self) -> Failure | None:
-        """The first unmet obligation, or None for a match."""
+        """The first failure, or None if the positions are an answer."""
         return self.failures[0] if self.failures else None
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
-        """The repairs each of which, alone, makes the positions an answer.
+        """The repairs that each make the positions an answer.
 
         Each repair has been tried. A repair that needs another event, or one more, is listed only
         if a short search finds such an event.
@@ -180,7 +180,7 @@ def explain(question: AnyQuestion) -> Why:
 
 
 def _in_whole_stream(d: AnyDerivation, at: Sequence[int]) -> AnyDerivation:
-    """Return a derivation of a substream in positions of the whole stream."""
+    """Return a derivation with positions of the whole stream in place of its substream's."""
     V = d.valuation
     if isinstance(V, Valuation):
         labels = {X: tuple(at[i] for i in D) for X, D in V.labels.items()}
@@ -191,7 +191,7 @@ def _in_whole_stream(d: AnyDerivation, at: Sequence[int]) -> AnyDerivation:
 
 
 def _positions(value: Valuation | Reading | None) -> Iterator[int]:
-    """Yield the positions that the value of a node names."""
+    """Yield the positions in the value of a derivation's node."""
     match value:
         case Valuation(start, end, labels):
             yield from (start, end)
@@ -227,7 +227,7 @@ def verdict_lines(why: Why) -> Iterator[str]:
 def derivation_text(
     root: CelDerivation | SremoDerivation, events: Mapping[int, Event] | None = None
 ) -> str:
-    """Return a derivation as a tree of lines: operator, interval and labels of each node.
+    """Return a derivation as text, a tree with operator, interval and labels at each node.
 
     Parts that match one event show it, if `events` has its position.
     """
@@ -241,7 +241,7 @@ def derivation_text(
 
 
 def _part(node: CelDerivation | SremoDerivation) -> str:
-    """Return the operator of a node; for a SREMO without children, the whole expression."""
+    """Return the operator of a node as text; for a SREMO without parts, the whole expression."""
     if isinstance(node.part, Formula):
         return node_text(node.part)
     return expression_node_text(node.part) if node.children else part_text(node.part)
@@ -284,7 +284,7 @@ def why_to_json(why: Why) -> dict[str, Any]:
 
 
 def why_none_to_json(why: WhyNone) -> dict[str, Any]:
-    """Return absent names, and changes that give an answer, as JSON."""
+    """Return the explanation of a query without answers as JSON."""
     return {
         "events": why.events,
         "answer": None if why.answer is None else _answer(why.answer),
@@ -302,7 +302,7 @@ def why_none_to_json(why: WhyNone) -> dict[str, Any]:
 
 
 def failure_to_json(failure: Failure) -> dict[str, Any]:
-    """Return a failure as JSON."""
+    """Return a failure of `why` as JSON."""
     return {
         "kind": failure.kind.value,
         "words": failure.words,
@@ -315,7 +315,7 @@ def failure_to_json(failure: Failure) -> dict[str, Any]:
 
 
 def repair_to_json(repair: Repair) -> dict[str, Any]:
-    """Return a repair as JSON: its name under ``do``, and its fields."""
+    """Return a repair as JSON: its name, under ``do``, and its fields."""
     match repair:
         case Relax(path, into) | Remark(path, into):
             parts: dict[str, Any] = {"path": list(path), "into": str(into)}

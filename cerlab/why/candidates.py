@@ -1,6 +1,4 @@
-"""The search for derivations that may be an answer, and for the nearest one (CORE Sec. 2.2; SRT
-Def. 32).
-"""
+"""The nearest derivation with the given positions, found by search (CORE Sec. 2.2; SRT Def. 32)."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ FARTHEST = 12 * HEAVY
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A derivation with the failures that prevent it from being a match.
+    """A derivation whose failures, if any, prevent it from being an answer.
 
     `at` maps positions of the derivation to positions of the whole stream, and `key` is the key of
     its partition. `failures` has those of the clauses that choose events first, then those of the
@@ -69,13 +67,13 @@ class Candidate:
 
     @property
     def interval(self) -> tuple[int, int]:
-        """The interval of the candidate in positions of the whole stream."""
+        """The start and the end in positions of the whole stream."""
         start, end = self.derivation.interval
         return self.at[start], self.at[end]
 
 
 def regions(question: AnyQuestion) -> Iterator[Region]:
-    """Yield the regions to search, growing 8-fold where ends may be unmarked.
+    """Yield ranges of events to search, growing 8-fold if ends may be unmarked.
 
     Events outside the last region cannot affect the result.
     """
@@ -84,7 +82,7 @@ def regions(question: AnyQuestion) -> Iterator[Region]:
         opens, closes = unmarked_ends(question.formula, question.context)
         opens, closes = opens and question.start is None, closes and question.end is None
         outside = _out_of_window(question)
-        # a region that cuts off a look-back would give other answers
+        # a range that cuts off a look-back's events would give other answers
         from_the_first = compares_with_all(question.formula) or bool(look_backs(question.formula))
     else:
         opens, closes = _may_begin_unmarked(question.e), False
@@ -98,7 +96,7 @@ def regions(question: AnyQuestion) -> Iterator[Region]:
         after = not closes or hi == n - 1 or outside(first, hi)
         if before and after:
             return
-        # eight-fold: if searching is linear, all searches together cost 1/7 more than the last
+        # with linear search time, a factor of 8 makes all searches cost 1/7 more than the last one
         further *= 8
 
 
@@ -107,7 +105,7 @@ def _never_outside(first: int, last: int) -> bool:
 
 
 def _out_of_window(question: Question) -> Callable[[int, int], bool]:
-    """Return a test whether two positions are certainly too far apart for the window.
+    """Return a test of whether a window surely does not contain both of two positions.
 
     The test is always false for windows that count the events of a substream, and ignores the times
     of events that FROM leaves out.
@@ -123,7 +121,7 @@ def _out_of_window(question: Question) -> Callable[[int, int], bool]:
 
 
 def candidates(question: AnyQuestion, region: Region, allowance: int) -> list[Candidate]:
-    """Return the candidates that cost at most the allowance, the best first.
+    """Return the candidates whose failures cost at most `allowance`, the best first.
 
     Candidates of equal cost are sorted by the number of blamed events; for queries then by the
     substream, that of the first position first, and by length. Raises `ResourceLimit` if there are
@@ -134,13 +132,13 @@ def candidates(question: AnyQuestion, region: Region, allowance: int) -> list[Ca
         if isinstance(question, Question)
         else _of_expression(question, region, allowance)
     )
-    # charts prune by the failures of parts only; this adds clauses, window and interval
+    # parts already refuse costly failures; here clauses, window and interval add theirs
     affordable = (candidate for candidate in every if candidate.rank[0] <= allowance)
     return sorted(affordable, key=lambda candidate: candidate.rank)
 
 
 def nearest(question: AnyQuestion) -> tuple[Candidate | None, Region]:
-    """Return the candidate that is cheapest to repair and the region that was searched.
+    """Return the candidate with the cheapest repairs, and the range of events that was searched.
 
     The candidate is None if all cost too much. For a query, the last resort is a derivation without
     events.
@@ -151,7 +149,7 @@ def nearest(question: AnyQuestion) -> tuple[Candidate | None, Region]:
         first, further = question.positions[0], NEAR if _may_begin_unmarked(question.e) else NEARBY
         region = max(0, first - further), question.positions[-1]
         allowances = takewhile(lambda cost: cost <= FARTHEST, passes())
-    # allowances grow, so the first pass with a candidate has the cheapest one
+    # allowances grow, so the first search with a candidate finds the cheapest one
     batches = (candidates(question, region, allowance) for allowance in allowances)
     return next((some[0] for some in batches if some), None), region
 
@@ -193,7 +191,7 @@ def _in_place(
 def _search_interval(
     question: Question, place: Place, meter: Meter, end: int, near: int
 ) -> tuple[int, int]:
-    """Return the interval to search: the anchors, extended as far as the window allows.
+    """Return the range of events to search: the given positions, extended as far as WITHIN allows.
 
     At least `near` more events on each side are searched, but none after `end`.
     """
@@ -211,7 +209,7 @@ def _search_interval(
 
 
 def not_strict(question: Question, place: Place) -> tuple[Failure, ...]:
-    """Return the failure of positions that STRICT around the formula drops."""
+    """Return the failure of given positions that have a gap, which STRICT forbids."""
     if question.strategy is not Strategy.STRICT:
         return ()
     C, at = tuple(map(place.local, question.positions)), place.substream.positions
@@ -223,7 +221,7 @@ def not_strict(question: Question, place: Place) -> tuple[Failure, ...]:
 
 
 def _of_expression(question: SremoQuestion, region: Region, allowance: int) -> Iterator[Candidate]:
-    """Yield the readings, with failures for marks before and after them.
+    """Yield candidates for a SREMO, with failures for marked positions outside them.
 
     With no allowance, yield only the shortest reading that has exactly the marks.
     """
@@ -233,14 +231,14 @@ def _of_expression(question: SremoQuestion, region: Region, allowance: int) -> I
     interval = other_interval((first, last), question.start, question.end) if allowance else ()
     for i in range(lo, goal.stop + 1) if allowance else range(first, lo - 1, -1):
         before = goal.leftover_between(lo, i)
-        # later starts leave out these marks too
+        # every later start leaves out these marked positions too
         if HEAVY * len(before) > allowance:
             return
         for d in sremo.readings(sremo.Part(goal, question.e, (), i, ())):
             if (inside := _failures_of_shown(d, _consistent_repairs(d, d.failures))) is not None:
                 after = goal.leftover_between(d.valuation.end, goal.stop)
                 failures, length = before + inside + after + interval, d.valuation.end - i
-                # no stream shows a match without events, so such a reading ranks last
+                # a reading without events is never a match, so rank it last
                 price = cost(failures) + (0 if length or d.failures else 2 * HEAVY)
                 yield Candidate(d, at, (), failures, (price, blame(failures), length, -i))
                 if not allowance and not failures:
@@ -248,7 +246,7 @@ def _of_expression(question: SremoQuestion, region: Region, allowance: int) -> I
 
 
 def _consistent_repairs(d: SremoDerivation, failures: tuple[Failure, ...]) -> tuple[Failure, ...]:
-    """Return the failures; for an iterated terminal, keep only repairs that suit all its events."""
+    """Return failures whose repairs suit all events of an iterated terminal."""
 
     def repairs_of_all(failure: Failure) -> Iterator[Repair]:
         same = [f for f in failures if (f.row, f.path) == (failure.row, failure.path)]
@@ -266,7 +264,7 @@ def _consistent_repairs(d: SremoDerivation, failures: tuple[Failure, ...]) -> tu
 
 
 def _weakest(failures: list[Failure]) -> Guard:
-    """Return the conjuncts of a guard that hold on all the events where the guard fails."""
+    """Return the conjuncts of a guard that are true on all events where the guard is false."""
     ways = [
         list(conjuncts(repair.into.guard))
         for failure in failures
@@ -278,7 +276,7 @@ def _weakest(failures: list[Failure]) -> Guard:
 
 
 def _events_taken(d: SremoDerivation, path: Path) -> set[int]:
-    """Return the events that the terminal at a path takes, also in an iteration without nodes."""
+    """Return the events that the terminal at a path reads."""
     nodes = (n for n in d if n.path == path or (n.path == path[:-1] and not n.children))
     return {p for node in nodes for p in range(node.valuation.start, node.valuation.end)}
 
@@ -286,7 +284,7 @@ def _events_taken(d: SremoDerivation, path: Path) -> set[int]:
 def _failures_of_shown(
     d: SremoDerivation, failures: tuple[Failure, ...]
 ) -> tuple[Failure, ...] | None:
-    """Return the failures if the stream shows the derivation after repair, otherwise None.
+    """Return the failures, or None if no repair makes the last event marked (SRT Def. 32).
 
     A shown derivation marks its last event (SRT Def. 32).
     """
@@ -308,7 +306,7 @@ def _failures_of_shown(
 
 
 def _may_begin_unmarked(e: Sremo) -> bool:
-    """Return whether the first consumed event may be unmarked; may return True wrongly."""
+    """Return whether a match may begin with an unmarked event; True is always safe."""
     match e:
         case sre.Epsilon() | sre.Empty():
             return False
@@ -341,7 +339,7 @@ def _may_begin_unmarked(e: Sremo) -> bool:
 
 
 def _may_be_empty(e: Sremo) -> bool:
-    """Return whether the expression may consume nothing; may return True wrongly."""
+    """Return whether the expression may match no events; True is always safe."""
     match e:
         case sre.Terminal():
             return False

@@ -1,4 +1,4 @@
-"""The clause table of CEL: its semantics, evaluated from given positions (CORE Table 2).
+"""The clauses of CEL's semantics (CORE Table 2), evaluated for given positions.
 
 There is one arm per row of the table, as in `cerlab.logic.cel.semantics`, with three differences.
 Only parts of the answer are built: marked events, and events that a part of the formula may match
@@ -39,7 +39,7 @@ from cerlab.why.strategies import ending_at, first_preferred, hole, moved_answer
 
 
 def derivations(part: Part) -> list[CelDerivation]:
-    """Return the derivations of a formula that the goal allows, the best of each item."""
+    """Return the best derivations of a formula, one for each way it looks from outside."""
     return part.chart().all(_clause(part))
 
 
@@ -94,7 +94,7 @@ def _clause(part: Part) -> Iterator[CelDerivation]:
 
 
 def relabelled(phi: cel.As | cel.Project | cel.Rename, V: Valuation | None) -> Valuation | None:
-    """Return the valuation after an operator that changes labels only."""
+    """Return a valuation after AS, PROJECT or RENAME."""
     if V is None:
         return None
     labels = dict(V.labels)
@@ -117,9 +117,9 @@ def _filter(part: Part, phi: cel.Filter, V: Valuation | None) -> Iterator[Failur
 
 
 def false_filter(part: Part, phi: cel.Filter, V: Valuation) -> Failure:
-    """Return the failure of a condition that is false of a valuation, with its repairs."""
+    """Return the failure of a FILTER whose condition is false, with its repairs."""
     if not part.may_fail:
-        # without an allowance the chart refuses it, so its words are never needed
+        # failures are refused here, so the text is never needed
         return Failure(fail.FILTER)
     goal = part.goal
     why = why_false(phi.condition, V, goal.events, goal.at)
@@ -132,7 +132,7 @@ def false_filter(part: Part, phi: cel.Filter, V: Valuation) -> Failure:
 
 
 def union(V: Valuation | None, W: Valuation | None) -> Valuation | None:
-    """Return the interval from the smaller start to the larger end, with the labels of both."""
+    """Return a valuation from the smaller start to the larger end, with the labels of both."""
     if V is None or W is None:
         return V or W
     labels = {X: V.labels.get(X, ()) + W.labels.get(X, ()) for X in {*V.labels, *W.labels}}
@@ -142,7 +142,7 @@ def union(V: Valuation | None, W: Valuation | None) -> Valuation | None:
 def sequences(
     part: Part, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
-    """Yield the concatenations of each left derivation with each later right derivation."""
+    """Yield the concatenations of left derivations with later right derivations."""
     by_start, absent = _by_start(rights), [d for d in rights if d.valuation is None]
     for a in lefts:
         before = part.above(a)
@@ -152,18 +152,18 @@ def sequences(
 
 
 def iterations(part: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]:
-    """Return the derivations of one or more rounds; their children are the rounds."""
+    """Return the derivations of one or more repetitions, which are their children."""
     by_start = _by_start(once)
     phi = part.syntax
     least, most = (phi.least, phi.most) if isinstance(phi, cel.Count) else (1, None)
-    # above this number of rounds, more rounds make no difference
+    # above this number, further repetitions make no difference
     alike = least if most is None else most + 1
 
     def longer(d: CelDerivation) -> Iterable[CelDerivation]:
         is_last = len(d.children) == most and not part.may_fail
         return () if is_last else _longer(part, d, by_start)
 
-    # another round may follow each round, so its end need not be the end of the whole
+    # another repetition may follow, so a repetition need not end the whole match
     more_may_follow = replace(part.context, trailing=False)
     rounds = replace(part, context=more_may_follow).chart(lambda d: min(len(d.children), alike))
     first = [d for d in map(part.above, once) if rounds.offer(d)]
@@ -174,7 +174,7 @@ def iterations(part: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]
 
 
 def _miscounted(part: Part, phi: cel.Count, d: CelDerivation) -> Iterator[Failure]:
-    """Yield the failure of too few or too many rounds of a counted iteration."""
+    """Yield the failure of too few or too many repetitions of a count."""
     rounds, least, most = len(d.children), phi.least, phi.most
     there = f"{rounds} {'is' if rounds == 1 else 'are'} there"
     ends: tuple[int, ...] = ()
@@ -192,7 +192,7 @@ def _miscounted(part: Part, phi: cel.Count, d: CelDerivation) -> Iterator[Failur
 
 
 def _by_start(ways: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
-    """Return the derivations grouped by their first event, in ascending order."""
+    """Return derivations grouped by their start, in ascending order."""
     by_start: dict[int, list[CelDerivation]] = {}
     for d in ways:
         if d.valuation is not None:
@@ -203,7 +203,7 @@ def _by_start(ways: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
 def _longer(
     part: Part, before: CelDerivation, by_start: Mapping[int, Sequence[CelDerivation]]
 ) -> Iterator[CelDerivation]:
-    """Yield a derivation joined with each later one; a gap where none is allowed is a failure."""
+    """Yield a derivation followed by each later one; a forbidden gap is a failure."""
     if before.valuation is None:
         return
     goal, end, starts = part.goal, before.valuation.end, list(by_start)
@@ -216,7 +216,7 @@ def _longer(
             gap = (_gap(part, end, start),)
         if not part.context.loose:
             marks = goal.between(end, start)
-            # starts are sorted: each later one leaves out these marks too
+            # ascending starts: every later one leaves out these marked positions too
             if HEAVY * len(marks) > goal.allowance:
                 return
             gap += goal.leftover(marks)
@@ -232,14 +232,14 @@ def _is_contiguous(phi: Formula) -> bool:
 
 
 def _gap(part: Part, end: int, start: int) -> Failure:
-    """Return the failure of events where `:`, `:+` or `:{n}` allows none."""
+    """Return the failure of events in a gap, which `:`, `:+` and `:{n}` forbid."""
     return part.gap(node_text(part.syntax), range(end + 1, start), cel.with_gaps(part.syntax))
 
 
 def _overlapping(
     part: Part, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
-    """Yield each pair of derivations; marked positions that both sides leave out are failures."""
+    """Yield derivations of ALL: each pair; marked positions outside both sides are failures."""
     goal, context = part.goal, part.context
     for a in lefts:
         for b in rights:
@@ -263,7 +263,7 @@ def _positions_of(V: Valuation, labels: Iterable[str]) -> set[int]:
 
 
 def _at_odds(goal: Goal, a: CelDerivation, b: CelDerivation) -> bool:
-    """Return whether `a` needs another type for an event that `b` matches."""
+    """Return whether a repair of `a` would change the type of an event that `b` matches."""
     V = b.valuation
     positions = set() if V is None else {goal.at[i] for i in _positions_of(V, V.labels)}
     retypes = [other.repairs[0] for other in b.failures if other.repairs]
@@ -281,8 +281,8 @@ def _at_odds(goal: Goal, a: CelDerivation, b: CelDerivation) -> bool:
 def _agreeing(
     part: Part, phi: cel.And, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
 ) -> Iterator[CelDerivation]:
-    """Yield the valuations that both sides have; with an allowance also those of one side."""
-    # AND reads all labels (`contexts`), so each item is one valuation and none is lost
+    """Yield derivations of AND: valuations of both sides, or with failures of one side."""
+    # AND reads all labels (`contexts`), so equal valuations are equal derivations
     by_valuation = {d.valuation: d for d in rights}
     for a in lefts:
         if (b := by_valuation.get(a.valuation)) is not None:
@@ -305,10 +305,10 @@ def _alone(
 
 
 def _counter_examples(goal: Goal, right: Formula, kept: Sequence[CelDerivation]) -> list[Valuation]:
-    """Return a valuation of the right side of UNLESS for each interval, shortest first."""
-    # a wait may extend past the last event that the formula may match
+    """Return the shortest valuations of the right side of UNLESS, one for each interval."""
+    # a wait may end after the last event that the formula may match
     hi = max([goal.hi, *(d.valuation.end for d in kept if d.valuation is not None)])
-    # no label is visible here, so atoms match unmarked events too: any match inside forbids
+    # no label is visible, so atoms also match unmarked events: every match inside counts
     free = replace(goal, marks=(), start=None, end=None, allowance=0, hi=hi)
     every = derivations(Part(free, right, (), Context(labels_in(right), frozenset())))
     intervals = [d.valuation for d in every if d.valuation is not None]
@@ -321,7 +321,7 @@ def _unless(
     goal, V = part.goal, d.valuation
     if V is None or (W := inside(rivals, V)) is None:
         return
-    # another event helps only if every match inside consists of that event
+    # replacing an event helps only if every match inside consists of that event
     intervals = {(R.start, R.end) for R in rivals if inside((R,), V)}
     alter = (fail.Alter(goal.at[W.start]),) if intervals == {(W.start, W.start)} else ()
     rival = moved_answer(complex_event(W), goal.at)
@@ -332,7 +332,7 @@ def _unless(
 
 
 def inside(rivals: Iterable[Valuation], V: Valuation) -> Valuation | None:
-    """Return the first of some valuations that lies in the interval of V."""
+    """Return the first valuation whose interval is inside the interval of V."""
     return next((W for W in rivals if V.start <= W.start and W.end <= V.end), None)
 
 
@@ -344,7 +344,7 @@ def _meter(goal: Goal, window: Window) -> Meter:
 
 
 def _waited(part: Part, phi: cel.Wait, d: CelDerivation) -> Iterator[CelDerivation]:
-    """Yield the derivation extended to the last event of its wait, failing while the wait goes on.
+    """Yield a derivation extended by its wait; a wait that is not over is a failure.
 
     With an allowance, also yield one without the wait.
     """
@@ -370,7 +370,7 @@ def _waited(part: Part, phi: cel.Wait, d: CelDerivation) -> Iterator[CelDerivati
 
 
 def _looked_back(part: Part, phi: cel.Lookback, d: CelDerivation) -> Iterator[CelDerivation]:
-    """Yield the derivation extended to the first event of its look-back."""
+    """Yield a derivation extended back to the first event of its look-back."""
     goal, V = part.goal, d.valuation
     if V is None:
         yield part.above(d)
@@ -383,7 +383,7 @@ def _looked_back(part: Part, phi: cel.Lookback, d: CelDerivation) -> Iterator[Ce
 
 
 def _looking_back(goal: Goal, d: CelDerivation, W: Valuation) -> str:
-    """Return the text on where a look-back begins: ``; LOOKBACK 2 MINUTES of 9 begins at ..``."""
+    """Return text about where a look-back starts: ``; LOOKBACK 2 MINUTES of 9 begins at ..``."""
     for node in d:
         V = node.children[0].valuation if isinstance(node.part, cel.Lookback) else None
         if isinstance(node.part, cel.Lookback) and V is not None and W.start < V.start:
@@ -397,7 +397,7 @@ def _looking_back(goal: Goal, d: CelDerivation, W: Valuation) -> str:
 
 
 def _waiting_then(goal: Goal, d: CelDerivation, W: Valuation) -> str:
-    """Return the words for a W inside the wait: ``; WAIT 10 MINUTES from 0 waits until 10:10``."""
+    """Return text about where a wait ends: ``; WAIT 10 MINUTES from 0 waits until 10:10``."""
     for node in d:
         V = node.children[0].valuation if isinstance(node.part, cel.Wait) else None
         if isinstance(node.part, cel.Wait) and V is not None and V.end < W.end:
@@ -429,17 +429,17 @@ def selection(
 
 @dataclass(frozen=True, slots=True)
 class Part(deduction.Part[Formula, Valuation | None]):
-    """A part of a formula with its context."""
+    """A subformula to derive, with its context."""
 
     context: Context
 
     def below(self, n: int = 0) -> Part:
-        """Return the n-th child as a part."""
+        """Return the n-th subformula as a part."""
         psi, context = children(self.syntax)[n], contexts(self.syntax, self.context)[n]
         return Part(self.goal, psi, (*self.path, n), context)
 
     def item(self, d: CelDerivation) -> Hashable:
-        """Return the interval and the positions of the labels that parts above read.
+        """Return what outer operators see of a derivation: its interval, and labels that they read.
 
         Under ALL, the visible labels count too.
         """
@@ -450,7 +450,7 @@ class Part(deduction.Part[Formula, Valuation | None]):
         return (V.start, V.end, *((X, D) for X, D in V.labels.items() if X in read))
 
     def surcharge(self, d: CelDerivation) -> int:
-        """Return the cost of starting or ending the whole match at a wrong position."""
+        """Return the cost of a wrong start or end, if this part begins or ends the whole match."""
         goal, context, V = self.goal, self.context, d.valuation
         marks = goal.marks or ()
         if V is None or context.loose:
@@ -462,11 +462,12 @@ class Part(deduction.Part[Formula, Valuation | None]):
         if context.trailing:
             left_out += len(marks) - bisect_right(marks, V.end)
             wrong_ends += goal.end is not None and V.end != goal.end
-        return HEAVY * (left_out + min(wrong_ends, 1))  # one repair of the interval fixes both ends
+        # one repair of the interval corrects both ends
+        return HEAVY * (left_out + min(wrong_ends, 1))
 
 
 def of_atom(part: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
-    """Yield each event that the atom may match; with an allowance also wrong events, and none."""
+    """Yield derivations of an atom: matching events; with failures also others, or no event."""
     goal, context, path = part.goal, part.context, part.path
     visible = phi.type in context.visible
     for i in _candidates(goal) if visible else range(goal.lo, goal.hi + 1):
@@ -482,7 +483,7 @@ def of_atom(part: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
 
 
 def _candidates(goal: Goal) -> Iterable[int]:
-    """Return the positions where a visible atom may match an event."""
+    """Return the positions that an atom with a visible label may match."""
     marks = goal.marks or ()
     if goal.allowance < HEAVY:
         return marks
@@ -493,7 +494,7 @@ def _candidates(goal: Goal) -> Iterable[int]:
 
 
 def _wrong(part: Part, phi: cel.Atom, i: int) -> tuple[Failure, ...]:
-    """Return the failure of an event of another type or stream than the atom requires."""
+    """Return the failure of an event whose type or stream the atom does not match."""
     t = part.goal.events[i]
     if t.type != phi.type:
         return (part.fails(fail.TYPE, i, own=t.type, type=phi.type),)
@@ -503,7 +504,7 @@ def _wrong(part: Part, phi: cel.Atom, i: int) -> tuple[Failure, ...]:
 
 
 def of_not(part: Part, phi: cel.Not) -> Iterator[CelDerivation]:
-    """Yield each event that NOT does not exclude; NOT sets no label, so it marks nothing."""
+    """Yield derivations of NOT: each event that matches; the event gets no label."""
     goal = part.goal
     for i in range(goal.lo, goal.hi + 1):
         failures: tuple[Failure, ...] = ()

@@ -1,4 +1,4 @@
-"""Checks of the clauses after the formula (CONSUME BY to THROTTLE), and of marks by automata.
+"""Checks of the clauses after the formula, such as CONSUME BY and LIMIT, and by the automaton.
 
 Each check asks an evaluator for answers; an answer that excludes the candidate is its failure.
 """
@@ -50,19 +50,19 @@ from cerlab.why.strategies import first_preferred, moved_answer
 
 
 def match(question: AnyQuestion) -> tuple[Candidate, Region] | None:
-    """Return a derivation with exactly the positions and the region where it was found, or None.
+    """Return a derivation of exactly the given positions and the range searched, or None.
 
     Its only failures are those of clauses after the formula.
     """
     for region in regions(question):
-        # a match in one region is a match in every wider region, so the first suffices
+        # a match in one range is a match in all wider ranges, so the first one suffices
         if exact := candidates(question, region, 0):
             return first_passing(question, exact), region
     return None
 
 
 def first_passing(question: AnyQuestion, exact: Sequence[Candidate]) -> Candidate:
-    """Return the first candidate that passes all clauses, otherwise the one that fails last.
+    """Return the first candidate that satisfies all clauses, or else the one whose failure is last.
 
     `exact` are the candidates without other failures.
     """
@@ -78,13 +78,13 @@ def first_passing(question: AnyQuestion, exact: Sequence[Candidate]) -> Candidat
                 break
         else:
             return candidate
-    # `max` returns the first of equals, and the best candidates come first
+    # `max` returns the first of equal ones, and better candidates come first
     _, furthest, failure = max(rejections, key=lambda each: each[0])
     return replace(furthest, failures=(failure,))
 
 
 class Checks:
-    """The clauses after the formula, as checks for candidates that end at `last` or before."""
+    """Checks of CONSUME BY, strategies, LIMIT and THROTTLE on candidates."""
 
     def __init__(self, question: Question, last: int) -> None:
         self._question = question
@@ -93,24 +93,24 @@ class Checks:
 
     @property
     def every(self) -> Sequence[Callable[[Candidate], Failure | None]]:
-        """The checks, in the order in which the clauses act."""
+        """The checks in the order in which the clauses apply."""
         return self.consumption, self.selection, self.limit, self.throttle
 
     def _answers(self, ast: CeqlQuery) -> list[ComplexEvent]:
-        """Return the answers up to the last end, in the evaluator's order."""
+        """Return a query's answers up to the last end to check, in the evaluator's order."""
         question = self._question
         every = answers(ast, question.stream, first_order=question.first_order)
         return list(takewhile(lambda answer: answer.end <= self._last, every))
 
     @cached_property
     def _consuming(self) -> list[ComplexEvent]:
-        """One answer for each end at which answers consume events."""
+        """One answer at each end where CONSUME BY discards events."""
         ast = self._question.ast
         one = replace(ast, limit=Limit(1), throttle=None)
         return [] if ast.consume is Consume.NONE else self._answers(one)
 
     def _consumer(self, candidate: Candidate) -> ComplexEvent | None:
-        """Return the last answer before the candidate's end that consumes its events."""
+        """Return the last earlier answer that consumed events of the candidate, or None."""
         ast, stream = self._question.ast, self._question.stream
         attributes = partition_attributes(ast)
         before = [
@@ -125,7 +125,7 @@ class Checks:
         return before[-1] if before else None
 
     def consumption(self, candidate: Candidate) -> Failure | None:
-        """Return the failure of a candidate whose first events an earlier answer consumed."""
+        """Return the failure of a candidate if an earlier answer consumed its first events."""
         consumer = self._consumer(candidate)
         if consumer is None or consumer.end < candidate.interval[0]:
             return None
@@ -135,7 +135,7 @@ class Checks:
         )
 
     def selection(self, candidate: Candidate) -> Failure | None:
-        """Return the failure of a candidate if the strategy prefers another answer with its end."""
+        """Return the failure of a candidate if the strategy selects another answer with its end."""
         strategy = self._question.strategy
         if strategy is None or strategy is Strategy.STRICT:  # STRICT does not compare answers
             return None
@@ -145,7 +145,7 @@ class Checks:
         return self._preferences[place]
 
     def _preference_failure(self, strategy: Strategy, candidate: Candidate) -> Failure | None:
-        """Return the failure for an answer that the strategy prefers to this one.
+        """Return the failure for an answer with the same end that the strategy prefers, if any.
 
         Strategies act before WITHIN, so that answer may start anywhere after the last consumed
         event.
@@ -161,7 +161,7 @@ class Checks:
         return None if rival is None else self._dropped(strategy, moved_answer(rival, S.positions))
 
     def _dropped(self, strategy: Strategy, rival: ComplexEvent) -> Failure:
-        """Return the failure of an answer that a strategy drops for a rival."""
+        """Return the failure of an answer that a strategy drops in favour of `rival`."""
         without = (self._question.without_strategy,)
         row = fail.PREFERRED[strategy]
         return row.failure(strategy.value, rival=rival, more=without)
@@ -169,7 +169,7 @@ class Checks:
     def _preferred_wait(
         self, strategy: Strategy, candidate: Candidate, begin: int
     ) -> Failure | None:
-        """Return the failure of an answer that waits if another is, or may become, preferred."""
+        """Return the failure of a waiting answer if the strategy may prefer another one."""
         question, end, C = self._question, candidate.interval[1], self._question.positions
         bare = replace(
             question.ast,
@@ -201,17 +201,17 @@ class Checks:
         return fail.PREFERRED_LATER.failure(strategy.value, rival=later, more=without)
 
     def _rival(self, strategy: Strategy, S: Substream) -> ComplexEvent | None:
-        """Return the first preferred answer that ends with the last event of a substream."""
+        """Return an answer at the last event of a substream that the strategy prefers, or None."""
         question, end = self._question, len(S.events) - 1
         C = tuple(S.positions.index(p) for p in question.positions)
-        # no WITHIN and LIMIT: a strategy compares answers before these clauses act
+        # without WITHIN and LIMIT, which apply after the strategy
         bare = CeqlQuery(question.formula, items=question.ast.items, strategy=strategy)
         plan = plan_of(bare, first_order=question.first_order)
         if plan is None:
             timed = Stream(S.events, time=question.time)
             every = answers(bare, timed, first_order=question.first_order)
             return first_preferred(strategy, (m for m in every if m.end == end), C)
-        # answers at this end may be exponentially many; a larger one is found in one pass
+        # an end may have exponentially many answers; one pass finds a larger one
         if strategy is Strategy.MAX:
             return larger_answer(plan.cea, S.events, C)
         evaluation = TecsEvaluation(machine_of(plan))
@@ -224,7 +224,7 @@ class Checks:
         return self._answers(replace(self._question.ast, throttle=None))
 
     def limit(self, candidate: Candidate) -> Failure | None:
-        """Return the failure of a candidate if LIMIT keeps other answers at its end."""
+        """Return the failure of a candidate if LIMIT keeps only other answers at its end."""
         limit = self._question.ast.limit
         if limit is None:
             return None
@@ -257,12 +257,12 @@ class Checks:
 
 
 def answers(ast: CeqlQuery, stream: Stream, *, first_order: bool = False) -> Iterator[ComplexEvent]:
-    """Yield the answers by end, from the best evaluator that supports the query."""
+    """Yield the answers of a query by end, from the best evaluator that supports it."""
     return answers_of(Pattern(ast, logic="fo" if first_order else "so"), stream)
 
 
 def plan_of(ast: CeqlQuery, *, first_order: bool) -> Plan | None:
-    """Return the plan of a query, or of an equivalent one in SO-CEL; None without an automaton."""
+    """Return the plan of a query, with FO-CEL translated to SO-CEL; None without an automaton."""
     try:
         return Pattern(ast, logic="fo" if first_order else "so").plan
     except (Unsupported, ResourceLimit):
@@ -275,7 +275,7 @@ PositionList: TypeAlias = "tuple[int, PositionList] | None"
 
 
 def accepts(cea: IntervalCea, events: Sequence[Event], marks: Positions) -> bool:
-    """Return whether some run over all the events takes exactly the marked ones."""
+    """Return whether some run over the events takes exactly the marked ones."""
     runs = RunsOfAnswer(cea, ComplexEvent(0, len(events) - 1, marks))
     for i, t in enumerate(events):
         runs.advance(t, i)
@@ -283,7 +283,7 @@ def accepts(cea: IntervalCea, events: Sequence[Event], marks: Positions) -> bool
 
 
 class PartialAnswer(NamedTuple):
-    """A run: its first event, the events it took, and whether they exceed the marked ones."""
+    """A run: its start, the events taken, and whether some of these are not marked."""
 
     start: int
     positions: PositionList
@@ -293,14 +293,14 @@ class PartialAnswer(NamedTuple):
 def larger_answer(
     cea: IntervalCea, events: Sequence[Event], marks: Positions
 ) -> ComplexEvent | None:
-    """Return an answer at the last event that strictly contains the marked ones, or None.
+    """Return an answer at the last event that contains the marked positions and more, or None.
 
     For each state, two runs are kept, one that has taken more and one that has not: other runs in
     that state can continue only as these do. The cost is linear in the events.
     """
     goal = frozenset(marks)
     first = min(marks, default=len(events) - 1)
-    # runs in one state continue alike: one run with more events and one without suffice
+    # runs in one state continue alike: keep one with additional events and one without
     runs: dict[tuple[int, bool], PartialAnswer] = {}
     for i, t in enumerate(events):
         step: dict[tuple[int, bool], PartialAnswer] = {}
@@ -309,7 +309,7 @@ def larger_answer(
                 takes = move.mark is Mark.TAKE
                 if move.source != q or (i in goal and not takes):
                     continue
-                # such a run exists already; evaluating the predicate is the most expensive step
+                # skip the predicate, the most expensive step, if an equivalent run exists
                 if (move.target, run.more) in step and not takes:
                     continue
                 if satisfies(t, move.predicate):
@@ -326,7 +326,7 @@ def larger_answer(
 def _to_continue(
     cea: IntervalCea, runs: dict[tuple[int, bool], PartialAnswer], i: int, first: int
 ) -> Iterator[tuple[int, PartialAnswer]]:
-    """Yield the runs with their states, and a new run while no marked event has passed."""
+    """Yield the runs with their states; up to the first marked event, also a new run."""
     yield from ((q, run) for (q, _), run in runs.items())
     if i <= first:
         yield cea.q0, PartialAnswer(i, None, False)
@@ -345,9 +345,9 @@ MAX_CONFIGURATIONS = 1_000
 
 
 def confirm(question: AnyQuestion, found: tuple[Candidate, Region] | None) -> None:
-    """Check the verdict on the formula against the automaton, if the query has one."""
+    """Check by assertion that the automaton agrees with the verdict on the formula."""
     if isinstance(question, SremoQuestion):
-        # the last region contains every relevant event, so the transducer must refuse there too
+        # the last range contains all relevant events, so the transducer must refuse there too
         *_, (lo, _) = regions(question) if found is None else found[1:]
         if (machine := _plan(question.e)) is not None:
             shows, holds = _shows(machine, question, lo), found is not None
@@ -364,7 +364,7 @@ def confirm(question: AnyQuestion, found: tuple[Candidate, Region] | None) -> No
 
 
 def _only_interval(question: Question) -> tuple[int, int] | None:
-    """Return the interval of an answer with these positions if it is unique, otherwise None."""
+    """Return the only interval that an answer with these positions may have; None if several."""
     opens, closes = unmarked_ends(question.formula, question.context)
     start, end = question.start, question.end
     if start is None and not opens:
@@ -375,7 +375,7 @@ def _only_interval(question: Question) -> tuple[int, int] | None:
 
 
 def _automaton_accepts(cea: IntervalCea, question: Question, start: int, end: int) -> bool:
-    """Return whether the automaton accepts the marks on an interval within the window."""
+    """Return whether the automaton accepts the marks, on some interval within the window."""
     (place, *others) = places(question, start, end)
     if (
         others
@@ -397,7 +397,7 @@ def _automaton_accepts(cea: IntervalCea, question: Question, start: int, end: in
 
 @lru_cache(maxsize=8)
 def _plan(e: Sremo) -> RegisterPlan | None:
-    """Return the transducer, cached for questions about the same expression; None without one."""
+    """Return the transducer of an expression, cached; None if it has none."""
     try:
         return register_plan(e)
     except (Unsupported, ResourceLimit):
@@ -406,7 +406,7 @@ def _plan(e: Sremo) -> RegisterPlan | None:
 
 
 def _shows(plan: RegisterPlan, question: SremoQuestion, lo: int) -> bool | None:
-    """Return whether a run from `lo` marks exactly these positions; None above the cost limit."""
+    """Return whether a run from `lo` marks exactly the given positions; None if too costly."""
     events, marks = question.events, question.positions
     if not all(_fits(window, events, marks) for window in plan.windows):
         return False

@@ -1,4 +1,4 @@
-"""Words why a filter condition or guard is false, with the values that decide."""
+"""Explanations of false conditions and guards, with the values that decide."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_EXAMPLES = 3
 
 
 class WhyFalse(NamedTuple):
-    """The explanation of a false condition.
+    """An explanation of a false condition.
 
     `words` computes the sentence on demand, since that is expensive. `positions` are all events on
     which the condition fails; `enough` are those events each of which alone could make it true with
@@ -47,7 +47,7 @@ class WhyFalse(NamedTuple):
 def why_false(
     condition: Condition, V: Valuation, S: Sequence[Event], at: Sequence[int]
 ) -> WhyFalse:
-    """Explain why a filter is false; positions are those in S, but the words use `at`.
+    """Explain why the condition of a FILTER is false for a valuation.
 
     If the condition has alternatives, the words are about the one with the fewest false conjuncts.
     """
@@ -108,7 +108,7 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
 def _of_group(
     comparison: cond.Correlation, V: Valuation, S: Sequence[Event], at: Sequence[int]
 ) -> WhyFalse:
-    """Explain why a comparison with COUNT, SUM and others, or PREV, is false."""
+    """Explain why a comparison with an aggregate, such as SUM, or with PREV is false."""
     places = {X: V.labels.get(X, ()) for X in comparison.labels}
 
     def events(X: str) -> list[Event]:
@@ -153,7 +153,7 @@ def _only(failing: Collection[int]) -> frozenset[int]:
 
 
 def _may_mend(S: Sequence[Event], read: Sequence[tuple[int, str]]) -> frozenset[int]:
-    """Return the events to alter: those without a comparable value, or else all."""
+    """Return the events whose values could be changed: those without a comparable value, or all."""
     empty = {p for p, name in read if kind_of(value_of(S[p], name)) is None}
     return _only(empty) if empty else frozenset(p for p, _ in read)
 
@@ -201,7 +201,7 @@ GuardAtom: TypeAlias = pred.Everything | pred.Atom | pred.RegisterComparison
 
 
 class WhyGuardFalse(NamedTuple):
-    """The words for a false guard, its true conjuncts, and repairs."""
+    """An explanation of a false guard, its true conjuncts, and repairs."""
 
     words: Callable[[], str]
     weaker: pred.Guard
@@ -209,12 +209,12 @@ class WhyGuardFalse(NamedTuple):
 
 
 def stored_events(v: Contents, events: Sequence[Event]) -> dict[str, Event]:
-    """Return the events in the registers, without registers whose event is missing."""
+    """Return the events in the registers, omitting registers whose event is missing."""
     return {r: events[p] for r, p in v if p is not None}
 
 
 def may_hold(guard: pred.Guard, t: Event, v: Contents, events: Sequence[Event]) -> bool:
-    """Return whether the guard may hold, for some content of registers whose event is missing."""
+    """Return whether a guard is true for some event in place of each missing one."""
     unknown = frozenset(r for r, p in v if p is None)
     if not unknown & registers_of(guard):
         return satisfies(t, guard, stored_events(v, events))
@@ -224,13 +224,13 @@ def may_hold(guard: pred.Guard, t: Event, v: Contents, events: Sequence[Event]) 
 def _truths(
     guard: pred.Guard, t: Event, v: Mapping[str, Event], unknown: frozenset[str]
 ) -> frozenset[bool]:
-    """Return the possible truth values of a guard; an atom on an unknown register may be either."""
+    """Return the possible truth values of a guard; comparisons with a missing event may be both."""
     match guard:
         case pred.Not(operand):
             return frozenset(not truth for truth in _truths(operand, t, v, unknown))
         case pred.And(left, right):
             rights = _truths(right, t, v, unknown)
-            # an approximation: both sides may depend on the same unknown event
+            # approximate: both sides may depend on one missing event
             return frozenset(a and b for a in _truths(left, t, v, unknown) for b in rights)
         case pred.Or(left, right):
             rights = _truths(right, t, v, unknown)
@@ -244,7 +244,7 @@ def _truths(
 def why_guard_false(
     guard: pred.Guard, position: int, v: Contents, events: Sequence[Event]
 ) -> WhyGuardFalse:
-    """Explain why a guard is false on an event, naming each false conjunct with its values.
+    """Explain why a guard is false on an event, conjunct by conjunct.
 
     A repair alters an event that alone could make all these conjuncts true.
     """
@@ -264,7 +264,7 @@ def why_guard_false(
 
 
 def conjuncts(guard: pred.Guard) -> Iterator[pred.Guard]:
-    """Yield the conjuncts from left to right; TRUE has none."""
+    """Yield the conjuncts of a guard from left to right; none for TRUE."""
     if isinstance(guard, pred.And):
         yield from conjuncts(guard.left)
         yield from conjuncts(guard.right)
@@ -279,7 +279,7 @@ def _retypes(
     v: Contents,
     events: Sequence[Event],
 ) -> Iterator[Repair]:
-    """Yield the repair of the event's type if only the type is wrong."""
+    """Yield the repair that changes the event's type, if only the type is wrong."""
     match false:
         case [
             pred.Comparison(pred.Operator.EQ, pred.Attribute("type"), pred.Constant(str() as name))
@@ -308,7 +308,7 @@ def _values(guard: pred.Guard, t: Event, v: Contents, events: Sequence[Event]) -
 
 
 def _reads(atom: GuardAtom) -> Iterator[tuple[str | None, str]]:
-    """Yield the attributes that an atom reads, with their register or None for no register."""
+    """Yield each attribute that an atom reads, with its register (None: the current event)."""
     match atom:
         case pred.Everything():
             return
@@ -325,7 +325,7 @@ def _reads(atom: GuardAtom) -> Iterator[tuple[str | None, str]]:
 def _may_mend_guard(
     side: pred.Guard, position: int, v: Contents, events: Sequence[Event]
 ) -> frozenset[int]:
-    """Return the events each of which, with other values, could make a false guard true.
+    """Return the events whose values, changed alone, could make a guard true.
 
     An atom that reads an empty register is false for all events. If one event has no comparable
     value, only that event can help.

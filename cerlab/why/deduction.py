@@ -1,4 +1,4 @@
-"""Weighted deduction: the cheapest derivation of each item, where a rule may fail at a cost.
+"""Search for the cheapest derivations by deduction, where rules may fail at a cost.
 
 An item describes which events a part of a query matches, as in deductive parsing; the rules of a
 clause table derive it from items of the parts below. An obligation may stay unmet at the cost of
@@ -57,7 +57,7 @@ Unlisted registers are empty.
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A reading of a SREMO: the events from `start` to before `end`, and the marks among them.
+    """A match of a SREMO: events from `start` to before `end`, and the marked ones.
 
     `registers` has the contents, afterwards, of the registers that guards read. A reading is one
     ``(e, S, i, j, M, v) |- v'`` (SRT Def. 17).
@@ -70,7 +70,7 @@ class Reading:
 
     @property
     def ends(self) -> Positions:
-        """The first and the last event, or an empty tuple."""
+        """The first and the last event as a pair; empty if no event is read."""
         return tuple(sorted({self.start, self.end - 1})) if self.end > self.start else ()
 
 
@@ -81,7 +81,7 @@ V = TypeVar("V")
 @drawable
 @dataclass(frozen=True, slots=True)
 class Derivation(Generic[P, V]):
-    """A node of a derivation: a part of a query with the events it matches and its children.
+    """A node of a derivation: a part of the query, the events it matches, and its children.
 
     `valuation` is a `Valuation` for a formula (CORE Table 2), None if no event matches it, and a
     `Reading` for a SREMO (SRT Def. 17). The children of an iteration are its rounds; of a choice,
@@ -100,7 +100,7 @@ class Derivation(Generic[P, V]):
 
     @property
     def interval(self) -> tuple[int, int]:
-        """The interval of the node; for a SREMO, from its first mark to its last."""
+        """The interval of the node; for a SREMO, from the first to the last mark."""
         value = self.valuation
         if isinstance(value, Reading):
             return value.marks[0], value.marks[-1]
@@ -122,7 +122,7 @@ D = TypeVar("D", bound=Derivation[Any, Any])
 
 
 def derivations() -> Budget:
-    """Return the budget of a search for a derivation, counted in partial derivations."""
+    """Return a step budget for a search, counted in partial derivations."""
     return Budget(
         "the search for a derivation", "give start and end, or a shorter interval", MAX_STEPS
     )
@@ -130,7 +130,7 @@ def derivations() -> Budget:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A goal of a deduction: a derivation between `lo` and `hi` that marks exactly `marks`.
+    """A search goal: a derivation between `lo` and `hi` that marks exactly `marks`.
 
     `at` maps positions of `events` to positions of the whole stream; all other fields use positions
     of `events`. `marks` is None where any marks are allowed, as inside a negation. `start` and
@@ -158,13 +158,13 @@ class Goal:
         return self.marks is not None and i in self.marks
 
     def between(self, after: int, before: int) -> Positions:
-        """Return the marks that lie strictly between two events."""
+        """Return the marked positions strictly between two events."""
         marks = self.marks or ()
         return marks[bisect_right(marks, after) : bisect_left(marks, before)]
 
     @property
     def narrow(self) -> bool:
-        """True if the interval is short enough to blame every event in it."""
+        """True if the interval is short enough to consider each of its events for a repair."""
         return self.hi - self.lo < NARROW
 
     def leftover(
@@ -179,7 +179,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Part(Generic[P, V]):
-    """A part of a query at its path, with the goal.
+    """A part of a query to derive, with its path and the goal.
 
     Each language has a subclass with the context that its clauses read, and a clause table.
     """
@@ -189,57 +189,57 @@ class Part(Generic[P, V]):
     path: Path
 
     def item(self, d: Derivation[P, V]) -> Hashable:
-        """Return everything that parts above can observe of a derivation of this part."""
+        """Return what outer parts see of a derivation of this part."""
         raise NotImplementedError
 
     def surcharge(self, d: Derivation[P, V]) -> int:
-        """Return the cost that a derivation of this part will certainly incur further up."""
+        """Return the cost that a derivation of this part is certain to add in outer parts."""
         return 0
 
     def chart(
         self, more: Callable[[Derivation[P, V]], Hashable] = lambda d: None
     ) -> Chart[Derivation[P, V]]:
-        """Return a chart of this part; `more` distinguishes derivations of one item."""
+        """Return an empty chart for the best derivations of this part."""
         return Chart(self.goal, lambda d: (self.item(d), more(d)), self.surcharge)
 
     @property
     def may_fail(self) -> bool:
-        """True if the goal allows a failure; otherwise the facts of failures are not needed."""
+        """True if the goal permits failures; otherwise their texts are not needed."""
         return self.goal.allowance >= LIGHT
 
     def fails(
         self, row: Row, *positions: int, rival: ComplexEvent | None = None, **facts: Any
     ) -> Failure:
-        """Return a failure of this part, with positions of the whole stream."""
+        """Return a failure of this part; positions become those of the whole stream."""
         at = tuple(dict.fromkeys([self.goal.at[i] for i in positions]))
         return row.failure(cast("Formula | Sremo", self.syntax), self.path, at, rival, **facts)
 
     def gap(self, sign: str, between: range, into: P) -> Failure:
-        """Return the failure of events where this part allows none; `into` allows them."""
+        """Return the failure of events in a forbidden gap; `into` would permit the gap."""
         n, remove = len(between), Remove(tuple(self.goal.at[i] for i in between))
         events = f"{n} event{'s' * (n > 1)}"
         ends = (between.start - 1, between.stop)
         return self.fails(GAP, *ends, more=(remove,), events=events, sign=sign, into=into)
 
     def missing(self, *others: Repair) -> Failure:
-        """Return the failure of this part without an event; `others` are its additional repairs."""
+        """Return the failure of this part for a missing event; `others` are further repairs."""
         return self.fails(MISSING, more=others)
 
     def above(
         self, d: Derivation[P, V], own: Iterable[Failure] = (), valuation: V | None = None
     ) -> Derivation[P, V]:
-        """Return a node with one child; `own` are the failures of the node itself."""
+        """Return a node of this part with one child; `own` are additional failures."""
         value = d.valuation if valuation is None else valuation
         return Derivation(self.syntax, self.path, value, (d,), (*d.failures, *own))
 
 
 def passes() -> Iterator[int]:
-    """Yield the allowances: each cost of one or two failures, then every third cost."""
+    """Yield the permitted costs of successive searches: one or two failures, then every third."""
     return chain(range(LIGHT, 2 * HEAVY), count(2 * HEAVY, HEAVY))
 
 
 class Chart(Generic[D]):
-    """The best derivation of each item that the goal allows: the cheapest, then the nearest.
+    """The best derivation, by cost and then nearness, for each value of `item`.
 
     `item` returns what parts above observe; `surcharge` returns the cost still to come.
     """
@@ -251,27 +251,27 @@ class Chart(Generic[D]):
         self._best: dict[Hashable, tuple[tuple[int, int], D]] = {}
 
     def offer(self, d: D) -> bool:
-        """Keep a derivation if the goal allows it and its item has no better one."""
+        """Store a derivation unless it is too costly or a better one with equal `item` exists."""
         spend(own=self._goal.budget)
         price = cost(d.failures)
-        # the surcharge only refuses: derivations of one item pay the same, so it does not rank
+        # the surcharge only refuses: it is equal for derivations with equal `item`
         if price + self._surcharge(d) > self._goal.allowance:
             return False
         key, rank = self._item(d), (price, blame(d.failures))
-        # items improve strictly, in whole numbers, so `rounds_of` terminates
+        # costs decrease in whole numbers, so `rounds_of` terminates
         if key in self._best and self._best[key][0] <= rank:
             return False
         self._best[key] = (rank, d)
         return True
 
     def all(self, candidates: Iterable[D] = ()) -> list[D]:
-        """Offer the candidates and return the best derivations in the order of their items."""
+        """Store the candidates that are good enough; return the best derivations."""
         for d in candidates:
             self.offer(d)
         return [d for _, d in self._best.values()]
 
     def rounds_of(self, latest: list[D], longer: Callable[[D], Iterable[D]]) -> list[D]:
-        """Return the derivations of one or more rounds; `longer` adds a round to a derivation."""
+        """Return the derivations of one or more repetitions; `longer` adds one to a derivation."""
         while latest:
             latest = [more for d in latest for more in longer(d) if self.offer(more)]
         return self.all()
@@ -284,7 +284,7 @@ def concatenation(
     valuation: V,
     at: Sequence[int],
 ) -> Derivation[P, V]:
-    """Return a chain extended by one part; a missing event at the seam gets its neighbours."""
+    """Return a sequence extended by one part; missing events between them get their neighbours."""
     last, first = _ends(before.valuation), _ends(d.valuation)
     earlier = _with_neighbours(before.failures, before=at[first[0]]) if first else before.failures
     later = _with_neighbours(d.failures, after=at[last[1]]) if last else d.failures
@@ -306,7 +306,7 @@ def _ends(value: object) -> tuple[int, int] | None:
 def _with_neighbours(
     failures: Sequence[Failure], after: int | None = None, before: int | None = None
 ) -> tuple[Failure, ...]:
-    """Return the failures with `after` and `before` filled in for missing events."""
+    """Return the failures, with the neighbours of missing events set to `after` and `before`."""
 
     def with_neighbours(failure: Failure) -> Failure:
         match failure.repairs:

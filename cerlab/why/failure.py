@@ -1,4 +1,4 @@
-"""Failures: unmet obligations between positions and a match, and the repairs that meet them.
+"""Failures: what prevents positions from being an answer, and the repairs.
 
 The table has a row for each way to fail: the failing part, the words, the repairs, and the cost of
 a repair. A deduction records only the row and the facts; the words are computed on demand.
@@ -30,13 +30,13 @@ LONGEST = 60
 
 
 def part_text(part: Formula | Sremo | str) -> str:
-    """Return the text of a part, cut to `LONGEST` characters."""
+    """Return the text of a part of a query, cut to `LONGEST` characters."""
     text = str(part)
     return text if len(text) <= LONGEST else text[: LONGEST - 2] + ".."
 
 
 class Kind(Enum):
-    """The kind of an unmet obligation; the value is its name in JSON."""
+    """The kind of a failure; the value is its name in JSON."""
 
     POSITION = "position"
     FROM = "from"
@@ -103,14 +103,14 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class Give:
-    """Repair: add a position to the question."""
+    """Repair: ask with one more position."""
 
     position: int
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Repair: remove a position from the question."""
+    """Repair: ask with one position less."""
 
     position: int
 
@@ -133,7 +133,7 @@ class Relax:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Repair: toggle the mark of the terminal at a path."""
+    """Repair: add or remove the mark ``^`` of the terminal at a path."""
 
     path: Path
     into: Terminal
@@ -141,7 +141,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Widen:
-    """Repair: widen the window to the smallest sufficient one."""
+    """Repair: widen the window just enough."""
 
     window: Window
 
@@ -186,7 +186,7 @@ LIGHT, HEAVY = 2, 3
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A way to fail: its kind, the class of the failing part, the words, and the repairs.
+    """A kind of failure: the class of the failing part, the text, and the repairs.
 
     `pattern` is the class of the failing part, or `CLAUSE` for clauses and positions. `words` is a
     template filled with the facts of a failure; `{p}` and `{q}` are its first and last position.
@@ -210,7 +210,7 @@ class Row:
         more: Iterable[Repair] = (),
         **facts: Any,
     ) -> Failure:
-        """Return a failure of this row; `more` are additional repairs of this failure."""
+        """Return a failure of this kind; `more` are additional repairs."""
         facts["path"] = path
         if positions:
             p, q = positions[0], positions[-1]
@@ -225,7 +225,7 @@ class Row:
 @drawable
 @dataclass(frozen=True, slots=True, repr=False)
 class Failure:
-    """An unmet obligation: a row of the table with its facts.
+    """A failure: its kind, its place, and its repairs.
 
     `of` is the subformula, or the text of the clause, that requires it; `path` is the place of the
     subformula; `positions` are the events concerned; `rival` is an answer that another clause
@@ -241,7 +241,7 @@ class Failure:
     facts: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
-        """Return the kind and the sentence."""
+        """Return the kind and the sentence of the failure."""
         return f"<Failure, {self.kind.value}: {self.words}>"
 
     @property
@@ -251,12 +251,12 @@ class Failure:
 
     @property
     def part(self) -> str:
-        """The text of the subformula or clause."""
+        """The text of the failing part or clause."""
         return str(self.of)
 
     @property
     def words(self) -> str:
-        """The sentence, with the values that decide."""
+        """A sentence about the failure, with the values that decide."""
         if not isinstance(self.row.words, str):
             return self.row.words(self)
         facts = {name: _in_words(value) for name, value in self.facts.items()}
@@ -274,7 +274,7 @@ register(Failure, "text/plain", lambda failure: printable(failure.words))
 
 
 def cost(failures: Sequence[Failure]) -> int:
-    """Return the cost of repairing all failures, greedily: the most frequent repair first.
+    """Return the cost of repairing all failures, choosing the most frequent repair first.
 
     >>> both = [TYPE.failure(positions=(4,), type="A"), Failure(FILTER, repairs=(Alter(4),))]
     >>> cost(both)
@@ -293,7 +293,7 @@ def cost(failures: Sequence[Failure]) -> int:
 
 
 def blame(failures: Sequence[Failure]) -> int:
-    """Return the number of events that the failures blame, to break ties of cost.
+    """Return the number of events that the failures name, to choose between equal costs.
 
     A missing event counts more than a wrong one, and a gap counts the events inside it.
     """
@@ -301,27 +301,27 @@ def blame(failures: Sequence[Failure]) -> int:
 
 
 def single_repairs(failures: Sequence[Failure]) -> tuple[Repair, ...]:
-    """Return the repairs each of which fixes all failures; may be empty."""
+    """Return the repairs that each fix all failures."""
     if not failures:
         return ()
     return tuple(r for r in failures[0].repairs if all(r in f.repairs for f in failures))
 
 
 def _missing(failure: Failure) -> str:
-    """Return the sentence that no event matches a part, with its neighbours if known."""
+    """Return the sentence that no event matches a part."""
     insert, part = failure.repairs[0], part_text(failure.of)
     assert isinstance(insert, Insert)
     where = [f" after {insert.after}" if insert.after is not None else ""]
     where.append(f" before {insert.before}" if insert.before is not None else "")
     if isinstance(failure.of, Formula) or all(where) or not any(where):
         return f"no event is there for {part}{' and'.join(filter(None, where))}"
-    # events outside the positions of an expression exist, but are not part of the question
+    # events outside an expression's positions exist, but are not part of the question
     if where[0] and not (isinstance(failure.of, Terminal) and failure.of.marked):
         return f"{part} reads an event{where[0]}, where a match has ended"
     return f"no position is given for {part}{''.join(where)}"
 
 
-# The table: kind, pattern, words, repairs, cost
+# The table of failures: kind, pattern, words, repairs, cost
 
 CLAUSE = type(None)
 """Pattern of clauses and positions, which are not parts of a formula."""
@@ -371,7 +371,7 @@ THROTTLED = Row(
 )
 FAR = Row(Kind.FAR, CLAUSE, "any reading fails more than {most} obligations at these positions")
 
-# strategies in SELECT and inside formulas; each place adds its own repair without the strategy
+# strategies in SELECT and inside formulas; each adds the repair that removes it
 
 STRICT = Row(
     Kind.STRATEGY,
@@ -390,7 +390,7 @@ PREFERRED_LATER = Row(
     Kind.CLOCK, CLAUSE, "{rival} may end here too, which {part} prefers: its wait is not over"
 )
 
-# Events of formulas and expressions
+# events that formulas and expressions match
 
 TYPE = Row(Kind.TYPE, cel.Atom, "event {p} is {own}, {type} was asked", (Retype, Alter))
 STREAM = Row(Kind.STREAM, cel.Atom, "event {p} is of stream {own}, {stream} was asked", (Alter,))

@@ -1,4 +1,4 @@
-"""The search under FO-CEL: one event for each variable (FOUND Sec. 3).
+"""The search for derivations of FO-CEL formulas, in which a variable has one event (FOUND Sec. 3).
 
 It follows `cerlab.logic.focel.semantics`, and differs from the search for CEL in three ways. A
 filter is about the one event of each of its variables; for a variable that is filtered where it is
@@ -40,7 +40,7 @@ Choice: TypeAlias = Mapping[str, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The events chosen for variables before the search, which filters look up.
+    """The events assigned to variables in advance, which filters read.
 
     `shared_variables` are bound on both sides of some ``;``; `types` are the event types of the
     formula, which are labels as variables are.
@@ -52,7 +52,7 @@ class Scope:
 
 
 def fo_derivations(part: Part) -> list[CelDerivation]:
-    """Return the derivations under FO-CEL that the goal allows, the best of each item."""
+    """Return the best derivations of an FO-CEL formula."""
     types = frozenset(psi.type for psi in subformulas(part.syntax) if isinstance(psi, cel.Atom))
     return _choosing(part, Scope({}, frozenset(), types))
 
@@ -88,20 +88,20 @@ def _derivations(part: Part, scope: Scope) -> list[CelDerivation]:
 
 
 def bindings_item(d: CelDerivation, scope: Scope) -> tuple[tuple[str, int | None], ...]:
-    """Return the event of each variable that later parts depend on."""
+    """Return the events of variables in a derivation on which later parts depend."""
     names = scope.shared_variables | scope.choice.keys()
     return tuple((x, _event(node)) for x, node in sorted(_bindings(d, names).items()))
 
 
 def _choosing(part: Part, outside: Scope) -> list[CelDerivation]:
-    """Return derivations of a formula that binds variables, for each choice of their events."""
+    """Return derivations of a formula for each assignment of events to its variables."""
     goal, phi = part.goal, part.syntax
     own = vdef_plus(phi)
     names = sorted(x for x in own if _needs_lookup(phi, x, outside.types))
     around = {x: p for x, p in outside.choice.items() if x not in own}
     candidates = (*(goal.marks or ()), *((None,) if part.may_fail else ()))
     best = part.chart()
-    # exponential in these variables only; all others find their event by label
+    # exponential in these variables only; filters find the events of others by label
     for events in product(candidates, repeat=len(names)):
         spend(own=goal.budget)
         nu: Choice = dict(zip(names, events, strict=True))
@@ -111,12 +111,12 @@ def _choosing(part: Part, outside: Scope) -> list[CelDerivation]:
 
 
 def _takes(d: CelDerivation, nu: Choice) -> bool:
-    """Return whether the variables that a derivation binds have the events chosen for them."""
+    """Return whether a derivation gives its variables the events assigned in advance."""
     return all(nu[x] == _event(node) for x, node in _bindings(d, nu.keys()).items())
 
 
 def _on_both_sides(phi: Formula) -> frozenset[str]:
-    """Return the variables that both sides of some ``;`` bind, outside every ``+``."""
+    """Return the variables that some ``;`` outside every ``+`` binds on both sides."""
     if isinstance(phi, cel.As | cel.Atom | cel.Plus | cel.Count):
         return frozenset()
     part = vdef_plus(phi.left) & vdef_plus(phi.right) if isinstance(phi, cel.Seq) else frozenset()
@@ -124,7 +124,7 @@ def _on_both_sides(phi: Formula) -> frozenset[str]:
 
 
 def _needs_lookup(phi: Formula, x: str, types: frozenset[str]) -> bool:
-    """Return whether some filter on x cannot find its event by the label x.
+    """Return whether a filter on x needs x's event in advance, because a label does not give it.
 
     The filter may be outside the scope of x, inside a ``+`` or around one that rebinds x; or an
     event type may have the name x.
@@ -147,7 +147,7 @@ def _needs_lookup(phi: Formula, x: str, types: frozenset[str]) -> bool:
 def _at_variable(
     part: Part, phi: cel.As, d: CelDerivation, scope: Scope
 ) -> Iterator[CelDerivation]:
-    """Yield the derivation of an atom if its event is the one chosen for its variable.
+    """Yield the derivation of ``R AS x`` if its event is the one assigned to x.
 
     A variable with several atoms is checked later, once it is known which of them match.
     """
@@ -157,7 +157,7 @@ def _at_variable(
 
 
 def _one_event_each(goal: Goal, d: CelDerivation, scope: Scope) -> Iterator[CelDerivation]:
-    """Yield a sequence, with a failure for each variable that both sides bind."""
+    """Yield a sequence, with a failure for each variable that both sides bind differently."""
     before, after = (_bindings(side, scope.shared_variables) for side in d.children)
     failures = tuple(
         failure
@@ -178,12 +178,12 @@ def _two_events(goal: Goal, x: str, one: CelDerivation, other: CelDerivation) ->
 
 
 def _event(node: CelDerivation) -> int | None:
-    """Return the event of an atom or a variable, or None."""
+    """Return the event of an atom or a variable; None if it is missing."""
     return None if node.valuation is None else node.valuation.start
 
 
 def _bindings(d: CelDerivation, names: Collection[str]) -> dict[str, CelDerivation]:
-    """Return the last node that binds each of some variables, outside every ``+``."""
+    """Return, for each of some variables, the last node that binds it outside every ``+``."""
     if not names or isinstance(d.part, cel.Plus | cel.Count):
         return {}
     if isinstance(d.part, cel.As):
@@ -195,17 +195,17 @@ def _bindings(d: CelDerivation, names: Collection[str]) -> dict[str, CelDerivati
 
 
 def _filter(part: Part, phi: cel.Filter, d: CelDerivation, scope: Scope) -> Iterator[Failure]:
-    """Yield the failure of a filter that the events of its variables do not satisfy."""
+    """Yield the failure of a filter that is false for the events of its variables."""
     events = {x: event_of(x, d, scope) for x in labels_of(phi.condition)}
     if d.valuation is None or not all(events.values()):
-        return  # the missing event of a variable is a failure elsewhere
+        return  # a variable without an event is a failure elsewhere
     nu = Valuation(d.valuation.start, d.valuation.end, events)
     if not holds(phi.condition, nu, part.goal.events):
         yield false_filter(part, phi, nu)
 
 
 def event_of(x: str, d: CelDerivation, scope: Scope) -> Positions:
-    """Return ``nu(x)`` as a tuple of at most one position."""
+    """Return the event of x as a tuple, empty without one."""
     if x in scope.choice:
         p = scope.choice[x]
         return () if p is None else (p,)

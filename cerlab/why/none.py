@@ -1,4 +1,4 @@
-"""Explanations why a query has no answer on a stream: names it lacks, and sufficient changes."""
+"""Explanations of why a query has no answer on a stream, and changes that would give one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FINE = 1024
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of the query that suffices for an answer, with the first such answer."""
+    """A change of the query that gives an answer, and the first such answer."""
 
     words: str
     repair: Relax | Widen | Without | End | Inside
@@ -47,7 +47,7 @@ class Change:
 @drawable
 @dataclass(frozen=True, slots=True, repr=False)
 class WhyNone:
-    """The explanation why a query has no answer on a stream of `events` events.
+    """An explanation of why a query has no answer on a stream of `events` events.
 
     If there is an answer, `answer` is one and the other fields are empty. Each of `changes` alone
     gives an answer; `untried` has the changes that no evaluator supports, with reasons.
@@ -67,7 +67,7 @@ class WhyNone:
 
 @lists_options(io.HowToRead)
 def why_none(query: QueryInput, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
-    """Explain why a query has no answer on a stream: missing names, and changes that would suffice.
+    """Explain why a query has no answer on a stream: missing names, and changes that help.
 
     A change drops a clause, a condition or a wait, permits gaps, promises ``until="end"`` for
     answers that wait, or widens a window to the smallest sufficient width, in events, milliseconds
@@ -109,7 +109,7 @@ Weaker: TypeAlias = tuple[str, Relax | Without | Inside]
 def _enough(
     ast: CeqlQuery, weaker: Iterator[Weaker], stream: Stream
 ) -> tuple[list[Change], list[tuple[str, str]]]:
-    """Return the changes that give an answer, and the unsupported changes with reasons."""
+    """Return the changes that give an answer, and unsupported ones with reasons."""
     changes, untried = [], []
     for words, repair in weaker:
         try:
@@ -134,7 +134,7 @@ def _at_the_end(ast: CeqlQuery, stream: Stream) -> Iterator[Change]:
 
 
 def _wider(ast: CeqlQuery, stream: Stream) -> Iterator[Change]:
-    """Yield the narrowest sufficient window for the query and for each window in its formula."""
+    """Yield the narrowest window that gives an answer, for each window of the query."""
 
     def first(repair: WindowRepair) -> ComplexEvent | None:
         return _first(repaired(ast, repair), stream)
@@ -158,7 +158,7 @@ def _narrowest(
     without: WindowRepair,
     wide: Callable[[Window], Widen | Relax],
 ) -> Iterator[Change]:
-    """Yield the narrowest window that gives an answer, found by bisection.
+    """Yield the narrowest window with an answer, found by bisection.
 
     Wider windows keep some answer, so bisection is exact. With a strategy inside the formula,
     answers may vanish in wider windows; then the result is sufficient, but may not be the
@@ -167,7 +167,7 @@ def _narrowest(
     if first(without) is None:
         return
     width, window_of = _steps(own)
-    # doubling terminates, since there is an answer without the window
+    # doubling terminates, because the query without a window has an answer
     low, high = width, max(1, 2 * width)
     while (found := first(wide(window_of(high)))) is None:
         low, high = high, 2 * high
@@ -181,7 +181,7 @@ def _narrowest(
 
 
 def _windows(phi: Formula, path: Path) -> Iterator[tuple[Path, cel.Within]]:
-    """Yield the windows inside a formula whose widening makes the whole weaker."""
+    """Yield the windows inside a formula that give more answers if wider."""
     if isinstance(phi, cel.Within):
         yield path, phi
     for n, psi in _weakening(phi):
@@ -189,7 +189,7 @@ def _windows(phi: Formula, path: Path) -> Iterator[tuple[Path, cel.Within]]:
 
 
 def _steps(window: Window) -> tuple[int, Callable[[int], Window]]:
-    """Return the width in whole steps, rounded down, and a function from steps to a window."""
+    """Return a window's width in whole steps, and a function from steps to a window."""
     match window:
         case EventWindow(width):
             return width, EventWindow
@@ -199,7 +199,7 @@ def _steps(window: Window) -> tuple[int, Callable[[int], Window]]:
         case AttributeWindow(int(width), attribute):
             return width, lambda n: AttributeWindow(n, attribute)
         case AttributeWindow(width, attribute):
-            # a width of 0 cannot be divided
+            # dividing a width of 0 gives 0, which is no step
             part = width / _FINE or 1.0
             return int(width / part), lambda n: AttributeWindow(n * part, attribute)
         case _:
@@ -231,7 +231,7 @@ display.register(WhyNone, "text/plain", why_none_text)
 
 
 def weaker(query: CeqlQuery) -> Iterator[Weaker]:
-    """Yield the query with one clause (except WITHIN) or one obligation of its formula removed.
+    """Yield weaker queries, each without one clause or one condition of its formula.
 
     >>> from cerlab.logic.ceql.parser import parse_ceql
     >>> query, _, _ = parse_ceql("SELECT LAST * WHERE A AS x : B FILTER x[v > 1]")
@@ -243,7 +243,7 @@ def weaker(query: CeqlQuery) -> Iterator[Weaker]:
 
 
 def shorter(query: CeqlQuery) -> Iterator[Weaker]:
-    """Yield the query with one operand of its formula removed.
+    """Yield shorter queries, each without one operand of its formula.
 
     >>> from cerlab.logic.ceql.parser import parse_ceql
     >>> [words for words, _ in shorter(parse_ceql("SELECT * WHERE A AS x ; B : C")[0])]
@@ -278,14 +278,14 @@ def _clauses(query: CeqlQuery) -> Iterator[Weaker]:
 def _places(
     phi: Formula, path: Path, changes: Callable[[Formula], Iterator[tuple[str, Formula]]]
 ) -> Iterator[tuple[Path, str, Formula]]:
-    """Yield each place of a formula with its possible replacements, outermost first."""
+    """Yield each subformula that can be replaced, with its replacements, outermost first."""
     yield from ((path, words, into) for words, into in changes(phi))
     for n, psi in _weakening(phi):
         yield from _places(psi, (*path, n), changes)
 
 
 def _weakening(phi: Formula) -> Iterator[tuple[int, Formula]]:
-    """Yield the children whose weakening weakens the whole: not below NOT or right of UNLESS."""
+    """Yield the subformulas that give the formula more answers if weaker."""
     if not isinstance(phi, cel.Not):
         for n, psi in enumerate(children(phi)):
             if not (isinstance(phi, cel.Unless) and n == 1):
@@ -321,7 +321,7 @@ def _here(phi: Formula) -> Iterator[tuple[str, Formula]]:
 
 
 def _without_an_operand(phi: Formula) -> Iterator[tuple[str, Formula]]:
-    """Yield each operand that can be dropped, with the rest, without nested sequences."""
+    """Yield each operand that can be omitted, with the formula that is left."""
     if not isinstance(phi, cel.Seq | cel.Concat | cel.All):
         return
     for operand, rest in ((phi.left, phi.right), (phi.right, phi.left)):
@@ -330,7 +330,7 @@ def _without_an_operand(phi: Formula) -> Iterator[tuple[str, Formula]]:
 
 
 def _weaker_conditions(condition: Condition) -> Iterator[tuple[str, Condition | None]]:
-    """Yield the text of each conjunct and the condition without it, None if nothing remains."""
+    """Yield the text of each conjunct, and the condition without it (None if empty)."""
     match condition:
         case pred.And(left, right):
             for text, rest in _weaker_conditions(left):
@@ -346,7 +346,7 @@ def _weaker_conditions(condition: Condition) -> Iterator[tuple[str, Condition | 
 
 
 def _conjuncts(predicate: Predicate) -> Iterator[tuple[Predicate, Predicate | None]]:
-    """Yield each conjunct and the predicate without it."""
+    """Yield each conjunct of a predicate, and the predicate without it."""
     if not isinstance(predicate, pred.And):
         yield predicate, None
         return

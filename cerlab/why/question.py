@@ -1,4 +1,4 @@
-"""The question whether positions are an answer of a query, with its substreams and windows."""
+"""Questions of `why`: are positions an answer; with the substreams and windows to search."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from cerlab.why.failure import Failure, Path, Relax, Repair, Widen, Without
 
 @dataclass(frozen=True)
 class Question:
-    """The question whether positions, with an optional interval, are an answer of a query.
+    """The question of whether positions, with an optional interval, are an answer of a query.
 
     With `first_order`, the formula has the meaning of FO-CEL.
     """
@@ -60,40 +60,40 @@ class Question:
 
     @cached_property
     def _root_strategy(self) -> Select | None:
-        """The strategy at the root of the formula, equivalent to one in SELECT; or None."""
+        """The strategy around the whole formula, which acts as if in SELECT, or None."""
         ast, phi = self.ast, self.ast.formula
         outside = ast.strategy is not None or ast.items is not None
         return phi if isinstance(phi, Select) and not outside else None
 
     @property
     def formula(self) -> Formula:
-        """The formula below the strategy that compares its answers."""
+        """The formula without the strategy around it."""
         return self._root_strategy.body if self._root_strategy else self.ast.formula
 
     @property
     def path(self) -> Path:
-        """The path of `formula` in the query's formula."""
+        """The path from the query's formula to `formula`."""
         return (0,) if self._root_strategy else ()
 
     @property
     def strategy(self) -> Strategy | None:
-        """The strategy around `formula`, or None."""
+        """The strategy around the formula, in SELECT or at its root, or None."""
         return self._root_strategy.strategy if self._root_strategy else self.ast.strategy
 
     @property
     def without_strategy(self) -> Repair:
-        """The repair that drops the strategy around `formula`."""
+        """The repair that removes the strategy around the formula."""
         return Relax((), self.formula) if self.path else Without("strategy")
 
     @cached_property
     def time(self) -> TimeAxis | None:
-        """The time axis of windows and waits in hours, minutes or seconds."""
+        """The time axis of windows and waits."""
         clause = () if self.ast.window is None else (self.ast.window,)
         return axis_of_windows((*clause, *windows(self.ast.formula)), self.stream)
 
     @cached_property
     def clocks(self) -> Clocks:
-        """The clocks of waits: the time of the last event of FROM, or the promise of the stream."""
+        """The time that the stream has reached on each axis, by its events or its promise."""
         lengths, stream = waits(self.ast.formula), self.stream
         last = next((p for p in reversed(range(len(stream))) if self.passes(stream[p])), None)
         if stream.until == "end" or not lengths or last is None:
@@ -104,7 +104,7 @@ class Question:
         return now
 
     def last_waited(self, position: int) -> int:
-        """Return the last position that a wait of an event up to `position` may reach."""
+        """Return the last position that a wait from an event up to `position` may reach."""
         stream = self.stream
         every = [psi.length for psi in subformulas(self.ast.formula) if isinstance(psi, cel.Wait)]
         if not every:
@@ -116,7 +116,7 @@ class Question:
         for p in range(position, len(stream)):
             if self.passes(stream[p]):
                 now = read(stream[p], p)
-                # the event at `position` may be of a stream that FROM leaves out
+                # FROM may exclude the event at `position`
                 until = now + longest if until is None else until
                 if now > until:
                     return p
@@ -124,7 +124,7 @@ class Question:
 
     @property
     def context(self) -> Context:
-        """The context of the whole formula, whose labels SELECT chooses."""
+        """The context of the whole formula: all its labels, and those in SELECT."""
         every = labels_in(self.ast.formula)
         if self.ast.items is None:
             return Context(every, every)
@@ -133,13 +133,13 @@ class Question:
 
     @property
     def anchors(self) -> Positions:
-        """The positions that must be in one substream, including given ends."""
+        """The positions that one substream must contain, including given ends."""
         ends = {p for p in (self.start, self.end) if p is not None}
         return tuple(sorted({*self.positions, *ends}))
 
     @property
     def compares(self) -> bool:
-        """True if a strategy, or a clause after the formula, compares answers."""
+        """True if an answer may depend on other answers: by a strategy or a later clause."""
         ast = self.ast
         bare = CeqlQuery(
             ast.formula, ast.items, None, ast.streams, ast.partition, window=ast.window
@@ -151,7 +151,7 @@ class Question:
         return is_of_streams(event, self.ast.streams)
 
     def check(self) -> None:
-        """Raise an error for a question without a meaning, or one that `why` does not support."""
+        """Raise an error for an invalid question, or one that `why` does not support."""
         if self.first_order:
             check_first_order(selected_formula(self.ast))
         if not self.positions and (self.start is None or self.end is None):
@@ -170,7 +170,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class SremoQuestion:
-    """The question whether a stream shows a SREMO at some positions, with an optional interval."""
+    """The question of whether a SREMO matches a stream at some positions."""
 
     e: Sremo
     stream: Stream
@@ -185,11 +185,11 @@ class SremoQuestion:
 
     @property
     def anchors(self) -> Positions:
-        """The positions that must be in the stream."""
+        """The given positions, which must be in the stream."""
         return self.positions
 
     def check(self) -> None:
-        """Raise an error for a question without a meaning."""
+        """Raise an error for an invalid question."""
         check_sremo(self.e)
         check_times(self.e, self.events)
         if not self.positions:
@@ -216,7 +216,7 @@ def out_of_stream(positions: Positions, stream: Stream) -> tuple[Failure, ...]:
 def other_interval(
     real: tuple[int, int], start: int | None, end: int | None
 ) -> tuple[Failure, ...]:
-    """Return the failure of an interval that differs from the given `start` and `end`."""
+    """Return the failure of an interval that differs from the requested `start` or `end`."""
     goal = (real[0] if start is None else start, real[1] if end is None else end)
     if goal == real:
         return ()
@@ -225,7 +225,7 @@ def other_interval(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A substream to search; given positions outside it are treated as if they were inside.
+    """A substream to search, with failures for given positions that it lacks.
 
     `failures` are the clauses that exclude some of the positions.
     """
@@ -237,20 +237,20 @@ class Place:
     """Given positions that are in no substream."""
 
     def local(self, position: int) -> int:
-        """Return the index in the substream of a position of the stream, or -1."""
+        """Return the index in the substream of a position in the stream, or -1."""
         i = bisect_left(self.substream.positions, position)
         there = i < len(self.substream.positions) and self.substream.positions[i] == position
         return i if there else -1
 
 
 def places(question: Question, lo: int, hi: int) -> Iterator[Place]:
-    """Yield the substreams that contain some of the positions, with the events from lo to hi."""
+    """Yield the substreams to search, with the events from position lo to hi."""
     stream = question.stream
     outside = _left_out(question)
     attributes = partition_attributes(question.ast)
     keys = {p: partition_key(stream[p], attributes) for p in question.anchors}
     distinct = dict.fromkeys(key for key in keys.values() if key is not None)
-    # if no position has a key, one place is still searched, to name the attribute each lacks
+    # without any key, search one place, whose failures name the missing attributes
     for key in distinct or {(): None}:
         failures = outside
         for p, own in keys.items():
@@ -265,7 +265,7 @@ def places(question: Question, lo: int, hi: int) -> Iterator[Place]:
 
 
 def _left_out(question: Question) -> tuple[Failure, ...]:
-    """Return the failures of positions whose events FROM leaves out."""
+    """Return the failures of positions whose events FROM excludes."""
     part, stream = f"FROM {', '.join(map(name_text, question.ast.streams))}", question.stream
     return tuple(
         fail.FROM.failure(part, positions=(p,), clause="from", stream=stream[p].stream)
@@ -277,7 +277,7 @@ def _left_out(question: Question) -> tuple[Failure, ...]:
 def _key_failures(
     event: Event, p: int, attributes: tuple[str, ...], own: Key | None, key: Key
 ) -> tuple[Failure, ...]:
-    """Return the failure of an event outside the partition of a key."""
+    """Return the failure of an event that is not in the partition of `key`."""
     if own == key:
         return ()
     part = f"PARTITION BY [{', '.join(map(name_text, attributes))}]"
@@ -304,7 +304,7 @@ def compares_with_all(phi: Formula) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The context of a subformula: the effect of the surrounding formula on its labels and ends.
+    """The effect of the rest of a formula on a subformula's labels and ends.
 
     `every` are all labels of the formula, `visible` those whose events are in the answer, `read`
     those that parts above read. `leading` and `trailing` are true if the subformula begins or ends
@@ -320,7 +320,7 @@ class Context:
 
 
 def refuse_streams(of_streams: Collection[tuple[str, str]]) -> None:
-    """Raise `Unsupported` for a projection to the events of one stream.
+    """Raise `Unsupported` if SELECT keeps a label only for events of one stream.
 
     `why` decides by the label alone whether an event is in the answer.
     """
@@ -333,7 +333,7 @@ def refuse_streams(of_streams: Collection[tuple[str, str]]) -> None:
 
 
 def labels_in(phi: Formula) -> frozenset[str]:
-    """Return all labels that events have in valuations of a formula."""
+    """Return all labels that a formula may give to events."""
     labels: set[str] = set()
     for psi in subformulas(phi):
         match psi:
@@ -351,7 +351,7 @@ def labels_in(phi: Formula) -> frozenset[str]:
 
 
 def refuse_later_doubt(phi: Formula) -> None:
-    """Raise `Unsupported` for a wait that, once over, may remove answers of the formula.
+    """Raise `Unsupported` for a wait that can remove an answer when it ends.
 
     All other waits only add answers, so an answer of the formula stays an answer.
     """
@@ -374,7 +374,7 @@ def refuse_later_doubt(phi: Formula) -> None:
 
 
 def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
-    """Return the contexts of the children of a formula, from left to right."""
+    """Return the contexts of a formula's children, from left to right."""
     match phi:
         case cel.Atom():
             return ()
@@ -403,7 +403,7 @@ def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
             return (replace(above, trailing=False), replace(above, leading=False))
         case cel.Plus() | cel.ConcatPlus() | cel.Count():
             return (replace(above, leading=False, trailing=False),)
-        case cel.Wait():  # WAIT extends past the last event of its body
+        case cel.Wait():  # WAIT moves the end past the last event of its body
             return (replace(above, trailing=False),)
         case cel.Lookback():
             return (replace(above, leading=False),)
@@ -414,12 +414,12 @@ def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
 
 
 def _before_renaming(labels: frozenset[str], old: str, new: str) -> frozenset[str]:
-    """Return the labels below a renaming that become some of these labels above it."""
+    """Return the labels that a renaming maps to the given ones."""
     return (labels - {old}) | ({old, new} if new in labels else frozenset())
 
 
 def unmarked_ends(phi: Formula, context: Context) -> tuple[bool, bool]:
-    """Return whether a valuation may begin, and may end, with an event outside the answer."""
+    """Return whether a match of a formula may start, and may end, with an unmarked event."""
     match phi:
         case cel.Atom(R, _):
             is_hidden = R not in context.visible
@@ -446,7 +446,7 @@ def unmarked_ends(phi: Formula, context: Context) -> tuple[bool, bool]:
 
 
 class Meter:
-    """Measurements of intervals of a substream in the unit of a window."""
+    """A measure of intervals in a substream, in the unit of a window."""
 
     def __init__(self, window: Window | None, time: TimeAxis | None, substream: Substream) -> None:
         self.window = window
@@ -457,40 +457,40 @@ class Meter:
             self._clock = clock_for(window, time)
 
     def instant(self, i: int) -> Instant:
-        """Return the time of an event of the substream, or its index without a time window."""
+        """Return the time of an event, or its index if the window counts events."""
         if self._clock is None:
             return i
         return self._clock(self._substream.events[i], self._substream.positions[i])
 
     def span(self, start: int, end: int) -> Instant:
-        """Return ``end - start`` in the unit of the window."""
+        """Return ``end - start`` in the window's unit."""
         return self.instant(end) - self.instant(start)
 
     def fits(self, start: int, end: int) -> bool:
-        """Return whether the interval fits into the window; True without a window."""
+        """Return whether an interval fits the window; True without a window."""
         return self.window is None or self.span(start, end) <= _width(self.window)
 
     def over(self, i: int) -> Instant:
-        """Return the time at which a wait of this length ends, from an event of the substream."""
+        """Return the time at which a wait from the i-th event ends."""
         assert self.window is not None
         return self.instant(i) + _width(self.window)
 
     def last_until(self, i: int) -> int:
-        """Return the last event of the substream inside the wait of the i-th."""
+        """Return the index of the last event that a wait from the i-th event covers."""
         n = len(self._substream.events)
         return bisect_right(range(n), self.over(i), lo=i, key=self.instant) - 1
 
     def first_since(self, i: int) -> int:
-        """Return the first event of the substream inside the look-back of the i-th."""
+        """Return the index of the first event that a look-back from the i-th event covers."""
         return bisect_left(range(i), self.since(i), key=self.instant)
 
     def since(self, i: int) -> Instant:
-        """Return the time at which a look-back of this length begins, from an event."""
+        """Return the time at which a look-back from the i-th event starts."""
         assert self.window is not None
         return self.instant(i) - _width(self.window)
 
     def text(self, instant: Instant, like: int) -> str:
-        """Return a time as the events write it: a timestamp, or a number in the axis's unit."""
+        """Return a time as text, in the form that the events have."""
         event, axis = self._substream.events[like], self._axis
         if isinstance(self.window, TimeWindow) and axis is not None:
             if isinstance(value_of(event, axis.attribute), Timestamp | str):
@@ -501,7 +501,7 @@ class Meter:
     def failures(
         self, start: int, end: int, inside: tuple[Path, cel.Within] | None = None
     ) -> tuple[Failure, ...]:
-        """Return the failure of an interval outside the window, with the excess.
+        """Return the failure of an interval that exceeds the window, with the excess.
 
         `inside` is the path and node of a window inside the formula; None means the query's window.
         """
@@ -517,7 +517,7 @@ class Meter:
 
 
 def out_of_window(part: Part[Any, Any], e: sre.Window, d: Reading) -> Iterator[Failure]:
-    """Yield the failure of a reading whose body exceeds the window around it."""
+    """Yield the failure of a SREMO window that its body exceeds."""
     extent = _extent(e, d, part.goal.events)
     if extent > e.width:
         ends = d.ends if isinstance(e, sre.LengthWindow) else (d.marks[0], d.marks[-1])
@@ -543,7 +543,7 @@ def _extent(e: sre.Window, d: Reading, S: Sequence[Event]) -> Instant:
 
 
 def _amount(window: Window, span: Instant) -> str:
-    """Return the excess of a span over the window, as text."""
+    """Return as text how much a span exceeds the window."""
     more = span - _width(window)
     match window:
         case EventWindow():
@@ -560,7 +560,7 @@ def _amount(window: Window, span: Instant) -> str:
 
 
 def axis_name(length: TimeWindow | AttributeWindow) -> str:
-    """Return the name of a wait's time axis in `Clocks`."""
+    """Return the name of the clock that a wait reads."""
     return length.attribute if isinstance(length, AttributeWindow) else TIME
 
 
@@ -579,7 +579,7 @@ W = TypeVar("W", bound=Window | sre.Window)
 
 
 def wider(window: W, span: Instant) -> W:
-    """Return the smallest window of the same kind that holds the span."""
+    """Return a window of equal kind just wide enough for a span."""
     match window:
         case TimeWindow():
             return replace(window, nanoseconds=math.ceil(span))
@@ -590,10 +590,10 @@ def wider(window: W, span: Instant) -> W:
 
 
 def _number(span: Instant) -> int | float:
-    """Return the smallest number not less than the span, whole if possible."""
+    """Return the smallest number at least as large as the span, as an integer if possible."""
     whole = Fraction(span)
     if whole.denominator == 1:
         return int(whole)
-    # the nearest float of a fraction may be less than it
+    # the nearest double may be smaller than the fraction
     near = float(whole)
     return near if near >= whole else math.nextafter(near, math.inf)

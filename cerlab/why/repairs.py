@@ -1,4 +1,4 @@
-"""Repairs carried out: each gives a new question, which is then answered.
+"""Repairs, tested by answering the repaired question.
 
 A repair of one failure may not suffice: no values of an event may satisfy the query, and the
 clauses after the formula are checked only for matches of the formula.
@@ -46,7 +46,7 @@ PLACES = 8
 
 
 def right_repairs(question: AnyQuestion, failures: Sequence[Failure]) -> tuple[Repair, ...]:
-    """Return the repairs each of which, alone, makes the positions an answer.
+    """Return the repairs that each make the positions an answer.
 
     A repair that needs another event, or one more, is kept only if a short search finds such an
     event.
@@ -61,7 +61,7 @@ def right_repairs(question: AnyQuestion, failures: Sequence[Failure]) -> tuple[R
 
 
 def _derivation_stands(question: AnyQuestion, failures: Sequence[Failure], repair: Repair) -> bool:
-    """Return whether the derivation itself proves the match once the failures are repaired.
+    """Return whether the repaired derivation proves the answer without a new search.
 
     This holds if events are unchanged and no clause compares the answer with others. A part that no
     longer waits ends earlier, and weaker parts of an expression may store or skip other events.
@@ -78,7 +78,7 @@ def _derivation_stands(question: AnyQuestion, failures: Sequence[Failure], repai
 
 
 def holds(question: AnyQuestion) -> bool:
-    """Return whether the positions are an answer; errors count as False."""
+    """Return whether the positions are an answer; an error counts as False."""
     ends = tuple(p for p in (question.start, question.end) if p is not None)
     if out_of_stream((*question.positions, *ends), question.stream):
         return False
@@ -91,7 +91,7 @@ def holds(question: AnyQuestion) -> bool:
 
 
 def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
-    """Yield the questions that a repair gives: one, or one for each event that it may use."""
+    """Yield the repaired questions: one, or one for each event that the repair may use."""
     S, P = question.stream, question.positions
     match repair:
         case mend.Retype(p, name):
@@ -102,7 +102,7 @@ def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
         case mend.Insert(path, after, before):
             yield from _with_one_more(question, path, after, before)
         case mend.Remove(positions):
-            # from the back, so that earlier positions stay valid
+            # from the last position on, so that earlier positions stay valid
             for p in reversed(positions):
                 question = _with_events(question, p, 1)
             yield question
@@ -126,7 +126,7 @@ def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
 
 
 def _with_events(question: AnyQuestion, p: int, n: int, *events: Event) -> AnyQuestion:
-    """Return the question with n events from p on replaced; positions move with their events."""
+    """Return the question with n events from position p on replaced by other events."""
     S = question.stream
     changed = (*S.events[:p], *events, *S.events[p + n :])
     stream = Stream(changed, time=S.time, until=S.until)
@@ -144,7 +144,7 @@ def repaired(
     query: CeqlQuery,
     repair: mend.Relax | mend.Remark | mend.Widen | mend.Without | mend.Inside,
 ) -> CeqlQuery:
-    """Return the query after a repair of the query."""
+    """Return the query after a repair."""
     match repair:
         case mend.Relax(path, into) | mend.Remark(path, into):
             formula = cel.with_part(query.formula, path, cast(cel.Formula, into))
@@ -165,7 +165,7 @@ def repaired(
 def _with_one_more(
     question: AnyQuestion, path: Path, after: int | None, before: int | None
 ) -> Iterator[AnyQuestion]:
-    """Yield questions with one more event for a part, in each place where it may be."""
+    """Yield questions with one more event for a part, at each possible place."""
     ends = {p for p in (*question.positions, question.start, question.end) if p is not None}
     low = min(ends) if after is None else after + 1
     high = max(ends) + 1 if before is None else before
@@ -180,7 +180,7 @@ def _with_one_more(
             for t in _variants(question, like)
             if not isinstance(part, cel.Atom) or t.type == part.type
         )
-        # two questions for each event; all places together stay within `MAX_TRIES`
+        # at most two questions per place, so that all together stay within `MAX_TRIES`
         for t in islice(variants, MAX_TRIES // len(places) // 2):
             longer = _with_events(question, p, 0, t)
             yield replace(longer, positions=tuple(sorted({*longer.positions, p})))
@@ -188,7 +188,7 @@ def _with_one_more(
 
 
 def _variants(question: AnyQuestion, t: Event) -> Iterator[Event]:
-    """Yield events that differ in what the query reads (except times), fewest changes first."""
+    """Yield variants of an event with other values that the query reads, fewest changes first."""
     types, streams, attributes = _alternatives(question, t)
     every: list[list[tuple[str, Value]]] = [[("type", name) for name in types]]
     every.append([("stream", name) for name in streams])
@@ -204,7 +204,7 @@ def _variants(question: AnyQuestion, t: Event) -> Iterator[Event]:
 def _alternatives(
     question: AnyQuestion, t: Event
 ) -> tuple[list[str], list[str | None], dict[str, list[Value]]]:
-    """Return other types, streams and values for the attributes that the query reads."""
+    """Return other types, streams and values that a repaired event may have."""
     query = question.ast if isinstance(question, Question) else question.e
     nodes = list(_nodes(query))
     constants = [node.value for node in nodes if isinstance(node, Constant)]
@@ -234,21 +234,21 @@ def _alternatives(
 
 
 def _near(values: Iterable[Value]) -> list[Value]:
-    """Return the values, None, and the numbers one above and one below each."""
+    """Return the values, None, and each number plus and minus one."""
     every = list(values)
     numbers = [v for v in every if isinstance(v, int | float) and not isinstance(v, bool)]
     return [*every, None, *(v + 1 for v in numbers), *(v - 1 for v in numbers)]
 
 
 def _distinct(values: Iterable[Any], own: Any) -> list[Any]:
-    """Return the distinct values except `own`; 1, 1.0 and TRUE are distinct."""
+    """Return the values without repetitions and without `own`; 1, 1.0 and TRUE are distinct."""
     distinct: dict[Hashable, Any] = {(type(value), value): value for value in values}
     distinct.pop((type(own), own), None)
     return list(distinct.values())
 
 
 def _nodes(value: object) -> Iterator[object]:
-    """Yield a tree of dataclasses and tuples in preorder."""
+    """Yield all dataclasses and tuples nested in a value, outermost first."""
     yield value
     if is_dataclass(value):
         parts: Iterable[object] = (getattr(value, field.name) for field in fields(value))

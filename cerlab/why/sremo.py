@@ -1,4 +1,4 @@
-"""The clause table of SREMO, evaluated from given marks:
+"""The clauses of SREMO's semantics, evaluated for given marks:
 
 ``(e, S, i, j, M, v) |- v'`` (SRT Def. 17).
 
@@ -36,12 +36,12 @@ from cerlab.why.question import out_of_window
 
 
 def readings(part: Part) -> list[SremoDerivation]:
-    """Return the derivations of a part that the goal allows, the best of each item.
+    """Return the best derivations of an expression from event i on.
 
     Raises `ResourceLimit` if there are too many partial derivations.
     """
     goal = part.goal
-    # a part depends on nothing else, so one search serves all chains that reach i
+    # the result depends only on the key, so one search serves all sequences that reach i
     key = (goal.marks is None, goal.by_marks, part.path, part.i, part.v)
     if key not in goal.cache:
         goal.cache[key] = part.chart().all(_rule(part))
@@ -94,14 +94,14 @@ def _rule(part: Part) -> Iterator[SremoDerivation]:
 
 
 class Link(NamedTuple):
-    """A part of a chain and the operator before it, which determines the events it may skip."""
+    """A part of a sequence and the operator before it, which decides whether gaps are permitted."""
 
     part: Part
     operator: Part
 
 
 def _links(part: Part) -> list[Link]:
-    """Return the parts of ``e . .. . e``, which nests to the left."""
+    """Return the parts of a sequence ``e . .. . e``."""
     links, left = [], part
     while isinstance(left.syntax, sre.Concat):
         links.append(Link(left.below(1), left))
@@ -110,7 +110,7 @@ def _links(part: Part) -> list[Link]:
 
 
 def _sequence(part: Part, links: Iterable[Link]) -> list[SremoDerivation]:
-    """Return chains with one derivation of each part, in order."""
+    """Return derivations of a sequence."""
     ways = [part.up_to(part.i)]
     for n, link in enumerate(links):
         longer = (d for before in ways for d in _longer(before, link, first=n == 0))
@@ -119,7 +119,7 @@ def _sequence(part: Part, links: Iterable[Link]) -> list[SremoDerivation]:
 
 
 def _iteration(part: Part, body: Link, e: sre.Star | sre.Plus) -> list[SremoDerivation]:
-    """Return the derivations of one or more rounds, and for ``*`` of none."""
+    """Return derivations of one or more repetitions, and for ``*`` also of none."""
     rounds, none = part.chart(), part.up_to(part.i)
     if isinstance(e, sre.Star):
         rounds.offer(none)
@@ -128,14 +128,14 @@ def _iteration(part: Part, body: Link, e: sre.Star | sre.Plus) -> list[SremoDeri
 
     def more(before: SremoDerivation) -> Iterator[SremoDerivation]:
         end = before.valuation.end
-        # a round without events could repeat forever
+        # a repetition without events could be repeated forever
         return (d for d in _longer(before, body, first=False) if d.valuation.end > end)
 
     return rounds.rounds_of(once, more)
 
 
 def _longer(before: SremoDerivation, link: Link, *, first: bool) -> Iterator[SremoDerivation]:
-    """Yield a chain extended by one part, after a gap unless it is the first."""
+    """Yield a sequence extended by one part, after a gap unless it is the first part."""
     r, part = before.valuation, link.part
     gaps: Iterable[tuple[int, tuple[Failure, ...]]] = [(r.end, ())]
     if not first:
@@ -144,14 +144,14 @@ def _longer(before: SremoDerivation, link: Link, *, first: bool) -> Iterator[Sre
         too_far = any(failure.row is fail.GAP for failure in wrong)
         for d in readings(part.at(k, r.registers)):
             end, marks = d.valuation.end, r.marks + d.valuation.marks
-            # a gap before a part without events is counted as a gap before the next part
+            # a gap before a part without events counts before the next part
             if end > k or not too_far:
                 value = Reading(r.start, end, marks, d.valuation.registers)
                 yield concatenation(before, wrong, d, value, part.goal.at)
 
 
 def _gaps(before: Reading, link: Link) -> Iterator[tuple[int, tuple[Failure, ...]]]:
-    """Yield each start of the next part, with the failures of the gap before it."""
+    """Yield each event where the next part may start, with the failures of the gap before it."""
     goal = link.part.goal
     match link.operator.syntax:
         case sre.SkipAny():
@@ -165,10 +165,10 @@ def _gaps(before: Reading, link: Link) -> Iterator[tuple[int, tuple[Failure, ...
 
 
 def _any_gap(goal: MarkGoal, end: int) -> Iterator[tuple[int, tuple[Failure, ...]]]:
-    """Yield every gap that leaves out no more marked positions than the allowance permits."""
+    """Yield every gap; marked positions in it are failures."""
     for k in range(end, goal.stop + 1):
         failures = goal.leftover_between(end, k)
-        # longer gaps leave out these marks too
+        # longer gaps leave out these marked positions too
         if HEAVY * len(failures) > goal.allowance:
             return
         yield k, failures
@@ -177,7 +177,7 @@ def _any_gap(goal: MarkGoal, end: int) -> Iterator[tuple[int, tuple[Failure, ...
 def _without_instance(
     before: Reading, link: Link, e: sre.SkipNext
 ) -> Iterator[tuple[int, tuple[Failure, ...]]]:
-    """Yield gaps without an instance of the next part, evaluated with the stored registers."""
+    """Yield gaps that contain no match of the next part, or the match as a failure."""
     part = link.part.at(before.end, before.registers)
     instances: list[Reading] = []
     for k, failures in _any_gap(part.goal, before.end):
@@ -190,7 +190,7 @@ def _without_instance(
 
 
 def instance_in_gap(e: sre.SkipNext, link: Link, instances: list[Reading]) -> tuple[Failure, ...]:
-    """Return the failure of a gap that contains instances of the next part."""
+    """Return the failure of a gap that contains a match of the next part."""
     if not instances:
         return ()
     first = min(instances, key=lambda r: (r.end, -r.start))
@@ -209,7 +209,7 @@ def instance_in_gap(e: sre.SkipNext, link: Link, instances: list[Reading]) -> tu
 
 
 def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[Failure, ...]]]:
-    """Yield gaps where the operator allows none, with their failures."""
+    """Yield gaps where the operator permits none, with their failures."""
     near = goal.stop if goal.narrow else min(goal.stop, end + NEARBY)
     for k in sorted({*range(end + 1, near), *goal.between(end, goal.stop)}):
         left_out = goal.leftover_between(end, k)
@@ -219,7 +219,7 @@ def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[
 
 
 def _gap(operator: Part, end: int, start: int) -> Failure:
-    """Return the failure of events where the operator allows no gap."""
+    """Return the failure of events in a gap that the operator does not permit."""
     weaker: Sremo
     match operator.syntax:
         case sre.Concat(left, right):
@@ -229,11 +229,11 @@ def _gap(operator: Part, end: int, start: int) -> Failure:
     return operator.gap(sign, range(end, start), weaker)
 
 
-# !e, and instances in the gaps of skip-till-next
+# !e, and matches in the gaps of skip-till-next
 
 
 def _without_marks(part: Part) -> list[SremoDerivation]:
-    """Return derivations of the negated part without failures; marks matter only where measured.
+    """Return derivations of a negation's body without failures.
 
     Return none if a register is read whose content is unknown.
     """
@@ -247,7 +247,7 @@ def _without_marks(part: Part) -> list[SremoDerivation]:
 
 
 def _of_negation(part: Part, derivations: Iterable[SremoDerivation]) -> Iterator[SremoDerivation]:
-    """Yield the intervals from i on that the body does not match; `derivations` are the body's."""
+    """Yield the readings of a negation: intervals from i on that its body does not match."""
     goal, by_end = part.goal, {d.valuation.end: d.valuation for d in derivations}
     for j in range(part.i, goal.stop + 1):
         failures = goal.leftover_between(part.i, j)
@@ -270,12 +270,12 @@ def _negation_failure(part: Part, reading: Reading) -> Failure:
 
 
 def rival_of(r: Reading) -> ComplexEvent | None:
-    """Return the forbidden reading as an answer, if it has an event."""
+    """Return the match of a negated body as an answer, if it has an event."""
     return ComplexEvent(r.start, r.end - 1, r.marks) if r.end > r.start else None
 
 
 def _events_text(r: Reading) -> str:
-    """Return the events of a reading as text: ``event 3``, ``events 3 to 5``."""
+    """Return the events of a match as text: ``event 3``, ``events 3 to 5``."""
     if r.end <= r.start + 1:
         return f"event {r.start}" if r.end > r.start else "no event"
     return f"events {r.start} to {r.end - 1}"
@@ -287,7 +287,7 @@ def _events_text(r: Reading) -> str:
 def _agreeing(
     part: Part, e: sre.Intersection, lefts: list[SremoDerivation], rights: list[SremoDerivation]
 ) -> Iterator[SremoDerivation]:
-    """Yield readings that both sides have with equal marks; with an allowance, also of one side."""
+    """Yield readings of an intersection: those of both sides, or with failures of one side."""
     for a in lefts:
         for b in rights:
             r, other = a.valuation, b.valuation
@@ -303,7 +303,7 @@ def _agreeing(
 
 
 def _same_missing(failures: tuple[Failure, ...], others: tuple[Failure, ...]) -> Iterator[Failure]:
-    """Yield `others`, in which an event to insert is the one of `failures` at the same place."""
+    """Yield `others` that would insert an event where `failures` insert the same event."""
     places: dict[tuple[int | None, int | None], list[Repair]] = {}
     for failure in failures:
         match failure:
@@ -320,7 +320,7 @@ def _same_missing(failures: tuple[Failure, ...], others: tuple[Failure, ...]) ->
 
 
 def _contents_of_both(e: sre.Intersection, v: Contents, v1: Contents, v2: Contents) -> Contents:
-    """Return v1 on registers of the left side, v2 on those of the right side, and v elsewhere."""
+    """Return the registers after an intersection, from the sides that write them."""
     W1, W2 = writes(e.left), writes(e.right)
     others = {r: p for r, p in v if r not in W1 | W2}
     own = {r: p for W, after in ((W1, v1), (W2, v2)) for r, p in after if r in W}
@@ -328,7 +328,7 @@ def _contents_of_both(e: sre.Intersection, v: Contents, v1: Contents, v2: Conten
 
 
 def _alone(part: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> SremoDerivation:
-    """Return a node of one side whose events and marks the other side does not match."""
+    """Return a node of one side, with a failure because the other side does not match."""
     r = d.valuation
     marks = f" with the marks {positions_text(r.marks)}" if r.end > r.start else ""
     events = _events_text(r)
@@ -338,7 +338,7 @@ def _alone(part: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> Sremo
 
 @dataclass(frozen=True, slots=True)
 class MarkGoal(Goal):
-    """A goal whose derivations read no event after `hi`.
+    """A search goal by marks; derivations read no event after `hi`.
 
     `read` are the registers that guards read; others are not followed. With `by_marks`, inside a
     negation, derivations with different marks are different items.
@@ -356,7 +356,7 @@ class MarkGoal(Goal):
     def registers_after(
         self, v: Contents, writes: frozenset[str], position: int | None
     ) -> Contents:
-        """Return ``v[W <- t]``, by the positions of events (SRT Def. 12)."""
+        """Return ``v[W <- t]``, the registers as positions of events (SRT Def. 12)."""
         contents = dict.fromkeys(writes & self.read, position)
         return tuple(sorted({**dict(v), **contents}.items()))
 
@@ -367,41 +367,41 @@ class MarkGoal(Goal):
 
 @dataclass(frozen=True, slots=True)
 class Part(deduction.Part[Sremo, Reading]):
-    """A part of an expression, from event i on, with registers v."""
+    """An expression to derive from event i on, with registers v."""
 
     goal: MarkGoal
     i: int
     v: Contents
 
     def at(self, i: int, v: Contents) -> Part:
-        """Return this part from another event on."""
+        """Return this part at another event."""
         return Part(self.goal, self.syntax, self.path, i, v)
 
     def below(self, *path: int) -> Part:
-        """Return the descendant at a path, from the same event on."""
+        """Return the subexpression at a path, at the same event."""
         e = self.syntax
         for n in path:
             e = children(e)[n]
         return Part(self.goal, e, (*self.path, *path), self.i, self.v)
 
     def item(self, d: SremoDerivation) -> Hashable:
-        """Return the end of a derivation and the registers; in a negation also its marks."""
+        """Return what outer parts see of a derivation: its end and its registers."""
         r = d.valuation
         return (r.end, r.registers, r.marks if self.goal.by_marks else ())
 
     def up_to(self, end: int, *failures: Failure, marks: Positions = ()) -> SremoDerivation:
-        """Return a leaf that matches the events before `end` and keeps the registers."""
+        """Yield a derivation without parts that matches the events before `end`."""
         return Derivation(self.syntax, self.path, Reading(self.i, end, marks, self.v), (), failures)
 
 
 def of_empty(part: Part) -> Iterator[SremoDerivation]:
-    """Yield ``EMPTY``, which has no derivation, as a failure."""
+    """Yield ``EMPTY`` as a failure, since it has no match."""
     if part.may_fail:
         yield part.up_to(part.i, part.fails(fail.EMPTY, into=sre.EPSILON))
 
 
 def of_terminal(part: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
-    """Yield the event at i; with an allowance also if it fails the terminal, and no event."""
+    """Yield derivations of a terminal: the event at i; with failures also others, or no event."""
     goal, i, v = part.goal, part.i, part.v
     if i < goal.stop:
         holds = may_hold(e.guard, goal.events[i], v, goal.events)
@@ -422,7 +422,7 @@ def _guard_failure(part: Part, e: sre.Terminal) -> Failure:
 
 
 def _mark_failure(part: Part, e: sre.Terminal) -> Iterator[Failure]:
-    """Yield the failure of an event that is marked but should not be, or the reverse."""
+    """Yield the failure of an event whose mark differs from the terminal's."""
     goal, i = part.goal, part.i
     if goal.marks is not None and goal.is_marked(i) != e.marked:
         row = fail.MARKED if e.marked else fail.NOT_MARKED
@@ -430,7 +430,7 @@ def _mark_failure(part: Part, e: sre.Terminal) -> Iterator[Failure]:
 
 
 def of_run(part: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
-    """Yield, as one node each, the events that an unmarked iteration may match."""
+    """Yield the events that an unmarked iteration may match, each number of them as one node."""
     goal, below = part.goal, part.below(0)
     if isinstance(part.syntax, sre.Star):
         yield part.up_to(part.i)

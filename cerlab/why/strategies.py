@@ -1,4 +1,4 @@
-"""The answer that a strategy prefers, in SELECT and inside formulas (FOUND Sec. 4)."""
+"""The answers that strategies prefer, in SELECT and inside formulas (FOUND Sec. 4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cerlab.model.stream import TimeAxis
 
 
 def prefers(strategy: Strategy, rival: Positions, C: Positions) -> bool:
-    """Return whether a strategy drops C if `rival` ends at the same event."""
+    """Return whether a strategy drops answer C because `rival` has the same end."""
     match strategy:
         case Strategy.STRICT:
             return False
@@ -34,14 +34,14 @@ def prefers(strategy: Strategy, rival: Positions, C: Positions) -> bool:
 def first_preferred(
     strategy: Strategy, rivals: Iterable[ComplexEvent], C: Positions
 ) -> ComplexEvent | None:
-    """Return the first of some answers with one end that a strategy prefers to C."""
+    """Return the first answer that a strategy prefers to C."""
     return next((rival for rival in rivals if prefers(strategy, rival.positions, C)), None)
 
 
 def ending_at(
     phi: Formula, S: Sequence[Event], end: int, meaning: Meaning, axis: TimeAxis | None
 ) -> list[ComplexEvent]:
-    """Return the complex events of a formula with this end, by the reference, shortest first.
+    """Return a formula's complex events with the given end, from the reference, shortest first.
 
     Raises `ResourceLimit` if the stream before the end is too long for the reference.
     """
@@ -57,10 +57,10 @@ def ending_at(
 
 
 def moved_answer(answer: ComplexEvent, at: Sequence[int]) -> ComplexEvent:
-    """Return an answer of a substream in positions of the whole stream."""
+    """Return an answer of a substream with positions of the whole stream."""
     return ComplexEvent(at[answer.start], at[answer.end], tuple(at[p] for p in answer.positions))
 
 
 def hole(C: Positions, at: Sequence[int]) -> tuple[int, ...]:
-    """Return the first two positions that STRICT drops because they are not adjacent."""
+    """Return the first two positions with a gap between them, which STRICT forbids."""
     return next(((at[i], at[k]) for i, k in pairwise(C) if k != i + 1), ())

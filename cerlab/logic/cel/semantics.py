@@ -1,5 +1,4 @@
-"""The meaning of CEL (CORE Sec. 2.2), one case per row of the table, and its strategies (FOUND Sec.
-4).
+"""The meaning of CEL: one case per row of the table (CORE Sec. 2.2), and strategies (FOUND Sec. 4).
 
 A strategy compares the position sets of all answers with the same end. The paper states the
 comparison for one valuation and in the other direction, which would select no answers or the wrong
@@ -28,7 +27,7 @@ from cerlab.predicates.truth import satisfies
 
 
 def select(strategy: Strategy, answers: Iterable[Valuation]) -> frozenset[Valuation]:
-    """Return the valuations whose position sets survive among those with the same end.
+    """Return the valuations that a strategy selects among those with equal ends.
 
     Valuations with equal position sets but different starts or labels are kept or removed together.
     Raise `ResourceLimit` if too many valuations have the same end.
@@ -65,7 +64,7 @@ def _survives(strategy: Strategy, C: Positions, rivals: list[Positions]) -> bool
 
 
 def next_at_most(C1: Iterable[int], C2: Iterable[int]) -> bool:
-    """Return whether ``C1 <=next C2``: equal, or the first difference is in C2 (FOUND Sec. 4).
+    """Return whether ``C1 <=next C2``: equal, or C2 has the first difference (FOUND Sec. 4).
 
     >>> next_at_most({5, 8}, {1, 8}), next_at_most({1, 8}, {5, 8})
     (True, False)
@@ -75,7 +74,7 @@ def next_at_most(C1: Iterable[int], C2: Iterable[int]) -> bool:
 
 
 def last_at_most(C1: Iterable[int], C2: Iterable[int]) -> bool:
-    """Return whether ``C1 <=last C2``: equal, or the last difference is in C2 (FOUND Sec. 4)."""
+    """Return whether ``C1 <=last C2``: equal, or C2 has the last difference (FOUND Sec. 4)."""
     difference = set(C1) ^ set(C2)
     return not difference or max(difference) in set(C2)
 
@@ -197,7 +196,7 @@ def _clause(
 
 
 def holds(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
-    """Return whether a valuation satisfies a filter; predicates test all events of a label."""
+    """Return whether a valuation satisfies the condition of a FILTER."""
     match condition:
         case On(X, P):
             return all(satisfies(S[i], P) for i in V.labels.get(X, ()))
@@ -220,7 +219,7 @@ def _waited(
     axis: TimeAxis | None,
     clocks: Clocks,
 ) -> Valuations:
-    """Extend each valuation to the last event within its wait, if the clock has passed the wait."""
+    """Extend valuations to the last event inside their wait; omit those still waiting."""
     read = clock_for(length, axis)
     times = [read(t, i) for i, t in enumerate(S)]
     now = clocks.get(length.attribute if isinstance(length, AttributeWindow) else TIME)
@@ -253,7 +252,7 @@ def _looked_back(
 def _extent(
     window: Window, S: Sequence[Event], axis: TimeAxis | None
 ) -> Callable[[Valuation], Instant]:
-    """Return the function that measures an interval for a window: in events, or in exact time."""
+    """Return a function that measures a valuation's interval in the unit of a window."""
     if isinstance(window, EventWindow):
         return lambda V: V.end - V.start
     clock = clock_for(window, axis)
@@ -261,7 +260,7 @@ def _extent(
 
 
 def is_atom(t: Event, R: str, stream: str | None) -> bool:
-    """Return whether an event has a type and, if a stream is given, may belong to it."""
+    """Return whether an event has the type of an atom and may belong to its stream."""
     return t.type == R and (stream is None or is_of_stream(t, stream))
 
 
@@ -298,7 +297,7 @@ Precedes: TypeAlias = Callable[[Valuation, Valuation], bool]
 
 
 def _product(left: Valuations, right: Valuations, precedes: Precedes) -> Valuations:
-    """Return all concatenations of a valuation of `left` with one of `right` that it precedes."""
+    """Return the concatenations of valuations in `left` with valuations in `right`."""
     with step_budget("a sequence in the reference", TECS_HINT, own=1):
         return _concatenations(left, right, precedes)
 
@@ -314,15 +313,15 @@ def _concatenations(left: Valuations, right: Valuations, precedes: Precedes) -> 
 
 
 def _concatenate(V1: Valuation, V2: Valuation) -> Valuation:
-    """Return the valuation from the smaller start to the larger end, with the labels united."""
+    """Return the valuation from the first start to the second end, with the labels of both."""
     labels = {X: (*V1.labels.get(X, ()), *V2.labels.get(X, ())) for X in {*V1.labels, *V2.labels}}
     return Valuation(min(V1.start, V2.start), max(V1.end, V2.end), labels)
 
 
 def _iterate(once: Valuations, precedes: Precedes) -> Valuations:
-    """Return the least M with ``M = once | once .
+    """Return the concatenations of one or more valuations: the least M with M = once | once . M.
 
-    M``; each round extends only the newest valuations.
+    Each round extends only the newest valuations.
     """
     M = new = once
     with step_budget("an iteration in the reference", TECS_HINT, own=1):
@@ -333,11 +332,12 @@ def _iterate(once: Valuations, precedes: Precedes) -> Valuations:
 
 
 def _repeat(once: Valuations, least: int, most: int | None, precedes: Precedes) -> Valuations:
-    """Return the union of ``once . once .. once``, k times, for each k from `least` to `most`."""
+    """Return the concatenations of `least` to `most` valuations."""
     result: Valuations = frozenset()
     k, times = 1, once
     with step_budget("a count in the reference", TECS_HINT, own=1):
-        while times and (most is None or k <= most):  # ends, since each repetition uses an event
+        # the loop ends, because each repetition uses an event
+        while times and (most is None or k <= most):
             if k >= least:
                 result = _affordable(result | times)
             k, times = k + 1, _concatenations(times, once, precedes)

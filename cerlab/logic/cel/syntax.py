@@ -16,7 +16,7 @@ from cerlab.predicates.condition import On as On
 @drawable
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """An atom ``R`` or ``S>R``: one event of type R (of stream S); it sets label R."""
+    """An atom ``R`` or ``S>R``: one event of type R (in stream S), which gets label R."""
 
     type: str
     stream: str | None = None
@@ -72,7 +72,7 @@ class And:
 @drawable
 @dataclass(frozen=True, slots=True)
 class All:
-    """A formula ``left ALL right``: both, in any order, overlap allowed."""
+    """A formula ``left ALL right``: both sides in any order, possibly overlapping."""
 
     left: Formula
     right: Formula
@@ -81,7 +81,7 @@ class All:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Unless:
-    """A formula ``left UNLESS right``: left, without an answer of right inside its interval."""
+    """A formula ``left UNLESS right``: answers of left that contain no answer of right."""
 
     left: Formula
     right: Formula
@@ -90,7 +90,7 @@ class Unless:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Seq:
-    """A sequence ``left ; right``: right after left, gaps allowed."""
+    """A sequence ``left ; right``: right comes after left, with any events between."""
 
     left: Formula
     right: Formula
@@ -99,7 +99,7 @@ class Seq:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Concat:
-    """A sequence ``left : right``: right immediately after left."""
+    """A sequence ``left : right``: right comes directly after left."""
 
     left: Formula
     right: Formula
@@ -108,7 +108,7 @@ class Concat:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Plus:
-    """An iteration ``body+``: one or more, gaps allowed."""
+    """An iteration ``body+``: body once or more, with any events between."""
 
     body: Formula
 
@@ -116,7 +116,7 @@ class Plus:
 @drawable
 @dataclass(frozen=True, slots=True)
 class ConcatPlus:
-    """A contiguous iteration ``body:+``: one or more, each immediately after the previous one."""
+    """An iteration ``body:+``: body once or more, each directly after the previous one."""
 
     body: Formula
 
@@ -124,7 +124,7 @@ class ConcatPlus:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A count ``body{least,most}``, gaps allowed; ``body:{least,most}`` if `gaps` is False.
+    """A repetition ``body{least,most}``, or ``body:{least,most}`` without gaps.
 
     `most` is None for ``body{least,}``.
     """
@@ -138,7 +138,7 @@ class Count:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A projection ``PROJECT[x, S>y](body)``: it empties the other labels and keeps the interval.
+    """A projection ``PROJECT[x, S>y](body)``: it removes all other labels and keeps the interval.
 
     `of_streams` holds pairs of a stream and a label; of that label, only events of that stream are
     kept.
@@ -231,7 +231,7 @@ def children(phi: Formula) -> tuple[Formula, ...]:
 
 
 def map_children(change: Callable[[Formula], Formula], phi: Formula) -> Formula:
-    """Return the formula with `change` applied to each direct subformula."""
+    """Return the formula with `change` applied to each of its direct subformulas."""
     match phi:
         case Atom():
             return phi
@@ -253,14 +253,14 @@ def with_child(phi: Formula, n: int, psi: Formula) -> Formula:
 
 
 def part_at(phi: Formula, path: Sequence[int]) -> Formula:
-    """Return the subformula at a path: the number of the child at each step down."""
+    """Return the subformula at a path of child numbers."""
     for n in path:
         phi = children(phi)[n]
     return phi
 
 
 def with_part(phi: Formula, path: Sequence[int], psi: Formula) -> Formula:
-    """Return the formula with the subformula at a path replaced."""
+    """Return the formula with the subformula at a path of child numbers replaced."""
     if not path:
         return psi
     n, *below = path
@@ -295,7 +295,7 @@ def look_backs(phi: Formula) -> tuple[TimeWindow | AttributeWindow, ...]:
 
 
 def is_timed(phi: Formula) -> bool:
-    """Return whether a formula has a wait, a look-back, or a window that is not in events."""
+    """Return whether a formula contains a wait, a look-back or a window in time."""
     return any(
         isinstance(psi, Wait | Lookback)
         or (isinstance(psi, Within) and not isinstance(psi.window, EventWindow))
@@ -304,19 +304,19 @@ def is_timed(phi: Formula) -> bool:
 
 
 def competes(phi: Formula) -> bool:
-    """Return whether the formula has a strategy that compares valuations: any but STRICT."""
+    """Return whether a formula contains NEXT, LAST or MAX, which compare valuations."""
     return any(
         isinstance(psi, Select) and psi.strategy is not Strategy.STRICT for psi in subformulas(phi)
     )
 
 
 def size(phi: Formula) -> int:
-    """Return the number of nodes of the formula (without its conditions)."""
+    """Return the number of nodes of a formula, not counting conditions."""
     return sum(1 for _ in subformulas(phi))
 
 
 def times(body: Formula, least: int, most: int | None, *, gaps: bool = True) -> Formula:
-    """Return the shortest formula that repeats `body`, without a limit if `most` is None."""
+    """Return the shortest formula for `body` repeated `least` to `most` times (None: no limit)."""
     if least == most == 1:
         return body
     if least == 1 and most is None:
@@ -325,7 +325,7 @@ def times(body: Formula, least: int, most: int | None, *, gaps: bool = True) -> 
 
 
 def with_gaps(phi: Formula) -> Formula:
-    """Return a sequence, iteration or count with gaps allowed; other formulas are unchanged."""
+    """Return a sequence, iteration or count with gaps allowed, and other formulas unchanged."""
     match phi:
         case Concat(left, right):
             return Seq(left, right)
@@ -338,12 +338,12 @@ def with_gaps(phi: Formula) -> Formula:
 
 
 def kept_labels(phi: Project) -> frozenset[str]:
-    """Return the labels of which a projection keeps all or some events."""
+    """Return the labels that a projection keeps, for events of all or of some streams."""
     return phi.labels | {label for _, label in phi.of_streams}
 
 
 def projection(items: Iterable[tuple[str | None, str]], body: Formula) -> Project:
-    """Return the projection to labels, each of one stream or, where that is None, of all."""
+    """Return a projection to pairs of a stream (None: all streams) and a label."""
     pairs = frozenset(items)
     labels = frozenset(label for stream, label in pairs if stream is None)
     return Project(
@@ -352,7 +352,7 @@ def projection(items: Iterable[tuple[str | None, str]], body: Formula) -> Projec
 
 
 def defined_labels(phi: Formula) -> frozenset[str]:
-    """Return the labels that some valuation of the formula can set: event types, AS, renamings."""
+    """Return the labels that a formula may set: event types, AS and renamings."""
     match phi:
         case Atom(type_name):
             return frozenset({type_name})
@@ -376,7 +376,7 @@ MAX_DEPTH = 200
 
 
 def refuse_deep(phi: Formula) -> None:
-    """Raise `ResourceLimit` for a formula too deep for recursive functions, by iteration."""
+    """Raise `ResourceLimit` for a formula that nests too deep for recursive functions."""
     pending = [(phi, 1)]
     while pending:
         psi, depth = pending.pop()
@@ -387,7 +387,7 @@ def refuse_deep(phi: Formula) -> None:
 
 
 def _refuse_deep_condition(condition: object) -> None:
-    # 0: the node that holds a predicate is not counted
+    # depth 0: the node with the predicate is not counted
     pending: list[tuple[Any, int]] = [(condition, 0)]
     while pending:
         part, depth = pending.pop()

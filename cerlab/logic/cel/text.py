@@ -1,4 +1,4 @@
-"""Formulas as text, which the parser reads back as the same tree."""
+"""The text of formulas, which the parser reads back as equal formulas."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.predicates.text import name_text, predicate_text, value_text
 
-# Binding strength of operators. FILTER is a suffix of everything to its left inside the #
+# Binding strength of operators. FILTER is a suffix of everything to its left inside the
 # parentheses, so a filtered formula at the left edge of an operator needs no parentheses.
 _UNLESS, _CHOICE, _CONCAT, _SEQ, _POSTFIX = range(5)
 _LEVELS: dict[type[cel.Binary], int] = {
@@ -23,7 +23,7 @@ _LEVELS: dict[type[cel.Binary], int] = {
 
 
 def formula_text(phi: cel.Formula, level: int = _UNLESS, *, leftmost: bool = True) -> str:
-    """Return the text of a formula, in parentheses if it binds looser than `level`.
+    """Return the text of a formula, in parentheses if it binds less tightly than `level`.
 
     `leftmost` is True if no part of an enclosing operator is to its left inside the same
     parentheses.
@@ -52,13 +52,13 @@ def formula_text(phi: cel.Formula, level: int = _UNLESS, *, leftmost: bool = Tru
 
 
 def _in_parentheses(phi: cel.Formula) -> str:
-    """Return the formula in one pair of parentheses; a window already has its own."""
+    """Return the text in one pair of parentheses, which a window has already."""
     text = formula_text(phi)
     return text if isinstance(phi, cel.Within) else f"({text})"
 
 
 def label_text(stream: str | None, label: str) -> str:
-    """Return the text of a label: ``x``, or ``S>x`` for its events of one stream."""
+    """Return the text of a label: ``x``, or ``S>x`` for its events in stream S."""
     return name_text(label) if stream is None else f"{name_text(stream)}>{name_text(label)}"
 
 
@@ -71,7 +71,7 @@ def _infix(phi: cel.Binary, level: int, leftmost: bool) -> str:
 
 
 def node_text(phi: cel.Formula) -> str:
-    """Return the text of one node of a formula, without its subformulas.
+    """Return the text of a formula's outermost operator, without its subformulas.
 
     >>> node_text(cel.As(cel.Atom("A"), "x"))
     'AS x'
@@ -116,7 +116,7 @@ def node_text(phi: cel.Formula) -> str:
 
 
 def window_text(window: Window) -> str:
-    """Return a window as the grammar writes it.
+    """Return the text of a window, as in a query.
 
     >>> window_text(TimeWindow(3_690_500_000_000))
     '1 HOURS 1 MINUTES 30.5 SECONDS'

@@ -1,4 +1,4 @@
-"""Checks of queries: comparisons that can never hold because of types, and parts without effect."""
+"""Checks of queries: comparisons that types make impossible, and parts without effect."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SAME_KIND = "both sides must be numbers, texts, booleans, timestamps or duratio
 
 
 def check_predicate(P: pred.Predicate, events: Sequence[EventDeclaration], source: Source) -> None:
-    """Check a predicate on events of some declared types.
+    """Raise `TypeMismatch` if a predicate compares kinds that never compare, on declared types.
 
     Raise `TypeMismatch` for an attribute that no type has, and for a comparison whose sides are of
     different kinds for every type.
@@ -46,7 +46,7 @@ def check_predicate(P: pred.Predicate, events: Sequence[EventDeclaration], sourc
         case pred.Comparison(_, left, right):
             _compare(P, [left, right], events, source)
         case pred.Member(operand, values):
-            # the parser has checked that the constants are of one kind
+            # all constants are of one kind, as the parser has checked
             _compare(P, [operand, values[0]], events, source)
         case pred.Between(operand, low, high):
             for bound in (low, high):
@@ -85,7 +85,7 @@ def _compare(
 def check_correlation(
     comparison: Correlation, events: Mapping[str, Sequence[EventDeclaration]], source: Source
 ) -> None:
-    """Check a comparison of labels; `events` declares the events that each label can hold.
+    """Raise `TypeMismatch` if a comparison of labels has different kinds on its sides.
 
     Raise `TypeMismatch` if its sides are of different kinds for every choice of types.
     """
@@ -94,7 +94,7 @@ def check_correlation(
     ways = [dict(zip(events, way, strict=True)) for way in product(*events.values())]
     sides = (comparison.left, comparison.right)
     ours, theirs = ({kind for way in ways if (kind := _kind(x, None, way))} for x in sides)
-    # a side without a kind is unknown, so nothing can be refused
+    # a side without a kind is unknown, so it may be of any kind
     if ours and theirs and ours.isdisjoint(theirs):
         values = pred.constants([pred.Comparison(comparison.operator, *sides)])
         raise TypeMismatch(
@@ -157,7 +157,7 @@ def _kind(
     event: EventDeclaration | None,
     of_labels: Mapping[str, EventDeclaration] = MappingProxyType({}),
 ) -> str | None:
-    """Return the kind of an expression's values on events of a type; None if it never has one."""
+    """Return the kind of an expression's values on events of a type; None if unknown."""
     match expression:
         case pred.Constant(value):
             return kind_of(value)
@@ -186,7 +186,7 @@ def _kind(
 
 
 def _nearest_label(label: str, body: cel.Formula) -> str:
-    """Return the hint that lists the labels of a formula, the nearest name first."""
+    """Return a hint with the labels of a formula, the most similar name first."""
     labels = cel.defined_labels(body)
     hint = nearest(label, labels)
     if hint.startswith("did you"):
@@ -199,7 +199,7 @@ def _nearest_label(label: str, body: cel.Formula) -> str:
 def _across_unless(
     whole: cel.Formula, label: str, filtered: cel.Filter, condition: Condition
 ) -> str:
-    """Return the hint for a label of the other side of an UNLESS, else the empty text."""
+    """Return the hint if a FILTER uses a label of the other side of an UNLESS, or an empty text."""
     keys = {x.attribute for each in atomics(condition) for x in _operands(each) if x.attribute}
     key = ", ".join(map(name_text, sorted(keys))) or "k"
     by_key = f"PARTITION BY [{key}] compares it" if len(keys) == 1 else "PARTITION BY compares keys"
@@ -223,7 +223,7 @@ def _operands(condition: Atomic) -> Iterable[pred.LabelLeaf]:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A part of a query without effect, or with an unexpected one."""
+    """A warning about a part of a query that has no effect or an unexpected one."""
 
     code: str
     message: str
@@ -235,7 +235,7 @@ class Remark:
 
 
 def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
-    """Yield the parts of a query without effect, above all labels that are never set."""
+    """Yield warnings about parts of a query without effect, such as labels that are never set."""
     for psi in cel.subformulas(query.formula):
         match psi:
             case cel.Filter(body, condition):
@@ -327,7 +327,7 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
 
 
 def _effect_of_unset(label: str, condition: Condition) -> str:
-    """Return what a filter evaluates to if one of its labels is never set."""
+    """Return the constant result of a filter with a label that is never set, for a message."""
     compared = [x for x in cond.atomics(condition) if label in labels_of(x)]
     operands = [
         operand
@@ -353,7 +353,7 @@ _COUNTS = (pred.Group.COUNT, pred.Group.DISTINCT)
 def _narrow_window(
     body: cel.Formula, window: Window, place: SourcePlace | None
 ) -> Iterator[Remark]:
-    """Yield the remarks on a window around a formula."""
+    """Yield warnings about windows too narrow for the formula inside."""
     for length in cel.waits(body):
         yield from _narrow("WAIT", length, window, place)
     for length in cel.look_backs(body):
@@ -366,7 +366,7 @@ def _narrow(
     window: Window,
     place: SourcePlace | None,
 ) -> Iterator[Remark]:
-    """Yield the remark on a window that is narrower than a wait or a look-back inside it."""
+    """Yield the warning about a window narrower than a wait or look-back inside it."""
     if _width(length) > _width(window) and _axis_of(length) == _axis_of(window):
         code, inside = "CER0917", "waits that end with an earlier event"
         if word == "LOOKBACK":
@@ -388,7 +388,7 @@ def _width(window: Window) -> float:
 
 
 def _is_met(atom: cel.Atom, phi: cel.Formula) -> bool:
-    """Return whether every valuation of a formula contains an event of the atom."""
+    """Return whether every answer of a formula contains an event that `atom` describes."""
     match phi:
         case cel.Atom():
             return phi.type == atom.type and atom.stream in (None, phi.stream)
@@ -412,7 +412,7 @@ def _grouped(phi: cel.Formula) -> str:
 
 
 def _are_apart(body: cel.Formula, other: cel.Formula) -> bool:
-    """Return whether a formula takes one event, and another one takes another type or several."""
+    """Return whether one formula takes a single event and the other surely takes other events."""
     left = None if any(cel.waits(body)) else _only_event(body)
     right = _only_event(other)
     if left is None:
@@ -421,7 +421,7 @@ def _are_apart(body: cel.Formula, other: cel.Formula) -> bool:
 
 
 def _fewest(phi: cel.Formula) -> int:
-    """Return a number of events that all answers of a formula have in their interval, or more."""
+    """Return a lower bound on the number of events in an answer's interval."""
     match phi:
         case cel.Seq(left, right) | cel.Concat(left, right):
             return _fewest(left) + _fewest(right)
@@ -436,7 +436,7 @@ def _fewest(phi: cel.Formula) -> int:
 
 
 def _only_event(phi: cel.Formula) -> str | None:
-    """Return the type of the only event of a formula, None for other formulas."""
+    """Return the event type of a formula whose answers are one event; None for other formulas."""
     match phi:
         case cel.Atom():
             return phi.type
@@ -447,7 +447,7 @@ def _only_event(phi: cel.Formula) -> str | None:
 
 
 def _percents(condition: Condition, source: Source) -> Iterator[Remark]:
-    """Yield a remark for each pattern of LIKE that is written as in SQL."""
+    """Yield a warning for each LIKE pattern with the wildcards of SQL."""
     for each in cond.atomics(condition):
         for atom in atoms(each.predicate) if isinstance(each, cond.On) else ():
             if isinstance(atom, Like) and "%" in atom.pattern:
@@ -461,7 +461,7 @@ def _percents(condition: Condition, source: Source) -> Iterator[Remark]:
 
 
 def as_search(pattern: str) -> str:
-    """Return the regular expression that a pattern of SQL's LIKE stands for.
+    """Return the regular expression for an SQL LIKE pattern.
 
     >>> print(*(as_search(pattern) for pattern in ("IN%", "%TC", "%N%", "I_TC%", "a.b%")))
     ^IN TC$ N ^I.TC ^a\\.b
@@ -557,7 +557,7 @@ def _check_atomic(
 
 
 def label_types(phi: cel.Formula) -> dict[str, frozenset[str]]:
-    """Return the event types that each label can hold."""
+    """Return the event types that each label may have."""
     match phi:
         case cel.Atom(R, _):
             return {R: frozenset({R})}
@@ -586,7 +586,7 @@ def label_types(phi: cel.Formula) -> dict[str, frozenset[str]]:
 def _declarations(
     types: Iterable[str], stream: str | None, schema: Schema, place: SourcePlace | None
 ) -> list[EventDeclaration]:
-    """Return the declarations of types; raise `TypeMismatch` if a named stream has none of them."""
+    """Return the declarations of event types; raise `TypeMismatch` if a stream has none of them."""
     if stream is not None:
         _check_stream(stream, schema, place)
     names = sorted(types)

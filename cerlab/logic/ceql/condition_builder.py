@@ -1,4 +1,4 @@
-"""From parse trees to names, constants, predicates and filters, which all languages share."""
+"""Parse trees to names, constants, predicates and filters, for all query languages."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ GROUP_WORDS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "FIRST", "LAST", "PREV")
 
 
 class Call(NamedTuple):
-    """A call ``name(argument, ..)`` in a filter; `form` is ``DISTINCT ``, ``*`` or empty."""
+    """A function call in a filter: ``SUM(x.price)``, ``COUNT(*)``, ``COUNT(DISTINCT x.id)``."""
 
     name: str
     arguments: tuple[Any, ...]
     form: str = ""
 
     def operand(self) -> pred.OfGroup | pred.Previous | None:
-        """Return the call as an operand of a comparison, None if it is not one."""
+        """Return the call as an operand of a comparison; None if it cannot be one."""
         word = self.name.upper()
         match self.arguments:
             case (SetOf(label, None),) if word == "COUNT" and not self.form:
@@ -64,7 +64,7 @@ class Call(NamedTuple):
         return None
 
     def why_no_operand(self) -> tuple[str, str]:
-        """Return the message and the hint for a call that is not an operand."""
+        """Return the message and the hint for a call that cannot be an operand."""
         if self.name.upper() not in GROUP_WORDS:
             message = f"{self.name}(..) is not a value to compare"
             return message, call_hint(self.name) or f"known: {', '.join(GROUP_WORDS)}"
@@ -74,13 +74,13 @@ class Call(NamedTuple):
             message = f"{self.name.upper()} needs an attribute of a label"
         match self.arguments:
             case (SetOf(name, None),) if self.form == "DISTINCT " and name.upper() != "NULL":
-                # SQL writes the attribute alone, and a label alone is as likely
+                # SQL has the attribute alone here, but `name` may also be a label
                 other = f"COUNT(DISTINCT a.{name_text(name)}) of an attribute {name}"
                 return message, f"write {other}, or {self.example()} of a label {name}"
         return message, f"write {self.example()}"
 
     def example(self) -> str:
-        """Return a correct call of the function, with the label of this call if it has one."""
+        """Return a correct call of this function as text, with the label that was used."""
         word = self.name.upper()
         argument = next((x for x in self.arguments if isinstance(x, SetOf)), SetOf("x"))
         if argument.label.upper() == "NULL":
@@ -96,23 +96,23 @@ class Call(NamedTuple):
 
 
 def constant(of_rule: object) -> Rule:
-    """Return a rule whose value is constant."""
+    """Return a builder rule with a constant result."""
     return lambda self, meta, children: of_rule
 
 
 def measure(unit: str) -> Rule:
-    """Return a rule for a number and a unit of time; its value is in nanoseconds."""
+    """Return a builder rule for a number with a unit of time; its result is in nanoseconds."""
     return lambda self, meta, children: self._nanoseconds(meta, children[0], UNITS[unit])
 
 
 def node(make: Callable[..., object]) -> Rule:
-    """Return a rule whose parts are the operands of a node."""
+    """Return a builder rule that makes a syntax node from the results of its parts."""
     return lambda self, meta, children: self._record(meta, make(*children), *children)
 
 
 @v_args(meta=True)
 class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
-    """Builder of names, constants, predicates and filters, one method per rule of ``grammar.lark``.
+    """A builder of names, constants, predicates and filters, with one method per grammar rule.
 
     Each text has its own builder; subclasses add the rules of a language. `spans` maps ``id(node)``
     to the span of each formula, condition and predicate; `nodes` keeps the nodes alive, so that no
@@ -129,16 +129,16 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         self._depths: dict[int, int] = {}
 
     def place(self, meta: Meta) -> SourcePlace:
-        """Return the place in the query text that a rule of the grammar matched."""
+        """Return the place in the query text of a rule's match."""
         return SourcePlace(self.text, _span(meta))
 
     def place_of(self, node: object) -> SourcePlace | None:
-        """Return the place of a node, by identity; None if it was not read from the text."""
+        """Return the place of a syntax node in the query text; None for nodes without one."""
         span = self.spans.get(id(node))
         return SourcePlace(self.text, span) if span else None
 
     def _record(self, meta: Meta, node: T, *below: object) -> T:
-        """Record the place of a new node; raise `ResourceLimit` if it is too deep."""
+        """Store the place of a new syntax node; raise `ResourceLimit` if it nests too deep."""
         depth = 1 + max((self._depths.get(id(child), 0) for child in below), default=0)
         if depth > MAX_DEPTH:
             raise ResourceLimit(
@@ -171,8 +171,8 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         return self._record(meta, pred.Constant(-self._int(meta, children[0])))
 
     def _int(self, meta: Meta, digits: str) -> int:
-        # 2^63 itself is allowed here, for -9223372036854775808. # 20 digits are enough to refuse
-        # it; `int` raises its own error for more than 4,300.
+        # -9223372036854775808 needs 2^63 here. More than 20 digits are refused before `int` raises
+        # its own error for more than 4,300.
         value = int(digits.lstrip("0")[:20] or "0")
         if value > 2**63:
             raise self._too_large(meta, "an integer")
@@ -211,9 +211,10 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
 
     def _nanoseconds(self, meta: Meta, number: Token, unit: int) -> Fraction:
         near = self.decimal(meta, [number])
-        if near == 0 and number.strip("0.eE+-"):  # below all doubles, and too costly to expand
+        # smaller than all positive doubles, and too costly to compute exactly
+        if near == 0 and number.strip("0.eE+-"):
             raise self._too_fine(meta)
-        return Fraction(Decimal(number)) * unit  # exactly as written, not rounded to a double
+        return Fraction(Decimal(number)) * unit  # the exact decimal, not rounded to a double
 
     def duration(self, meta: Meta, children: list[Fraction | None]) -> int:
         total = sum((child for child in children if child is not None), Fraction(0))
@@ -226,7 +227,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         return IllFormed("CER0207", message, place=self.place(meta), hint=hint)
 
     def duration_constant(self, meta: Meta, children: list[int]) -> pred.Constant:
-        # -2^63 nanoseconds fit into 64 bits, so 2^63 is allowed after a minus
+        # 2^63 is allowed after a minus: 64 bits hold -2^63 nanoseconds
         negative = self.text[: meta.start_pos].rstrip().endswith("-")
         if children[0] >= 2**63 + negative:
             raise self._no_time(

@@ -35,7 +35,7 @@ _MASKED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class ForeignWord(NamedTuple):
-    """A word of another language: its pattern, the query to write, and the recipe of the manual.
+    """A word of another language, the query to write instead, and the section of the manual.
 
     `why` comes first in the hint. `section` is a heading of the page `page`.
     """
@@ -48,7 +48,7 @@ class ForeignWord(NamedTuple):
 
     @property
     def hint(self) -> str:
-        """The hint: the query to write and the recipe."""
+        """The query to write instead and the section of the manual."""
         recipe = f"recipe '{self.section}' (manual, page {self.page})" if self.section else ""
         return "; ".join(filter(None, [self.why, f"write {self.text}", recipe]))
 
@@ -172,7 +172,7 @@ _AT: tuple[tuple[str, str], ...] = (
 
 
 def habit_hint(text: str, at: int) -> str:
-    """Return the hint for syntax of another language at the place of an error, else the empty text.
+    """Return the hint for foreign syntax at the place of an error, or an empty text.
 
     >>> text = "SELECT * WHERE A FILTER A[price BETWEEN 1 AND 3]"
     >>> habit_hint(text, text.index("BETWEEN"))
@@ -197,7 +197,7 @@ def habit_hint(text: str, at: int) -> str:
 
 
 def _of_foreign_words(text: str, at: int) -> str:
-    """Return the hint for the first foreign word that contains the error.
+    """Return the hint for the foreign word at the place of an error, or an empty text.
 
     If the text fails at its first word, it is in another language, so foreign words count
     everywhere.
@@ -212,7 +212,7 @@ def _of_foreign_words(text: str, at: int) -> str:
 
 
 def _of_whole(text: str, before: str, rest: str) -> str:
-    """Return the hint for a text that is not a query, or begins or ends wrongly."""
+    """Return the hint for a text that is not a query, or that begins or ends wrongly."""
     if re.search(r"(?i)\bfrom(\s+\w+)?$", before) and rest[:1] in ("/", ".", "'"):
         return "FROM names streams; a file is the second argument: omit FROM"
     if text.lstrip().startswith("{") or re.fullmatch(
@@ -233,7 +233,7 @@ def _of_whole(text: str, before: str, rest: str) -> str:
 
 
 def _of_counts(text: str, before: str, rest: str) -> str:
-    """Return the hint for a count in another syntax than ``{2}``, ``{2,}`` or ``{2,5}``."""
+    """Return the hint for a count that is not written ``{2}``, ``{2,}`` or ``{2,5}``."""
     if re.search(r"(?i)(?<!\bin)(?<!\bin\s)\{\s*\d+\s*,?\s*\d*$", before):
         return "write a count as A{2}, A{2,} or A{2,5}"
     if times := re.match(r"(?i)(?:[\[<]|\.\s*times\s*\()\s*(\d+)\s*[\]>:,)]", rest):
@@ -270,7 +270,7 @@ def _of_sql(text: str, before: str, rest: str) -> str:
 
 
 def _of_attributes(text: str, before: str, rest: str) -> str:
-    """Return the hint for ``a.price``, allowed only in SUM(..) and comparisons of labels."""
+    """Return the hint for ``a.price`` outside SUM(..) and comparisons of labels."""
     attribute = re.match(r"\.\s*([^\W\d]\w*)", rest)
     if attribute is None:
         return ""
@@ -287,7 +287,7 @@ def _of_attributes(text: str, before: str, rest: str) -> str:
 
 
 def _of_labels(text: str, before: str, rest: str) -> str:
-    """Return the hint for comparisons of labels in other syntaxes: functions, NOT, BETWEEN."""
+    """Return the hint for comparisons of labels in foreign syntax, such as functions or BETWEEN."""
     if re.match(r"(?i)and\s+(?:not\s+)?\w+\.\w+\s*[<>=!]", rest):
         return "conditions follow FILTER, as in A AS a ; B AS b FILTER b.price > a.price"
     if not re.search(r"(?i)\bfilter\b", before):
@@ -323,7 +323,7 @@ def _of_labels(text: str, before: str, rest: str) -> str:
 
 
 def call_hint(name: str) -> str:
-    """Return the hint for a function that other languages have, else the empty text."""
+    """Return the hint for a function of another language, or an empty text."""
     for word in FOREIGN_WORDS:
         if re.fullmatch(word.pattern, f"{name}(", re.IGNORECASE):
             return word.hint
@@ -335,7 +335,7 @@ def call_hint(name: str) -> str:
 
 
 def _of_filters(text: str, before: str, rest: str) -> str:
-    """Return the hint for a condition without a label, and for NOT that means absence."""
+    """Return the hint for a condition without a label, or for NOT meant as absence."""
     bare = re.search(r"(?i)(\w+)\s+filter\s+(\w+)\s*([<>=!]*)$", before)
     value = re.match(rf"([<>=!]*)\s*({_VALUE})", rest)
     if bare and value and (op := bare[3] or value[1]):
@@ -362,7 +362,7 @@ def _of_filters(text: str, before: str, rest: str) -> str:
 
 
 def _of_windows(text: str, before: str, rest: str) -> str:
-    """Return the hint for windows in quotes, negative or inside a formula, and for INTERVAL."""
+    """Return the hint for INTERVAL, and windows in quotes, negative or inside a formula."""
     length = re.search(r"(?i)\binterval$", before) or re.match(r"(?i)interval\b", rest)
     if length and (quoted := re.search(_QUOTED, rest)):
         small = _small_unit(quoted[2], quoted[1])
@@ -385,7 +385,7 @@ def _of_windows(text: str, before: str, rest: str) -> str:
 
 
 def _of_clauses(text: str, before: str, rest: str) -> str:
-    """Return the hint for clauses without brackets or units, misplaced, or after a formula."""
+    """Return the hint for a clause without brackets or unit, or in a wrong place."""
     if re.search(r"(?i)\bpartition\s+by$", before):
         return f"write PARTITION BY [{names[0]}]" if (names := _NAMES.match(rest)) else ""
     number = re.search(r"(?<![\w.])(\d+\.?\d*)$", before)
@@ -425,7 +425,7 @@ def _clause_pattern(clause: str) -> str:
 
 
 def two_names_hint(text: str, at: int) -> str:
-    """Return the hint for a type followed directly by a name, else the empty text."""
+    """Return the hint for a type directly followed by a name, or an empty text."""
     before, rest = text[:at].rstrip(), text[at:]
     kind = re.search(r"(?i)(?:\bwhere|[;:(]|\bor|\band|\ball|\bunless)\s*([^\W\d]\w*)$", before)
     name = re.match(r"[^\W\d]\w*", rest)
@@ -446,7 +446,7 @@ def _event(part: str) -> str:
 
 
 def _unit(rest: str, number: str) -> str:
-    """Return the hint for a unit that is abbreviated, missing or too large."""
+    """Return the hint for an abbreviated, missing or too large unit of time."""
     if re.match(r"(?i)weeks?\b", rest):
         return f"write {7 * float(number):g} DAYS"
     if re.match(r"(?i)(?:months?|years?)\b", rest):
@@ -460,7 +460,7 @@ def _unit(rest: str, number: str) -> str:
 
 
 def _small_unit(rest: str, number: str) -> str:
-    """Return the hint for microseconds and nanoseconds, else the empty text."""
+    """Return the hint for microseconds and nanoseconds, or an empty text."""
     unit = re.match(r"(?i)(?:us|micros?|microseconds?|(n)s|(n)anos?|(n)anoseconds?)\b", rest)
     if unit is None or re.fullmatch(r"\d+\.?\d*", number) is None:
         return ""

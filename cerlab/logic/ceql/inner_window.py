@@ -1,4 +1,4 @@
-"""Windows after a strategy, and the query that compares inside the window.
+"""Queries with WITHIN after a strategy, and the similar query with the window inside the strategy.
 
 `SELECT MAX * WHERE F+ ; O WITHIN 5 [t]` compares all answers with the same end, and then drops
 those longer than the window. If the longest answer is too long, no shorter one is given instead.
@@ -15,7 +15,7 @@ from cerlab.model.clauses import AttributeWindow, EventWindow, Strategy, TimeWin
 
 
 def compared_inside(query: CeqlQuery) -> tuple[Strategy, CeqlQuery] | None:
-    """Return the strategy of a query, and the query that compares inside its window.
+    """Return the strategy and the query with WITHIN inside the strategy; None if equivalent.
 
     Return None where no strategy compares before WITHIN, or where no answer is longer than it.
 
@@ -53,7 +53,7 @@ def _width(window: Window) -> int | float:
 
 
 def _longest(phi: cel.Formula, window: Window) -> int | float | None:
-    """Return a bound on the intervals of a formula in the unit of a window; None without one."""
+    """Return an upper bound on a formula's interval in the unit of a window; None if unknown."""
 
     def of(psi: cel.Formula) -> int | float | None:
         return _longest(psi, window)

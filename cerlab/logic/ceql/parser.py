@@ -1,6 +1,4 @@
-"""CEQL and its declarations from text: the builder expands sugar and records the span of
-each node.
-"""
+"""Parsing of CEQL and its declarations: sugar is expanded, and the place of each node stored."""
 
 from __future__ import annotations
 
@@ -59,7 +57,7 @@ _STRATEGIES = {
 
 @v_args(meta=True)
 class Builder(ConditionBuilder):
-    """Builder of formulas and queries."""
+    """A builder of formulas and queries from parse trees."""
 
     # -- formulas ----------------------------------------------------------------------------
 
@@ -206,7 +204,7 @@ class Builder(ConditionBuilder):
 
 
 def _rules() -> Iterator[tuple[str, Rule]]:
-    """Yield the rules that differ only in a value."""
+    """Yield the grammar rules that differ only in a value, such as an operator."""
     for symbol in (*pred.Operator, *Consume):
         prefix = "consume_" * isinstance(symbol, Consume)
         yield f"{prefix}{symbol.name.lower()}", constant(symbol)
@@ -222,7 +220,7 @@ for _name, _rule in _rules():
 
 
 def schema_of(trees: list[Tree[Token]], text: str) -> Schema:
-    """Return the schema of declarations; raise `IllFormed` for a name declared twice."""
+    """Return the schema of declarations; raise `IllFormed` if a name is declared twice."""
     streams: list[StreamDeclaration] = []
     for tree in trees:
         name, *events = tree.children
@@ -311,7 +309,7 @@ display.register(Schema, "text/plain", schema_text)
 
 @dataclass(frozen=True)
 class Source:
-    """A text, and the places of the nodes that were read from it."""
+    """A query text and the place of each node in it."""
 
     text: str
     spans: dict[int, Span]
@@ -320,7 +318,7 @@ class Source:
     """True if the text is a whole query, False if it is a formula."""
 
     def place(self, node: object) -> SourcePlace | None:
-        """Return the place of a node (by identity), None if it was not read from the text."""
+        """Return the place of a syntax node; None if it was not read from the text."""
         span = self.spans.get(id(node))
         return SourcePlace(self.text, span) if span else None
 
@@ -349,7 +347,7 @@ def parse_cel(text: str) -> tuple[Formula, Source]:
 
 
 def _refuse_labels_in_brackets(builder: Builder, formula: Formula) -> None:
-    """Raise `QuerySyntaxError` for a path in brackets that begins with a label of the formula.
+    """Raise `QuerySyntaxError` for a path in brackets that begins with a label: ``b.price``.
 
     ``b[b.price > a.price]`` is a comparison of labels in another syntax; it does not read a field.
     """
@@ -380,7 +378,7 @@ def parse_schema(text: str) -> Schema:
 
 
 def as_schema(schema: Schema | str | None) -> Schema | None:
-    """Return a schema that is given as one, as the text of its declarations, or as None."""
+    """Return a schema from a `Schema`, the text of declarations, or None."""
     return parse_schema(schema) if isinstance(schema, str) else schema
 
 
@@ -400,7 +398,7 @@ _OPAQUE = re.compile(
 
 
 def _refuse_deep(text: str) -> None:
-    """Raise `ResourceLimit` for nesting deeper than `MAX_DEPTH`."""
+    """Raise `ResourceLimit` for formulas that nest deeper than `MAX_DEPTH`."""
     depth = 0
     for match in re.finditer(r"[(\[{]|[)\]}]", _OPAQUE.sub(lambda m: " " * len(m[0]), text)):
         depth += 1 if match[0] in "([{" else -1
@@ -418,7 +416,7 @@ _NAMES_TOO = frozenset(WORDS["strategy"].split()).union(*PREFIXES.values())
 
 
 def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
-    """Return the hint for foreign syntax, a misspelled keyword, or a keyword meant as a name."""
+    """Return a hint for foreign syntax, a misspelled keyword, or a keyword used as a name."""
     if habit := habit_hint(text, at):
         return habit
     line_so_far = text[text.rfind("\n", 0, at) + 1 : at]
@@ -446,7 +444,7 @@ _AMOUNT = rf"(?:\.?\d|{_MOMENT})"
 
 
 def _before_amount() -> str:
-    """Return the terminal of + as addition, before signs and a number, moment, ``name.`` or (."""
+    """Return the terminal for ``+`` as addition, which a number, name or parenthesis follows."""
     gap = f"(?:{_BLANK})*"
     call = rf"(?:{'|'.join(GROUP_WORDS)}){gap}\("
     ahead = rf"\+(?=(?:{_SIGN}|{_BLANK})*(?:{_AMOUNT}|\(|{_NAME}{gap}\.|{call}))"
@@ -458,7 +456,7 @@ def _escaped(regex: str) -> str:
 
 
 def _before_filter(word: str) -> str:
-    """Return the terminal of AND or OR before a filter, possibly in parentheses.
+    """Return the terminal for AND or OR that a filter follows.
 
     A filter begins with ``name[``, ``name>name[``, ``name.``, ``name(`` or arithmetic; a formula
     begins so only with a name of `PREFIXES`, and never with ``MAX(name.``.
@@ -472,13 +470,13 @@ def _before_filter(word: str) -> str:
 
 
 def _before_text(word: str) -> str:
-    """Return the terminal of a word that is a keyword only before a text."""
+    """Return the terminal for a word that is a keyword only before a quoted text."""
     ahead = rf"{word}(?=(?:{_BLANK})*['\"])".replace("/", r"\/")
     return f"_{word}.2: /{ahead}/i"
 
 
 def _before_name(word: str) -> str:
-    """Return the terminal of a word that is a keyword only before a name."""
+    """Return the terminal for a word that is a keyword only before a name."""
     ahead = rf"{word}(?!\w)(?=(?:{_BLANK})*{_NAME})"
     return f"_{word}.2: /{_escaped(ahead)}/i"
 

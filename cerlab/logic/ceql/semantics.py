@@ -1,4 +1,4 @@
-"""The meaning of queries, clause by clause from FROM to THROTTLE (CORE Sec. 2.2).
+"""The meaning of queries, clause by clause, from FROM to THROTTLE (CORE Sec. 2.2).
 
 This is the reference; docs/languages lists the decisions where the paper is silent.
 """
@@ -43,7 +43,7 @@ _Timed: TypeAlias = Callable[[Formula, Sequence[Event]], Valuations]
 
 
 class Meaning(Protocol):
-    """The semantics of formulas: from a formula and a substream to valuations."""
+    """The semantics of formulas: a function from a formula and a substream to valuations."""
 
     def __call__(
         self,
@@ -53,35 +53,35 @@ class Meaning(Protocol):
         clocks: Clocks = NO_CLOCKS,
         /,
     ) -> Valuations:
-        """Return the valuations of a formula on a substream, with the time axis of its windows."""
+        """Return the valuations of a formula on a substream; windows measure time on `axis`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Substream:
-    """A subsequence of the stream: its events, and their positions in the whole."""
+    """A subsequence of the stream: events with their positions in the stream."""
 
     events: tuple[Event, ...]
     positions: tuple[int, ...]
 
     @classmethod
     def of(cls, rows: Iterable[tuple[int, Event]]) -> Substream:
-        """Return the substream of some (position, event) rows of the stream."""
+        """Return the substream with the given (position, event) rows."""
         pairs = tuple(rows)
         return cls(tuple(t for _, t in pairs), tuple(i for i, _ in pairs))
 
     def rows(self) -> Iterable[tuple[int, Event]]:
-        """Return the (position, event) pairs of the substream."""
+        """Return the (position, event) rows of this substream."""
         return zip(self.positions, self.events, strict=True)
 
     def after(self, position: int) -> Substream:
-        """Return the suffix of events after a position of the whole stream."""
+        """Return the events after a position of the stream."""
         return Substream.of((i, t) for i, t in self.rows() if i > position)
 
 
 def query_answers(
     query: CeqlQuery, stream: Stream, meaning: Meaning = valuations
 ) -> list[ComplexEvent]:
-    """Return ``[[Q]](S)``: the complex events of a query, each once, in the order `by_end`.
+    """Return ``[[Q]](S)``, the complex events of a query: each once, in the order `by_end`.
 
     `meaning` is the semantics of its formula: that of CEL, or `fo_valuations`.
     """
@@ -109,7 +109,7 @@ def query_valuations(
 def _certain(
     query: CeqlQuery, stream: Stream, answers: Callable[[Clocks], set[Answer]]
 ) -> set[Answer]:
-    """Return the answers on every continuation of the stream by events at or after the clock.
+    """Return the answers that no continuation of the stream can change.
 
     The clock is the time of the last event, or the time promised by ``stream.until``. An event ends
     exactly the waits that are over at its time. So an answer on every continuation is an answer
@@ -124,7 +124,7 @@ def _certain(
 
 
 def check_consumption(query: CeqlQuery) -> None:
-    """Raise `IllFormed` if answers of one key that wait would consume those of another."""
+    """Raise `IllFormed` if a waiting answer would consume another one of its key."""
     if waits(query.formula) and query.consume.crosses_partitions and query.partition:
         raise IllFormed(
             "CER0214",
@@ -136,7 +136,7 @@ def check_consumption(query: CeqlQuery) -> None:
 def _futures(
     lengths: Sequence[TimeWindow | AttributeWindow], query: CeqlQuery, stream: Stream
 ) -> Iterator[Clocks]:
-    """Yield the clocks, now and later, that differ in the waits that are over."""
+    """Yield one clock for each set of waits that may be over, now or later."""
     whole = _from(query, stream)
     axis = stream.time or only_timestamp(stream)
     read: dict[str, list[Instant]] = {}
@@ -159,13 +159,13 @@ def _futures(
 
 
 def _different(last: list[Instant], ends: list[Instant]) -> list[Instant]:
-    """Return the clock, if it shows a time, and one between any two ends of waits after it."""
+    """Return the present time, if known, and one time between any two later ends of waits."""
     later = sorted({end for end in ends if end >= last[0]})
     return [*last, *(Fraction(a + b) / 2 for a, b in pairwise(later))]
 
 
 def _from(query: CeqlQuery, stream: Stream) -> Substream:
-    """Return the events of the streams in FROM."""
+    """Return the events whose stream is in FROM."""
     return Substream.of(
         (i, t)
         for i, t in enumerate(stream)
@@ -176,11 +176,11 @@ def _from(query: CeqlQuery, stream: Stream) -> Substream:
 def _without_limit(
     query: CeqlQuery, stream: Stream, meaning: Meaning, clocks: Clocks
 ) -> Valuations:
-    """Apply FROM and PARTITION BY, then the rest on each substream, in the order of CONSUME BY."""
+    """Return the valuations of a query without LIMIT: FROM, PARTITION BY, then each substream."""
     whole = _from(query, stream)
     axis = stream.time or only_timestamp(stream)
     for window in windows(query.formula):
-        # raises if an event has no time, even one that is in no answer
+        # raise also for an event without a time that is in no answer
         _times(window, whole, axis)
     times = _times(query.window, whole, axis)
 
@@ -200,7 +200,7 @@ def _without_limit(
 
 
 def _partition(whole: Substream, attributes: tuple[str, ...]) -> list[Substream]:
-    """Return the substreams of events with equal keys; one substream without PARTITION BY."""
+    """Return the substreams of PARTITION BY, or one substream without the clause."""
     if not attributes:
         return [whole]
     rows: dict[object, list[tuple[int, Event]]] = {}
@@ -213,7 +213,7 @@ def _partition(whole: Substream, attributes: tuple[str, ...]) -> list[Substream]
 def _consuming(
     query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant], meaning: _Timed
 ) -> Valuations:
-    """Return the answers with the first end of all, then those on the suffixes after it."""
+    """Return the answers with CONSUME BY: those at the first end, then those after that end."""
     result: Valuations = frozenset()
     while answers := _answers(query, substreams, times, meaning):
         j = min(V.end for V in answers)
@@ -225,7 +225,7 @@ def _consuming(
 def _answers(
     query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant], meaning: _Timed
 ) -> Valuations:
-    """Apply WHERE, SELECT and WITHIN on each substream; positions are those of the whole stream."""
+    """Return the answers of WHERE, SELECT and WITHIN on all substreams."""
     phi = selected_formula(query)
     if query.strategy is not None:
         phi = Select(query.strategy, phi)
@@ -242,14 +242,14 @@ def _answers(
 
 
 def _within(query: CeqlQuery, V: Valuation, s: Substream, times: dict[int, Instant]) -> bool:
-    """Return whether ``end - start <= e``, in events of the substream or in time."""
+    """Return whether an answer fits WITHIN: ``end - start <= e``."""
     if query.window is None:
         return True
     return _distance(query.window, V.start, V.end, s, times) <= _width(query.window)
 
 
 def _distance(window: Window, i: int, j: int, s: Substream, times: dict[int, Instant]) -> Instant:
-    """Return ``j - i`` in events of the substream, or ``t(j) - t(i)``."""
+    """Return the number of events or the time from position i to j, in the unit of a window."""
     if isinstance(window, EventWindow):
         return j - i
     return times[s.positions[j]] - times[s.positions[i]]
@@ -260,7 +260,7 @@ def _width(window: Window) -> int | float:
 
 
 def _times(window: Window | None, whole: Substream, axis: TimeAxis | None) -> dict[int, Instant]:
-    """Return the time of each event, or no times if the window counts events."""
+    """Return the time of each event; {} for a window in events."""
     if window is None or isinstance(window, EventWindow):
         return {}
     clock = clock_for(window, axis)
@@ -271,7 +271,7 @@ def _times(window: Window | None, whole: Substream, axis: TimeAxis | None) -> di
 
 
 def _throttled(query: CeqlQuery, stream: Stream, answers: set[Answer]) -> set[Answer]:
-    """Return the answers at the ends that THROTTLE keeps, visited in order in each substream."""
+    """Return the answers that THROTTLE keeps."""
     if query.throttle is None:
         return answers
     d, whole = query.throttle, _from(query, stream)
@@ -289,7 +289,7 @@ def _throttled(query: CeqlQuery, stream: Stream, answers: set[Answer]) -> set[An
 def _apply_limit(
     answers: Set[Answer], limit: Limit | None, order: Callable[[Answer], Any]
 ) -> Iterable[Answer]:
-    """Return the answers that LIMIT keeps: the first of each end in an order."""
+    """Return the answers that LIMIT keeps at each end."""
     if limit is None:
         return answers
     return (

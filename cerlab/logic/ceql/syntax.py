@@ -1,4 +1,4 @@
-"""Queries: CEL between the clauses of CEQL (CORE Sec. 2.2), and their canonical text."""
+"""The clauses of CEQL around a CEL formula (CORE Sec. 2.2), and the canonical text of queries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cerlab.predicates.text import name_text
 
 @dataclass(frozen=True, slots=True)
 class SelectItem:
-    """An item ``x``, ``S>x`` or ``x[attr, ..]`` of SELECT: a label to keep, and attributes to show.
+    """An item of SELECT: a label ``x`` or ``S>x`` to keep, and attributes to show, ``x[attr, ..]``.
 
     With a `stream`, only the label's events of that stream are kept.
     """
@@ -27,7 +27,7 @@ class SelectItem:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate ``COUNT(*)``, without label or attribute, or ``SUM(x.attr)``, AVG, MIN, MAX."""
+    """An aggregate of SELECT: ``COUNT(*)``, or ``SUM(x.attr)``, AVG, MIN or MAX."""
 
     function: str
     label: str | None = None
@@ -38,7 +38,7 @@ class Aggregate:
 @drawable
 @dataclass(frozen=True, slots=True)
 class CeqlQuery:
-    """A whole query; every clause except the formula may be absent.
+    """A whole query: a formula and optional clauses.
 
     `items` is None for ``SELECT *`` and empty for ``SELECT NONE``; `streams` is empty without FROM;
     `partition` holds one tuple of attributes per bracket. `aggregates` are over the answers of
@@ -59,14 +59,14 @@ class CeqlQuery:
 
 
 def selected_formula(query: CeqlQuery) -> Formula:
-    """Return the formula of WHERE under the projection of SELECT."""
+    """Return the formula of WHERE, projected to the labels of SELECT."""
     if query.items is None:
         return query.formula
     return projection(((item.stream, item.label) for item in query.items), query.formula)
 
 
 def strategy_and_body(query: CeqlQuery) -> tuple[Strategy | None, Formula]:
-    """Return the strategy of the answers and the formula below it.
+    """Return the strategy in SELECT, or around the formula, and the formula below it.
 
     If SELECT has no strategy, a strategy around the whole formula is used.
     """
@@ -77,12 +77,12 @@ def strategy_and_body(query: CeqlQuery) -> tuple[Strategy | None, Formula]:
 
 
 def partition_attributes(query: CeqlQuery) -> tuple[str, ...]:
-    """Return all attributes of PARTITION BY; brackets only group them."""
+    """Return all attributes of PARTITION BY, ignoring how brackets group them."""
     return tuple(attribute for bracket in query.partition for attribute in bracket)
 
 
 def plan_clauses(query: CeqlQuery) -> dict[str, Any]:
-    """Return the clauses beside the formula, as the keyword arguments of a plan."""
+    """Return the clauses other than the formula, as keyword arguments of a plan."""
     return {
         "streams": query.streams,
         "partition": partition_attributes(query),
@@ -126,7 +126,7 @@ def _selection_text(query: CeqlQuery) -> str:
 
 
 def aggregate_text(aggregate: Aggregate) -> str:
-    """Return an aggregate as the grammar writes it.
+    """Return the text of an aggregate, as in a query.
 
     >>> aggregate_text(Aggregate("sum", "b", "price")), aggregate_text(Aggregate("count"))
     ('SUM(b.price)', 'COUNT(*)')
@@ -138,7 +138,7 @@ def aggregate_text(aggregate: Aggregate) -> str:
 
 
 def group_text(group: tuple[str, ...]) -> str:
-    """Return ``attr`` or ``x.attr``."""
+    """Return the text of a GROUP BY item, ``attr`` or ``x.attr``."""
     return ".".join(map(name_text, group))
 
 

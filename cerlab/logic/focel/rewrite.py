@@ -1,4 +1,4 @@
-"""Rewritings of FO-CEL: disjunctive normal form, safe form, LP-normal form (FOUND Sec. 5.1).
+"""Rewritings of FO-CEL: disjunctive normal form, safe form and LP-normal form (FOUND Sec. 5.1).
 
 All three keep the meaning of scoped well-formed formulas, and may be exponentially larger;
 `rewriting_sizes` measures it. Bare types first get variables (`with_variables`).
@@ -34,7 +34,7 @@ NOTHING = cel.Filter(
 
 @step_budget("the disjunctive form of the formula")
 def disjunctive_normal_form(phi: cel.Formula) -> cel.Formula:
-    """Move OR to the top or directly below a ``+`` (FOUND Lemma 2; FOUND App. B.1).
+    """Return an equal formula with OR at the top or below ``+`` (FOUND Lemma 2; FOUND App. B.1).
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> print(disjunctive_normal_form(parse_cel("(A AS x OR B AS x) ; C AS z FILTER x[v = 1]")[0]))
@@ -69,7 +69,7 @@ def _any_of(disjuncts: list[cel.Formula]) -> cel.Formula:
 
 @step_budget("the safe form of the formula")
 def safe_form(phi: cel.Formula) -> cel.Formula:
-    """Delete disjuncts in which a ``;`` binds a variable on both sides (FOUND Thm. 1).
+    """Delete disjuncts whose ``;`` binds a variable on both sides (FOUND Thm. 1).
 
     They have no answers. Disjuncts are deleted bottom-up (FOUND Lemma B.12), also below a ``+``.
 
@@ -86,7 +86,7 @@ def _safe_disjuncts(disjuncts: list[cel.Formula]) -> list[cel.Formula]:
 
 
 def _safe(psi: cel.Formula) -> cel.Formula | None:
-    """Return a disjunct without the unsafe ones in its iterations; None if it is unsafe itself."""
+    """Return a disjunct whose iterations are made safe; None if the disjunct itself is unsafe."""
     match psi:
         case cel.Filter(body, condition):
             inner = _safe(body)
@@ -105,7 +105,7 @@ def _safe(psi: cel.Formula) -> cel.Formula | None:
 
 @step_budget("the LP-normal form of the formula")
 def lp_normal_form(phi: cel.Formula) -> cel.Formula:
-    """Move every unary filter onto the ``R AS x`` of its variable (FOUND Thm. 2, corrected).
+    """Return an equal formula with unary filters only on ``R AS x`` (FOUND Thm. 2, corrected).
 
     The steps are those of the proof (FOUND App. B.2). If the filtered part does not bind the
     variable, there is one copy in which the binder satisfies the predicate and the filter is
@@ -129,7 +129,7 @@ Path: TypeAlias = tuple[int, ...]
 
 
 def _misplaced_filter(phi: cel.Formula, path: Path = ()) -> Path | None:
-    """Return the path of the outermost unary filter that does not bind its variable, or None."""
+    """Return the path of the first unary filter whose body does not bind its variable, or None."""
     if (
         isinstance(phi, cel.Filter)
         and isinstance(phi.condition, On)
@@ -143,7 +143,7 @@ def _misplaced_filter(phi: cel.Formula, path: Path = ()) -> Path | None:
 
 
 def _split(phi: cel.Formula, path: Path) -> cel.Formula:
-    """Replace the smallest formula around a misplaced filter that binds its variable."""
+    """Return the formula with a misplaced filter moved to where its variable is bound."""
     node = cel.part_at(phi, path)
     assert isinstance(node, cel.Filter)
     assert isinstance(node.condition, On)
@@ -160,7 +160,7 @@ def _split(phi: cel.Formula, path: Path) -> cel.Formula:
 
 
 def _replace(phi: cel.Formula, path: Path, new: cel.Formula | None) -> cel.Formula | None:
-    """Return the formula with a part replaced; None is FALSE, which is simplified upwards."""
+    """Return the formula with the part at a path replaced; None means FALSE and is propagated."""
     if not path:
         return new
     k, *rest = path
@@ -181,7 +181,7 @@ def _pushed_down(phi: cel.Formula) -> cel.Formula:
 
 
 def _push(phi: cel.Formula, x: str, P: Predicate) -> cel.Formula:
-    """Add the predicate to every ``R AS x``, except below a ``+``, which rebinds x."""
+    """Add a predicate to every ``R AS x``, except below ``+``, where x is another variable."""
     match phi:
         case cel.As(_, label):
             return cel.Filter(phi, On(x, P)) if label == x else phi
@@ -194,7 +194,7 @@ def _push(phi: cel.Formula, x: str, P: Predicate) -> cel.Formula:
 
 
 def is_lp(phi: cel.Formula) -> bool:
-    """Return whether each unary filter is directly on its variable's atom (FOUND Sec. 5.1)."""
+    """Return whether each unary filter is on its variable's atom (FOUND Sec. 5.1)."""
     if isinstance(phi, cel.Filter) and isinstance(phi.condition, On):
         return isinstance(phi.body, cel.As) and phi.body.label == phi.condition.label
     return all(map(is_lp, cel.children(phi)))
@@ -202,7 +202,7 @@ def is_lp(phi: cel.Formula) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Operators and atoms of a formula and of its rewritings; None if one is too large."""
+    """The numbers of operators and atoms of a formula and of its rewritings; None if too large."""
 
     original: int
     disjunctive: int | None
@@ -211,7 +211,7 @@ class Sizes:
 
 
 def rewriting_sizes(phi: Formula) -> Sizes:
-    """Return the sizes of the rewritings, at most exponential (FOUND Thm. 1; FOUND Thm. 2).
+    """Return the sizes of rewritings, which may be exponential (FOUND Thm. 1; FOUND Thm. 2).
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> rewriting_sizes(parse_cel("(A AS x OR B AS x) ; (A AS y OR B AS y)")[0])
@@ -231,7 +231,7 @@ def rewriting_sizes(phi: Formula) -> Sizes:
 
 
 def describe_fo(phi: Formula) -> str:
-    """Return whether a formula is in FO-CEL, its scopes, safety, unarity and the rewritings' sizes.
+    """Return whether a formula is in FO-CEL, and whether it is scoped, safe and unary.
 
     >>> from cerlab.logic.cel.syntax import Atom, Seq
     >>> describe_fo(Seq(Atom("A"), Atom("B")))

@@ -1,4 +1,4 @@
-"""FO-CEL: the scopes of variables (FOUND Sec. 5.1), and the meaning by valuations (FOUND Sec. 3).
+"""The meaning of FO-CEL (FOUND Sec. 3), and the scopes of variables (FOUND Sec. 5.1).
 
 FO-CEL shares its syntax with CEL: ``R``, ``R AS x``, FILTER, OR, ``;`` and ``+``. A filter ``x[P]``
 is the atom P(x), ``x.a < y.b`` a binary one. Variables are defined, bound, in scope. An assignment
@@ -27,7 +27,7 @@ from cerlab.predicates.truth import satisfies
 
 
 def with_variables(phi: cel.Formula) -> cel.Formula:
-    """Return the formula with a fresh variable for every bare R, and OR between filters expanded.
+    """Return the formula with a fresh variable for each R without AS, and one filter per condition.
 
     Raise `Unsupported` for operators outside FO-CEL.
     """
@@ -57,7 +57,7 @@ def _core_formula(phi: cel.Formula, fresh: Iterator[str]) -> cel.Formula:
 
 
 def _nest_filters(phi: cel.Formula, condition: Condition) -> cel.Formula:
-    """Expand ``FILTER p AND q`` to two filters, and OR to two copies (FOUND Sec. 3)."""
+    """Return ``phi FILTER p AND q`` as two nested filters, and OR as two copies (FOUND Sec. 3)."""
     match condition:
         case Correlation() if (operand := condition.of_group) is not None:
             raise Unsupported(
@@ -86,12 +86,12 @@ def variables_of(condition: Condition) -> frozenset[str]:
 
 
 def vdef(phi: cel.Formula) -> frozenset[str]:
-    """Return the variables of the AS clauses (FOUND Sec. 3)."""
+    """Return the variables that AS binds anywhere in the formula (FOUND Sec. 3)."""
     return frozenset(psi.label for psi in cel.subformulas(phi) if isinstance(psi, cel.As))
 
 
 def vdef_plus(phi: cel.Formula) -> frozenset[str]:
-    """Return the variables outside the scope of every ``+`` and every count (FOUND Sec. 3)."""
+    """Return the variables that AS binds outside every ``+`` and count (FOUND Sec. 3)."""
     match phi:
         case cel.As(_, x):
             return frozenset({x})
@@ -102,7 +102,7 @@ def vdef_plus(phi: cel.Formula) -> frozenset[str]:
 
 
 def bound(phi: cel.Formula) -> frozenset[str]:
-    """Return the variables to which every answer gives a position (FOUND Sec. 5.1)."""
+    """Return the variables that have a position in every answer (FOUND Sec. 5.1)."""
     match phi:
         case cel.As(_, x):
             return frozenset({x})
@@ -115,7 +115,7 @@ def bound(phi: cel.Formula) -> frozenset[str]:
 
 
 def well_formed(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> bool:
-    """Return whether a formula around each filter binds its variables, as printed (FOUND Sec. 5.1).
+    """Return whether filters use only bound variables, as the paper prints it (FOUND Sec. 5.1).
 
     This is not enough: see `unscoped_variable` (erratum E4).
     """
@@ -126,7 +126,7 @@ def well_formed(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> bool
 
 
 def unscoped_variable(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> str | None:
-    """Return a variable used by a filter where it is not bound; None if the formula is scoped.
+    """Return a variable that a filter uses outside its scope; None for a scoped formula.
 
     Unlike in `well_formed`, the variables that ``rho+`` rebinds are not available from outside it:
     inside they are free, and would range over the whole stream (erratum E4).
@@ -142,12 +142,12 @@ def unscoped_variable(phi: cel.Formula, outside: frozenset[str] = frozenset()) -
 
 
 def check_first_order(phi: cel.Formula) -> None:
-    """Raise `Unsupported` or `IllFormed` for formulas without a meaning in FO-CEL."""
+    """Raise `Unsupported` or `IllFormed` for a formula that has no meaning in FO-CEL."""
     check_scopes(with_variables(phi))
 
 
 def check_scopes(phi: cel.Formula) -> None:
-    """Raise `IllFormed` if a filter uses a variable that is not in its scope (erratum E4)."""
+    """Raise `IllFormed` if a filter uses a variable outside its scope (erratum E4)."""
     if (variable := unscoped_variable(phi)) is not None:
         raise IllFormed(
             "CER0230",
@@ -158,7 +158,7 @@ def check_scopes(phi: cel.Formula) -> None:
 
 
 def safe(phi: cel.Formula) -> bool:
-    """Return whether no ``;`` binds a variable on both sides (FOUND Sec. 5.1)."""
+    """Return whether no ``;`` binds one variable on both sides (FOUND Sec. 5.1)."""
     return all(
         not vdef_plus(psi.left) & vdef_plus(psi.right)
         for psi in cel.subformulas(phi)
@@ -167,7 +167,7 @@ def safe(phi: cel.Formula) -> bool:
 
 
 def unary(phi: cel.Formula) -> bool:
-    """Return whether every filter has one variable (FOUND Sec. 5.1)."""
+    """Return whether every filter uses one variable (FOUND Sec. 5.1)."""
     return all(
         len(variables_of(psi.condition)) == 1
         for psi in cel.subformulas(phi)
@@ -191,7 +191,7 @@ def fo_valuations(
     axis: TimeAxis | None = None,
     clocks: Clocks = NO_CLOCKS,
 ) -> frozenset[Valuation]:
-    """Return the answers of a formula under FO-CEL, with ``start = min`` and ``end = max``.
+    """Return the FO-CEL answers of a formula, each from its first to its last position.
 
     The answers of FO-CEL have no variables; here the labels of a valuation are the event types and
     the variables, each with the positions that its atoms gave it (several, under a ``+``). Raise
@@ -210,19 +210,19 @@ def _answers(phi: cel.Formula, S: Sequence[Event], names: frozenset[str]) -> fro
 
 
 def _valuation(C: LabelledEvent, names: frozenset[str]) -> Valuation:
-    """Return the valuation with the types and variables of the text; others were bare types."""
+    """Return a labelled event as a valuation with the labels in `names`."""
     positions = support(C)
     labels = {X: tuple(i for Y, i in C if X == Y) for X in names}
     return Valuation(min(positions), max(positions), labels)
 
 
 def complex_events(phi: cel.Formula, S: Sequence[Event]) -> Sets:
-    """Return ``[[phi]](S)``: the sets of positions of a formula with a variable on each atom."""
+    """Return ``[[phi]](S)``: the sets of positions of a formula with a variable at each atom."""
     return frozenset(map(support, labelled_events(phi, S)))
 
 
 def labelled_events(phi: cel.Formula, S: Sequence[Event]) -> frozenset[LabelledEvent]:
-    """Return ``[[phi]](S)``, the union over all assignments; each atom needs a variable."""
+    """Return ``[[phi]](S)`` with labels, over all assignments of the variables."""
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
             "CER0603",
@@ -237,14 +237,14 @@ def labelled_events(phi: cel.Formula, S: Sequence[Event]) -> frozenset[LabelledE
 
 
 def support(C: LabelledEvent) -> frozenset[int]:
-    """Return the positions of a complex event."""
+    """Return the positions in a labelled event."""
     return frozenset(i for _, i in C)
 
 
 def under_assignment(
     phi: cel.Formula, S: Sequence[Event], nu: Assignment
 ) -> frozenset[LabelledEvent]:
-    """Return ``[[phi]](S, nu)``: the complex events of a formula under one assignment."""
+    """Return ``[[phi]](S, nu)``: the answers of a formula under one assignment of its variables."""
     match phi:
         case cel.As(cel.Atom(R, stream), x):
             t = S[nu[x]]
@@ -274,7 +274,7 @@ def under_assignment(
 
 
 def _rebound(rho: cel.Formula, S: Sequence[Event], nu: Assignment) -> frozenset[LabelledEvent]:
-    """Return one round of an iteration, in which its variables range over all events again."""
+    """Return the answers of one round of an iteration, for all positions of its variables."""
     once: frozenset[LabelledEvent] = frozenset()
     for rebound in spend_over(assignments(vdef_plus(rho), S)):
         once |= under_assignment(rho, S, {**nu, **rebound})
@@ -297,7 +297,7 @@ def _concatenations(
 
 
 def holds_under(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
-    """Return whether the events of the variables satisfy the atom of a filter."""
+    """Return whether the events assigned to the variables satisfy a condition."""
     match condition:
         case On(x, P):
             return satisfies(S[nu[x]], P)
@@ -310,7 +310,7 @@ def holds_under(condition: Condition, S: Sequence[Event], nu: Assignment) -> boo
 
 
 def free_variables(phi: cel.Formula) -> frozenset[str]:
-    """Return the variables whose position matters, which no ``+`` or count inside rebinds."""
+    """Return the variables that matter outside, which no ``+`` or count rebinds."""
     match phi:
         case cel.As(_, x):
             return frozenset({x})
@@ -323,7 +323,7 @@ def free_variables(phi: cel.Formula) -> frozenset[str]:
 
 
 def assignments(variables: frozenset[str], S: Sequence[Event]) -> Iterator[dict[str, int]]:
-    """Yield all functions from the variables to positions of the stream."""
+    """Yield all assignments of positions in the stream to the variables."""
     names = sorted(variables)
     if len(S) ** len(names) > 10 * MAX_VALUATIONS:
         raise ResourceLimit(

@@ -1,4 +1,4 @@
-"""FO-CEL to SO-CEL with filters over two variables (SOCEL Thm. 3, whose proof is not printed).
+"""FO-CEL with filters over two variables, translated to SO-CEL (SOCEL Thm. 3, without its proof).
 
 A variable is one event, a label is all events that received it. So the formula is first rewritten
 until every filter that compares something below a ``+`` compares it with one event outside: then
@@ -41,7 +41,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """A repetition of disjuncts, as many times as `operator` allows."""
+    """A repetition of one of some disjuncts, as often as `operator` allows."""
 
     disjuncts: tuple[Disjunct, ...]
     operator: cel.Plus | cel.Count
@@ -52,19 +52,19 @@ Item: TypeAlias = Binding | Iteration
 
 @dataclass(frozen=True, slots=True)
 class Disjunct:
-    """A sequence of items under some filters: a formula without OR outside its iterations."""
+    """A sequence of atoms and iterations under some filters, without OR outside the iterations."""
 
     items: tuple[Item, ...]
     filters: frozenset[Atomic] = frozenset()
 
     @property
     def own(self) -> frozenset[str]:
-        """The variables that its own atoms bind."""
+        """The variables of this disjunct's atoms, without those in its iterations."""
         return frozenset(item.x for item in self.items if isinstance(item, Binding))
 
 
 def binary_fo_to_so(phi: cel.Formula) -> cel.Formula:
-    """Return an SO-CEL formula with the complex events of a scoped well-formed FO-CEL formula.
+    """Return an SO-CEL formula with the complex events of a scoped FO-CEL formula.
 
     It is at most exponentially larger. Raise `Unsupported` for filters over three or more
     variables, for which this is impossible in general (SOCEL Thm. 4).
@@ -78,7 +78,7 @@ def binary_fo_to_so(phi: cel.Formula) -> cel.Formula:
 
 @step_budget("the translation of the formula")
 def labelled_binary_fo_to_so(phi: cel.Formula) -> tuple[cel.Formula, dict[str, str]]:
-    """Return `binary_fo_to_so` of a formula, and the variable of each label that is not a type.
+    """Return the result of `binary_fo_to_so`, and the variable of each label that is not a type.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> labelled_binary_fo_to_so(parse_cel("A AS x ; (B AS y FILTER y.v = x.v)+")[0])[1]
@@ -95,7 +95,7 @@ def labelled_binary_fo_to_so(phi: cel.Formula) -> tuple[cel.Formula, dict[str, s
 
 
 class Names:
-    """Generator of unused names; `origins` maps each to the name for which it was requested."""
+    """A generator of unused names; `origins` maps each name to the requested one."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = set(names)
@@ -103,7 +103,7 @@ class Names:
         self.origins: dict[str, str] = {}
 
     def fresh(self, name: str) -> str:
-        """Return the name itself if it is unused, else with the first unused number."""
+        """Return the name if it is unused, otherwise the name with the first unused number."""
         variants = (f"{name}_{n}" for n in self._numbers.setdefault(name, count(2)))
         free = next(each for each in chain((name,), variants) if each not in self._names)
         self._names.add(free)
@@ -111,13 +111,13 @@ class Names:
         return free
 
     def origin(self, name: str) -> str:
-        """Return the original name of a name: `origins` is followed to its first entry."""
+        """Return the requested name of a generated one, through repeated requests."""
         while (before := self.origins.get(name, name)) != name:
             name = before
         return name
 
 
-# -- 1. Disjuncts, with a variable of its own for each atom below a + --------------------------
+# -- 1. Disjuncts, in which each atom below a + has a variable that no other atom has ----------
 
 
 def _disjuncts(phi: cel.Formula, variables: Names) -> list[Disjunct]:
@@ -151,7 +151,7 @@ def _disjuncts(phi: cel.Formula, variables: Names) -> list[Disjunct]:
 
 
 def _rename_variables(phi: cel.Formula, names: Mapping[str, str]) -> cel.Formula:
-    """Rename variables, except where a ``+`` inside rebinds them."""
+    """Rename variables, except below ``+`` where they are bound again."""
     match phi:
         case cel.As(atom, x):
             return cel.As(atom, names.get(x, x))
@@ -184,11 +184,11 @@ def _condition(condition: object, names: Mapping[str, str]) -> On | Correlation:
             )
 
 
-# -- 2. Filters below a + that do not depend on the iteration, moved out of it -----------------
+# -- 2. Filters below a + that use only variables from outside are moved outside ---------------
 
 
 def _hoist(D: Disjunct) -> list[Disjunct]:
-    """Return an equivalent OR in which a filter below a ``+`` uses a variable of the iteration."""
+    """Return equivalent disjuncts in which filters below ``+`` use a variable from inside it."""
     disjuncts = [Disjunct((), D.filters)]
     for item in D.items:
         ways = [(item, frozenset[Atomic]())] if isinstance(item, Binding) else _ways(item)
@@ -199,14 +199,14 @@ def _hoist(D: Disjunct) -> list[Disjunct]:
 
 
 def _ways(item: Iteration) -> list[tuple[Item, frozenset[Atomic]]]:
-    """Return an iteration split by its demands on the outside: pairs of an iteration and a demand.
+    """Return an iteration as alternatives: pairs of an iteration and the filters it needs outside.
 
     A demand is a set of filters. Its iteration keeps the disjuncts that need no other filters.
     """
     inside = [E for D in item.disjuncts for E in _hoist(D)]
     needs = [frozenset(f for f in E.filters if not labels_of(f) & E.own) for E in inside]
     distinct = list(dict.fromkeys(needs))
-    # Paid before they are created: all subsets of the needs.
+    # charge before creating them: all subsets of the needed filters
     spend(len(distinct) << len(distinct))
     demands = dict.fromkeys(
         frozenset[Atomic]().union(*subset)
@@ -242,13 +242,13 @@ def _size(D: Disjunct) -> int:
     return len(D.items) + len(D.filters) + sum(map(_size, inner))
 
 
-# -- 3. A label for each atom of each disjunct, and filters where both labels are known ---------
+# -- 3. Each atom gets a label, and each filter is placed where both its labels are known -------
 
 
 def _label_atoms(
     D: Disjunct, outer: Mapping[str, str], labels: Names
 ) -> tuple[cel.Formula, list[On | Correlation]]:
-    """Return a disjunct as a formula, and the filters to add around it.
+    """Return a disjunct as a formula with labels, and the filters to add around it.
 
     `outer` has the labels of the variables around it; a filter that uses one of them waits for the
     disjunct that owns it.
@@ -256,7 +256,7 @@ def _label_atoms(
     own = {x: labels.fresh(x) for x in sorted(D.own)}
     label_of = {**outer, **own}
     parts: list[cel.Formula] = []
-    # sorted by text, since the order of a set differs between processes
+    # sorted, because the order of a set differs between processes
     filters = [_condition(f, label_of) for f in sorted(D.filters, key=repr)]
     for item in D.items:
         if isinstance(item, Binding):
@@ -272,7 +272,7 @@ def _label_atoms(
 
 
 def fo_to_so(phi: cel.Formula) -> cel.Formula:
-    """Return an SO-CEL formula that has the complex events of a scoped well-formed FO-CEL formula.
+    """Return an SO-CEL formula with the complex events of an FO-CEL formula.
 
     In safe LP-normal form, a variable of a unary formula constrains only its own atom, so it can be
     removed. Filters over two variables need labels (`binary_fo_to_so`). Raise `Unsupported` for
@@ -297,7 +297,7 @@ def fo_to_so(phi: cel.Formula) -> cel.Formula:
 
 
 def unary_fo_to_so(phi: cel.Formula) -> cel.Formula:
-    """Return `fo_to_so` of a unary formula, from which machines are built; a strategy is kept.
+    """Return an SO-CEL formula for machines, from a unary FO-CEL formula; its strategy is kept.
 
     Raise `IllFormed` for formulas that are not scoped well-formed, `Unsupported` for formulas that
     are not unary or not in FO-CEL.
@@ -316,7 +316,7 @@ def unary_fo_to_so(phi: cel.Formula) -> cel.Formula:
 
 
 def labelled_fo_to_so(phi: cel.Formula) -> tuple[cel.Formula, dict[str, str]]:
-    """Return an SO-CEL formula whose labels are variables, and the variable of each renamed label.
+    """Return an SO-CEL formula with variables as labels, and the variable of each renamed label.
 
     Strategies are removed. In safe LP-normal form a filter over one variable is on the atom of its
     variable, so both logics read it alike; for filters over two see `labelled_binary_fo_to_so`.
@@ -350,7 +350,7 @@ def _without_variables(phi: cel.Formula) -> cel.Formula:
 
 
 def so_to_fo(phi: cel.Formula) -> cel.Formula:
-    """Return a safe FO-CEL formula in LP-normal form with the complex events of an SO-CEL formula.
+    """Return a safe LP-normal FO-CEL formula with the complex events of an SO-CEL formula.
 
     The labels that the event of each atom receives further up give the predicates that the atom
     must satisfy. Supported are R, AS, FILTER, OR, ``;``, ``+`` and RENAME, with unary filters.
@@ -363,13 +363,13 @@ def so_to_fo(phi: cel.Formula) -> cel.Formula:
 
 
 class _Translation:
-    """A translation to FO-CEL; `labels` maps an atom's variable to the labels of its event."""
+    """A translation to FO-CEL; `labels` maps each variable to the labels of its event."""
 
     def __init__(self) -> None:
         self.labels: dict[str, frozenset[str]] = {}
 
     def formula(self, phi: cel.Formula) -> cel.Formula:
-        """Return the translation of a subformula; add the labels of its atoms to `labels`."""
+        """Return the FO-CEL formula for a subformula; store the labels of its atoms."""
         match phi:
             case cel.Atom(R):
                 x = f"_{len(self.labels)}"
@@ -399,12 +399,12 @@ class _Translation:
         return psi
 
     def _filter(self, psi: cel.Formula, condition: Condition) -> cel.Formula:
-        """Return an OR of copies of a formula, one for each way to satisfy the filter."""
+        """Return an OR of copies of a formula, one for each way to satisfy a filter."""
         copies = [reduce(self._demand, way, psi) for way in alternatives(condition)]
         return reduce(cel.Or, copies)
 
     def _demand(self, psi: cel.Formula, condition: Atomic) -> cel.Formula:
-        """Add ``X[P]`` to every atom whose event has label X."""
+        """Return the formula with ``[P]`` on every atom whose event has label X."""
         if isinstance(condition, cond.Correlation | cond.Application):
             raise Unsupported(
                 "CER0407",

@@ -1,4 +1,4 @@
-"""Generalised conjunctive queries: syntax, checks, text, and the meaning over updates (DQE Def. 1).
+"""Generalised conjunctive queries: syntax, checks, texts, meaning under updates (DQE Def. 1).
 
 A variable is an attribute of the joined tuple, so a predicate is a `Comparison` of
 `cerlab.predicates.syntax` in which `Attribute` names a variable. The meaning is the join,
@@ -48,7 +48,7 @@ __all__ = [
 @drawable
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """An atom ``relation(x, y)``: a tuple of the relation, with a variable for each column.
+    """An atom ``relation(x, y)``: a variable for each column of a relation.
 
     Columns are identified by position, so a relation may occur in several atoms, and a variable
     twice in one (both columns then hold its value); in the paper's atoms neither happens. A
@@ -63,7 +63,7 @@ class Atom:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Gcq:
-    """A query ``head <- atom, .. | predicate, ..``: a projection of a filtered join.
+    """A query ``head <- atom, .. | predicate, ..``: a join, filtered and projected to its head.
 
     The head is a set of variables, written in the order of the answers' columns. Without a head the
     query is boolean: its answers are ``{()}`` for yes and ``{}`` for no.
@@ -188,14 +188,14 @@ def parse_gcq(text: str) -> Gcq:
 
 @v_args(meta=True)
 class _GcqBuilder(Builder):
-    """CEQL's builder, which handles names and expressions, with the rules of GCQ."""
+    """A builder of conjunctive queries, which uses CEQL's rules for names and expressions."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._columns: list[SourcePlace] = []
 
     def place_of(self, part: object) -> SourcePlace | None:
-        """Return the place of a node, or of a column of the head."""
+        """Return the place in the text of a node, or of a column of the head."""
         if isinstance(part, int):
             return self._columns[part]
         return super().place_of(part)
@@ -209,13 +209,13 @@ class _GcqBuilder(Builder):
     predicates = value(lambda *chains: tuple(chain.from_iterable(chains)))
 
     def atom(self, meta: Meta, children: list[str | None]) -> Atom:
-        """Build an atom ``r(x, y)``."""
+        """Build an atom ``r(x, y)`` of the body."""
         relation, *variables = children
         assert relation is not None
         return self._record(meta, Atom(relation, tuple(x for x in variables if x is not None)))
 
     def chain(self, meta: Meta, children: list[Any]) -> tuple[Comparison, ...]:
-        """Build ``a < b <= c``: one predicate for each sign."""
+        """Build the predicates of ``a < b <= c``, one for each sign."""
         sides, signs = children[::2], children[1::2]
         return tuple(
             self._record(meta, Comparison(sign, left, right), left, right)
@@ -247,7 +247,7 @@ Database: TypeAlias = Mapping[str, Set[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """An insertion ``(t, +)``: from now on the tuple is in the relation (DQE Sec. 2)."""
+    """An insertion ``(t, +)``, which adds tuple t to a relation (DQE Sec. 2)."""
 
     relation: str
     row: Row
@@ -255,7 +255,7 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A deletion ``(t, -)``: from now on the tuple is not in the relation (DQE Sec. 2)."""
+    """A deletion ``(t, -)``, which removes tuple t from a relation (DQE Sec. 2)."""
 
     relation: str
     row: Row
@@ -265,7 +265,7 @@ Update: TypeAlias = Insert | Delete
 
 
 def database(S: Iterable[Update]) -> dict[str, frozenset[Row]]:
-    """Return ``S[1..i]``: the tuples whose last occurrence is an insertion (DQE Sec. 2).
+    """Return ``S[1..i]``: the tuples whose last update is an insertion (DQE Sec. 2).
 
     So a tuple inserted twice is present once, and one deletion removes it. Raise `BadData` for a
     value outside the domain.
@@ -285,7 +285,7 @@ def database(S: Iterable[Update]) -> dict[str, frozenset[Row]]:
 
 
 def answers(Q: Gcq, D: Database) -> frozenset[Row]:
-    """Return ``Q(D)``: join the atoms, keep what satisfies all predicates, project (DQE Def. 1).
+    """Return ``Q(D)``: join the atoms, filter by the predicates, project to the head (DQE Def. 1).
 
     Raise `IllFormed` for an invalid query, `BadData` for a tuple with too many or too few columns
     or a value outside the domain, `ResourceLimit` above `MAX_COMBINATIONS`.
@@ -328,7 +328,7 @@ def answers_after_each(Q: Gcq, S: Iterable[Update]) -> Iterator[frozenset[Row]]:
 
 
 def _join(atoms: Sequence[Atom], rows: Sequence[Row]) -> dict[str, Value] | None:
-    """Return the tuple over all variables that the rows form together; None if two disagree."""
+    """Return the values of all variables in a row of each atom; None if two rows disagree."""
     t: dict[str, Value] = {}
     for atom, row in zip(atoms, rows, strict=True):
         for x, v in zip(atom.variables, row, strict=True):
@@ -338,12 +338,12 @@ def _join(atoms: Sequence[Atom], rows: Sequence[Row]) -> dict[str, Value] | None
 
 
 def _holds(P: pred.Comparison, t: Mapping[str, Value]) -> bool:
-    """Return whether the tuple satisfies the predicate; False if the two sides do not compare."""
+    """Return whether a tuple satisfies a predicate; False for values that do not compare."""
     return compare(P.operator, _value(P.left, t), _value(P.right, t))
 
 
 def _value(expression: pred.Expression, t: Mapping[str, Value]) -> Value:
-    """Return the value of an expression, None where it is undefined."""
+    """Return the value of an expression; None if undefined."""
     match expression:
         case pred.Constant(value):
             return value

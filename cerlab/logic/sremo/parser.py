@@ -1,4 +1,4 @@
-"""SREMO from and to text: the builder expands sugar and records the span of each node."""
+"""Parsing and printing of SREMO: sugar is expanded, and the place of each node stored."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from cerlab.predicates.text import name_text, predicate_text
 
 @v_args(meta=True)
 class SremoBuilder(Builder):
-    """CEQL's builder, which handles names and predicates, with guards and expressions."""
+    """A builder of SREMO expressions, which uses CEQL's rules for names and predicates."""
 
     everything = node(pred.Everything)
     register_attribute = node(pred.RegisterAttribute)
 
     def comparison(self, meta: Meta, children: list[Any]) -> Any:
-        """Build ``side op side``: a comparison of the current event alone, or with a register."""
+        """Build a comparison of the current event with itself or with a register."""
         left, op, right = children
         if any(isinstance(side, pred.RegisterAttribute) for side in (left, right)):
             return self._record(meta, pred.RegisterComparison(op, left, right), left, right)
@@ -87,7 +87,7 @@ def parse_sremo(text: str) -> Sremo:
 
 
 def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
-    """Return the hint for a sequence as in CEL, or a type as an expression."""
+    """Return the hint for a sequence as in CEL, or for a type without ``<..>``."""
     if text.startswith(";", at):
         return "'.' is the sequence without gaps, #(e, e) the one with gaps"
     if text[at : at + 1].isalpha():
@@ -109,7 +109,7 @@ _LEVELS = {sre.Alternation: _ALTERNATION, sre.Intersection: _INTERSECTION, sre.C
 
 
 def sremo_text(e: sre.Sremo, level: int = _ALTERNATION) -> str:
-    """Return the text of an expression, in parentheses if it binds looser than `level`.
+    """Return the text of an expression, in parentheses if it binds less tightly than `level`.
 
     >>> nothing, empty = sre.Epsilon(), sre.Empty()
     >>> sremo_text(sre.Concat(sre.Alternation(nothing, empty), sre.Star(sre.Negation(nothing))))
@@ -153,7 +153,7 @@ def _terminal_text(e: sre.Terminal) -> str:
 
 
 def node_text(e: sre.Sremo) -> str:
-    """Return the text of one node of a SREMO, without its subexpressions.
+    """Return the text of an expression's outermost operator, without its subexpressions.
 
     >>> node_text(sre.SpanWindow(sre.Epsilon(), 3))
     '[1..3]'

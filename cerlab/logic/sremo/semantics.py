@@ -1,4 +1,4 @@
-"""The meaning of expressions: the relation ``(e, S, M, v) |- v'`` (SRT Def. 17).
+"""The meaning of SREMO expressions: the relation ``(e, S, M, v) |- v'`` (SRT Def. 17).
 
 This is the oracle. It has one case per rule of the relation, in the paper's order, then the
 windows, intersection and negation, and last the derived operators, which are rewritten. It is
@@ -37,7 +37,7 @@ EMPTY_REGISTERS = Registers()
 
 
 class Derivation(NamedTuple):
-    """A result of reading e from position i with registers v: its end, its marks and v'.
+    """A result of reading an expression from a position: its end, its marks and the new registers.
 
     It has consumed the events S[i] to S[end - 1].
     """
@@ -52,7 +52,7 @@ Derivations: TypeAlias = frozenset[Derivation]
 
 @dataclass(slots=True)
 class BoundedEvents:
-    """The events of a question, and the number of steps left in its budget."""
+    """The events to read and the number of steps left."""
 
     events: Sequence[Event]
     steps: int
@@ -61,7 +61,7 @@ class BoundedEvents:
 def derivations(
     e: sre.Sremo, S: Sequence[Event], i: int = 0, v: Registers = EMPTY_REGISTERS
 ) -> Derivations:
-    """Return every derivation of e from position i on with the registers v (SRT Def. 17).
+    """Return every result of reading e from position i on with registers v (SRT Def. 17).
 
     Raise `IllFormed` (see `check_sremo`), `ResourceLimit` above `MAX_EVENTS` or `MAX_STEPS`, and
     `BadData` if a time window meets an event without time, or a time that goes backwards.
@@ -76,7 +76,7 @@ def derivations(
 
 
 def matches(e: sre.Sremo, S: Sequence[Event]) -> frozenset[Positions]:
-    """Return ``Match(e, S)``: the marks with which e consumes the whole of S (SRT Def. 18).
+    """Return ``Match(e, S)``: the sets of marks with which e matches all of S (SRT Def. 18).
 
     Registers are empty at the start. Raise as `derivations`.
 
@@ -88,7 +88,7 @@ def matches(e: sre.Sremo, S: Sequence[Event]) -> frozenset[Positions]:
 
 
 def detections(e: sre.Sremo, S: Sequence[Event]) -> frozenset[ComplexEvent]:
-    """Return the detections of e on a stream: ``Match(<TRUE>* . e, S[..k])``, all k (SRT Def. 32).
+    """Return the matches of e that end at each k: ``Match(<TRUE>* . e, S[..k])`` (SRT Def. 32).
 
     A match is reported at its last marked event, so matches without marks are not reported. `start`
     and `end` of an answer are its first and last marked position. Raise as `derivations`.
@@ -131,7 +131,7 @@ def _rule(e: sre.Sremo, S: BoundedEvents, i: int, v: Registers) -> Derivations:
                 d for d in _rule(body, S, i, v) if duration(d.marks, S.events, time) <= n
             )
         case sre.Intersection(left, right):
-            # both sides must agree on end and marks, so the right side is looked up by them
+            # both sides must have equal ends and marks, so index the right side by them
             after_right = defaultdict(list)
             for d2 in _rule(right, S, i, v):
                 after_right[d2.end, d2.marks].append(d2.registers)
@@ -141,8 +141,7 @@ def _rule(e: sre.Sremo, S: BoundedEvents, i: int, v: Registers) -> Derivations:
                 for v2 in after_right[j, M]
             )
         case sre.Negation(body):
-            # body fails to match S[i..j] iff none of its derivations ends at j, whatever its
-            # marks
+            # the body does not match S[i..j] iff none of its results, with any marks, ends at j
             ends = {d.end for d in _rule(body, S, i, v)}
             everywhere = range(i, len(S.events) + 1)
             return frozenset(Derivation(j, NONE, v) for j in everywhere if j not in ends)
@@ -153,14 +152,14 @@ def _rule(e: sre.Sremo, S: BoundedEvents, i: int, v: Registers) -> Derivations:
 
 
 def _then(d1: Derivation, e: sre.Sremo, S: BoundedEvents) -> Iterator[Derivation]:
-    """Yield each continuation of a derivation by e, from its end and with its registers."""
+    """Yield the results of reading e after another result, with its end and its registers."""
     for d2 in _rule(e, S, d1.end, d1.registers):
         _spend(S, 1)
         yield Derivation(d2.end, d1.marks | d2.marks, d2.registers)
 
 
 def _iterate(e: sre.Sremo, S: BoundedEvents, start: Derivation) -> Derivations:
-    """Return the least set that has `start` and all continuations by e of its members.
+    """Return `start` and all results of reading e any number of times after it.
 
     Iterations that consume no event can neither mark nor write, so they add nothing.
     """
@@ -184,12 +183,12 @@ def _spend(S: BoundedEvents, steps: int) -> None:
 
 
 def _span(M: Marks) -> int:
-    """Return ``max(M) - min(M) + 1``, or 0 without marks (SRT Def. 39)."""
+    """Return ``max(M) - min(M) + 1``, the span of the marks, or 0 without marks (SRT Def. 39)."""
     return max(M) - min(M) + 1 if M else 0
 
 
 def duration(M: Collection[int], S: Sequence[Event], attribute: str) -> Instant:
-    """Return ``time(max M) - time(min M)``, or 0 without marks."""
+    """Return ``time(max M) - time(min M)``, the duration of the marks, or 0 without marks."""
     if not M:
         return 0
     clock = clock_for(AttributeWindow(0, attribute), None)
@@ -198,7 +197,7 @@ def duration(M: Collection[int], S: Sequence[Event], attribute: str) -> Instant:
 
 
 def _merge_registers(e: sre.Intersection, v: Registers, v1: Registers, v2: Registers) -> Registers:
-    """Return v1 on the registers that the left side writes, v2 on those of the right, else v."""
+    """Return the registers after an intersection, from the sides that write them."""
     W1, W2 = writes(e.left), writes(e.right)
     of_neither = {r: t for r, t in v.items() if r not in W1 | W2}
     of_left = {r: t for r, t in v1.items() if r in W1}
@@ -222,7 +221,7 @@ def _check(e: sre.Sremo, S: Sequence[Event]) -> None:
 
 
 def check_times(e: sre.Sremo, S: Sequence[Event]) -> None:
-    """Raise `BadData` if an event has no time for a window, or if time goes backwards."""
+    """Raise `BadData` if an event has no time for a window in time, or if times go back."""
     for each in sre.subexpressions(e):
         if isinstance(each, sre.Within):
             clock = clock_for(AttributeWindow(each.width, each.attribute), None)

@@ -1,4 +1,4 @@
-"""Symbolic regular expressions with memory and output, one dataclass per production (SRT Def. 15).
+"""Regular expressions with registers and marks, one dataclass per production (SRT Def. 15).
 
 The core is the paper's; the operators that it introduces later follow, each an expression again;
 last come their registers, rewritings and checks.
@@ -20,13 +20,13 @@ from cerlab.predicates.syntax import EVERYTHING, Guard, registers_of
 @drawable
 @dataclass(frozen=True, slots=True)
 class Epsilon:
-    """The expression ``EPS``: no event."""
+    """The expression ``EPS``, which matches no events."""
 
 
 @drawable
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """The expression ``EMPTY``: it matches nothing, not even the empty sequence."""
+    """The expression ``EMPTY``, which has no match."""
 
 
 @drawable
@@ -100,7 +100,7 @@ class Within:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Intersection:
-    """An intersection ``left & right`` in events and marks; neither writes what the other uses."""
+    """An intersection ``left & right``: matches of both sides with equal events and marks."""
 
     left: Sremo
     right: Sremo
@@ -109,7 +109,7 @@ class Intersection:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """A negation ``!body``: any events that the body does not match; no marks, no writes."""
+    """A negation ``!body``: events that the body does not match; it has no marks."""
 
     body: Sremo
 
@@ -133,7 +133,7 @@ class Option:
 @drawable
 @dataclass(frozen=True, slots=True)
 class SkipAny:
-    """The operator ``#(e, .., e)``, skip-till-any-match: a sequence or iteration, any gaps."""
+    """Skip-till-any-match ``#(e, .., e)``: a sequence or iteration with any gaps."""
 
     operands: tuple[Sremo, ...]
 
@@ -141,7 +141,7 @@ class SkipAny:
 @drawable
 @dataclass(frozen=True, slots=True)
 class SkipNext:
-    """The operator ``@(e, .., e)``, skip-till-next-match: no gap has an instance of the next."""
+    """Skip-till-next-match ``@(e, .., e)``: no gap contains a match of the next part."""
 
     operands: tuple[Sremo, ...]
 
@@ -171,7 +171,7 @@ def children(e: Sremo) -> tuple[Sremo, ...]:
 
 
 def with_part(e: Sremo, path: Sequence[int], part: Sremo) -> Sremo:
-    """Return the expression with `part` at a path: at each step down, the number of the child."""
+    """Return the expression with the part at a path of child numbers replaced."""
     if not path:
         return part
     n, *below = path
@@ -205,7 +205,7 @@ def reads(e: Sremo) -> frozenset[str]:
 
 
 def writes(e: Sremo) -> frozenset[str]:
-    """Return the registers that the expression may change.
+    """Return the registers that the expression may write.
 
     A negation writes no register, whatever is below it.
     """
@@ -221,7 +221,7 @@ def writes(e: Sremo) -> frozenset[str]:
 
 
 def rewritten(e: DerivedOperator) -> Sremo:
-    """Return the expression that a derived operator stands for (SRT Def. 44).
+    """Return a derived operator in terms of the basic ones (SRT Def. 44).
 
     A strategy of a single iteration puts its gaps between the iterations; of another single operand
     it is that operand. It does not affect sequences or iterations below its operands.
@@ -254,7 +254,7 @@ def rewritten(e: DerivedOperator) -> Sremo:
 
 
 def absence(e: Sremo) -> Sremo:
-    """Return ``!(skip . e . skip)``: any events without an instance of e among them."""
+    """Return ``!(skip . e . skip)``: events without any match of e among them."""
     return Negation(sequence([SKIP, e, SKIP]))
 
 
@@ -264,7 +264,7 @@ def sequence(parts: Iterable[Sremo]) -> Sremo:
 
 
 def streaming(e: Sremo) -> Sremo:
-    """Return ``<TRUE>* . e``: the matches of the expression that begin anywhere (SRT Def. 32)."""
+    """Return ``<TRUE>* . e``: the matches of the expression after any events (SRT Def. 32)."""
     return Concat(SKIP, e)
 
 

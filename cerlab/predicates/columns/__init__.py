@@ -1,4 +1,4 @@
-"""Evaluation of predicates on columns: one small symbol per event for its truth vector (CORE 4.4).
+"""Evaluation of predicates on columns: each event gets a number for its truth vector (CORE 4.4).
 
 This is a second implementation of `cerlab.predicates.truth`. Reading order: `pieces` (the
 arrays of a column), `axes` (atoms over the same attributes, as one class per event), this
@@ -37,7 +37,7 @@ MAX_CELLS = 2**20
 
 
 class SymbolStage:
-    """The function from columns to truth vectors of some predicates, by classes of events.
+    """A function from columns of events to symbols: small numbers for truth vectors of predicates.
 
     Bit k of ``vectors[s]`` is set if the events with symbol s satisfy ``predicates[k]``. Vectors
     are listed in order of discovery and keep their number; ``vectors[0]`` is 0, where no predicate
@@ -77,7 +77,7 @@ class SymbolStage:
         counts = [len(axis.masks) for axis in self._axes]
         if prod(counts) > MAX_CELLS:
             return self._by_rows(classes, counts, length)
-        # new classes do not fit the cells of the old table
+        # the old table has no cells for new classes
         if any(c > radix for c, radix in zip(counts, self._radices, strict=False)):
             self._lut = None
         if self._lut is None:
@@ -92,7 +92,7 @@ class SymbolStage:
         return self._symbol(classes) if symbol is None else symbol
 
     def know(self, vectors: Iterable[int]) -> None:
-        """Assign symbols to truth vectors before events have them."""
+        """Assign symbols to truth vectors that no event has had yet."""
         for vector in vectors:
             self._number(vector)
 
@@ -103,13 +103,13 @@ class SymbolStage:
         return symbol
 
     def _by_cells(self, classes: list[Codes | int], lut: NDArray[np.int32], length: int) -> Codes:
-        """Return the symbols by a table with a cell per combination of classes."""
+        """Return the symbols from a table with one cell for each combination of classes."""
         base, stride = 0, 1
         strides: list[int] = []
         varying: list[Codes] = []
         for part, radix in zip(classes, self._radices, strict=True):
             if isinstance(part, int):
-                # a class that all events share is added once, not in the loop over events
+                # a class that all events share is added once, outside the loop over events
                 base += stride * part
             else:
                 varying.append(part)
@@ -129,7 +129,7 @@ class SymbolStage:
                 lut[cell] = self._symbol(self._digits(cell))
 
     def _by_rows(self, classes: list[Codes | int], counts: list[int], length: int) -> Codes:
-        """Return the symbols by a dictionary of combinations, where a table would be too large."""
+        """Return the symbols from a dictionary, if a table would need too many cells."""
         varying = [k for k, part in enumerate(classes) if not isinstance(part, int)]
         parts = [part for part in classes if not isinstance(part, int)]
         if not parts:
@@ -157,7 +157,7 @@ class SymbolStage:
         return tuple(digits)
 
     def _symbol(self, classes: tuple[int, ...]) -> int:
-        """Return the symbol of events that have the given class on each axis of predicates."""
+        """Return the symbol of events with the given class on each axis."""
         symbol = self._symbol_by_classes.get(classes)
         if symbol is None:
             mask = 0
@@ -169,7 +169,7 @@ class SymbolStage:
                 if holds(P, lambda atom: bool(mask >> self._bit[atom] & 1))
             )
             symbol = self._number(vector)
-            # symbols stay: only the mapping from classes to them is looked up again
+            # symbols keep their numbers; only the mapping from classes is computed again
             if len(self._symbol_by_classes) >= MAX_CELLS:
                 self._symbol_by_classes.clear()
             self._symbol_by_classes[classes] = symbol

@@ -1,4 +1,4 @@
-"""Atoms and expressions evaluated on columns: a second implementation of `predicates.truth`.
+"""Evaluation of atoms and expressions on columns, a second implementation of `predicates.truth`.
 
 For the atoms over the same attributes, each event has one class, which decides all of them.
 
@@ -61,7 +61,7 @@ _NOWHERE = Event("nowhere")
 
 
 def constants(atoms: Iterable[Atom]) -> list[Value] | None:
-    """Return the constants that atoms compare an attribute with; None if one computes with it."""
+    """Return the constants that atoms compare an attribute with; None if one also computes."""
     values: list[Value] = []
     for atom in atoms:
         for side in operands(atom):
@@ -73,7 +73,7 @@ def constants(atoms: Iterable[Atom]) -> list[Value] | None:
 
 
 def numbers_of(values: Iterable[Value], of_time: OfTime) -> list[int | float]:
-    """Return the constants that a column of numbers, timestamps or durations is compared with."""
+    """Return the constants that numbers, timestamps or durations of a column are compared with."""
     if of_time is not None:
         return [value.nanoseconds for value in values if isinstance(value, of_time)]
     return [
@@ -82,7 +82,7 @@ def numbers_of(values: Iterable[Value], of_time: OfTime) -> list[int | float]:
 
 
 def starts_of(cuts: Iterable[int | float], dtype: str) -> list[int] | list[float]:
-    """Return the starts of the intervals of a dtype, ascending from its smallest number.
+    """Return where the intervals between constants start, for numbers of an array type.
 
     >>> starts_of([2**53 + 0.5, 3], "int64")[1:]
     [3, 4, 9007199254740992, 9007199254740993]
@@ -100,7 +100,7 @@ def starts_of(cuts: Iterable[int | float], dtype: str) -> list[int] | list[float
 
 
 def _floats_from(cut: int | float) -> Sequence[float]:
-    """Return the least float >= `cut`, and the least one above it if there is one."""
+    """Return the least double >= `cut`, and the next one if there is one."""
     try:
         near = float(cut)
     except OverflowError:
@@ -113,7 +113,7 @@ def _floats_from(cut: int | float) -> Sequence[float]:
 
 
 def _integers_from(cut: int | float) -> Sequence[int]:
-    """Return the least integer >= `cut`, and the least one above it."""
+    """Return the least integer >= `cut` and the least integer > `cut`."""
     if isinstance(cut, float) and math.isinf(cut):
         return () if cut > 0 else (_BOUNDS["int64"][0],)
     return (math.ceil(cut), math.floor(cut) + 1)
@@ -135,7 +135,7 @@ _BEYOND = 2**63
 
 
 class Axis:
-    """Classes of events by their values of some attributes; events of a class agree on all atoms.
+    """Classes of events by some attributes; in a class, each atom is true or false for all events.
 
     ``masks[c]`` has bit b set if the atom numbered b holds in the events of class c. Classes are
     numbered in order of discovery, consistently in all batches.
@@ -154,25 +154,25 @@ class Axis:
 
     @cached_property
     def _constants(self) -> Sequence[Any] | None:
-        """The constants that the atoms compare numbers with; None if they also compute."""
+        """The constants that atoms compare numbers with; None if an atom also computes."""
         return constants([atom for _, atom in self._atoms]) if len(self.names) == 1 else None
 
     def class_of(self, values: tuple[Value, ...]) -> int:
-        """Return the class of events with these values of ``names``, by the scalar truth."""
+        """Return the class of events with these values of the axis's attributes."""
         key = tuple(map(same, values))
         number = self._class_of.get(key)
         if number is None:
             attributes: dict[str, Any] = dict(zip(self.names, values, strict=True))
             event = Event(attributes.pop("type", ""), attributes, attributes.pop("stream", None))
             number = self._class_by_truth(event)
-            # numbers of classes stay, since truth vectors refer to them
+            # the numbers of classes remain valid, since only the cache is cleared
             if len(self._class_of) >= MAX_VALUES:
                 self._class_of.clear()
             self._class_of[key] = number
         return number
 
     def class_of_event(self, event: Event) -> int:
-        """Return the class of one event; numbers and values compared with others are not cached."""
+        """Return the class of one event."""
         if len(self.names) != 1:
             return self._class_by_truth(event)
         value = value_of(event, self.names[0])
@@ -182,7 +182,7 @@ class Axis:
         if kind not in _DTYPES or self._constants is None:
             return self.class_of((value,))
         number: Any = value.nanoseconds if isinstance(value, Timestamp | Duration) else value
-        # columns of 64 bits have no such number, so their intervals do not cover it
+        # 64-bit columns cannot hold the number, so their intervals do not include it
         if kind is not float and not -_BEYOND <= number < _BEYOND:
             return self._class_by_truth(event)
         scalar = self._scalar.get(kind)
@@ -190,11 +190,11 @@ class Axis:
             stretches = self._stretches_of(_DTYPES[kind], _OF_TIME.get(kind))
             scalar = self._scalar[kind] = (stretches.starts.tolist(), stretches.table.tolist())
         starts, classes = scalar
-        # NaN differs from itself, and has the first class
+        # `number != number`: NaN, which has the first class
         return classes[0 if number != number else bisect_right(starts, number)]
 
     def _class_by_truth(self, event: Event) -> int:
-        """Return the class by the scalar truth."""
+        """Return the class of an event by `predicates.truth`."""
         return self._class_of_mask(sum(1 << n for n, atom in self._atoms if satisfies(event, atom)))
 
     def _class_of_mask(self, mask: int) -> int:
@@ -207,7 +207,7 @@ class Axis:
         return [self.class_of((value,)) for value in values]
 
     def classes(self, columns: Mapping[str, Column], length: int) -> Codes | int:
-        """Return the class of each event, shape (length,), or the single class of all events."""
+        """Return the class of each event, or one integer if all events share a class."""
         present = columns_of(columns, self.names, length)
         if not present:
             return self.class_of((None,) * len(self.names))
@@ -221,7 +221,7 @@ class Axis:
         return self._by_combinations(present, length)
 
     def _by_values(self, column: Column) -> Codes:
-        """Return classes for one attribute, by cut points or else by value."""
+        """Return the classes for one attribute, by intervals of numbers or value by value."""
         parts: list[Codes] = []
         for piece in pieces(column, self.names[0], numeric=self._constants is not None):
             match piece:
@@ -234,7 +234,7 @@ class Axis:
         return concatenate(parts)
 
     def _stretches_of(self, dtype: str, of_time: OfTime) -> Stretches[Any, Any]:
-        """Return the intervals of a dtype of numbers, timestamps or durations, with classes."""
+        """Return the intervals between constants, with their classes, for an array type."""
         if (dtype, of_time) not in self._stretches:
             constants = numbers_of(self._constants or (), of_time)
             starts = starts_of(constants, dtype)
@@ -252,7 +252,7 @@ class Axis:
         return out
 
     def _by_truth(self, present: Mapping[str, Column], length: int) -> Codes | None:
-        """Return classes by comparing arrays of numbers or times; None if impossible.
+        """Return classes from comparisons of arrays; None if the columns do not allow it.
 
         The few rows outside the domain of arrays are evaluated by combinations. It is impossible
         for other columns, and if most rows are outside.
@@ -273,7 +273,7 @@ class Axis:
         return classes
 
     def _truth(self, present: Mapping[str, Column], length: int) -> NDArray[np.uint32] | None:
-        """Return the atoms that hold in each event, as bits; None outside the domain."""
+        """Return which atoms hold in each event, as bits; None if arrays cannot decide."""
         bits = np.zeros(length, np.uint32)
         for bit, atom in enumerate(self._comparisons):
             truth = compared(atom, present, length)
@@ -292,7 +292,7 @@ class Axis:
         return look_up(truth, table)
 
     def _by_combinations(self, present: Mapping[str, Column], length: int) -> Codes:
-        """Return classes for several attributes, evaluating each combination of values once."""
+        """Return the classes for several attributes, evaluating each distinct combination once."""
         rows, code = distinct_rows(present, self.names, length)
         classes = [self.class_of(row) for row in rows]
         return look_up(code, narrow(classes))
@@ -301,7 +301,7 @@ class Axis:
 def distinct_rows(
     columns: Mapping[str, Column], names: Sequence[str], length: int
 ) -> tuple[list[tuple[Value, ...]], NDArray[np.uint32]]:
-    """Return the distinct combinations of values of some attributes, and their number per event."""
+    """Return the distinct combinations of values, and the index of each event's combination."""
     parts: list[Codes] = []
     values: list[list[Value]] = []
     for name in names:
@@ -317,7 +317,7 @@ def distinct_rows(
 
 
 class _Distinct:
-    """The distinct values of one batch of a column; the first is NULL."""
+    """The distinct values in one batch of a column, NULL first."""
 
     def __init__(self) -> None:
         self.values: list[Value] = [None]
@@ -347,7 +347,7 @@ class _Distinct:
 def compared(
     atom: pred.Comparison, columns: Mapping[str, Column], length: int
 ) -> NDArray[np.bool_] | None:
-    """Return whether a comparison holds in each event, shape (length,), or None.
+    """Return whether a comparison holds in each event; None if arrays cannot decide.
 
     Integers and doubles compare by value: rounding an integer to a double keeps its order relative
     to all doubles except the one that it becomes.
@@ -376,12 +376,12 @@ def compared(
 
 
 def _order(whole: NDArray[np.int64], doubles: NDArray[np.float64]) -> NDArray[np.int8]:
-    """Return -1, 0 or 1 for integers below, equal to or above doubles; arbitrary for NaN."""
+    """Return the sign of integers minus doubles, exactly: -1, 0 or 1; arbitrary for NaN."""
     near = whole.astype(np.float64)
     order = (near > doubles).astype(np.int8)
     order -= near < doubles
     same = near == doubles
-    # as a double, the largest integer is 2^63, which is above all integers
+    # 2^63 as a double is greater than all 64-bit integers
     with np.errstate(invalid="ignore"):
         exact = np.where(same & (doubles < 2.0**63), doubles, 0).astype(np.int64)
     beside = (whole > exact).astype(np.int8) - (whole < exact).astype(np.int8)
@@ -400,7 +400,7 @@ _RELATIONS: dict[Operator, Any] = {
 
 
 def _moderate_rows(columns: Mapping[str, Column], names: Sequence[str]) -> NDArray[np.int64] | None:
-    """Return the rows whose integers are small enough for arithmetic; None for other columns."""
+    """Return the rows with integers small enough for arithmetic; None for other columns."""
     inside: Any = True
     for name in names:
         found = one_array(columns[name], name) if name in columns else None
@@ -428,7 +428,7 @@ _OF_ARITHMETIC: dict[tuple[Arithmetic, OfTime, OfTime], OfTime] = {
 
 
 def computed(expression: Expression, columns: Mapping[str, Column], length: int) -> Sequence[Piece]:
-    """Return the values of an expression with attributes on each event, in consecutive pieces.
+    """Return the values of an expression on each event, in consecutive pieces.
 
     An attribute without a column is missing. Raises `BadData` for column types that are not values
     of events.
@@ -449,7 +449,7 @@ def computed(expression: Expression, columns: Mapping[str, Column], length: int)
 
 
 def _by_values(expression: Expression, columns: Mapping[str, Column], length: int) -> Piece:
-    """Return the values of an expression, computed once for each distinct combination."""
+    """Return an expression's values, evaluating each combination of attributes once."""
     names = attributes_in([expression])
     rows, code = distinct_rows(columns, names, length)
     values: list[Value] = [
@@ -459,7 +459,7 @@ def _by_values(expression: Expression, columns: Mapping[str, Column], length: in
 
 
 def _numbers(expression: Expression, columns: Mapping[str, Column], length: int) -> Numbers | None:
-    """Return the values as one array, NaN or NULL where undefined; None for other values."""
+    """Return values as one array, with NaN or NULL where undefined; None if not all are numbers."""
     match expression:
         case pred.Attribute(name):
             found = one_array(columns[name], name) if name in columns else None
@@ -502,7 +502,7 @@ def _compute(op: Arithmetic, left: Numbers, right: Numbers) -> Numbers | None:
         return None if whole is None else Numbers(whole, nulls, of_time)
     a, b = left.values, right.values
     if a.dtype == b.dtype == np.int64:
-        # Python divides integers exactly and rounds once; so do doubles that hold them exactly
+        # Python divides integers exactly and rounds once; doubles that hold them exactly do so too
         if op is Arithmetic.DIV and max(_largest(a), _largest(b)) <= EXACT:
             return Numbers(_of_doubles(op, a, b), nulls, None)
         if op is Arithmetic.MOD:
@@ -515,9 +515,10 @@ def _compute(op: Arithmetic, left: Numbers, right: Numbers) -> Numbers | None:
 
 
 def _modulo(a: NDArray[np.int64], b: NDArray[np.int64], nulls: Any) -> Numbers:
-    """Return the remainder with the sign of the divisor; NULL for a division by zero."""
+    """Return the remainder with the sign of the divisor; NULL if the divisor is zero."""
     zero = b == 0
-    with np.errstate(over="ignore"):  # for the least integer by -1, whose remainder is 0
+    # the least integer modulo -1 overflows, with the correct remainder 0
+    with np.errstate(over="ignore"):
         rest = np.mod(a, np.where(zero, np.int64(1), b))
     if zero.any():
         zero = np.broadcast_to(zero, rest.shape)
@@ -528,7 +529,7 @@ def _modulo(a: NDArray[np.int64], b: NDArray[np.int64], nulls: Any) -> Numbers:
 def _of_integers(
     op: Arithmetic, a: NDArray[np.int64], b: NDArray[np.int64]
 ) -> NDArray[np.int64] | None:
-    """Return the result in 64 bits; None if it may overflow."""
+    """Return the result on 64-bit integers; None if it may overflow."""
     if op is Arithmetic.MUL:
         return a * b if _largest(a) * _largest(b) <= LARGEST else None
     if op in _SUMS and _largest(a) + _largest(b) <= LARGEST:
@@ -538,11 +539,11 @@ def _of_integers(
 
 
 def _of_doubles(op: Arithmetic, a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the result in doubles; NaN where undefined: division by zero, or overflow."""
+    """Return the result on doubles; NaN for a division by zero or an overflow."""
     x, y = a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)
     with np.errstate(all="ignore"):
         result: NDArray[np.float64] = _OF_DOUBLES[op](x, y)
-    # an overflow is undefined, but an infinite operand is a value
+    # overflow is undefined, but an operand may be infinite
     undefined = np.isinf(result) & np.isfinite(x) & np.isfinite(y)
     if op is Arithmetic.DIV:
         undefined |= y == 0
@@ -555,5 +556,5 @@ _OF_DOUBLES = {**_SUMS, Arithmetic.MUL: np.multiply, Arithmetic.DIV: np.divide}
 
 
 def _largest(values: NDArray[np.int64]) -> int:
-    """Return the largest magnitude, as a Python integer."""
+    """Return the largest magnitude in an array."""
     return max(abs(int(values.min())), abs(int(values.max()))) if len(values) else 0

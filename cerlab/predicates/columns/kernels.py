@@ -1,4 +1,4 @@
-"""The loops over events, compiled once for each combination of dtypes, never per query.
+"""The loops over events, compiled for each combination of array types.
 
 The bodies use only flat arrays, and blocks of events whose counters fit the first-level cache.
 `lookup_tables` has the functions before `EMPTY` in NumPy; hash tables of keys have no twin.
@@ -25,13 +25,13 @@ def kernel(function: Kernel) -> Kernel:
 
 
 def inline(function: Kernel) -> Kernel:
-    """Return `function` inlined into kernels: a call would pass eight arguments per array."""
+    """Return `function` inlined into kernels: in a call, each array would be eight arguments."""
     return jit(function, nogil=True, _nrt=False, forceinline=True)
 
 
 @kernel
 def translate(codes: NDArray[np.uint32], table: NDArray[T], out: NDArray[T]) -> None:
-    """Write ``table[codes[i]]`` to ``out[i]``; all arrays have one dimension."""
+    """Write ``table[codes[i]]`` to ``out[i]``."""
     for i in range(codes.size):
         out[i] = table[codes[i]]
 
@@ -40,7 +40,7 @@ def translate(codes: NDArray[np.uint32], table: NDArray[T], out: NDArray[T]) -> 
 def regions(
     values: NDArray[N], stretches: Stretches[N, T], out: NDArray[T], counts: NDArray[np.uint32]
 ) -> None:
-    """Write ``table[number of starts <= values[i]]`` to ``out[i]``; the number is 0 for NaN.
+    """Write ``table[number of starts <= values[i]]`` to ``out[i]``; for NaN the number is 0.
 
     `values` and `starts` share a dtype (int64, uint64, float64); `counts` is scratch.
     """
@@ -49,7 +49,7 @@ def regions(
         end = min(begin + counts.size, values.size)
         below = counts[: end - begin]
         below[:] = 0
-        # comparing with each has no branch, so the loop over the events is vectorised
+        # comparing with every start needs no branch, so the loop compiles to vector instructions
         if starts.size <= FEW:
             _compare_with_each(values[begin:end], starts, below)
         else:
@@ -66,9 +66,9 @@ def _compare_with_each(values: NDArray[N], starts: NDArray[N], below: NDArray[np
 
 @kernel
 def _halve(values: NDArray[N], starts: NDArray[N], below: NDArray[np.uint32]) -> None:
-    """Search all values in step; invariant: ``below[j] <= the number <= below[j] + remaining``."""
+    """Count the starts <= each value, by a binary search for all values together."""
     remaining = np.uint32(starts.size)
-    # no branch depends on a value, so the processor mispredicts none
+    # no branch depends on a value, so the processor predicts all branches
     while remaining > 0:
         half = np.uint32((remaining + 1) // 2)
         for j in range(values.size):
@@ -82,7 +82,7 @@ def _halve(values: NDArray[N], starts: NDArray[N], below: NDArray[np.uint32]) ->
 def fuse(
     classes: Codes, cells: Cells, out: Codes, pending: NDArray[np.int32], block: NDArray[np.uint32]
 ) -> int:
-    """Write ``lut[base + sum over k of strides[k] * classes[k * n + i]]`` to ``out[i]``, n events.
+    """Write to ``out[i]`` the symbol at event i's combination of classes, for n events.
 
     Cells of `cells.lut` that are `UNKNOWN` become `PENDING`, and are listed in `pending` in order
     of their first event; return their number. If there are any, `out` must not be used. `block` is
@@ -95,7 +95,7 @@ def fuse(
         numbers = block[: end - begin]
         numbers[:] = base
         for k in range(strides.size):
-            # block by block, so the cell numbers stay in the first-level cache from axis to axis
+            # block by block, so that the cell numbers stay in the first-level cache
             _add_scaled(numbers, classes[k * n + begin : k * n + end], np.uint32(strides[k]))
         if _look_up(numbers, lut, out[begin:end]) < 0:
             for cell in numbers:
@@ -114,11 +114,11 @@ def _add_scaled(cells: NDArray[np.uint32], classes: Codes, stride: np.uint32) ->
 
 @kernel
 def _look_up(cells: NDArray[np.uint32], lut: NDArray[np.int32], out: Codes) -> np.int32:
-    """Write the symbols of the cells; return a negative number if one is unknown."""
+    """Write the symbols at the given cells; return a negative number if a cell is unknown."""
     lowest = np.int32(0)
     for j in range(cells.size):
         symbol = lut[cells[j]]
-        # min() and int() would each be one more function to compile, at 0.03 s
+        # min() and int() would each be another function to compile, at 0.03 s each
         lowest = symbol if symbol < lowest else lowest
         out[j] = symbol
     return lowest
@@ -146,7 +146,7 @@ _MIX = -7046029254386353131
 
 
 def first_cell(word: int, mask: int) -> int:
-    """Return the first cell to search for a word, for a mask of 35 bits or fewer.
+    """Return the hash table cell where the search for a word begins.
 
     Overflowing 64-bit integers and Python's integers give the same cell, since it depends only on
     the lowest 64 bits of the product.
@@ -165,7 +165,7 @@ def words_of_doubles(
     words: NDArray[np.int64],
     kinds: NDArray[np.uint8],
 ) -> None:
-    """Write the word and the kind of each double, as in `key_codes`; kind 0 for NaN."""
+    """Write the word and the kind of each double, for use as a key; NaN has kind 0."""
     for i in range(values.size):
         value = values[i]
         words[i], kinds[i] = bits[i], 3
@@ -189,7 +189,7 @@ def number_words(
     begin: int,
     out: NDArray[np.uint32],
 ) -> int:
-    """Assign a number to each pair of a kind and a word, by first occurrence; kind 0 is 0.
+    """Assign numbers to pairs of a kind and a word, in order of first occurrence; 0 to kind 0.
 
     `cells`, (room, 2), is a hash table with linear probing: a word, and its number and kind as a
     tag. ``count[0]`` values are numbered from 1. Starts at index `begin`, and stops before a value
@@ -240,7 +240,7 @@ def number_texts(
     begin: int,
     out: NDArray[np.uint32],
 ) -> int:
-    """Assign numbers to texts as `number_words` does; `words` are hashes by `hash_texts`.
+    """Assign numbers to texts, in order of first occurrence; `words` are their hashes.
 
     The text of number n is ``arena[ends[n - 1]:ends[n]]``; `arena` has room for all of `data`.
     """
@@ -298,7 +298,7 @@ def number_by_place(
     count: NDArray[np.int64],
     out: NDArray[np.int64],
 ) -> None:
-    """Assign an id to each number, in order of first occurrence; -1 to number 0.
+    """Assign ids to numbers, in order of first occurrence; -1 to number 0.
 
     ``ids[n]`` is the id of number n, -1 before it has one, and ``order[id]`` its number.
     """
@@ -315,7 +315,7 @@ def number_by_place(
 def place_by_code(
     codes: NDArray[np.int64], next_place: NDArray[np.int64], out: NDArray[np.int64]
 ) -> None:
-    """Write the rows of each code, in order; ``next_place[c]`` is the index of its next row."""
+    """Write the rows sorted by code; ``next_place[c]`` is where the next row of code c goes."""
     for i in range(codes.size):
         out[next_place[codes[i]]] = i
         next_place[codes[i]] += 1

@@ -1,4 +1,4 @@
-"""Partition keys of columns: a small number for each substream.
+"""Partition keys: a small id for each combination of the values in PARTITION BY.
 
 Keys are equal as in `cerlab.predicates.truth.partition_key`. A value is a kind and a
 word of 64 bits, which a hash table numbers: numbers that are equal have one kind and word, whatever
@@ -43,7 +43,7 @@ LONG_TEXT = 64
 
 
 class KeyCodes:
-    """Partition ids 0, 1, .. in order of the first event of each substream, over all batches."""
+    """Ids 0, 1, .. of partition keys, in order of first occurrence in a stream."""
 
     def __init__(self, attributes: Sequence[str]) -> None:
         self.attributes = tuple(attributes)
@@ -60,11 +60,11 @@ class KeyCodes:
 
     @property
     def count(self) -> int:
-        """The number of substreams so far."""
+        """The number of keys so far."""
         return int(self._count[0])
 
     def keys(self) -> list[tuple[Value, ...]]:
-        """Return the key of each substream, by id; reading them as a batch yields equal ids."""
+        """Return the keys in order of their ids."""
         columns = (
             [values[n] for n in numbers.tolist()]
             for values, numbers in zip(
@@ -74,7 +74,7 @@ class KeyCodes:
         return [*zip(*columns, strict=True)] if self.attributes else [()] * self.count
 
     def _numbers(self, ids: Sequence[int] | None = None) -> list[NDArray[np.int64]]:
-        """Return the number of each attribute's value in each substream, or in `ids`."""
+        """Return, for each attribute, the numbers of its values in all keys, or in some (`ids`)."""
         of_ids = self._order[: self.count] if ids is None else self._order[ids]
         rest = of_ids.astype(np.int64)
         columns = []
@@ -85,7 +85,7 @@ class KeyCodes:
         return [rest, *reversed(columns)] if self.attributes else []
 
     def only(self, ids: Sequence[int]) -> KeyCodes:
-        """Return only the substreams with these ids, renumbered 0, 1, .. in this order."""
+        """Return an object with only the keys of these ids, renumbered 0, 1, .. in this order."""
         result = KeyCodes(self.attributes)
         parts = []
         for n, numbers in enumerate(self._numbers(ids)):
@@ -95,7 +95,7 @@ class KeyCodes:
         return result
 
     def codes(self, columns: Mapping[str, Column], length: int) -> NDArray[np.int64]:
-        """Return the partition id of each event, shape (length,); -1 for events in no partition.
+        """Return the id of each event's key; -1 for events without a complete key.
 
         An event with a missing, NULL or NaN key attribute is in no partition. Raises ValueError for
         a column of another length, and `BadData` for types that are not values of events.
@@ -111,7 +111,7 @@ class KeyCodes:
         return self._codes(parts, length)
 
     def _codes(self, parts: Sequence[NDArray[np.uint32]], length: int) -> NDArray[np.int64]:
-        """Return the id of each row of numbers."""
+        """Return the id of each row of value numbers."""
         numbers = parts[0] if parts else np.ones(length, np.uint32)
         for pairs, part in zip(self._pairs, parts[1:], strict=True):
             words = (numbers.astype(np.int64) << 32) | part
@@ -122,7 +122,7 @@ class KeyCodes:
         return out
 
     def _make_room(self) -> None:
-        """Grow the arrays to hold an id for each number."""
+        """Enlarge the arrays so that each number can have an id."""
         tables = (*(values.table for values in self._values[:1]), *self._pairs)
         count = tables[-1].count if tables else 1
         if len(self._ids) <= count:
@@ -132,7 +132,7 @@ class KeyCodes:
             self._order = np.concatenate((self._order, np.zeros(more, np.uint32)))
 
     def code(self, event: Event) -> int:
-        """Return the partition id of one event, without columns; -1 if it is in no partition."""
+        """Return the id of one event's key; -1 if the key is incomplete."""
         key = tuple(
             values.of_value(value_of(event, name))
             for name, values in zip(self.attributes, self._values, strict=True)
@@ -142,7 +142,7 @@ class KeyCodes:
         return known
 
     def _code(self, key: Sequence[int]) -> int:
-        """Return the id of one row of numbers, in Python: a call of a kernel takes 10 us."""
+        """Return the id of one row of numbers, in Python: calling a kernel takes 10 us."""
         number = key[0] if key else 1
         for pairs, part in zip(self._pairs, key[1:], strict=True):
             number = pairs.number_one(number << 32 | part, int(number > 0 and part > 0))
@@ -156,7 +156,7 @@ class KeyCodes:
 
 
 def rows_by_code(codes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Return the rows sorted by code, stably; codes are below `count`.
+    """Return the row indices sorted by code; codes are below `count`.
 
     This is one pass over the rows, in a twentieth of the time of `order_of` (2026-11-28).
 
@@ -177,7 +177,7 @@ def _kernels() -> Any:
 
 
 class _HashTable:
-    """Numbers of pairs of a kind and a word, from 1 in order of first occurrence."""
+    """A hash table that numbers pairs of a kind and a word, from 1 in order of first occurrence."""
 
     def __init__(self) -> None:
         self._cells = np.zeros((_LEAST_CELLS, 2), np.int64)
@@ -189,14 +189,14 @@ class _HashTable:
 
     @property
     def count(self) -> int:
-        """The largest number."""
+        """The largest number assigned so far."""
         return int(self._count[0])
 
     def number(self, words: NDArray[np.int64], kinds: NDArray[np.uint8]) -> NDArray[np.uint32]:
-        """Return the numbers, 0 where the kind is 0."""
+        """Return the numbers of pairs; 0 where the kind is 0."""
         out: NDArray[np.uint32] = allocate(words.size, np.uint32)
         done, before = 0, self.count
-        with np.errstate(over="ignore"):  # without compilation, overflowing products warn
+        with np.errstate(over="ignore"):  # products may overflow, which NumPy reports as a warning
             while True:
                 done = _kernels().number_words(
                     words, kinds, self._cells, self._most, self._count, done, out
@@ -210,7 +210,7 @@ class _HashTable:
         return out
 
     def _note(self, words: Any, kinds: Any, numbers: Any) -> None:
-        """Record the words and kinds of numbers that are not recorded yet."""
+        """Store the words and kinds of new numbers."""
         if (least := self.count + 1) > len(self._words):
             poll(18 * least)
             more = 2 * least - len(self._words)
@@ -220,7 +220,7 @@ class _HashTable:
         self._inverted = self.count
 
     def number_one(self, word: int, kind: int) -> int:
-        """Return the number of one value, as `number`."""
+        """Return the number of one pair."""
         if kind == 0:
             return 0
         cells, mask = self._cells, len(self._cells) - 1
@@ -230,7 +230,7 @@ class _HashTable:
         return tag >> 8 or self._add(at, word, kind)
 
     def number_text(self, texts: _Texts, data: bytes) -> int:
-        """Return the number that this table gives a text, as `number_texts` does for many."""
+        """Return the number of one text, as `number_texts` would."""
         word = hash_of_text(data)
         cells, mask = self._cells, len(self._cells) - 1
         at = _kernels().first_cell(word, mask)
@@ -246,7 +246,7 @@ class _HashTable:
         return number
 
     def _add(self, at: int, word: int, kind: int) -> int:
-        """Put a value into its empty cell, and return its number."""
+        """Put a pair into an empty cell, and return its number."""
         number = self.count + 1
         self._cells[at] = word, number << 8 | kind
         self._count[0] = number
@@ -255,7 +255,7 @@ class _HashTable:
         return number
 
     def number_texts(self, texts: _Texts, offsets: Any, data: Any) -> NDArray[np.uint32]:
-        """Return the numbers of texts, whose words are hashes; `texts` resolves collisions."""
+        """Return the numbers of texts; `words` are their hashes, `texts` resolves collisions."""
         size, done = len(offsets) - 1, 0
         words, out = np.empty(size, np.int64), np.empty(size, np.uint32)
         texts.make_room(self.count, size, int(offsets[-1] - offsets[0]))
@@ -272,7 +272,7 @@ class _HashTable:
 
     @property
     def _most(self) -> int:
-        """The number of values up to which probe sequences stay short."""
+        """The number of values at which the table grows, so that searches stay short."""
         return len(self._cells) * 5 // 8
 
     def _grow(self) -> None:
@@ -283,7 +283,7 @@ class _HashTable:
         self._cells = larger
 
     def words(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return the word and the kind of each number, as views; number 0 has a placeholder."""
+        """Return views of the word and the kind of each number; entry 0 is unused."""
         if self._inverted < self.count or not len(self._words):
             cells = self._cells[self._cells[:, 1] != 0]
             self._note(cells[:, 0], cells[:, 1] & 255, cells[:, 1] >> 8)
@@ -298,7 +298,7 @@ class _Texts:
         self.bytes = np.zeros(0, np.uint8)
 
     def make_room(self, count: int, texts: int, size: int) -> None:
-        """Grow the arrays for `texts` texts of `size` bytes after the first `count` texts."""
+        """Enlarge the arrays for `texts` texts with `size` bytes behind the first `count` texts."""
         if (least := count + texts + 1) > len(self.ends):
             poll(16 * least)
             more = np.zeros(2 * least - len(self.ends), np.int64)
@@ -309,12 +309,12 @@ class _Texts:
             self.bytes = np.concatenate((self.bytes, more_bytes))
 
     def text(self, number: int) -> bytes:
-        """Return the text with a number."""
+        """Return the text with the given number."""
         first, end = self.ends[number - 1 : number + 1].tolist()
         return self.bytes[first:end].tobytes()
 
     def of(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return some texts as offsets and bytes."""
+        """Return the texts with the given numbers, as offsets and bytes."""
         starts, lengths = self.ends[numbers - 1], self.ends[numbers] - self.ends[numbers - 1]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         places = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
@@ -322,7 +322,7 @@ class _Texts:
 
 
 class _Values:
-    """Numbers of the values of one attribute, consistent in all batches; 0 for NULL and NaN."""
+    """Numbers for the values of one attribute, consistent in all batches; 0 for NULL and NaN."""
 
     def __init__(self) -> None:
         self.table = _HashTable()
@@ -348,8 +348,8 @@ class _Values:
         return numbers.astype(np.uint32, copy=False)
 
     def _of_dictionary(self, dictionary: Any, name: str) -> NDArray[np.uint32]:
-        """Return the numbers of a dictionary's values and of NULL, kept for the next batch."""
-        # equality, not identity: slices and batches of a file create new objects of one dictionary
+        """Return the numbers of a dictionary's values and of NULL, cached for the next batch."""
+        # compare contents: slices and batches of a file have distinct objects for one dictionary
         if self._last is not None and self._last[0].equals(dictionary):
             return self._last[1]
         if is_text(dictionary.type):
@@ -375,7 +375,7 @@ class _Values:
 
     def of_value(self, value: Value) -> int:
         """Return the number of a value."""
-        # 1 and 1.0 are one key, 1 and TRUE are two: so the kind is part of the key
+        # 1 and 1.0 are one key but TRUE is another, so the kind is part of the key
         kind = "number" if type(value) is int else kind_of(value)
         if kind is None:
             return 0
@@ -397,7 +397,7 @@ class _Values:
         return self.table.number_one(word, kind)
 
     def by_number(self) -> list[Value]:
-        """Return the value of each number."""
+        """Return the values in order of their numbers."""
         words, kinds = self.table.words()
         others = list(self._others)
         data, ends = self._texts.bytes.tobytes(), self._texts.ends.tolist()
@@ -427,7 +427,7 @@ class _Values:
         return [value(*pair) for pair in zip(kinds.tolist(), words.tolist(), strict=True)]
 
     def only(self, numbers: NDArray[np.int64]) -> tuple[_Values, NDArray[np.uint32]]:
-        """Return the values with these numbers, possibly repeated, and their new numbers."""
+        """Return an object with only the values of these numbers, and their new numbers."""
         result = _Values()
         every, kind_of_each = self.table.words()
         words, kinds = every[numbers], kind_of_each[numbers]
@@ -442,7 +442,7 @@ class _Values:
 
 
 def _word(value: Value) -> tuple[int, int]:
-    """Return the kind and the word of a value other than text, NULL and NaN."""
+    """Return the kind and the word of a value that is not text, NULL or NaN."""
     if isinstance(value, bool):
         return BOOLEAN, int(value)
     if isinstance(value, Timestamp | Duration):
@@ -468,7 +468,7 @@ def _word(value: Value) -> tuple[int, int]:
 
 
 def _words(piece: Numbers) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return the words and kinds of a column, as `_word`; kind 0 for NULL and NaN."""
+    """Return the words and kinds of a column's values; kind 0 for NULL and NaN."""
     values, nulls, of_time = piece
     kind = INTEGER if of_time is None else TIMESTAMP if of_time is Timestamp else DURATION
     kinds = np.full(values.size, kind, np.uint8)
@@ -485,7 +485,7 @@ def _words(piece: Numbers) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
 
 
 def hash_of_text(data: bytes) -> int:
-    """Return the word of one text, as `kernels.hash_texts` (FNV-1a)."""
+    """Return the FNV-1a hash of a text, equal to that of `kernels.hash_texts`."""
     word = 14695981039346656037
     for byte in data:
         word = (word ^ byte) * 1099511628211 & 2**64 - 1

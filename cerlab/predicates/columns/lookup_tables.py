@@ -1,4 +1,4 @@
-"""Lookup tables from columns to symbols, and NumPy twins of the kernels that read them.
+"""Tables from values and classes to symbols, and NumPy versions of the kernels that read them.
 
 `kernels` has these four functions compiled by Numba; the twins run if Numba is switched off.
 """
@@ -23,7 +23,7 @@ BLOCK = 2048
 
 
 class Stretches(NamedTuple, Generic[N, T]):
-    """Intervals of the numbers of a dtype: their starts, ascending, and the class of each.
+    """Intervals of numbers: where they start, in ascending order, and the class of each.
 
     `table` has one more cell than `starts`: the first is for NaN.
     """
@@ -33,7 +33,7 @@ class Stretches(NamedTuple, Generic[N, T]):
 
 
 class Cells(NamedTuple):
-    """A flat table with a cell for each combination of classes.
+    """A flat table with a cell for each combination of classes; `lut` holds the symbols.
 
     The cell of an event is `base` plus the sum of its classes, each times its stride; `lut` has the
     symbol of a cell, or ``UNKNOWN``.
@@ -59,9 +59,9 @@ def translate(codes: NDArray[np.uint32], table: NDArray[T], out: NDArray[T]) -> 
 def regions(
     values: NDArray[N], stretches: Stretches[N, T], out: NDArray[T], _: NDArray[np.uint32]
 ) -> None:
-    """Write ``table[number of starts <= values[i]]`` to ``out[i]``; the number is 0 for NaN."""
+    """Write ``table[number of starts <= values[i]]`` to ``out[i]``; for NaN the number is 0."""
     starts, table = stretches
-    # NaN equals nothing, so `searchsorted` would put it after all starts
+    # NaN compares as greater in `searchsorted`, which would put it after all starts
     below = np.searchsorted(starts, values, side="right")
     out[:] = table[np.where(values == values, below, 0)]
 
@@ -69,7 +69,7 @@ def regions(
 def fuse(
     classes: Codes, cells: Cells, out: Codes, pending: NDArray[np.int32], _: NDArray[np.uint32]
 ) -> int:
-    """Write ``lut[cell of i]`` to ``out[i]``; list unknown cells in order of their first event."""
+    """Write the symbol of event i to ``out[i]``; return cells that are unknown."""
     strides, base, lut = cells
     rows = classes.reshape(strides.size, out.size).astype(np.int64)
     numbers = base + (strides.astype(np.int64)[:, np.newaxis] * rows).sum(axis=0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Columns as arrays of numbers or codes, with small operations on arrays of codes."""
+"""Columns as arrays of numbers or codes, and operations on arrays of codes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_KEY = 2**62
 
 
 def operations() -> Any:
-    """Return the kernels, or their twins if Numba is switched off (``NUMBA_DISABLE_JIT=1``)."""
+    """Return the kernels, or their NumPy versions if Numba is switched off."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0"):
         from cerlab.predicates.columns import kernels
 
@@ -41,19 +41,19 @@ def operations() -> Any:
 
 
 def narrowest(largest: int) -> Any:
-    """Return the smallest unsigned dtype of 8, 16 or 32 bits that holds `largest`."""
+    """Return the smallest of the types uint8, uint16 and uint32 that holds `largest`."""
     if largest < 2**8:
         return np.uint8
     return np.uint16 if largest < 2**16 else np.uint32
 
 
 def narrow(numbers: Sequence[int]) -> Codes:
-    """Return nonnegative numbers as an array of the narrowest dtype, shape (len(numbers),)."""
+    """Return nonnegative numbers as an array of the smallest sufficient type."""
     return np.array(numbers, narrowest(max(numbers, default=0)))
 
 
 def concatenate(parts: Sequence[Codes]) -> Codes:
-    """Return the concatenated parts, in the widest of their dtypes."""
+    """Return arrays concatenated, in the widest of their types."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
@@ -62,14 +62,14 @@ def concatenate(parts: Sequence[Codes]) -> Codes:
 
 
 def look_up(codes: NDArray[np.uint32], table: NDArray[T]) -> NDArray[T]:
-    """Return ``table[codes]``, with the shape of `codes` and the dtype of `table`."""
+    """Return ``table[codes]`` in the type of `table`."""
     out: NDArray[T] = allocate(codes.size, table.dtype)
     operations().translate(codes, table, out)
     return out
 
 
 def relevant_indices(symbols: Codes, keep: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the ascending indices of events whose symbol s has ``keep[s]``.
+    """Return the indices of events whose symbol s has ``keep[s]``, ascending.
 
     `symbols` has shape (n,) and an integer dtype, `keep` has one boolean for each symbol. Raises
     IndexError for a symbol beyond `keep`.
@@ -84,14 +84,14 @@ def relevant_indices(symbols: Codes, keep: NDArray[np.bool_]) -> NDArray[np.int6
 def combinations(
     parts: Sequence[Codes], counts: Sequence[int]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Return the first event of each distinct row of codes, and the row of each event.
+    """Return the first event of each distinct combination of codes, and each event's combination.
 
     ``parts[k]`` has shape (n,) and values below ``counts[k]``. Rows are numbered in order of their
     first event; exact for any number of columns.
     """
     key, radix = parts[0].astype(np.int64), counts[0]
     for part, count in zip(parts[1:], counts[1:], strict=True):
-        # renumbered before the product could exceed 64 bits
+        # renumber before the product exceeds 64 bits
         if radix * count > MAX_KEY:
             key = _codes_of(key).astype(np.int64)
             radix = int(key.max(initial=0)) + 1
@@ -99,13 +99,13 @@ def combinations(
         radix *= count
     code = _codes_of(key)
     first = np.empty(int(code.max(initial=0)) + 1 if code.size else 0, np.int64)
-    # for equal indices, the last assignment wins
+    # written backwards: for equal indices the last assignment, the first event, wins
     first[code[::-1]] = np.arange(code.size - 1, -1, -1)
     return first, code
 
 
 def _codes_of(key: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return the number of each value among the distinct values, in order of the first event."""
+    """Return, for each event, the number of its value, in order of first occurrence."""
     return numbers_of(array_from(key).dictionary_encode().indices).view(np.uint32)
 
 
@@ -114,7 +114,7 @@ OfTime: TypeAlias = type[Timestamp] | type[Duration] | None
 
 
 class Numbers(NamedTuple):
-    """Numbers, or timestamps or durations in nanoseconds, as an array of one dimension."""
+    """A piece of a column: numbers, or nanoseconds of timestamps or durations, in an array."""
 
     values: NDArray[Any]
     """Array of int64, uint64 or float64; arbitrary values for NULL."""
@@ -123,14 +123,14 @@ class Numbers(NamedTuple):
 
 
 class DictionaryCodes(NamedTuple):
-    """The index of each event's value in a dictionary; one past its end for NULL."""
+    """A piece of a column: indices into a dictionary; NULL is the index after its end."""
 
     codes: NDArray[np.uint32]
     dictionary: Any
 
 
 class ValueList(NamedTuple):
-    """A value for each event."""
+    """A piece of a column: a list with a value for each event."""
 
     values: Sequence[Value]
 
@@ -141,7 +141,7 @@ Piece: TypeAlias = Numbers | DictionaryCodes | ValueList
 def columns_of(
     columns: Mapping[str, Column], names: Sequence[str], length: int
 ) -> dict[str, Column]:
-    """Return the columns of the attributes that exist.
+    """Return the columns of those attributes that exist.
 
     Raises ValueError for a column of another length.
     """
@@ -153,7 +153,7 @@ def columns_of(
 
 
 def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
-    """Yield the column in order; `Numbers` only if `numeric`.
+    """Yield a column in pieces of arrays or lists; `Numbers` only if `numeric`.
 
     Decimals of up to 15 digits become doubles. Raises `BadData` for Arrow types that are not values
     of events, and for timestamps outside the years 1 to 9999.
@@ -180,7 +180,7 @@ def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
 
 
 def one_array(column: Column, name: str) -> Numbers | None:
-    """Return a column of numbers in one array; None for every other column.
+    """Return a column of numbers as one array; None for other columns.
 
     Decimals count as other columns: products of whole decimals are exact, those of doubles are not.
     """
@@ -216,7 +216,7 @@ def _are_decimals(column: Column) -> bool:
 def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
     import pyarrow as pa
 
-    if chunk.type == pa.float16():  # pyarrow before 26 does not encode it
+    if chunk.type == pa.float16():  # pyarrow before 26 cannot dictionary-encode float16
         chunk = chunk.cast(pa.float32())
     types, kind = pa.types, chunk.type
     if types.is_dictionary(kind):
@@ -245,7 +245,7 @@ def _dictionary_codes(chunk: Any) -> DictionaryCodes:
 
 
 def _nulls(chunk: Any) -> NDArray[np.bool_] | None:
-    """Return the mask of NULL, or None without any."""
+    """Return a mask of NULL; None for an array without NULL."""
     import pyarrow as pa
 
     if not chunk.null_count:
@@ -259,7 +259,7 @@ def _numbers(chunk: Any) -> Numbers | DictionaryCodes:
     of_time: OfTime = None
     if is_moment(chunk.type) or is_duration(chunk.type):
         of_time = Timestamp if is_moment(chunk.type) else Duration
-        # beyond 64 bits: each distinct value is kept unchanged
+        # nanoseconds beyond 64 bits: treat the values as a dictionary
         if (whole := nanoseconds(chunk)) is None:
             return _dictionary_codes(chunk.dictionary_encode())
         chunk = whole
@@ -273,10 +273,10 @@ def _numbers(chunk: Any) -> Numbers | DictionaryCodes:
 
 
 def same(value: Value) -> tuple[type, Value] | None:
-    """Return a key that is equal for values that no predicate distinguishes."""
+    """Return a key that two values share only if no predicate distinguishes them."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
-    # 1, 1.0 and TRUE are equal in Python
+    # include the type, because 1, 1.0 and TRUE are equal in Python
     return type(value), value
 
 
@@ -284,7 +284,7 @@ NumbersOf: TypeAlias = Callable[[Sequence[Value]], list[int]]
 
 
 class Lookup:
-    """Numbers of values, computed once per value in the dictionary of a piece.
+    """A cache of a function on values, evaluated once per value of a dictionary.
 
     The function `numbers_of` is not stored, since that would create a reference cycle.
     """
@@ -295,14 +295,14 @@ class Lookup:
     def numbers(
         self, piece: DictionaryCodes | ValueList, name: str, numbers_of: NumbersOf
     ) -> Codes:
-        """Return the number of each event's value, shape (events,), in the narrowest dtype."""
+        """Return the function's number for each event."""
         if isinstance(piece, ValueList):
             return narrow(numbers_of(piece.values))
         return look_up(piece.codes, self._table(piece.dictionary, name, numbers_of))
 
     def _table(self, dictionary: Any, name: str, numbers_of: NumbersOf) -> Codes:
-        """Return the numbers of a dictionary's values and of NULL, kept for the next batch."""
-        # equality, not identity: slices and batches of a file create new objects of one dictionary
+        """Return the numbers of a dictionary's values and of NULL, cached for the next batch."""
+        # compare contents: slices and batches of a file have distinct objects for one dictionary
         if self._last is not None and self._last[0].equals(dictionary):
             return self._last[1]
         values = [*values_of(dictionary, name), None]

@@ -1,4 +1,4 @@
-"""Codes of values: small integers that compare as the values do, consistently across batches.
+"""Codes of values: integers that compare as the values do, in all batches of a stream.
 
 All values that are compared with each other share one numbering. A code has the kind of its value
 in the bits from `KIND` on; below, it grows with the value. Two values compare if their kinds are
@@ -54,11 +54,11 @@ Moves: TypeAlias = Mapping[int, tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
 class NoCodesLeft(Exception):
-    """Error: a new value lies between two values whose codes are adjacent."""
+    """Error: no code is left between the codes of a new value's neighbours."""
 
 
 class _Distinct(NamedTuple):
-    """The distinct values of a piece by kind, sorted, and their index for each event.
+    """The distinct values in a piece of a column, sorted within each kind, and each event's index.
 
     `place` counts over the values of all kinds; one past the last means a value without a code.
     """
@@ -68,7 +68,7 @@ class _Distinct(NamedTuple):
 
 
 class Ranks:
-    """Codes of all values of a stream that may still be compared."""
+    """Codes for the values of a stream; equal order means equal comparison."""
 
     def __init__(self, constants: Iterable[Value] = ()) -> None:
         self._is_fixed = False
@@ -79,13 +79,13 @@ class Ranks:
         """Codes of the constants."""
 
     def __len__(self) -> int:
-        """Return the number of values with a code."""
+        """Return the number of values that have a code."""
         return sum(len(kind.codes) for kind in self._kinds)
 
     def of_columns(
         self, columns: Mapping[str, Column], wanted: Sequence[Expression], length: int
     ) -> list[NDArray[np.int64]]:
-        """Return the codes of some values of events, each int64 (length,).
+        """Return the codes of expressions on each event of a batch, each int64 (length,).
 
         An attribute without a column is missing in every event. Raises `BadData` for column types
         that are not values of events.
@@ -110,11 +110,11 @@ class Ranks:
         return [np.concatenate(codes) if codes else missing for codes in by_column]
 
     def of_column(self, column: Column, name: str) -> NDArray[np.int64]:
-        """Return the codes of the values of one column; raises as `of_columns`."""
+        """Return the codes of one column's values; raises the errors of `of_columns`."""
         return self.of_columns({name: column}, [Attribute(name)], len(column))[0]
 
     def of_events(self, events: Sequence[Event], wanted: Sequence[Expression]) -> list[list[int]]:
-        """Return the codes of some values of a few events, without columns."""
+        """Return the codes of expressions on a few events, without columns."""
         columns = [[evaluate(event, each) for event in events] for each in wanted]
         codes = [list(map(self._code, column)) for column in columns]
         return list(map(self.of_values, columns)) if self._before else codes
@@ -123,7 +123,7 @@ class Ranks:
         return np.array(self.of_values(self._constants), np.int64)
 
     def take_moves(self) -> Moves:
-        """Return the codes that have changed since the last call."""
+        """Return, by kind, the codes changed since the last call: old and new ones."""
         if not self._before:
             return {}
         self.constants = self._of_constants()
@@ -134,19 +134,19 @@ class Ranks:
         }
 
     def fix(self) -> None:
-        """Keep all codes from now on; new values may raise `NoCodesLeft` instead."""
+        """Do not change codes any more; a new value may raise `NoCodesLeft` instead."""
         self.take_moves()
         self._is_fixed = True
 
     def keep(self, codes: NDArray[np.int64]) -> None:
-        """Forget all values except those with some codes, in any shape, and the constants."""
-        # sorting takes a third of the time of np.unique and np.isin (2026-11-29)
+        """Forget all values except constants and those with the given codes."""
+        # sorting takes a third of the time of np.unique with np.isin (2026-11-29)
         kept = np.sort(np.append(codes, self.constants))
         for ordered in self._kinds:
             ordered.keep(kept)
 
     def values(self, codes: NDArray[np.int64]) -> list[Value]:
-        """Return the values of some codes, None for `NOTHING`."""
+        """Return the values with the given codes; None for `NOTHING`."""
         result: list[Value] = [None] * len(codes)
         kinds = np.where(codes < 0, NOTHING, codes >> KIND)
         for kind in set(kinds.tolist()) - {NOTHING}:
@@ -159,8 +159,8 @@ class Ranks:
         return result
 
     def of_values(self, values: Sequence[Value]) -> list[int]:
-        """Return the codes of some values."""
-        # a later value may move the codes of earlier ones: then all are looked up again
+        """Return the codes of values."""
+        # a later value may move the codes of earlier ones: then look all up again
         codes = list(map(self._code, values))
         return list(map(self._code, values)) if self._before else codes
 
@@ -189,26 +189,26 @@ class Ranks:
 
 
 class _Ordered:
-    """The sorted values of a kind with their codes: arrays, or lists if values come singly."""
+    """The sorted values of one kind with their codes, as arrays or as lists."""
 
     def __init__(self) -> None:
         self.values: Any = []
         self.codes: Any = []
 
     def lists(self) -> tuple[list[Any], list[int]]:
-        """Return both as lists, into which inserting one value is faster than into an array."""
+        """Return the values and codes as lists, in which inserting one value is fast."""
         if not isinstance(self.codes, list):
             self.values, self.codes = self.values.tolist(), self.codes.tolist()
         return self.values, self.codes
 
     def arrays(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """Return both as arrays."""
+        """Return the values and codes as arrays."""
         if isinstance(self.codes, list):
             self.values, self.codes = _sorted_array(self.values), np.array(self.codes, np.int64)
         return self.values, self.codes
 
     def code(self, value: Any, kind: int) -> int | None:
-        """Return the code of one value, a new one if it has none; None if the gap is used up."""
+        """Return the code of a value, assigning a new one; None if its neighbours leave no gap."""
         values, codes = self.lists()
         at = bisect_left(values, value)
         if at < len(values) and values[at] == value:
@@ -217,12 +217,12 @@ class _Ordered:
         if high - low < 2:
             return None
         values.insert(at, value)
-        # in the middle of the gap, so that either side has equal room
+        # in the middle, so that both sides of the gap keep equal room
         codes.insert(at, low + (high - low) // 2)
         return codes[at]
 
     def add(self, fresh: NDArray[Any], kind: int) -> bool:
-        """Assign codes to sorted distinct values in gaps; return False if there are none."""
+        """Assign codes between neighbours to new values; return False if a gap is too small."""
         values, fresh = _of_one_dtype(self.arrays()[0], fresh)
         codes = self.codes
         at = np.searchsorted(values, fresh)
@@ -233,7 +233,7 @@ class _Ordered:
         if not len(gaps):
             return True
         low, high = np.append(-1, codes)[gaps], np.append(codes, -1)[gaps]
-        for n in {0, len(gaps) - 1}:  # these may be at an end
+        for n in {0, len(gaps) - 1}:  # the first and the last gap may be at an end of the range
             low[n], high[n] = _gap(codes, int(gaps[n]), int(counts[n]), kind)
         steps = (high - low) // (counts + 1)
         if (steps < 1).any():
@@ -244,10 +244,10 @@ class _Ordered:
         return True
 
     def spread(self, fresh: NDArray[Any], kind: int) -> None:
-        """Assign new codes to all values and to `fresh` ones, with room between them."""
+        """Assign new codes to all values, including new ones, with equal gaps."""
         self.values = np.unique(np.concatenate(_of_one_dtype(self.arrays()[0], fresh)))
         count = len(self.values)
-        # odd like `SPACING`: hash buckets use the lowest bits, and even steps would use half of
+        # odd, because hash buckets use the lowest bits, and even steps would use only half of them
         # them
         step = (min(SPACING, (1 << KIND) // (count + 2)) - 1) | 1
         first = (kind << KIND) + MIDDLE - step * (count // 2)
@@ -260,7 +260,7 @@ class _Ordered:
         return found
 
     def keep(self, codes: NDArray[np.int64]) -> None:
-        """Forget all values except those with some codes, which are sorted."""
+        """Forget all values except those with the given sorted codes."""
         values, own = self.arrays()
         at = np.searchsorted(codes, own)
         is_kept = np.append(codes, NOTHING)[at] == own
@@ -268,7 +268,7 @@ class _Ordered:
 
 
 def _gap(codes: Any, at: int, count: int, kind: int) -> tuple[int, int]:
-    """Return the exclusive bounds of the codes for `count` values before the one at `at`.
+    """Return the codes around the gap where `count` values before index `at` go.
 
     At either end they get `SPACING` each and no more, so that times, which only grow, do not
     exhaust the range.
@@ -285,7 +285,7 @@ def _gap(codes: Any, at: int, count: int, kind: int) -> tuple[int, int]:
 
 
 def _sorted_array(values: Sequence[Any]) -> NDArray[Any]:
-    """Return values of one kind as an array of the narrowest type that represents them exactly."""
+    """Return values of one kind as an array of the smallest exact type."""
     types = set(map(type, values))
     if types <= {int}:
         try:
@@ -300,7 +300,7 @@ def _sorted_array(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _of_one_dtype(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return both in a type that represents the values of both exactly."""
+    """Return two arrays in a common type that holds their values exactly."""
     if not len(a):
         return a.astype(b.dtype), b
     if not len(b):
@@ -309,7 +309,7 @@ def _of_one_dtype(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArr
         return a, b
     if object not in (a.dtype, b.dtype):  # integers and doubles
         whole = a if a.dtype == np.int64 else b
-        # up to here a double represents every integer; beyond, two integers could become one
+        # doubles represent all integers up to this limit, but not beyond
         if max(abs(int(whole.min())), abs(int(whole.max()))) <= 1 << 53:
             return a.astype(np.float64), b.astype(np.float64)
     return a.astype(object), b.astype(object)
@@ -322,7 +322,7 @@ def _distinct(piece: Piece, name: str) -> _Distinct:
             return _distinct_numbers(values, nulls, kind)
         case DictionaryCodes(codes, dictionary):
             at: NDArray[np.integer[Any]] = codes
-            if len(dictionary) > len(codes):  # a batch of a table with many distinct texts
+            if len(dictionary) > len(codes):  # a batch of a table whose texts are mostly distinct
                 used, at = np.unique(codes, return_inverse=True)
                 dictionary = dictionary.take(array_from(used[used < len(dictionary)]))
             kinds, place = _distinct_values(values_of(dictionary, name))
@@ -353,10 +353,10 @@ def _distinct_numbers(
 
 
 def _unique(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct values in order, and the place of each value among them."""
+    """Return the distinct values in order, and for each value its index among them."""
     if values.dtype == object or not (values[1:] >= values[:-1]).all():
         return np.unique(values, return_inverse=True)
-    # times are in order, for which np.unique takes ten times as long
+    # times are sorted already, and np.unique would take ten times as long
     is_first = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=is_first[1:])
     return values[is_first], np.cumsum(is_first) - 1

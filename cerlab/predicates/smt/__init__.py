@@ -1,4 +1,4 @@
-"""Truth vectors of atoms that share attributes, by z3: arithmetic, several attributes, LIKE.
+"""Truth vectors decided by z3, for atoms with arithmetic, several attributes or LIKE.
 
 An attribute is a tagged value: a kind (0: compares with nothing), and for each kind a variable.
 Numbers are real variables, exact for comparisons and for rational arithmetic; an irrational
@@ -57,7 +57,7 @@ Values: TypeAlias = tuple[tuple[str, Value], ...]
 
 
 class Refutation(NamedTuple):
-    """The refutation of a model that no texts realise: a formula true for all events."""
+    """A z3 formula, true for all events, that excludes a model without texts."""
 
     formula: Any
 
@@ -67,7 +67,7 @@ Texts: TypeAlias = dict[str, str] | Refutation | None
 
 
 def texts_of(model: Any, E: Encoding) -> Texts:
-    """Return the texts of the attributes that are texts in a model."""
+    """Return texts for the text attributes of a model, or a `Refutation`."""
 
     def number(term: Any) -> int:
         return int(model.eval(term, model_completion=True).as_long())
@@ -91,7 +91,7 @@ def texts_of(model: Any, E: Encoding) -> Texts:
 
 
 def ascending_texts(chain: Sequence[Cell], E: Encoding) -> tuple[bool, Sequence[str | None]]:
-    """Return whether a sequence of cells may have ascending texts, and such texts if found."""
+    """Return whether ascending texts may exist in a sequence of cells, with texts if found."""
     if len(chain) < 2:
         return True, [cell.text for cell in chain]
     ascending: list[str | None] = []
@@ -116,7 +116,7 @@ def ascending_texts(chain: Sequence[Cell], E: Encoding) -> tuple[bool, Sequence[
 
 
 def some_texts(cell: Cell, context: Any) -> list[str]:
-    """Return a few texts of a cell, found one after the other."""
+    """Return several texts of a cell."""
     texts = [] if cell.text is None else [cell.text]
     language = cell.language
     while texts and len(texts) < MAX_TEXTS:
@@ -129,7 +129,7 @@ def some_texts(cell: Cell, context: Any) -> list[str]:
 
 
 def values_of(model: Any, texts: Mapping[str, str], E: Encoding) -> Values | None:
-    """Return the values of attributes in a model; None if one cannot be determined."""
+    """Return the values of attributes in a z3 model; None if one cannot be determined."""
     values: list[tuple[str, Value]] = []
     for name, x in E.variables.items():
         kind = model.eval(x.kind, model_completion=True).as_long()
@@ -140,7 +140,7 @@ def values_of(model: Any, texts: Mapping[str, str], E: Encoding) -> Values | Non
                 number = model.eval(x.number, model_completion=True)
                 try:
                     values.append((name, number_in(number, E.domains[name], E.infinity)))
-                except ValueError:  # more digits than Python parses
+                except ValueError:  # Python does not parse so many digits
                     return None
             case 2:
                 values.append((name, texts[name]))
@@ -158,7 +158,7 @@ def values_of(model: Any, texts: Mapping[str, str], E: Encoding) -> Values | Non
 
 
 def number_in(numeral: Any, domain: Domain, infinity: Fraction | None) -> int | float:
-    """Return an integer if possible and allowed, otherwise the nearest float.
+    """Return a model's number as an integer if allowed, otherwise as the nearest double.
 
     A float represents an equal integer of more than 64 bits.
     """
@@ -190,7 +190,7 @@ Vector: TypeAlias = tuple[bool, ...]
 
 
 def by_solver(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> tuple[Choice, ...]:
-    """Return one choice for each possible or undecided truth vector of some atoms.
+    """Return the truth vectors of atoms that are possible, or undecided, found by z3.
 
     `of` has the domain of each attribute that the atoms mention.
 
@@ -206,7 +206,7 @@ def by_solver(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> tuple[
 @lru_cache(maxsize=4_096)
 def choices_of(group: tuple[Atom, ...], of: tuple[tuple[str, Domain], ...]) -> tuple[Choice, ...]:
     start = Vectors(group, {})
-    # likely events find most vectors, in microseconds each; a call of z3 takes milliseconds
+    # guess events first, at microseconds each; a call of z3 takes milliseconds
     for values in _likely_values(group, of):
         start.verify(values)
     if len(start.values) < 2 ** len(group):
@@ -216,13 +216,13 @@ def choices_of(group: tuple[Atom, ...], of: tuple[tuple[str, Domain], ...]) -> t
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """The truth vectors listed so far, with values if some are known."""
+    """The truth vectors found so far, with example values where known."""
 
     group: tuple[Atom, ...]
     values: dict[Vector, Values | None]
 
     def verify(self, values: Values) -> Vector:
-        """List the vector of these values, and return it."""
+        """Store and return the truth vector of the given values."""
         spend(TRANSITION * len(self.group))
         event = event_of(dict(values))
         vector = tuple(satisfies(event, atom) for atom in self.group)
@@ -231,24 +231,24 @@ class Vectors:
         return vector
 
     def record(self, vector: Vector, values: Values | None) -> None:
-        """List a vector."""
+        """Store a truth vector."""
         self.values[vector] = values
 
 
 def _likely_values(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Iterator[Values]:
-    """Return events that are likely to differ in the atoms: all combinations, or a sample."""
+    """Return values for which the atoms are likely to differ."""
     patterns = [text for atom in group if isinstance(atom, Like) for text in samples(atom.pattern)]
     points = (0, 1, *constants(group), *patterns)
     lists = [[(name, value) for value in candidates(name, domain, points)] for name, domain in of]
     if math.prod(map(len, lists)) <= MAX_TRIALS:
         return product(*lists)
-    # seeded, so that a query has the same events in every process
+    # seeded, so that a query has equal events in every process
     rng = Random(0)
     return (tuple(map(rng.choice, lists)) for _ in range(MAX_TRIALS))
 
 
 class VectorSearch:
-    """A search for the truth vectors that are not found yet."""
+    """A search by z3 for truth vectors that are not found yet."""
 
     def __init__(self, E: Encoding, vectors: Vectors) -> None:
         self.E = E
@@ -272,15 +272,15 @@ class VectorSearch:
             self.block(vector)
 
     def block(self, vector: Vector) -> None:
-        """Exclude a vector from the search."""
+        """Exclude a truth vector from the search."""
         self.solver.add(z3.Not(every_of(self.literals(vector), self.E.context)))
 
     def literals(self, vector: Vector) -> list[Any]:
-        """Return the literals of a vector."""
+        """Return the z3 literals of a truth vector."""
         return [bit == holds for bit, holds in zip(self.bits, vector, strict=False)]
 
     def run(self, prefix: Vector = ()) -> None:
-        """List all vectors that begin with the prefix, splitting it where z3 gives up."""
+        """Find all truth vectors with the given prefix; split the prefix where z3 gives up."""
         if self.unknown_answers <= MAX_UNKNOWN:
             while (answer := check_sat(self.solver)) == z3.sat:
                 self.settle(self.solver.model())
@@ -299,7 +299,7 @@ class VectorSearch:
             self.solver.pop()
 
     def settle(self, model: Any) -> None:
-        """List the vector of a model, with an event that has it if one is found."""
+        """Store the truth vector of a z3 model, with an example if one is found."""
         vector = tuple(z3.is_true(model.eval(bit, model_completion=True)) for bit in self.bits)
         texts = texts_of(model, self.E)
         if isinstance(texts, Refutation) and self.refutations < MAX_REFUTATIONS:
@@ -311,18 +311,18 @@ class VectorSearch:
         self.block(vector)
 
     def verify(self, model: Any, texts: Texts, vector: Vector) -> bool:
-        """Return whether the event of a model exists and has the vector, listing it then."""
+        """Return whether a z3 model yields an event with the given truth vector; store it then."""
         if texts is None or isinstance(texts, Refutation):
             return False
         values = values_of(model, texts, self.E)
         return values is not None and self.vectors.verify(values) == vector
 
     def verify_with_other_models(self, vector: Vector) -> bool:
-        """Return whether another model has an event with the vector, with simple numbers."""
+        """Return whether a model with simple numbers yields an event with the truth vector."""
         numbers = [(x.kind == KINDS["number"], x.number) for x in self.E.variables.values()]
         if self.unknown_answers > MAX_UNKNOWN:
             return False
-        # small integers and binary fractions first: they are exact as doubles
+        # first small integers and binary fractions, which doubles represent exactly
         for scale, bound in ((1, 1_000), (1_024, 2**20), (1, 2**65)):
             self.solver.push()
             self.solver.add(*self.literals(vector))

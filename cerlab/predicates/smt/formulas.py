@@ -1,4 +1,4 @@
-"""The z3 variables of an event, its axioms, and the formulas of atoms over them."""
+"""z3 variables for the attributes of an event, the axioms on them, and the formulas of atoms."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = {"number": 1, "text": 2, "boolean": 3, "timestamp": 4, "duration": 5}
 
 
 class Variables(NamedTuple):
-    """The z3 variables of an attribute; `truth` is 0 or 1."""
+    """The z3 variables of an attribute; the Boolean `truth` is 0 or 1."""
 
     kind: Any
     number: Any
@@ -36,7 +36,7 @@ class Variables(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Atoms as z3 formulas over the variables of their attributes."""
+    """Atoms as z3 formulas over variables of their attributes."""
 
     group: tuple[Atom, ...]
     domains: Mapping[str, Domain]
@@ -69,7 +69,7 @@ def encode(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding:
         if isinstance(operand, Attribute)
     )
     if patterns and text_operands:
-        # more intervals distinguish more texts that are compared with each other
+        # more intervals, because texts are also compared with each other
         order = places((*order.texts, *map(least, patterns)), len(of))
     return Encoding(
         tuple(group),
@@ -98,17 +98,17 @@ def encode(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding:
 
 
 def is_plain(value: Value) -> TypeGuard[str]:
-    """Return whether a value is a text whose characters can be encoded (see `like`)."""
+    """Return whether z3 can represent all characters of a text."""
     return isinstance(value, str) and all(ord(c) <= LAST_MENTIONED for c in value)
 
 
 def world(E: Encoding) -> Iterator[Any]:
-    """Yield the axioms of every event: each attribute is in its domain, each text in a cell."""
+    """Yield the axioms of events: attributes are in their domains, and texts in cells."""
     for name, x in E.variables.items():
         domain = E.domains[name]
         kinds = [*KINDS.values(), 0]
         if domain.type is not None:
-            # a double may be NaN, which compares with nothing, like NULL
+            # a double may be NaN, which like NULL compares with nothing
             kinds = [KINDS[KIND_OF_TYPE[domain.type]]]
             kinds += [0] if domain.nullable or domain.type is AttributeType.DOUBLE else []
         yield z3.Or(*(x.kind == kind for kind in kinds))
@@ -141,7 +141,7 @@ Cases: TypeAlias = dict[str, tuple[Any, Any]]
 
 
 def cases(expression: pred.Expression, E: Encoding) -> Cases:
-    """Return the kinds that an expression can have, each with its condition and value."""
+    """Return the kinds that an expression may have, each with its condition and z3 term."""
     match expression:
         case pred.Constant(value):
             kind = kind_of(value)
@@ -167,7 +167,7 @@ def cases(expression: pred.Expression, E: Encoding) -> Cases:
 
 
 def operand_of(expression: pred.Expression, E: Encoding) -> Cases:
-    """Return the cases of an operand of arithmetic; none for a number beyond 64 bits."""
+    """Return the kinds of an arithmetic operand; {} for a constant beyond 64 bits."""
     if isinstance(expression, pred.Constant):
         value = expression.value
         if isinstance(value, int) and value not in INT64:
@@ -176,7 +176,7 @@ def operand_of(expression: pred.Expression, E: Encoding) -> Cases:
 
 
 def arithmetic(op: pred.Arithmetic, left: Cases, right: Cases, E: Encoding) -> Cases:
-    """Return ``left op right``: over the rationals for numbers, exact for times."""
+    """Return the kinds of ``left op right``, exact on rationals and times."""
     results: Cases = {}
     for (kind, (here, one)), (other_kind, (there, other)) in product(left.items(), right.items()):
         result = kind_of_result(op, kind, other_kind)
@@ -192,7 +192,7 @@ def arithmetic(op: pred.Arithmetic, left: Cases, right: Cases, E: Encoding) -> C
                 term = term if z3.is_int(term) else half_even(term)
                 nanoseconds.append(term)
             when = z3.And(when, *(_in_64_bits(n) for n in nanoseconds))
-        if result in results:  # the kinds of each side exclude each other
+        if result in results:  # a side has one kind at a time, so the cases are disjoint
             before, value = results[result]
             if z3.is_int(value) != z3.is_int(term):
                 value, term = real(value), real(term)
@@ -222,19 +222,19 @@ def _in_64_bits(nanoseconds: Any) -> Any:
 
 
 def half_even(term: Any) -> Any:
-    """Return the integer nearest to a real number, the even one of two."""
+    """Return a real number rounded half to even, as a z3 term."""
     above = z3.ToInt(term + z3.Q(1, 2, term.ctx))
     is_tie = z3.ToReal(above) == term + z3.Q(1, 2, term.ctx)
     return z3.If(z3.And(is_tie, above % 2 == 1), above - 1, above)
 
 
 def real(term: Any) -> Any:
-    """Return a number as a real, because z3 divides integers as integers."""
+    """Return a number as a real z3 term, since z3 divides integers as integers."""
     return z3.ToReal(term) if z3.is_int(term) else term
 
 
 def remainder(one: Any, other: Any) -> Any:
-    """Return ``one % other`` with the sign of `other`; z3's remainder is never negative."""
+    """Return ``one % other`` with the sign of `other`, unlike z3's remainder."""
     if z3.is_int(one) and z3.is_int(other):
         rest = one % other
         return z3.If(z3.Or(other > 0, rest == 0), rest, rest + other)
@@ -300,7 +300,7 @@ def formula(atom: pred.Atom, E: Encoding) -> Any:
 
 
 def can_be_encoded(atom: pred.Atom, E: Encoding) -> bool:
-    """Return whether all constants of an atom have a place, and its pattern is in the subset."""
+    """Return whether z3 can represent the constants and the pattern of an atom."""
     texts_have_places = all(
         is_plain(value) for value in constants([atom]) if isinstance(value, str)
     )
@@ -314,12 +314,12 @@ def can_be_encoded(atom: pred.Atom, E: Encoding) -> bool:
 
 
 def is_decided(atom: pred.Like, E: Encoding) -> bool:
-    """Return whether a pattern is in the subset, or its operand is never a text."""
+    """Return whether a LIKE atom can be decided: its pattern, or its operand is never text."""
     return atom.pattern in E.patterns or isinstance(atom.operand, pred.Computed | pred.Negated)
 
 
 def comparison(op: pred.Operator, left: Cases, right: Cases, E: Encoding) -> Any:
-    """Return ``left op right``: both sides have one kind, and their values are related by op."""
+    """Return the formula of ``left op right``: both sides have one kind and are in relation."""
     ways = []
     for kind, (here, one) in left.items():
         if kind in right:

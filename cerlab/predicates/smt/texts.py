@@ -1,4 +1,4 @@
-"""Texts in z3: regular languages, the order of texts, and questions with a limit of steps."""
+"""Texts in z3: regular languages, their order, and questions with a limit of steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cerlab.predicates.truth import search
 
 
 def _forgive_the_unmade() -> None:
-    """Let incompletely initialised z3 values, left by an interrupt, be deleted silently."""
+    """Make z3 delete values silently that an interrupt has left half initialised."""
     for kind in vars(z3.z3).values():
         if isinstance(kind, type) and "__del__" in vars(kind):
             kind.__del__ = _delete_if_made(kind.__del__)  # type: ignore[attr-defined] # any class of z3
@@ -30,7 +30,7 @@ def _delete_if_made(delete: Callable[[Any], None]) -> Callable[[Any], None]:
     def quietly(value: Any) -> None:
         try:  # noqa: SIM105 # `suppress` is slower, and these calls are many
             delete(value)
-        # RecursionError: from `__getattr__` of an uninitialised value
+        # `__getattr__` of an uninitialised value recurses without end
         except (AttributeError, RecursionError):
             pass
 
@@ -47,7 +47,7 @@ def literal(text: str, context: Any) -> Any:
 
 
 def characters(ranges: like.Ranges, context: Any) -> Any:
-    """Return the language of one character of some ranges."""
+    """Return the language of single characters in some ranges."""
     parts = [z3.Range(literal(chr(a), context), literal(chr(b), context)) for a, b in ranges]
     return z3.Union(*parts) if parts else z3.Empty(z3.ReSort(z3.StringSort(context)))
 
@@ -58,7 +58,7 @@ def every_text(context: Any) -> Any:
 
 
 def search_language(tree: like.Regex, context: Any) -> Any:
-    """Return the language of texts in which a search for the tree succeeds, as a z3 regex.
+    """Return the language of texts in which a search for the pattern succeeds.
 
     A match from i to j in a text of length n is split by whether i = 0 and whether j = n, since
     ``^`` and ``$`` depend only on these.
@@ -79,7 +79,7 @@ def search_language(tree: like.Regex, context: Any) -> Any:
 
 
 class _Words:
-    """A z3 context with a cache of the languages of subtrees."""
+    """A z3 context with a cache of the languages of pattern trees."""
 
     def __init__(self, context: Any) -> None:
         self.context = context
@@ -87,7 +87,7 @@ class _Words:
 
 
 def _nullable(tree: like.Regex, at_start: bool, at_end: bool) -> bool:
-    """Return whether the tree matches the empty text at such a position."""
+    """Return whether a pattern matches the empty text at a start or an end, or inside a text."""
     match tree:
         case like.Characters():
             return False
@@ -108,7 +108,7 @@ def _nullable(tree: like.Regex, at_start: bool, at_end: bool) -> bool:
 
 
 def _nonempty(tree: like.Regex, at_start: bool, at_end: bool, words: _Words) -> Any:
-    """Return the nonempty texts that the tree matches between such positions; None for no text."""
+    """Return the nonempty texts that a pattern matches at these bounds; None for none."""
     key = (tree, at_start, at_end)
     if key not in words.languages:
         words.languages[key] = _build(tree, at_start, at_end, words)
@@ -122,7 +122,7 @@ def _build(tree: like.Regex, s: bool, t: bool, words: _Words) -> Any:
         case like.Start() | like.End() | like.Empty():
             return None
         case like.Then(first, second):
-            # if both parts are nonempty, the position between them is inside the text
+            # if neither part is empty, the point between them is inside the text
             ways = [
                 _concatenation(
                     [_nonempty(first, s, False, words), _nonempty(second, False, t, words)]
@@ -163,7 +163,7 @@ def _either(ways: Iterable[Any]) -> Any:
 
 
 def between(low: str, high: str | None, context: Any) -> Any:
-    """Return the language of texts after `low` and before `high`, by code point."""
+    """Return the language of texts greater than `low` and less than `high`."""
     rest = every_text(context)
     after = [z3.Concat(z3.Re(literal(low, context)), z3.Plus(characters(like.EVERY, context)))]
     after += _departing(low, context, rest, above=True)
@@ -175,7 +175,7 @@ def between(low: str, high: str | None, context: Any) -> Any:
 
 
 def _departing(text: str, context: Any, rest: Any, *, above: bool) -> list[Any]:
-    """Return languages of texts that share a prefix with `text` and then differ from it."""
+    """Return the languages of texts that leave `text` after a common prefix."""
     ways = []
     for n, character in enumerate(text):
         code = ord(character)
@@ -200,14 +200,14 @@ MILLISECONDS = 1_000
 
 
 def with_step_limit(solver: Any) -> Any:
-    """Return the solver, set to give up after `STEPS` steps."""
+    """Return the solver with a limit of steps and time."""
     solver.set("rlimit", STEPS)
     solver.set("timeout", MILLISECONDS)
     return solver
 
 
 def check_sat(solver: Any) -> Any:
-    """Return the answer of z3 within the remaining time; raise `ResourceLimit` when it is used up.
+    """Return z3's answer; raise `ResourceLimit` if the caller's time is used up.
 
     While z3 works, it handles keyboard interrupts itself, and gives up with a reason.
     """
@@ -232,17 +232,17 @@ def some_of(parts: Sequence[Any], context: Any) -> Any:
 
 
 class OneText(NamedTuple):
-    """The result whether a language may have a text, and one if z3 found one."""
+    """The answer whether a language may contain a text, with one if z3 found it."""
 
     possible: bool
     text: str | None
 
 
 def member(language: Any, context: Any) -> OneText:
-    """Return a text of a language, of printable ASCII characters if possible."""
+    """Return a text of a language, preferably of printable ASCII characters."""
     x = z3.String("x", context)
     plain = z3.Star(characters(((32, 126),), context))
-    # printable ASCII first, since people read the witness
+    # first printable ASCII, since people read the example
     for languages in ((language, plain), (language, every_text(context))):
         solver = with_step_limit(z3.Solver(ctx=context))
         solver.add(z3.InRe(x, z3.Intersect(*languages)))
@@ -253,13 +253,13 @@ def member(language: Any, context: Any) -> OneText:
 
 
 def text_in(model: Any, x: Any) -> str:
-    """Return the value of a text variable."""
+    """Return the value of a text variable in a model."""
     text = model.eval(x, model_completion=True).as_string()
     return re.sub(r"\\u\{([0-9a-fA-F]+)\}", lambda code: chr(int(code[1], 16)), text)
 
 
 class Places(NamedTuple):
-    """The order of texts as integers: the place of each constant, with room between them."""
+    """Integers for constant texts in their order, with room between them."""
 
     texts: tuple[str, ...]
     """Constants in order; the first is the empty text, at place 0."""
@@ -267,11 +267,11 @@ class Places(NamedTuple):
     last: int
 
     def of(self, text: str) -> int:
-        """Return the place of a constant."""
+        """Return the integer of a constant text."""
         return self.at[self.texts.index(text)]
 
     def text(self, place: int) -> str:
-        """Return a text at a place, larger at larger places."""
+        """Return a text for an integer; greater integers have greater texts."""
         n = max(n for n, start in enumerate(self.at) if start <= place)
         following = self.texts[n + 1] if n + 1 < len(self.texts) else None
         nth = place - self.at[n]
@@ -279,7 +279,7 @@ class Places(NamedTuple):
 
 
 def places(texts: Iterable[str], room: int) -> Places:
-    """Return the places of some texts, with room for `room` different texts in each gap.
+    """Return integers for texts, with room for `room` more texts in each gap.
 
     >>> places(["a", "a\\0"], 2)
     Places(texts=('', 'a', 'a\\x00'), at=(0, 3, 4), last=6)
@@ -287,7 +287,7 @@ def places(texts: Iterable[str], room: int) -> Places:
     line = sorted({"", *texts})
     at = [0]
     for low, high in pairwise(line):
-        # between a text and its extension by zeros, there are only fewer zeros
+        # between a text and its extension by zeros, only texts with fewer zeros fit
         zeros = len(high) - len(low)
         finite = high == low + "\0" * zeros
         at.append(at[-1] + 1 + (min(zeros - 1, room) if finite else room))
@@ -295,7 +295,7 @@ def places(texts: Iterable[str], room: int) -> Places:
 
 
 class Cell(NamedTuple):
-    """The texts in an interval of places that some patterns match and the others do not."""
+    """A set of texts: an interval, in which some patterns match and the others do not."""
 
     first: int
     last: int
@@ -306,7 +306,7 @@ class Cell(NamedTuple):
 
 
 def cells(order: Places, patterns: Sequence[str], context: Any) -> tuple[Cell, ...]:
-    """Return all nonempty cells."""
+    """Return all cells that are not empty."""
     languages = [
         search_language(tree, context) for tree in map(parse, patterns) if tree is not None
     ]
@@ -324,7 +324,7 @@ def cells(order: Places, patterns: Sequence[str], context: Any) -> tuple[Cell, .
         inside = None if one.text is None else search(patterns[n], one.text)
         for bit in (True, False):
             part = z3.Intersect(language, languages[n] if bit else z3.Complement(languages[n]))
-            # the known text is on one of the two sides; z3 is called only for the other
+            # the known text shows that one of the two parts is not empty; z3 decides the other
             split(interval, (*bits, bit), part, one if inside is bit else member(part, context))
 
     for n, (text, at) in enumerate(zip(order.texts, order.at, strict=True)):
