@@ -1,4 +1,4 @@
-"""Pictures of formulas, machines, tables and the tECS: as text, DOT, graphs and drawings.
+"""Pictures of formulas, machines, tables and the tECS, as text, DOT, graphs and images.
 
 `graph_of` returns the picture of a value as data; `dot_text`, `svg`, `drawing`, `to_networkx` and
 `to_graphviz` accept a value or such a picture.

@@ -1,4 +1,4 @@
-"""Displays of answers, verdicts, events, streams and schemas in a notebook."""
+"""Displays of answers, verdicts, events, streams and schemas in notebooks."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ class LazyAnswers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The first answers and their total number, None if not counted."""
+    """The first answers of a query, and the number of all, None if not counted."""
 
     first: tuple[ComplexEvent, ...]
     total: int | None
 
 
 def listing(answers: LazyAnswers) -> Listing:
-    """Return the first answers, evaluating only one more than are shown.
+    """Return the first answers, evaluating at most one more than a display shows.
 
     The result is cached: a notebook asks for text, HTML and a picture of one value.
     """
     kept: dict[str, Any] = vars(answers)
     if "_listing" not in kept:
-        # one more answer than is shown tells whether there are more
+        # one answer more shows whether there are further answers
         first = tuple(islice(answers, MOST + 1))
         total: int | None = len(first)
         if len(first) > MOST:
@@ -75,7 +75,7 @@ def listing(answers: LazyAnswers) -> Listing:
 
 
 def showing(excerpt: Listing) -> str:
-    """Return the number of answers and how many are shown.
+    """Return a text with the number of answers and how many are shown.
 
     >>> showing(Listing((ComplexEvent(0, 0, (0,)),) * 50, 10**12))
     'showing 50 of 1,000,000,000,000 answers'
@@ -102,7 +102,7 @@ def answers_text(answers: LazyAnswers) -> str:
 
 
 def answers_html(answers: LazyAnswers) -> str:
-    """Return the first answers as an HTML table with their events, under their timeline."""
+    """Return the first answers as HTML: their timeline, and a table with their events."""
     head = f"Answers on {count_text(len(answers.stream), 'event')}"
     try:
         excerpt = listing(answers)
@@ -179,31 +179,31 @@ HOLDS = {True: "holds", False: "does not hold", None: "not decided"}
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """Return a verdict, its reason and its witness as text."""
+    """Return a verdict as text: its reason and an example."""
     head = f"{HOLDS[verdict.holds]}: {_because(verdict)}"
     return head if verdict.witness is None else f"{head}\n{witness_text(verdict.witness)}"
 
 
 def witness_text(witness: Witness) -> str:
-    """Return a witness as text: its answer, its timeline and its events."""
+    """Return an example of a verdict as text: its answer, its timeline and its events."""
     T = witness_timeline(witness)
     events = [f"  {tick.position}: {event_text(tick.event)}" for tick in T.ticks]
     return "\n".join([_witness_text(witness), timeline_text(T), *events])
 
 
 def verdict_html(verdict: Verdict) -> str:
-    """Return a verdict as HTML, with the witness as a timeline."""
+    """Return a verdict as HTML, with the timeline of an example."""
     witness = "" if verdict.witness is None else _witness(verdict.witness)
     return block(strong(HOLDS[verdict.holds]), note(_because(verdict)), witness)
 
 
 def witness_html(witness: Witness) -> str:
-    """Return a witness as HTML: a timeline and its events."""
+    """Return an example of a verdict as HTML: a timeline and its events."""
     return block(_witness(witness))
 
 
 def witness_timeline(witness: Witness) -> Timeline:
-    """Return the timeline of a witness, with a row for each side of a comparison."""
+    """Return the timeline of an example; for a comparison, with a row for each side."""
     answer = [witness.complex_event]
     if witness.side is None:
         return timeline({"answer": answer}, witness.events)
@@ -212,7 +212,7 @@ def witness_timeline(witness: Witness) -> Timeline:
 
 
 def _because(verdict: Verdict) -> str:
-    """Return the reason without the prefix "not decided", which the heading has."""
+    """Return the reason of a verdict without "not decided", which the heading says already."""
     return verdict.reason.removeprefix(f"{HOLDS[None]}: ")
 
 
@@ -253,10 +253,10 @@ TYPES = 12
 
 
 def event_text_of(event: Event) -> str:
-    """Return the `repr` of an event, abbreviated if it is long or fails."""
+    """Return the `repr` of an event, shortened if it is long; never raises."""
     try:
         text = repr(event)
-    except ValueError:  # Python refuses to print integers of very many digits
+    except ValueError:  # Python refuses to print integers with more than 4,300 digits
         text = ""
     return text if 0 < len(text) <= LONGEST else event_text(event, LONGEST)
 
@@ -331,7 +331,7 @@ def _row(position: int, event: Event, names: Sequence[str]) -> list[object]:
 
 
 def _value(value: Value) -> object:
-    """Return a value for a table cell: an int, which is right-aligned, or text, empty for NULL."""
+    """Return a value for a table cell: an integer, or text, empty for NULL."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value if abs(value) < 10**18 else value_in_words(value)
     return "" if value is None else cut(value_in_words(value), 60)
@@ -345,7 +345,7 @@ def _time(stream: Stream) -> str:
 
 
 def stream_svg(stream: Stream) -> str:
-    """Return the first events on their axis as SVG."""
+    """Return the first events of a stream on a time axis as SVG."""
     return timeline_svg(timeline([], stream))
 
 

@@ -1,4 +1,4 @@
-"""Deterministic machines over their minterms: graphs, tables and text with readable guards."""
+"""Deterministic machines with readable guards, as graphs, tables and texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cerlab.viz.machines import mark_kind, state_graph, state_nodes
 
 
 class GuardedMove(NamedTuple):
-    """A transition ``source -- symbols / mark --> target``; the guard is a set of truth vectors."""
+    """A transition ``source -- symbols / mark --> target``; it reads any of the symbols."""
 
     source: int
     symbols: tuple[int, ...]
@@ -36,7 +36,7 @@ class GuardedMove(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ExploredCea:
-    """An explored deterministic machine: its states, moves, and the predicates of its guards.
+    """A deterministic machine, explored: its states, moves, and the predicates of its guards.
 
     `every` lists all truth vectors; `exact` is true if each of them is the vector of some event.
     `whole` is false if the moves of the last states were not explored.
@@ -57,11 +57,11 @@ class ExploredCea:
 
     @property
     def legend(self) -> tuple[str, ...]:
-        """The predicates as text, in the order of the bits."""
+        """The predicates as text, in the order of the bits in symbols."""
         return tuple(map(predicate_text, self.predicates))
 
     def guard(self, move: GuardedMove) -> str:
-        """Return a guard as bit strings, predicate k at character k; ``TRUE`` is all vectors."""
+        """Return a guard as bit strings, one for each symbol; ``TRUE`` for all symbols."""
         if len(move.symbols) == len(self.every):
             return "TRUE"
         width = len(self.predicates)
@@ -69,7 +69,7 @@ class ExploredCea:
 
 
 def explore(machine: DeterministicCea | StrategyCea, *, limit: int | None = None) -> ExploredCea:
-    """Explore the states of a machine on every minterm.
+    """Explore the states of a machine that any events reach.
 
     The machine of a strategy starts with its idle states, which read the events before a run
     starts. With a `limit`, only that many states are explored, in the order of discovery. Raises
@@ -120,7 +120,7 @@ def _state(machine: DeterministicCea | StrategyCea, node: Node) -> str:
 
 
 def run_state_text(machine: DeterministicCea | StrategyCea, q: int) -> str:
-    """Return the name of a macro-state of runs."""
+    """Return the text of a macro-state."""
     return _state(machine, ("run", q))
 
 
@@ -133,7 +133,7 @@ def _contender(machine: StrategyCea, state: Contender) -> str:
 
 
 def _rivals(machine: StrategyCea, rivals: Rivals) -> str:
-    """Return the better and worse rivals as text; one that has not started is ``n``."""
+    """Return the better and worse rivals as text; a rival that has not started is ``n``."""
     parts = (("better", rivals.better), ("worse", rivals.worse))
     return "".join(f", {name} {states_text(S, machine.cea.states)}" for name, S in parts if S)
 
@@ -145,7 +145,7 @@ def states_text(states: Iterable[int], before_start: int | None = None) -> str:
 
 
 def as_cea(machine: DeterministicCea | StrategyCea) -> IntervalCea | AnchoredCea:
-    """Return the explored machine as a value whose guards are predicates, for files.
+    """Return the explored machine as an automaton with predicates, for files.
 
     The machine of a strategy reads the stream from position 0. Raises `Unsupported` if it accepts
     after a skipped event, which `AnchoredCea` cannot express.
@@ -170,14 +170,14 @@ def _predicate(tests: GuardTests, move: GuardedMove) -> Predicate:
 
 
 class Cube(NamedTuple):
-    """A cube: the vectors whose bits in `mask` equal those of `value`."""
+    """The set of bit vectors that equal `value` in the bits of `mask`."""
 
     mask: int
     value: int
 
 
 def cubes(symbols: Sequence[int], every: Sequence[int], width: int) -> list[Cube]:
-    """Return cubes that contain all `symbols` and no other element of `every`.
+    """Return cubes that contain all `symbols`, but nothing else of `every`.
 
     Vectors outside `every` do not occur, so a cube may contain them. Each cube is prime: no bit of
     it can be dropped. Negative tests are dropped first, so the rest states properties that an event
@@ -203,7 +203,7 @@ def cubes(symbols: Sequence[int], every: Sequence[int], width: int) -> list[Cube
 
 
 def _irredundant(cover: list[Cube], symbols: Set[int]) -> list[Cube]:
-    """Return the cubes without redundant ones, trying the narrowest first."""
+    """Return the cubes that are needed to contain all symbols, dropping narrow ones first."""
     held = {cube: {v for v in symbols if v & cube.mask == cube.value} for cube in cover}
     for cube in sorted(cover, key=lambda cube: len(held[cube])):
         others = set().union(*(held[other] for other in cover if other != cube))
@@ -217,7 +217,7 @@ MOST_TESTS = 8
 
 
 class GuardTests(NamedTuple):
-    """The atomic tests of a machine, and their truth vectors for each symbol.
+    """Atomic tests of a machine's guards, and the truth vectors of these tests for each symbol.
 
     An event has one type, so `A AND NOT B` is `A`; atomic tests reveal this, whole predicates do
     not.
@@ -227,14 +227,14 @@ class GuardTests(NamedTuple):
     vectors: dict[int, list[int]]
 
     def cover(self, symbols: Sequence[int]) -> list[Cube]:
-        """Return cubes of tests that contain these symbols and no others."""
+        """Return cubes over the tests that contain exactly the given symbols."""
         inside = [v for symbol in symbols for v in self.vectors[symbol]]
         every = [v for vectors in self.vectors.values() for v in vectors]
         return cubes(inside, every, len(self.predicates))
 
 
 def guard_tests(A: ExploredCea) -> GuardTests:
-    """Return the atomic tests of the guards, or their predicates if some test is undecided."""
+    """Return the atomic tests of a machine, or its predicates if some test cannot be decided."""
     plain = GuardTests(A.predicates, {symbol: [symbol] for symbol in A.every})
     tests = tuple(dict.fromkeys(atom for P in A.predicates for atom in atoms(P)))
     if len(tests) > MOST_TESTS:
@@ -249,7 +249,7 @@ def guard_tests(A: ExploredCea) -> GuardTests:
 
 
 def guard_words(symbols: Sequence[int], tests: GuardTests, most: int = 3) -> str | None:
-    """Return the guard as text, or None if it needs more than `most` cubes."""
+    """Return a guard as text; None if it needs more than `most` cubes."""
     cover = tests.cover(symbols)
     if len(cover) > most:
         return None
@@ -258,7 +258,7 @@ def guard_words(symbols: Sequence[int], tests: GuardTests, most: int = 3) -> str
 
 
 def predicate_of(cube: Cube, predicates: Sequence[Predicate]) -> Predicate:
-    """Return the conditions that the events of a cube satisfy."""
+    """Return the conjunction that a cube stands for."""
     way: Predicate = EVERYTHING
     for bit, P in enumerate(predicates):
         if cube.mask >> bit & 1:
@@ -277,7 +277,7 @@ EXACT_NOTE = "LIKE, arithmetic and two-attribute comparisons are treated as inde
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MintermTable(Drawable):
-    """The table of a deterministic machine, as far as it was explored."""
+    """The transition table of an explored deterministic machine."""
 
     machine: ExploredCea
 
@@ -289,7 +289,7 @@ class MintermTable(Drawable):
 
     @property
     def moves(self) -> dict[tuple[int, int], tuple[int | None, int | None]]:
-        """The targets of each state and minterm by • and by ∘, None where no run continues."""
+        """The next state by •, and by ∘, for each state and minterm; None if no run continues."""
         moves: dict[tuple[int, int], tuple[int | None, int | None]] = {}
         for move in self.machine.moves:
             for symbol in move.symbols:
@@ -300,20 +300,20 @@ class MintermTable(Drawable):
 
 
 def minterm_table(machine: DeterministicCea | StrategyCea) -> MintermTable:
-    """Return the transition table of a machine; raises `ResourceLimit` as `explore`."""
+    """Return the transition table of a deterministic machine."""
     return MintermTable(explore(machine))
 
 
 @picture.register(DeterministicCea)
 @picture.register(StrategyCea)
 def det_graph(machine: DeterministicCea | StrategyCea, limit: int | None = None) -> Graph:
-    """Return a deterministic machine as a graph; its states are named by their sets."""
+    """Return a deterministic machine as a graph; a state is named by its set of states."""
     return explored_graph(explore(machine, limit=limit))
 
 
 @picture.register(ExploredCea)
 def explored_graph(A: ExploredCea, limit: int | None = None) -> Graph:
-    """Return an explored machine as a graph; long guards are bit strings with a legend."""
+    """Return an explored machine as a graph; long guards become bit strings with a legend."""
     nodes = state_nodes(A.states, {0}, A.final)
     tests = guard_tests(A)
     words = {move: guard_words(move.symbols, tests) for move in A.moves}
@@ -335,7 +335,7 @@ def _edge(A: ExploredCea, move: GuardedMove, words: str | None) -> Edge:
 
 @picture.register(ExplicitCea)
 def explicit_graph(A: ExplicitCea, limit: int | None = None) -> Graph:
-    """Return an explicit machine as a graph; its letters are truth vectors of tests."""
+    """Return an `ExplicitCea` as a graph; edges are labelled with truth vectors."""
     guards: dict[tuple[int, Mark, int], list[int]] = {}
     for q, row in enumerate(A.Delta):
         for (symbol, mark), target in zip(A.letters, row, strict=True):
@@ -356,14 +356,14 @@ def explicit_graph(A: ExplicitCea, limit: int | None = None) -> Graph:
 
 @picture.register(MintermTable)
 def table_graph(table: MintermTable, limit: int | None = None) -> Graph:
-    """Return the table as one node, with at most `limit` rows and columns."""
+    """Return a transition table as a graph of one node."""
     A = table.machine
     title = f"{A.kind}: {len(A.states):,} macro-states by {len(A.every):,} minterms"
     return grid_graph("table", title, table_grid(table, limit))
 
 
 def table_grid(table: MintermTable, limit: int | None = None) -> Grid:
-    """Return the table as a grid with targets, such as ``•3 ∘1``; ``-`` ends all runs.
+    """Return a transition table as a grid with entries such as ``•3 ∘1``; ``-`` ends all runs.
 
     A state is shown as ``>0 {0}``: an arrow if runs start there, its number and its name; ``*``
     marks accepting states. The legend names the tests of the bits.
@@ -432,7 +432,7 @@ def _head(machine: object, graph: Graph) -> str:
 
 
 def det_text(det: DeterministicCea | StrategyCea, *, limit: int | None = None) -> str:
-    """Return an I/O-deterministic CEA as text, explored over its minterms, with a legend.
+    """Return an I/O-deterministic CEA as text with a legend.
 
     With a `limit`, only that many states are explored.
     """
@@ -457,7 +457,7 @@ def explored_text(A: ExploredCea) -> str:
 
 
 def first_lines(text: str, most: int = 50) -> str:
-    """Return the first lines of a text, with a note of the total number.
+    """Return the first lines of a text, and a note with the number of all lines.
 
     >>> print(first_lines("a\\nb\\nc\\nd", 2))
     a

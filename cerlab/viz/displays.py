@@ -1,4 +1,4 @@
-"""Registration of all displays: importing this module fills `cerlab.display`."""
+"""The displays of all kinds of values; importing this module registers them in `cerlab.display`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from cerlab.why.deduction import Derivation
 from cerlab.why.failure import Failure
 from cerlab.why.none import WhyNone
 
-# imported for their side effect: each registers its kinds
+# imported because each module registers displays
 __all__ = ["answers", "filmstrip", "machines", "row_text", "timeline", "timeline_svg"]
 
 MOST = 50
@@ -96,7 +96,7 @@ def _words_html(value: object) -> str:
 
 
 def _why_graph(why: Why) -> Graph | None:
-    """Return the graph of a derivation with its events, or None without a derivation."""
+    """Return the graph of an explanation's derivation; None without a derivation."""
     if why.derivation is None:
         return None
     return derivation_graph(why.derivation, events=why.events)
@@ -108,7 +108,7 @@ def _why_svg(why: Why) -> str | None:
 
 
 def _why_html(why: Why) -> str:
-    """Return an explanation as HTML: verdict and failures as text, the derivation as a picture."""
+    """Return an explanation as HTML: verdict and failures as text, derivation as a picture."""
     graph = _why_graph(why)
     words = html.pre("\n".join(verdict_lines(why)))
     return html.block(words, "" if graph is None else _html(replace(graph, legend=())))
@@ -149,7 +149,7 @@ Facts: TypeAlias = Sequence[tuple[str, str]]
 
 
 class SessionLike(Protocol):
-    """An open query, as ``Query.open`` returns it."""
+    """Interface of sessions, such as ``Query.open`` returns."""
 
     plan: Plan
     pushed: int
@@ -157,7 +157,7 @@ class SessionLike(Protocol):
 
 
 def plan_facts(plan: Plan | CorrelatedPlan) -> list[tuple[str, str]]:
-    """Return the facts of a plan: the size of its machine, and its clauses."""
+    """Return the size of a plan's machine and the clauses, as pairs of texts."""
     facts = [
         *_machine_facts(plan.cea if isinstance(plan, Plan) else plan.srt),
         ("streams", ", ".join(plan.streams)),
@@ -172,7 +172,7 @@ def plan_facts(plan: Plan | CorrelatedPlan) -> list[tuple[str, str]]:
 
 
 def register_plan_facts(plan: RegisterPlan) -> list[tuple[str, str]]:
-    """Return the facts of the plan of a SREMO: the size of its machine, and its windows."""
+    """Return the size of a SREMO's machine and its windows, as pairs of texts."""
     return [*_machine_facts(plan.srt), *(("within", window_text(w)) for w in plan.windows)]
 
 
@@ -184,12 +184,12 @@ def _machine_facts(A: IntervalCea | Srt) -> list[tuple[str, str]]:
 
 
 def facts_text(facts: Facts) -> str:
-    """Return facts as text, one per line."""
+    """Return pairs of texts as lines."""
     return "\n".join(f"{name}: {text}" for name, text in facts)
 
 
 def facts_html(facts: Facts) -> str:
-    """Return facts as an HTML table."""
+    """Return pairs of texts as an HTML table."""
     return block(table("Plan", ("part", "value"), facts))
 
 
@@ -199,7 +199,7 @@ def explanation_html(explanation: Explanation) -> str:
 
 
 def session_html(session: SessionLike) -> str:
-    """Return the pushed events, the answers that they completed, and the plan."""
+    """Return a session as HTML: the numbers of events and answers, and the plan."""
     done = [("events pushed", session.pushed), ("answers completed", session.answered)]
     return block(table("Open query", ("part", "value"), [*done, *plan_facts(session.plan)]))
 

@@ -1,4 +1,4 @@
-"""DOT text of pictures, reproducible byte for byte, for any Graphviz.
+"""Pictures as DOT text for Graphviz; equal pictures have equal bytes.
 
 Without a theme the text is plain: shapes, labels and edges, to be read and edited. With a theme it
 also has colours, wrapped labels and columns, and is the input of `render`.
@@ -53,7 +53,7 @@ Attributes = dict[str, str]
 
 
 def dot_text(value: object, theme: ThemeName | None = None) -> str:
-    r"""Return the picture of a value as a ``digraph`` in DOT; raises as `graph_of`.
+    r"""Return the picture of a value as DOT text; raises the errors of `graph_of`.
 
     >>> from cerlab.api import parse_formula
     >>> print(dot_text(parse_formula("A+")), end="")
@@ -112,7 +112,7 @@ def _head(graph: Graph, theme: Theme | None) -> Iterator[str]:
 
 
 def _distance(graph: Graph, theme: Theme) -> str:
-    """Return the inches between ranks, with room for the labels of loops.
+    """Return the distance between ranks in inches, with room for the labels of loops.
 
     Graphviz reserves no space for the label of a loop, which, from left to right, overlaps the
     label of the next edge if it is much wider than the state. A label of up to two lines on a level
@@ -124,12 +124,13 @@ def _distance(graph: Graph, theme: Theme) -> str:
         e for e in graph.edges if e.source == e.target and not _is_passed_below(e, graph, theme)
     ]
     lines = [line for e in loops for line in label_text(e.label, theme).split("\n")]
-    beyond = 6.4 * max(map(len, lines), default=0) - 42  # pixels of a character and of a circle
+    # 6.4 pixels per character, minus 42 for the circle
+    beyond = 6.4 * max(map(len, lines), default=0) - 42
     return f"{max(0.6, beyond / 72):.2f}"
 
 
 def _is_passed_below(loop: Edge, graph: Graph, theme: Theme) -> bool:
-    """Return whether only level edges meet a loop's state, with labels of two lines or less.
+    """Return whether no edge passes a loop's label: all edges at its state are level.
 
     An edge is level if it is the only one from its source and the only one to its target.
     """
@@ -155,7 +156,7 @@ def _is_passed_below(loop: Edge, graph: Graph, theme: Theme) -> bool:
 
 
 def _is_large(graph: Graph) -> bool:
-    """Return whether the layout would be slow; columns fix most places, so they are fast."""
+    """Return whether Graphviz would need long to lay out a graph; columns make it fast."""
     return len(graph.edges) > LARGE and not graph.columns
 
 
@@ -194,7 +195,7 @@ def _node(node: Node, graph: Graph, theme: Theme | None) -> Attributes:
 
 
 def _with_small_words(node: Node, theme: Theme | None) -> str:
-    """Return the label with the small text above and below it, as an HTML-like label."""
+    """Return a node's label as HTML, with the small texts above and below."""
     colour = f' COLOR="{theme.faint}"' if theme else ""
     lines = [*map(_html, label_text(node.label, theme).split("\n"))]
     if node.aside:
@@ -206,7 +207,7 @@ def _with_small_words(node: Node, theme: Theme | None) -> str:
 
 
 def _html_lines(lines: list[str], theme: Theme | None) -> str:
-    """Return lines for an HTML-like label; in a picture they are spaced.
+    """Return lines as an HTML-like label, spaced apart.
 
     Graphviz puts lines of such a label only the height of the font apart, so letters would touch.
     """
@@ -228,7 +229,7 @@ def _start(node: Node, theme: Theme | None) -> Iterator[str]:
 
 
 def _columns(graph: Graph, theme: Theme | None) -> Iterator[str]:
-    """Yield one rank for each layer, under its head, in the order of the layers."""
+    """Yield DOT text for each column of nodes, with its heading."""
     heads = dict(graph.columns)
     for layer, words in heads.items():
         looks = {"shape": "plaintext", "label": _quote(label_text(words, theme))}
@@ -243,12 +244,12 @@ def _columns(graph: Graph, theme: Theme | None) -> Iterator[str]:
         yield f"  {{ rank=same; {'; '.join(ids)}; }}"
     order = sorted(heads, reverse=graph.direction == "RL")
     if len(order) > 1:
-        # Graphviz orders ranks only by edges, so invisible ones connect the heads
+        # Graphviz orders ranks by edges, so connect the headings by invisible ones
         yield f"  {' -> '.join(f'at{layer}' for layer in order)} [style=invis];"
 
 
 def _bundles(edges: Iterable[Edge], theme: Theme | None) -> Iterator[list[Edge]]:
-    """Yield the edges drawn as one: those of one kind between two nodes, or all loops of a node."""
+    """Yield groups of edges that are drawn as one: of equal kind and ends, or loops."""
     if theme is None:
         yield from ([edge] for edge in edges)
         return
@@ -275,7 +276,7 @@ def _edge_line(bundle: list[Edge], theme: Theme | None, beside: str) -> str:
 
 
 def _words(bundle: list[Edge], theme: Theme | None, beside: str) -> str:
-    """Return a line for each edge, coloured if the bundle has several kinds.
+    """Return the labels of a group of edges as lines, coloured if their kinds differ.
 
     `beside` is a space if the text is beside a line that goes down: Graphviz leaves none.
     """
@@ -321,14 +322,14 @@ def _cell(cell: Cell, theme: Theme | None) -> str:
 
 
 def label_text(label: str, theme: Theme | None) -> str:
-    """Return the text at a node or an edge, wrapped and cut if there is a theme."""
+    """Return the label of a node or an edge; with a theme, wrapped and shortened."""
     if theme is None or len(label) <= WIDEST:
         return label
     return "\n".join("\n".join(_lines(line)) for line in _short(label).split("\n"))
 
 
 def _lines(text: str) -> list[str]:
-    """Return lines that break before AND and OR, and elsewhere only if necessary."""
+    """Return a text in lines, broken before AND and OR where possible."""
     lines: list[str] = []
     for part in _BREAKS.split(text):
         if lines and len(lines[-1]) + 1 + len(part) <= WIDEST:
@@ -349,7 +350,7 @@ def _attribute_list(looks: Attributes) -> str:
 
 
 def _value(text: str) -> str:
-    """Return an attribute in DOT syntax, quoted if necessary."""
+    """Return an attribute's value as DOT text, quoted if needed."""
     return text if text[:1] in ('"', "<") or _BARE.fullmatch(text) else f'"{text}"'
 
 
@@ -358,7 +359,7 @@ def _quote(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a text escaped for a quoted DOT string, where backslashes and entities are special."""
+    """Return a text escaped for a quoted DOT string."""
     plain = _ENTITY.sub("&amp;", _printable(text))
     return plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
@@ -370,5 +371,5 @@ def _html(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text with unprintable characters in Python's escapes."""
+    """Return a text with unprintable characters escaped as in Python."""
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)

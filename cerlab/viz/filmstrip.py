@@ -1,4 +1,4 @@
-"""The evaluation of a query as data: its steps, their frames, and a strip of frames."""
+"""The evaluation of a query step by step, as pictures and as a strip of pictures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_SENTENCES = 6
 @rich_display
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The step of one event: the state after it, and the tests that it passes."""
+    """One step of an evaluation: the state after an event, and the tests that the event passes."""
 
     snapshot: TecsSnapshot
     passes: tuple[str, ...]
@@ -38,13 +38,13 @@ class Step:
 
     @property
     def heading(self) -> str:
-        """The event with its position, and its key if there are several."""
+        """The event with its position, and its partition key if there are partitions."""
         key = f", partition {', '.join(map(str, self.snapshot.key))}" if self.snapshot.key else ""
         return f"event {self.position}: {event_text(self.snapshot.event)}{key}"
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The step in words, one sentence each."""
+        """A description of the step, one sentence each."""
         snapshot = self.snapshot
         if not snapshot.is_read:
             return ("The event is in no substream and has no effect.",)
@@ -87,7 +87,7 @@ def _first_few(sentences: list[str], noun: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class StepList:
-    """A sequence of `Step` for a query on a stream, shown as a filmstrip.
+    """The steps of a query on a stream, shown as a strip of pictures.
 
     `machine` is the picture of the machine, None if it is too large.
     """
@@ -111,7 +111,7 @@ class StepList:
 
 
 def highlight_states(graph: Graph, active: Set[str]) -> Graph:
-    """Return the machine with the active macro-states, given by name, highlighted."""
+    """Return the machine's picture with the active macro-states highlighted."""
     nodes = tuple(replace(node, is_new=node.label in active) for node in graph.nodes)
     return replace(graph, nodes=nodes, legend=())
 
@@ -125,7 +125,7 @@ def steps_text(steps: StepList) -> str:
 
 
 def step_text(step: Step) -> str:
-    """Return a step as text, with its tECS."""
+    """Return one step as text, with its tECS."""
     lines = [step.heading, *(f"  {line}" for line in step.words)]
     if step.snapshot.is_read:
         lines += [f"  {line}" for line in snapshot_text(step.snapshot).splitlines()[1:-1]]
@@ -157,14 +157,14 @@ _LONGEST = 116  # longest line, in characters
 _CELLS = 3
 """Short sentences per line: a step may have sixteen, and all frames have one height."""
 
-_POINT = 4 / 3  # pixels per point, the unit of Graphviz
+_POINT = 4 / 3  # pixels per point, Graphviz's unit
 
 _CLASS = "cerlab-graph"
 
 
 @dataclass(frozen=True, slots=True)
 class _Picture:
-    """A picture from Graphviz: its SVG text and its size in pixels."""
+    """A picture by Graphviz: its SVG text and its size in pixels."""
 
     text: str
     width: float
@@ -179,7 +179,7 @@ class _Picture:
         return cls(text, width, height)
 
     def svg_at(self, x: float, y: float, width: float, height: float) -> str:
-        """Return the picture as an inner SVG with the given position and size."""
+        """Return the picture as an SVG element with the given position and size."""
         box = re.search(r'viewBox="[^"]*"', self.text)
         inside = self.text[self.text.index(">") + 1 :]
         at = f'x="{x:g}" y="{y:g}" width="{width:.2f}" height="{height:.2f}"'
@@ -188,7 +188,7 @@ class _Picture:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """The layout of some steps: the place and scale of the tECS and of the machine.
+    """The places and scales of the tECS and the machine in some frames.
 
     `way` is the direction of the machine, LR or TB. `machine` is its scale, 0 if it is omitted.
     `width` and `height` are those of the frame.
@@ -205,7 +205,7 @@ class _Layout:
 
 
 class Frames:
-    """The frames of some steps in one theme; a machine is drawn once for each set of states.
+    """The pictures of all steps in one theme; equal pictures of the machine are drawn once.
 
     The methods raise as `cerlab.viz.render.svg`.
     """
@@ -221,18 +221,18 @@ class Frames:
         self._head = _MARGIN + _STRIP + _LINE * most + _GAP
 
     def one(self, k: int) -> str:
-        """Return step number k as an ``<svg>`` element."""
+        """Return the picture of step k as an SVG element."""
         step = self._steps[k]
         layout, body = self._frame(k)
         title = f"{step.heading}, step {k + 1} of {len(self._steps)}"
         return self._sheet(body, layout.width, layout.height, title, " ".join(step.words))
 
     def all(self) -> Iterator[str]:
-        """Yield every step as an ``<svg>`` element."""
+        """Yield the picture of every step as an SVG element."""
         return map(self.one, range(len(self._steps)))
 
     def strip(self, first: int = 0, last: int | None = None) -> str:
-        """Return the steps from `first` to before `last` as one ``<svg>`` element."""
+        """Return the steps from `first` to before `last` as one SVG element."""
         numbers = range(len(self._steps))[first:last]
         steps = self._steps.steps[first:last]
         parts: list[str] = []
@@ -247,7 +247,7 @@ class Frames:
         return self._sheet("\n".join(parts), width, max(top - _GAP, 1), title, says)
 
     def _frame(self, k: int) -> tuple[_Layout, str]:
-        """Return the layout and the content of a frame."""
+        """Return the layout and the content of the picture of step k."""
         step, layout = self._steps[k], self._layout(k // TOGETHER)
         parts = [*self._stream(step)]
         y: float = _MARGIN + _STRIP
@@ -270,14 +270,14 @@ class Frames:
         return layout, "\n".join([border, *parts, f'<g transform="{place}">{tecs}</g>'])
 
     def _layout(self, number: int) -> _Layout:
-        """Return the layout that the pictures of a group of steps share, cached."""
+        """Return the layout of a group of steps, cached."""
         if number not in self._layouts:
             first = number * TOGETHER
             self._layouts[number] = self._lay_out(self._steps.steps[first : first + TOGETHER])
         return self._layouts[number]
 
     def _lay_out(self, steps: Sequence[Step]) -> _Layout:
-        """Return a layout with the machine and the tECS side by side, or stacked if too wide."""
+        """Return a layout: machine and tECS side by side, or stacked if that is too wide."""
         groups: dict[tuple[object, ...], list[TecsSnapshot]] = {}
         for step in steps:
             groups.setdefault(step.snapshot.key, []).append(step.snapshot)
@@ -287,7 +287,7 @@ class Frames:
         room = WIDTH - 2 * _MARGIN
         machines = {way: self._machine(steps[0], way) for way in self._ways()}
         scales = {w: (room - _GAP) / (each.width + width) for w, each in machines.items()}
-        # if both directions fit, `max` returns the first, from left to right
+        # if both directions fit, `max` returns the first, left to right
         way = max(scales, key=lambda w: min(1.0, scales[w]), default="")
         if way and scales[way] >= LEAST:
             scale, machine = min(1.0, scales[way]), machines[way]
@@ -304,13 +304,13 @@ class Frames:
         return _Layout(replays, "LR", above, _POINT * scale, _MARGIN, y, *frame)
 
     def _ways(self) -> tuple[str, ...]:
-        """Return the directions in which the machine may be drawn; none if it is too wide."""
+        """Return the directions in which the machine may be drawn; () if it is too wide."""
         if self._steps.machine is None or self._machine(self._steps[0], "LR").width > WIDEST:
             return ()
         return ("LR", "TB")
 
     def _machine(self, step: Step, way: str) -> _Picture:
-        """Return the machine in a direction, with the active macro-states of a step highlighted."""
+        """Return the machine drawn in one direction, a step's active macro-states highlighted."""
         assert self._steps.machine is not None
         active = frozenset(state.name for state in step.snapshot.active)
         if (active, way) not in self._machines:
@@ -319,7 +319,7 @@ class Frames:
         return self._machines[active, way]
 
     def _stream(self, step: Step) -> Iterator[str]:
-        """Yield the events around the current one, which is highlighted."""
+        """Yield the events around a step's event, which is highlighted."""
         colours, events = self._colours, self._steps.stream.events
         first = max(0, step.position - NEIGHBOURS)
         last = min(len(events), step.position + NEIGHBOURS + 1)
@@ -353,7 +353,7 @@ class Frames:
 
 
 def _lines(sentences: Iterable[str]) -> list[list[str]]:
-    """Return the sentences in lines; consecutive short ones share a line.
+    """Return sentences in lines, several short ones per line.
 
     >>> _lines(["A.", "B.", "x" * 60, "C.", "D.", "E.", "F."])[2:]
     [['C.', 'D.', 'E.'], ['F.']]

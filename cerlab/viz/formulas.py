@@ -1,4 +1,4 @@
-"""Pictures of formulas and derivations as trees, and of conjunctive queries (DQE Def. 1)."""
+"""Formulas and derivations drawn as trees, and conjunctive queries as graphs (DQE Def. 1)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def sremo_tree_text(e: sremo.Sremo) -> str:
 def tree(
     root: Any, node_of: Callable[[str, Any], Node], children: Callable[[Any], Sequence[Any]]
 ) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
-    """Return a tree as nodes, numbered in preorder, and edges to children.
+    """Return a tree as nodes in preorder and edges to children.
 
     The part `index` of an edge is the number of the child among its siblings.
     """
@@ -79,7 +79,7 @@ def tree(
 
 
 def own_parts(value: Any) -> dict[str, Any]:
-    """Return the production of a node and its fields other than subformulas."""
+    """Return the name of a node's class and its fields, except subformulas."""
     below = CEL_KINDS + SREMO_KINDS
     values = {f.name: getattr(value, f.name) for f in fields(value)}
     parts = {
@@ -140,7 +140,7 @@ LONGEST_EVENT = 40
 def derivation_graph(
     root: AnyDerivation, limit: int | None = None, events: Mapping[int, Event] | None = None
 ) -> Graph:
-    """Return a derivation as a tree, top down, with the `events` at its leaves."""
+    """Return a derivation as a tree, with events at its leaves."""
     nodes, edges = tree(
         root, lambda name, node: _node(name, node, events or {}), lambda node: node.children
     )
@@ -172,14 +172,14 @@ def _node(name: str, node: AnyDerivation, events: Mapping[int, Event]) -> Node:
 
 
 def _part(node: AnyDerivation) -> str:
-    """Return the operator of a node; for a SREMO without children, the whole expression."""
+    """Return the operator of a derivation's node as text; for a SREMO without parts, all of it."""
     if isinstance(node.part, Formula):
         return node_text(node.part)
     return expression_node_text(node.part) if node.children else str(node.part)
 
 
 def _valuation_parts(V: Valuation | None) -> tuple[dict[str, Any], str]:
-    """Return a valuation as the parts of a node, and as text."""
+    """Return a valuation as attributes of a node, and as text."""
     if V is None:
         return {}, "no event"
     labels = (f"{name_text(X)} {{{', '.join(map(str, D))}}}" for X, D in sorted(V.labels.items()))
@@ -188,7 +188,7 @@ def _valuation_parts(V: Valuation | None) -> tuple[dict[str, Any], str]:
 
 
 def _reading_parts(reading: Reading) -> tuple[dict[str, Any], str]:
-    """Return a reading as the parts of a node (events, marks, registers), and as text."""
+    """Return a match of a SREMO as attributes of a node, and as text."""
     start, end, marks = reading.start, reading.end, reading.marks
     if end == start:
         return {}, "no event"
@@ -235,5 +235,5 @@ def _box(id: str, says: str, **parts: object) -> Node:
 
 @picture.register(Atom)
 def atom_graph(atom: Atom, limit: int | None = None) -> Graph:
-    """Return an atom as a graph, as a query without a head."""
+    """Return an atom of a conjunctive query as a graph."""
     return gcq_graph(Gcq((), (atom,)))

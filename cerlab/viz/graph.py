@@ -1,4 +1,4 @@
-"""Pictures as data before layout: nodes and edges with labels and parts, and their colours."""
+"""Pictures before layout: nodes and edges with labels and attributes, and colour themes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cerlab.errors import Unsupported
 
 
 class NodeKind(Enum):
-    """The kind of a node; a theme gives each kind its look."""
+    """The kind of a node, which determines its look in a theme."""
 
     STATE = "state"
     FINAL = "final"
@@ -25,7 +25,7 @@ class NodeKind(Enum):
 
 
 class EdgeKind(Enum):
-    """The kind of an edge; a theme gives each kind its look."""
+    """The kind of an edge, which determines its look in a theme."""
 
     TAKE = "take"
     SKIP = "skip"
@@ -41,7 +41,7 @@ class EdgeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table, `height` rows high; edges start at its left, from its `port`."""
+    """A cell of a drawn table, `height` rows high; edges may start at its `port`."""
 
     text: str
     port: str = ""
@@ -51,7 +51,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node of a picture; a table has `rows` in place of a label.
+    """A node of a picture; a table has `rows` instead of a label.
 
     `parts` are the named parts of the value. Nodes with a `layer` are drawn in the column of that
     number. `aside` is small text at the top right, `under` small lines below the label. `is_new`
@@ -73,7 +73,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge between two nodes, by id; from a table it starts at the cell of a `port`."""
+    """An edge between two nodes, named by their ids; it may start at the `port` of a table cell."""
 
     source: str
     target: str
@@ -85,7 +85,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A picture: `name` is the name of its kind, `title` describes it, `legend` explains labels.
+    """A picture: nodes, edges, a title, and a legend for the labels.
 
     `parts` are the parts of the value that belong to no node or edge. `columns` are the heads of
     the layers, from left to right. `note` tells which parts were omitted.
@@ -109,7 +109,7 @@ DIRECTIONS = ("LR", "TB", "RL", "BT")
 
 @singledispatch
 def picture(value: object, limit: int | None) -> Graph:
-    """Return the picture of a value; each kind of value registers its own function.
+    """Return the picture of a value; each kind of value registers a function.
 
     `limit` is the number of nodes that will be shown, None for all; the result may have more.
     """
@@ -121,7 +121,7 @@ def picture(value: object, limit: int | None) -> Graph:
 
 
 def graph_of(value: object, *, limit: int | None = None) -> Graph:
-    """Return the picture of a value, cut to `limit` nodes with a note if there are more.
+    """Return the picture of a value, with at most `limit` nodes and a note about the others.
 
     Raises `Unsupported` for values that are not graphs, `ResourceLimit` for machines too large to
     explore.
@@ -135,7 +135,7 @@ def graph_of(value: object, *, limit: int | None = None) -> Graph:
 
 
 def cut(graph: Graph, limit: int) -> Graph:
-    """Return the first `limit` nodes and at most four times as many edges, with a note."""
+    """Return a picture with its first `limit` nodes, at most four edges per node, and a note."""
     nodes = graph.nodes[:limit]
     ids = {node.id for node in nodes}
     among = [e for e in graph.edges if e.source in ids and e.target in ids]
@@ -149,7 +149,7 @@ def cut(graph: Graph, limit: int) -> Graph:
 
 
 def alt_text(graph: Graph, longest: int = 20) -> str:
-    """Return a description of a picture: title, ends, highlighted nodes and first edges."""
+    """Return a text that describes a picture to readers who cannot see it."""
     names = {node.id: _name(node) for node in graph.nodes}
     parts = [graph.title]
     initial = [names[node.id] for node in graph.nodes if node.is_initial]
@@ -187,7 +187,7 @@ ThemeName: TypeAlias = Literal["light", "dark", "print"]
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Colours by purpose; the background is always transparent."""
+    """A theme: colours by their purpose, on a transparent background."""
 
     ink: str
     faint: str
@@ -204,7 +204,7 @@ class Theme:
 
     @property
     def colours(self) -> tuple[str, ...]:
-        """All colours, in the order of the fields."""
+        """All colours of the theme, in the order of the fields."""
         return tuple(getattr(self, name) for name in Theme.__slots__)
 
 
@@ -280,7 +280,7 @@ STYLES = {
 
 
 def edge_colour(theme: Theme, kind: EdgeKind) -> str:
-    """Return the colour of an edge and its label."""
+    """Return the colour of an edge and of its label."""
     return {
         EdgeKind.TAKE: theme.take,
         EdgeKind.SKIP: theme.skip,

@@ -1,4 +1,4 @@
-"""HTML for notebooks: escaped text, and tables as text, HTML and nodes of pictures."""
+"""HTML for notebooks: escaped text, and grids as text, HTML and pictures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ linear-gradient(to right,#8886,transparent),linear-gradient(to left,#8886,transp
 
 
 def shaded(selector: str) -> str:
-    """Return CSS that makes a box scroll, shading each edge where more content follows.
+    """Return CSS for a box that scrolls, shading the edges beyond which it continues.
 
     Browsers may hide scroll bars until a box is scrolled. The first two backgrounds move with the
     content and cover the shades at its ends.
@@ -62,7 +62,7 @@ STYLE = (
 
 
 def escape(text: object) -> str:
-    """Return a text escaped for HTML and XML, attributes included.
+    """Return a text escaped for HTML and XML, also inside attributes.
 
     Characters that XML forbids become U+FFFD.
 
@@ -73,7 +73,7 @@ def escape(text: object) -> str:
 
 
 def block(*parts: str) -> str:
-    """Return HTML parts with our style, scoped so that the rest of the page is unaffected."""
+    """Return HTML parts in a block with cerlab's style, which does not affect the page."""
     return "\n".join([f'{STYLE}<div class="cerlab">', *filter(None, parts), "</div>"])
 
 
@@ -120,12 +120,12 @@ def _is_number(cell: object) -> bool:
 
 
 def note(text: str) -> str:
-    """Return a line of small text, or nothing if the text is empty."""
+    """Return a line of small text; empty for an empty text."""
     return f'<p class="note">{escape(text)}</p>' if text else ""
 
 
 def pre(text: str) -> str:
-    """Return text in a block that keeps spaces and line breaks."""
+    """Return a text as HTML that keeps spaces and line breaks."""
     return f"<pre>{escape(text)}</pre>"
 
 
@@ -135,13 +135,13 @@ def strong(text: str) -> str:
 
 
 def items(caption: str, texts: Iterable[str]) -> str:
-    """Return a list under a bold caption."""
+    """Return a list under a bold caption as HTML."""
     entries = "".join(f"<li>{escape(text)}</li>" for text in texts)
     return f"{strong(caption)}<ul>{entries}</ul>"
 
 
 def bars(caption: str, counts: Sequence[tuple[str, int]]) -> str:
-    """Return a table of counts with bars proportional to them."""
+    """Return a table of counts with proportional bars as HTML."""
     most = max((n for _, n in counts), default=1)
     rows = [
         f'<tr><th scope="row">{escape(name)}</th><td class="n">{n:,}</td>'
@@ -155,7 +155,7 @@ def bars(caption: str, counts: Sequence[tuple[str, int]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Rows of text, header first, under a title, with a legend.
+    """A table of texts with a header row, a title and a legend.
 
     `has_names` is true if the first column names the rows. `note` tells which parts were omitted.
     """
@@ -187,7 +187,7 @@ def grid_html(grid: Grid) -> str:
 
 
 def grid_graph(name: str, title: str, grid: Grid) -> Graph:
-    """Return a grid as a picture of one node."""
+    """Return a grid as a picture with one node."""
     names = 1 if grid.has_names else 0
     rows = tuple(
         tuple(Cell(text, is_head=r == 0 or c < names) for c, text in enumerate(row))

@@ -1,4 +1,4 @@
-"""CEQL for Pygments (entry point ``ceql`` of ``pygments.lexers``), in notebooks and documents."""
+"""A Pygments lexer of CEQL (entry point ``ceql`` of ``pygments.lexers``)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOKENS = {
 
 
 class CeqlLexer(RegexLexer):  # type: ignore[misc]  # Pygments is untyped
-    """Lexer of CEQL and CEL, as `cerlab.parse_query` reads them."""
+    """A lexer of CEQL and CEL, with the words that `cerlab.parse_query` reads."""
 
     name = "CEQL"
     aliases: ClassVar = ["ceql", "cel"]

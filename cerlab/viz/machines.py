@@ -1,4 +1,4 @@
-"""Machines as graphs, in the order of Delta; minterms of their tests."""
+"""Machines and lists of minterms as graphs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ NAMES: dict[type[Automaton], tuple[str, str]] = {
 def state_nodes(
     names: Iterable[str], initial: Iterable[int], final: Iterable[int]
 ) -> tuple[Node, ...]:
-    """Return the nodes ``q0, q1, ..`` of states, labelled by name."""
+    """Return nodes ``q0, q1, ..`` for states, labelled by name."""
     I, F = frozenset(initial), frozenset(final)
     return tuple(
         Node(
@@ -81,7 +81,7 @@ def state_graph(
     note: str = "",
     **parts: object,
 ) -> Graph:
-    """Return a graph of states and transitions, left to right, with their numbers in its title."""
+    """Return a graph of states and transitions from left to right; its title has their numbers."""
     title = f"{heading}: {count_text(len(nodes), 'state')}, {count_text(len(edges), 'transition')}"
     return Graph(name, title, nodes, edges, legend=legend, note=note, parts={"kind": name, **parts})
 
@@ -97,7 +97,7 @@ def mark_kind(mark: Mark) -> EdgeKind:
 @picture.register(AnchoredCea)
 @picture.register(EpsilonCea)
 def automaton_graph(A: Automaton, limit: int | None = None) -> Graph:
-    """Return an automaton as a graph; edge labels are predicate / mark or labels, empty moves ε."""
+    """Return an automaton as a graph; an edge shows the predicate, and the mark or the labels."""
     name, heading = NAMES[type(A)]
     initial = {A.q0} if isinstance(A, IntervalCea) else A.I
     edges = tuple(map(_edge, A.Delta))
@@ -120,7 +120,7 @@ def _edge(t: Transition | LabelTransition) -> Edge:
 
 
 def short_guard(P: Predicate) -> Predicate:
-    """Return a guard without the tests of types that one of its tests decides.
+    """Return a guard without tests of the event type that another of its tests makes redundant.
 
     An event has one type. A guard that no event passes stays, since it is an edge of the machine.
 
@@ -150,7 +150,7 @@ MOST_LEVELS = 100
 
 
 def _with_type(P: Predicate, kind: str, level: int = 0) -> Predicate:
-    """Return what a predicate asks of an event of a type."""
+    """Return the predicate simplified for events of type `kind`."""
     if level > MOST_LEVELS:
         return P
     match P:
@@ -171,12 +171,12 @@ def _with_type(P: Predicate, kind: str, level: int = 0) -> Predicate:
 
 
 def empty_edge(move: EmptyMove) -> Edge:
-    """Return an empty move as an edge with the label ε."""
+    """Return an empty move as an edge with label ε."""
     return Edge(f"q{move.source}", f"q{move.target}", "ε", EdgeKind.EMPTY)
 
 
 def edge_text(t: RegisterTransition) -> str:
-    """Return the condition of a transition, its mark, and the registers that it writes.
+    """Return the label of a transition: its condition, its mark, and the registers that it writes.
 
     >>> from cerlab.automata.automaton import Mark
     >>> from cerlab.predicates.syntax import TypeIs
@@ -192,7 +192,7 @@ def edge_text(t: RegisterTransition) -> str:
 def srt_graph(
     T: Transducer, limit: int | None = None, *, names: Iterable[str] | None = None
 ) -> Graph:
-    """Return a transducer as a graph; `names` are the labels of states (default: numbers)."""
+    """Return a transducer as a graph; `names` replaces the numbers of states."""
     state_names = list(names) if names is not None else [str(q) for q in range(T.states)]
     nodes = state_nodes(state_names, {T.q0}, T.F)
     edges = tuple(map(_register_edge, T.Delta)) + tuple(map(empty_edge, T.moves))
@@ -214,7 +214,7 @@ def _register_edge(t: RegisterTransition) -> Edge:
 
 @picture.register(RowPattern)
 def row_pattern_graph(query: RowPattern, limit: int | None = None) -> Graph:
-    """Return the automaton of the PATTERN of a row pattern as a graph."""
+    """Return the automaton of a row pattern's PATTERN as a graph."""
     return prioritised_graph(prioritised_automaton(query.pattern), limit)
 
 
@@ -269,7 +269,7 @@ EXAMPLE = 200
 @drawable
 @dataclass(frozen=True, slots=True, repr=False)
 class MintermList:
-    """All truth vectors of some predicates that events can have, each with an example."""
+    """The truth vectors of some predicates that events may have, each with an example."""
 
     predicates: tuple[Predicate, ...]
     minterms: tuple[Minterm, ...]
@@ -281,12 +281,12 @@ class MintermList:
 
 
 def listed_minterms(predicates: Sequence[Predicate], schema: Schema | None = None) -> MintermList:
-    """Return the list of minterms of some predicates; raises as `minterms`."""
+    """Return the minterms of some predicates; raises the errors of `minterms`."""
     return MintermList(tuple(predicates), minterms(predicates, schema=schema))
 
 
 def minterms_grid(vectors: MintermList, limit: int | None = None) -> Grid:
-    """Return minterms as a grid, with a column for each predicate and an example.
+    """Return minterms as a grid: a column for each predicate, and an example event.
 
     >>> from cerlab.predicates.syntax import TypeIs
     >>> from cerlab.viz.html import grid_text
@@ -309,6 +309,6 @@ def minterms_grid(vectors: MintermList, limit: int | None = None) -> Grid:
 
 @picture.register(MintermList)
 def minterms_graph(vectors: MintermList, limit: int | None = None) -> Graph:
-    """Return minterms as a graph of one node."""
+    """Return minterms as a graph with one node."""
     grid = minterms_grid(vectors, limit)
     return grid_graph("minterms", grid.title, grid)

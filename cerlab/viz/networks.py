@@ -1,4 +1,4 @@
-"""Values as networkx graphs with all their parts as attributes, and the inverse.
+"""Values as networkx graphs with all their parts as attributes, and back.
 
 The graph is that of the value: states, transitions and nodes in order, without parts that exist
 only in drawings. A state is named by its number; other nodes by their id in `cerlab.viz.graph`
@@ -31,7 +31,7 @@ _KINDS = {name: kind for kind, (name, _) in NAMES.items()}
 
 
 def to_networkx(value: object) -> Any:
-    """Return the value as a ``networkx.MultiDiGraph``, which `from_networkx` reads back.
+    """Return a value as a ``networkx.MultiDiGraph``, which `from_networkx` reads back.
 
     Nodes have the attributes ``text``, ``kind`` and their parts: ``state``, ``initial`` and
     ``final`` for states; ``production`` and its fields for formulas. Edges have ``text``, ``kind``,
@@ -65,7 +65,7 @@ def to_networkx(value: object) -> Any:
 
 
 def plain_networkx(value: object) -> Any:
-    """Return the graph of `to_networkx` with plain attributes: text, numbers and truth values.
+    """Return the graph of `to_networkx` with plain attributes, for GraphML, GML, GEXF and JSON.
 
     `write_graphml`, `write_gml`, `write_gexf` and JSON accept these. Parts that are None are
     omitted. `from_networkx` does not read this graph. Raises as `to_networkx`.
@@ -81,7 +81,7 @@ def plain_networkx(value: object) -> Any:
 
 
 def _plain(part: Any) -> bool | int | float | str:
-    """Return a part as a value that every graph format supports."""
+    """Return a part as a text, number or Boolean, which every graph format supports."""
     if isinstance(part, bool | int | float | str):
         return part
     if isinstance(part, Enum):
@@ -90,7 +90,7 @@ def _plain(part: Any) -> bool | int | float | str:
         return ", ".join(sorted(str(_plain(each)) for each in part))
     if isinstance(part, Mapping):
         return ", ".join(f"{name}: {_plain(each)}" for name, each in part.items())
-    # predicates are named tuples or dataclasses; other sequences are lists of parts
+    # predicates are named tuples or dataclasses, other tuples are lists
     if isinstance(part, list | tuple) and not hasattr(part, "_fields"):
         return ", ".join(str(_plain(each)) for each in part)
     is_test = type(part).__module__ in (predicates.__name__, conditions.__name__)
@@ -98,7 +98,7 @@ def _plain(part: Any) -> bool | int | float | str:
 
 
 def from_networkx(network: Any) -> Any:
-    """Return the machine, formula, SREMO or conjunctive query of a `to_networkx` graph.
+    """Return the machine, formula, SREMO or conjunctive query that `to_networkx` has converted.
 
     The graph may have been edited; the parts are read, not the labels.
 
@@ -126,7 +126,7 @@ def from_networkx(network: Any) -> Any:
 
 
 def _edges(network: Any) -> list[tuple[int, int, dict[str, Any]]]:
-    """Return the edges between states, in order."""
+    """Return the transitions between states, in order."""
     number = dict(network.nodes(data="state"))
     edges = sorted(network.edges(data=True), key=lambda edge: edge[2]["index"])
     return [(number[source], number[target], parts) for source, target, parts in edges]
@@ -148,7 +148,7 @@ def _machine(network: Any) -> Any:
         kind = _KINDS[name]
     else:
         raise ValueError(f"graphs of the kind '{name}' are not read back")
-    # the first and the last field are the source and the target
+    # without the first and the last field, which are the source and the target
     labels = kind.step._fields[1:-1]  # type: ignore[attr-defined] # a named tuple
     Delta = tuple(kind.step(p, *(e[part] for part in labels), q) for p, q, e in read)
     return kind(states, Delta, I, F, moves=moves, R=R)

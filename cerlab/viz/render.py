@@ -1,4 +1,4 @@
-"""Pictures as SVG, PNG and PDF, drawn in this process by the Graphviz in pygraphviz's wheel."""
+"""Pictures as SVG, PNG and PDF, drawn in this process by the Graphviz that pygraphviz contains."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ _FIT = (
 
 _MISSING = "pip install 'cerlab[viz]'"
 
-_one_at_a_time = Lock()  # Graphviz keeps its state in global variables
+_one_at_a_time = Lock()  # Graphviz has global state, so one picture at a time
 
 
 def svg(value: object, theme: Look = "auto") -> str:
-    """Return the picture of a value as an ``<svg>`` element.
+    """Return the picture of a value as an SVG element.
 
     Raises `Unsupported` if the value is not a graph or pygraphviz is missing, and `ResourceLimit`
     for pictures too large to lay out.
@@ -87,7 +87,7 @@ def svg(value: object, theme: Look = "auto") -> str:
 
 
 def drawing(value: object, form: Form, theme: ThemeName = "light") -> bytes:
-    """Return the picture of a value as the bytes of a file.
+    """Return the picture of a value as the content of a file.
 
     Warns of characters that no installed font has, which a PNG or PDF shows as boxes. Raises as
     `svg`, and `UsageError` for a `form` outside `FORMS` and for unknown themes.
@@ -118,7 +118,7 @@ def to_graphviz(
     size: tuple[float, float] | None = None,
     monochrome: bool = False,
 ) -> Any:
-    """Return the picture of a value as a ``graphviz.Source`` with themed DOT text.
+    """Return the picture of a value as a ``graphviz.Source``.
 
     A notebook displays it, and ``pipe`` renders ``"svg"``, ``"png"`` and ``"pdf"``, without a
     ``dot`` program; its other methods need one.
@@ -150,7 +150,7 @@ def to_graphviz(
         from graphviz import Source
 
     class Drawn(Source):  # type: ignore[misc] # graphviz is untyped
-        """A DOT source that is drawn in this process."""
+        """A ``graphviz.Source`` that draws itself in this process."""
 
         def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
             return {"image/svg+xml": svg(graph, look), "text/plain": self.source}
@@ -181,7 +181,7 @@ def _graphviz_output(graph: Graph, form: str, theme: ThemeName) -> bytes:
         poll()
         output: bytes = AGraph(string=text).draw(prog="dot", format=form, args=size)
         missing = [] if form == "svg" else [c for c in sorted({*text} - {"\n"}) if not drawn(c)]
-    if missing:  # the viewer of an SVG has fonts of its own
+    if missing:  # viewers of SVG use their own fonts
         _warn_of_boxes(missing, form)
     return output
 
@@ -195,7 +195,7 @@ def _warn_of_boxes(missing: list[str], form: str) -> None:
 
 
 class _FontSet(ctypes.Structure):
-    """The structure FcFontSet of Fontconfig: the number of fonts, the capacity, and the fonts."""
+    """Fontconfig's structure FcFontSet: the number of fonts, the capacity, and the fonts."""
 
     _fields_ = [
         ("count", ctypes.c_int),
@@ -206,7 +206,7 @@ class _FontSet(ctypes.Structure):
 
 @cache
 def _character_sets() -> tuple[Any, list[ctypes.c_void_p]] | None:
-    """Return Fontconfig, and the set of characters of each installed font.
+    """Return Fontconfig's library and the characters of each installed font; None if not found.
 
     Return None if Fontconfig is not found. Its library is the one that Graphviz has loaded, since
     fonts that only another library finds are not drawn.
@@ -232,7 +232,7 @@ def _character_sets() -> tuple[Any, list[ctypes.c_void_p]] | None:
 
 @cache
 def drawn(character: str) -> bool:
-    """Return whether an installed font has a character; True if this is not known."""
+    """Return whether an installed font has a character; True if unknown."""
     if (known := _character_sets()) is None:
         return True
     library, sets = known
@@ -240,10 +240,10 @@ def drawn(character: str) -> bool:
 
 
 def _accessible(raw: str, graph: Graph, *, both: bool) -> str:
-    """Return Graphviz's SVG with a title and a description, reproducible byte for byte."""
+    """Return an SVG by Graphviz with a title and a description, equal for equal pictures."""
     body = raw[raw.index("<svg") :]
     body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.S)
-    # ids are global in a page, where those of two pictures would clash
+    # ids are global in a page, and those of two pictures would clash
     body = re.sub(r' (?:id|xmlns:xlink|xml:space)="[^"]*"', "", body)
     body = centre_words(raise_words(body))
     opening, rest = body.split(">", 1)
@@ -256,7 +256,7 @@ def _accessible(raw: str, graph: Graph, *, both: bool) -> str:
 
 
 def dark_where_dark(body: str) -> str:
-    """Return a style that switches to the dark theme where the viewer prefers dark.
+    """Return CSS that switches to the dark theme if the viewer prefers it.
 
     A standalone drawing also declares that it supports dark backgrounds.
     """
@@ -265,7 +265,7 @@ def dark_where_dark(body: str) -> str:
 
 
 def colour_rules(body: str, old: Any, new: Any, inside: str = "") -> str:
-    """Return CSS that replaces the used colours of one theme with those of another."""
+    """Return CSS that replaces the colours of one theme with those of another."""
     rules = []
     for one, other in zip(old.colours, new.colours, strict=True):
         for paint in ("fill", "stroke"):
@@ -275,7 +275,7 @@ def colour_rules(body: str, old: Any, new: Any, inside: str = "") -> str:
 
 
 def html(value: object) -> str:
-    """Return the picture for a notebook: an SVG with the page's theme, as wide as can be read.
+    """Return the picture of a value as HTML for a notebook.
 
     A line below a machine that is wider than a page gives the call that draws it narrower.
     """
@@ -290,13 +290,13 @@ def html(value: object) -> str:
 
 
 def _width(picture: str) -> float:
-    """Return the width of an SVG from Graphviz, in points."""
+    """Return the width of an SVG by Graphviz, in points."""
     match = re.search(r'\bwidth="([\d.]+)pt"', picture)
     return float(match[1]) if match else 0
 
 
 def page_colours(body: str) -> str:
-    """Return a style that gives a drawing with the ``"auto"`` theme the theme of a Jupyter page.
+    """Return CSS that gives a picture the theme of its Jupyter page.
 
     The page's theme may differ from the browser's preference, which the drawing follows by default.
     """
@@ -308,7 +308,7 @@ def page_colours(body: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text without characters that XML forbids."""
+    """Return a text without the characters that XML forbids."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
@@ -328,7 +328,7 @@ _CENTRE = re.compile(rf'\bcx="({_NUMBER})"')
 
 
 def centre_words(svg: str) -> str:
-    """Return an SVG from Graphviz with each line of text centred in its node or cell.
+    """Return an SVG by Graphviz with each line of text centred in its node or cell.
 
     Lines with a small text beside them are two texts, and stay unchanged.
 
@@ -341,7 +341,7 @@ def centre_words(svg: str) -> str:
 
 
 def raise_words(svg: str) -> str:
-    """Return an SVG from Graphviz with the labels of edges raised off the line."""
+    """Return an SVG by Graphviz with the labels of edges moved up from their lines."""
     return _EDGE.sub(lambda edge: edge[0].replace("<text ", '<text dy="-2" '), svg)
 
 
@@ -363,7 +363,7 @@ def _words_of(node: str) -> str:
 
 
 def _middle(shape: str) -> float | None:
-    """Return the horizontal middle of a shape."""
+    """Return the horizontal centre of a shape in SVG; None if unknown."""
     centre = _CENTRE.search(shape)
     if centre:
         return float(centre[1])
@@ -377,14 +377,14 @@ STDERR = 2
 
 @contextmanager
 def without_font_warnings() -> Iterator[None]:
-    """Drop Fontconfig's warnings on standard error inside this block; other output is delayed.
+    """Drop Fontconfig's warnings on standard error in this block; delay all other output.
 
     The Fontconfig in pygraphviz's wheel warns of settings newer than itself, which a notebook would
     show in red above the first picture.
     """
     try:
         real = os.dup(STDERR)
-    except OSError:  # the program runs without standard error
+    except OSError:  # there is no standard error
         yield
         return
     with TemporaryFile() as buffer:
@@ -392,7 +392,7 @@ def without_font_warnings() -> Iterator[None]:
         try:
             yield
         finally:
-            # restored first, so that the delayed output can be written there
+            # restore first, so that the delayed output can be written
             os.dup2(real, STDERR)
             os.close(real)
             buffer.seek(0)

@@ -1,4 +1,4 @@
-"""Steps as users hold them: shown, saved, and controlled by a slider."""
+"""The steps of an evaluation as users have them: shown, saved, and in a widget."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_STATES = 24
 @rich_display
 @dataclass(frozen=True, slots=True, repr=False)
 class Steps(StepList):
-    """The steps of a query on a stream, with methods to show and save them.
+    """The steps of a query on a stream, which can be shown, saved and moved through.
 
     Pictures raise as `cerlab.viz.render.svg`.
     """
@@ -39,18 +39,18 @@ class Steps(StepList):
         return f"<Steps, {len(self.steps)} of {len(self.stream):,} events>"
 
     def frame(self, k: int, theme: Look = "auto") -> str:
-        """Return step number k as an ``<svg>`` element."""
+        """Return the picture of step k as an SVG element."""
         from cerlab.viz.filmstrip import Frames
 
         return Frames(self, theme).one(k)
 
     def widget(self) -> Any:
-        """Return a slider over the frames as an anywidget; raises `Unsupported` without it."""
+        """Return a slider over all steps; raises `Unsupported` without anywidget."""
 
         return widget(self)
 
     def save(self, path: str | Path, theme: Look = "auto") -> None:
-        """Write all steps: as a filmstrip, a page with a slider, or text, by the suffix.
+        """Save all steps as a strip, a page with a slider, or text, depending on the suffix.
 
         Raises `UsageError` for other suffixes.
         """
@@ -76,7 +76,7 @@ class Steps(StepList):
 def steps_of(
     text: str, plan: Plan, machine: Machine, stream: Stream, *, first: int = 0, last: int | None
 ) -> Steps:
-    """Return the steps at the events from `first` to before `last`; earlier events are read too.
+    """Return the steps at events `first` to before `last`; earlier events are read as well.
 
     Raises as `cerlab.engine.reference.snapshot.snapshots`, and `UsageError` for an empty range.
     """
@@ -98,7 +98,7 @@ def steps_of(
 def _picture(machine: Machine) -> Graph | None:
     try:
         graph = det_graph(machine, MOST_STATES)
-    except CerlabError:  # too many minterms to explore: the steps are shown without the machine
+    except CerlabError:  # too many minterms to explore: show the steps without the machine
         return None
     return graph if len(graph.nodes) <= MOST_STATES else None
 
@@ -109,7 +109,7 @@ STYLE = shaded(".cerlab-frame")
 
 
 def widget(steps: StepList, theme: Look = "auto") -> Any:
-    """Return an anywidget with the frames; its trait ``k`` is the number of the visible one."""
+    """Return a widget with a slider over the steps; its trait ``k`` is the shown step's number."""
     with needed("anywidget", "pip install 'cerlab[notebooks]'", "CER0419"):
         import anywidget
         import traitlets
@@ -119,7 +119,7 @@ def widget(steps: StepList, theme: Look = "auto") -> Any:
 @cache
 def _widget_class(anywidget: Any, traitlets: Any) -> Any:
     class Stepper(anywidget.AnyWidget):  # type: ignore[misc] # anywidget is untyped
-        """A widget with the frames of some steps and the number of the visible one."""
+        """A widget with the pictures of all steps and the number of the shown one."""
 
         _esm = SCRIPT.read_text()
         _css = STYLE
@@ -127,7 +127,7 @@ def _widget_class(anywidget: Any, traitlets: Any) -> Any:
         k = traitlets.Int(0).tag(sync=True)
 
         def _repr_mimebundle_(self, **options: Any) -> Any:
-            """Return the widget, and the visible frame for pages without widgets."""
+            """Return the widget, and the shown picture for pages without widgets."""
             data, metadata = super()._repr_mimebundle_(**options)
             frame = f'<div class="cerlab-frame">{self.frames[self.k]}</div>'
             return data | {"text/html": f"<style>{STYLE}</style>{frame}"}, metadata
@@ -172,8 +172,8 @@ render({{
 
 
 def page(steps: StepList, theme: Look = "auto") -> str:
-    """Return a self-contained HTML page; raises as `cerlab.viz.render.svg`."""
-    # the module of the widget is inlined: `render` is in scope, and nothing is exported
+    """Return a self-contained HTML page with a slider over the steps."""
+    # the widget's module is inlined, so it exports nothing
     script = SCRIPT.read_text().replace("export default { render };\n", "")
     frames = "\n".join(Frames(steps, theme).all())
     return _PAGE.format(title=escape(steps.query), frames=frames, script=script, style=STYLE)

@@ -1,4 +1,4 @@
-"""Pictures of tECS snapshots, alone or several in one layout (CORE Fig. 4; CORE Fig. 6)."""
+"""Pictures of tECS snapshots, alone or as a series with one layout (CORE Fig. 4; CORE Fig. 6)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEAD = 18
 
 @picture.register(TecsSnapshot)
 def tecs_graph(snapshot: TecsSnapshot, limit: int | None = None) -> Graph:
-    """Return the DAG in columns, with the table of active states."""
+    """Return a tECS snapshot as a graph: nodes in columns by event, and the active states."""
     nodes = tuple(_node(node, snapshot) for node in snapshot.nodes)
     edges = tuple(edge for node in snapshot.nodes for edge in _edges(node))
     columns = tuple((p, f"{p}\n{_head(event)}") for p, event in snapshot.events)
@@ -87,7 +87,7 @@ def _edges(node: TecsNode) -> Iterator[Edge]:
 
 
 def _table(snapshot: TecsSnapshot) -> tuple[Node, tuple[Edge, ...]]:
-    """Return T as a node with a row for each entry of a union-list, and edges to their nodes."""
+    """Return the active states as a table node, with edges to the nodes of their union-lists."""
     label = {node.number: node_text(node) for node in snapshot.nodes}
     rows: list[tuple[Cell, ...]] = [(Cell("union-list", is_head=True), Cell("state", is_head=True))]
     edges = []
@@ -101,12 +101,12 @@ def _table(snapshot: TecsSnapshot) -> tuple[Node, tuple[Edge, ...]]:
 
 
 def state_text(active: ActiveState) -> str:
-    """Return a macro-state of the table as text, with whether it accepts."""
+    """Return a macro-state of the table as text, marked if it accepts."""
     return f"{active.name} accepts" if active.is_final else active.name
 
 
 def node_text(node: TecsNode) -> str:
-    """Return the text of a node: its position, or the sign of a union."""
+    """Return the text of a tECS node: its position, or the sign of a union."""
     return "∨" if node.kind == "union" else str(node.position)
 
 
@@ -125,7 +125,7 @@ def _answers_text(snapshot: TecsSnapshot) -> str:
 
 
 def snapshot_text(snapshot: TecsSnapshot) -> str:
-    """Return a snapshot as text: nodes, then the table of active states; new nodes have a +.
+    """Return a snapshot as text: nodes, with a + if new, then the active states.
 
     >>> from cerlab.api import parse_query
     >>> q = parse_query("SELECT * WHERE A ; B")
@@ -162,7 +162,7 @@ def _line(node: TecsNode, is_new: bool) -> str:
 
 
 def snapshot_json(snapshot: TecsSnapshot) -> str:
-    """Return the nodes and the table of active states as JSON, without absent children."""
+    """Return a snapshot's nodes and active states as JSON."""
 
     def node_json(node: TecsNode) -> dict[str, Any]:
         children = {"next": node.next, "left": node.left, "right": node.right}
@@ -188,14 +188,14 @@ def snapshot_json(snapshot: TecsSnapshot) -> str:
 
 
 def tecs_snapshots(plan: Plan, machine: Machine, stream: Stream) -> Iterator[TecsSnapshot]:
-    """Yield the snapshot after each event, naming macro-states as other pictures do."""
+    """Yield the tECS snapshot after each event."""
     return snapshots(
         plan, machine, stream, stream.time, name_of=lambda q: run_state_text(machine, q)
     )
 
 
 def tecs_snapshot(plan: Plan, machine: Machine, stream: Stream) -> TecsSnapshot:
-    """Return the snapshot after the last event; raises `UsageError` for an empty stream."""
+    """Return the tECS snapshot after the last event; raises `UsageError` for an empty stream."""
     last = None
     for snapshot in tecs_snapshots(plan, machine, stream):
         last = snapshot
@@ -222,19 +222,19 @@ _CORNERS = re.compile(r'points="([^"]*)"')
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A macro-state in the table: its vertical place, and the most entries it ever has."""
+    """A row of the table of active states: its place, and the most entries of all snapshots."""
 
     top: float
     entries: int
 
 
 class Replay:
-    """The tECS of some snapshots of one substream, drawn in one layout of `width` and `height`."""
+    """The snapshots of one substream, drawn in one layout."""
 
     def __init__(self, snapshots: Sequence[TecsSnapshot], theme: ThemeName) -> None:
         self._colours = THEMES[theme]
         self._first = _first(snapshots)
-        # One layout for all, so that a node stays where it is from frame to frame.
+        # one layout for all snapshots, so that a node keeps its place
         graph = _together(snapshots)
         picture = svg(graph, theme) if graph.nodes else ""
         self._parts = [(m[1], unescape(m[2]), m[0]) for m in _PART.finditer(picture)]
@@ -256,7 +256,7 @@ class Replay:
         self.height = max(self._high, tall + 2 * _PAD)
 
     def at(self, snapshot: TecsSnapshot) -> str:
-        """Return a snapshot as SVG content for a box of `width` and `height`."""
+        """Return one snapshot as SVG in a box of `width` and `height`."""
         says = escape(tecs_graph(snapshot).title)
         return "\n".join([f"<title>{says}</title>", *self._dag(snapshot), *self._table(snapshot)])
 
@@ -275,7 +275,7 @@ class Replay:
         yield "</g>"
 
     def _looks(self, part: str, node: TecsNode, snapshot: TecsSnapshot) -> str:
-        """Return a node, highlighted if it is new and greyed out if it has expired."""
+        """Return a node as SVG, highlighted if it is new, grey if it is outside the window."""
         colours = self._colours
         if node.number in snapshot.new:
             new = f'fill="{colours.highlight}" stroke-width="2.2"'
@@ -303,7 +303,7 @@ class Replay:
             yield self._cell(name_x, row.top, self._column, height, self._names[state], ink=ink)
 
     def _link(self, x: float, y: float, node: str) -> str:
-        """Return the line from an entry to its node."""
+        """Return the line from an active state's entry to its node."""
         right, middle = self._rights[node]
         x2, y2 = right + self._shift[0] + 1, middle + self._shift[1]
         bend = min(40.0, (x - x2) / 2)
@@ -314,7 +314,7 @@ class Replay:
     def _cell(
         self, x: float, y: float, width: float, height: float, text: str,
         *, bold: bool = False, ink: str | None = None,
-    ) -> str:  # fmt: skip # one parameter a line would be twice as long
+    ) -> str:  # fmt: skip # one parameter per line would take twice as many lines
         box = f'x="{x:.1f}" y="{y + 1:.1f}" width="{width:.1f}" height="{height:.1f}"'
         words = f'x="{x + width / 2:.1f}" y="{y + height / 2 + 5:.1f}" text-anchor="middle"'
         weight = ' font-weight="bold"' if bold else ""
@@ -326,7 +326,7 @@ class Replay:
 
 
 def _together(snapshots: Sequence[TecsSnapshot]) -> Graph:
-    """Return the graph of all nodes of all snapshots, under the heads of all columns.
+    """Return one graph with the nodes of all snapshots in their columns.
 
     Nodes of events before `_first` are in one column without their edges, and only if a node or an
     entry links to them, since otherwise a frame would grow with the stream. Dashes distinguish left
@@ -355,7 +355,7 @@ def _together(snapshots: Sequence[TecsSnapshot]) -> Graph:
 
 
 def _first(snapshots: Sequence[TecsSnapshot]) -> int:
-    """Return the first event whose nodes have a separate column."""
+    """Return the first event whose nodes have a column; earlier ones share one."""
     return max(0, snapshots[0].position - 1)
 
 
@@ -365,7 +365,7 @@ def _plain(node: Node, first: int) -> Node:
 
 
 def _states(snapshots: Sequence[TecsSnapshot]) -> dict[int, ActiveState]:
-    """Return each macro-state in the order of activation, with its longest union-list."""
+    """Return the macro-states in the order of activation, each with its longest union-list."""
     states: dict[int, ActiveState] = {}
     for active in (active for snapshot in snapshots for active in snapshot.active):
         longest = states.setdefault(active.state, active)
@@ -379,7 +379,7 @@ def _pair(match: re.Match[str] | None) -> tuple[float, float]:
 
 
 def _right(part: str) -> tuple[float, float]:
-    """Return the point where a line meets a node from the right; the origin for plain text."""
+    """Return the point where a line from the right meets a node."""
     if circle := _CENTRE.search(part):
         x, y, radius = map(float, circle.groups())
         return x + radius, y

@@ -1,4 +1,4 @@
-"""Machines as TikZ: states in columns, with labels that overlap no state and no other label.
+"""Machines as TikZ pictures: states in columns, and labels that overlap nothing.
 
 Lengths are millimetres in a document of 10 points; points of the plane are complex numbers.
 """
@@ -71,7 +71,7 @@ class Box(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A way to draw an edge: TikZ's options of the edge and of its label, its curve and box."""
+    """A way to draw an edge: TikZ options, the curve, and the box of its label."""
 
     edge: str
     label: str
@@ -80,7 +80,7 @@ class Way(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """The edges of a machine from one state to another, with the lines of their labels."""
+    """All edges of a machine from one state to another, with their labels."""
 
     source: int
     target: int
@@ -92,7 +92,7 @@ Route: TypeAlias = tuple[str, tuple[complex, ...]]
 
 
 def machine_tikz(A: Machine | Transducer | DeterministicCea | StrategyCea) -> str:
-    r"""Return the machine as a ``tikzpicture``; edges have the labels of other pictures.
+    r"""Return a machine as a ``tikzpicture``.
 
     Raises `ResourceLimit` for predicates that are too deep and machines too large to explore.
 
@@ -143,7 +143,7 @@ def machine_tikz(A: Machine | Transducer | DeterministicCea | StrategyCea) -> st
 
 
 def _arrows(graph: Graph) -> list[Arrow]:
-    """Return the edges of a machine, with edges between the same states combined."""
+    """Return the edges of a machine, those between equal states combined."""
     number = {node.id: q for q, node in enumerate(graph.nodes)}
     labels: dict[tuple[int, int], list[str]] = {}
     for edge in graph.edges:
@@ -153,7 +153,7 @@ def _arrows(graph: Graph) -> list[Arrow]:
 
 
 def layers(states: int, initial: list[int], moves: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """Return all states by their distance from the initial ones, the unreachable ones from others.
+    """Return the states in layers by their distance from the initial states.
 
     >>> layers(4, [0], [(0, 2), (2, 0), (1, 3)])
     [[0, 1], [2, 3]]
@@ -180,7 +180,7 @@ def layers(states: int, initial: list[int], moves: Iterable[tuple[int, int]]) ->
 def _spread(
     arrows: Sequence[Arrow], columns: list[list[int]], initial: Sequence[int]
 ) -> tuple[int, int, list[Way]]:
-    """Return the distances of rows and columns, and a way for each arrow.
+    """Return the distances between rows and between columns, and how to draw each edge.
 
     States stand further apart until no label lies on another or on a state.
     """
@@ -206,7 +206,7 @@ def _spread(
 def _ways(
     arrows: Sequence[Arrow], places: dict[int, complex], initial: Sequence[int]
 ) -> tuple[int, list[Way]]:
-    """Return the number of labels that overlap something, and a way for each arrow.
+    """Return how to draw each edge, and the number of labels that overlap something.
 
     Edges between states are drawn first, then loops where they cross no edge, then labels, those
     of loops first: they have the fewest places.
@@ -246,7 +246,7 @@ def _ways(
 
 
 def _cost(way: Way, boxes: Sequence[Box], curves: Iterable[Sequence[complex]]) -> tuple[int, int]:
-    """Return the number of boxes, and of points of curves, that a label overlaps."""
+    """Return how many boxes, and how many points of curves, a label overlaps."""
     crossed = sum(_touched(curve, [way.box]) for curve in curves)
     own = (
         [box for box in boxes if _touched(way.curve, [box])] if way.edge.startswith("loop") else []
@@ -255,7 +255,7 @@ def _cost(way: Way, boxes: Sequence[Box], curves: Iterable[Sequence[complex]]) -
 
 
 def _routes(p: complex, q: complex, *, both: bool) -> Iterator[Route]:
-    """Yield curves from p to q, the plainest first; of two directions each bends to its left."""
+    """Yield curves from p to q, the straightest first; edges in both directions bend apart."""
     if not both:
         yield "", _curve(p, q, 0)
     for angle, way in product((30, 45, 60), ("left", "right")):
@@ -265,7 +265,7 @@ def _routes(p: complex, q: complex, *, both: bool) -> Iterator[Route]:
 
 
 def _curve(p: complex, q: complex, angle: float) -> tuple[complex, ...]:
-    """Return points of the curve that leaves p at an angle to the line, as ``bend left``."""
+    """Return points of the curve that TikZ draws for ``bend left`` by an angle."""
     ahead = (q - p) / abs(q - p)
     out, into = ahead * rect(1, radians(angle)), ahead * rect(1, radians(-angle))
     start, end = p + RADIUS * out, q - RADIUS * into
@@ -274,11 +274,11 @@ def _curve(p: complex, q: complex, angle: float) -> tuple[complex, ...]:
 
 
 def _loop(way: str, p: complex) -> Route:
-    """Return the curve of a loop, such as ``loop above``."""
+    """Return points of the curve that TikZ draws for a loop, such as ``loop above``."""
     middle = {"above": 90, "below": 270, "left": 180, "right": 0}[way]
     out, into = (rect(1, radians(middle + turn)) for turn in (15, -15))
     start, end = p + RADIUS * out, p + RADIUS * into
-    reach = max(5.0, 8 * BEND * abs(end - start))  # a loop has the looseness 8
+    reach = max(5.0, 8 * BEND * abs(end - start))  # TikZ draws loops with looseness 8
     return f"loop {way}", _bezier(start, start + reach * out, end + reach * into, end)
 
 
@@ -291,7 +291,7 @@ def _bezier(a: complex, b: complex, c: complex, d: complex) -> tuple[complex, ..
 
 
 def _labelled(arrow: Arrow, route: Route) -> Iterator[Way]:
-    """Yield the places of a label at an edge: on both sides, in its middle and near its ends."""
+    """Yield places for the label of an edge: on both sides, in the middle and near the ends."""
     edge, curve = route
     width = CHARACTER * max(map(len, arrow.lines), default=0) + 2 * PADDING
     height = LINE * len(arrow.lines) + 2 * PADDING
@@ -302,7 +302,7 @@ def _labelled(arrow: Arrow, route: Route) -> Iterator[Way]:
         ahead = curve[part + 1] - curve[part - 1]
         beside = 1j * side * ahead / abs(ahead)
         options = ["swap"] * (side < 0) + [f"pos={part / 20:g}"] * (part != 10)
-        # TikZ's `auto` puts the corner of a label at a slanting edge, and else the middle of a side
+        # TikZ's `auto` puts the label's corner at a slanting edge, otherwise the middle of its side
         across = 0.0 if abs(beside.real) <= 0.05 else copysign(width / 2, beside.real)
         up = 0.0 if abs(beside.imag) <= 0.05 else copysign(height / 2, beside.imag)
         yield Way(edge, ", ".join(options), curve, _around(curve[part], across, up, width, height))
@@ -323,7 +323,7 @@ def _meet(one: Box, other: Box) -> bool:
 
 
 def _touched(curve: Iterable[complex], boxes: Sequence[Box]) -> int:
-    """Return how many points of a curve are inside one of the boxes."""
+    """Return how many points of a curve are inside any of the boxes."""
     points = list(curve)
     return sum(
         box.left < at.real < box.right and box.bottom < at.imag < box.top
@@ -332,7 +332,7 @@ def _touched(curve: Iterable[complex], boxes: Sequence[Box]) -> int:
 
 
 def latex_text(text: str) -> str:
-    r"""Return the text for LaTeX: special characters escaped, unprintable ones as in Python.
+    r"""Return a text escaped for LaTeX.
 
     >>> print(latex_text("50%_{a}\n"))
     50\%\_\{a\}\textbackslash{}n

@@ -1,4 +1,4 @@
-"""Timelines: rows of answers under the events of a stream, as text, SVG and with Matplotlib."""
+"""Timelines: events of a stream with rows of answers below, as text, SVG and Matplotlib plots."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ Answer: TypeAlias = ComplexEvent | Valuation
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Timeline(Drawable, Drawing):
-    """Rows of answers under events, laid out, with methods to draw them."""
+    """A timeline of rows of answers, which can be drawn."""
 
     def svg(self, theme: str = "auto") -> str:
-        """Return a standalone SVG document.
+        """Return the timeline as an SVG document.
 
         Args:
             theme: ``"light"``, ``"dark"``, or ``"auto"`` for the viewer's theme.
@@ -65,7 +65,7 @@ class Timeline(Drawable, Drawing):
         return timeline_svg(self, theme)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw with Matplotlib on the given or new axes, and return the axes.
+        """Draw the timeline with Matplotlib on the given or new axes; return the axes.
 
         Args:
             ax: Axes of Matplotlib (default: those of a new figure).
@@ -88,7 +88,7 @@ def timeline(
     shown_events: int = EVENTS,
     shown_answers: int = ANSWERS,
 ) -> Timeline:
-    """Return named lists of answers drawn under their events.
+    """Return a timeline of named lists of answers.
 
     Args:
         rows: Lists of answers by name.
@@ -136,7 +136,7 @@ def _rows(rows: Mapping[str, Iterable[Answer]] | Iterable[Row]) -> Iterable[Row]
 
 
 def _rows_of(rows: Sequence[Row]) -> dict[ComplexEvent, frozenset[int]]:
-    """Return all answers, by end, with the rows that have them."""
+    """Return the answers of all rows by end, each with the rows that have it."""
     rows_of: dict[ComplexEvent, set[int]] = {}
     for number, row in enumerate(rows):
         for answer in row.answers:
@@ -147,7 +147,7 @@ def _rows_of(rows: Sequence[Row]) -> dict[ComplexEvent, frozenset[int]]:
 def _comparable(
     rows: Sequence[Row], rows_of: Mapping[ComplexEvent, frozenset[int]]
 ) -> dict[ComplexEvent, frozenset[int]]:
-    """Return the answers that can be compared.
+    """Return the answers that all rows can be searched for.
 
     If a row is not listed to its end, it is unknown whether later answers are in it.
     """
@@ -160,7 +160,7 @@ def _comparable(
 def _selection(
     rows_of: Mapping[ComplexEvent, frozenset[int]], rows: int, length: int, room: tuple[int, int]
 ) -> tuple[dict[ComplexEvent, frozenset[int]], list[int]]:
-    """Return the shown answers and positions; answers that distinguish rows come first.
+    """Return the answers and positions to show; answers that distinguish rows come first.
 
     `room` is the number of events and the number of answers in each row. A row also shows the
     answers of other rows that it has. A single answer that needs more events is shown with its
@@ -170,9 +170,9 @@ def _selection(
     positions: set[int] = set()
     choice: set[ComplexEvent] = set()
     shown = [0] * rows
-    # a stream that fits is shown whole, so no answer needs more room
+    # a stream that fits is shown whole, so an answer never needs more room
     room_for = length if length <= events else events
-    # a row with few answers shows them all, even beside a row with many
+    # a row with few answers shows all of them, even beside a row with many
     for number, answer in _by_interest(rows_of, rows, answers):
         own = {answer.start, answer.end, *answer.positions}
         fits = not choice or len(positions | own) <= room_for
@@ -194,7 +194,7 @@ def _selection(
 def _by_interest(
     rows_of: Mapping[ComplexEvent, frozenset[int]], rows: int, answers: int
 ) -> Iterator[tuple[int, ComplexEvent]]:
-    """Yield answers with the row for which they are shown, rows with few answers first.
+    """Yield answers in the order in which they are chosen, each with the row it is for.
 
     Answers that distinguish rows come first, with a quarter of the room reserved for common ones.
     """
@@ -209,12 +209,12 @@ def _by_interest(
 
 
 def _with_neighbours(positions: set[int], length: int, room: int, reach: int) -> list[int]:
-    """Return the needed positions and their nearest neighbours within `reach`, up to `room`."""
+    """Return positions with their nearest neighbours, `room` in total."""
     region = set(positions)
     edge = sorted(region)
     for _ in range(reach):
         beside = [q for p in edge for q in (p + 1, p - 1) if 0 <= q < length and q not in region]
-        # one ring at a time, so that the nearest come first
+        # one distance at a time, so that the nearest come first
         edge = list(dict.fromkeys(beside))[: max(0, room - len(region))]
         region.update(edge)
     return sorted(region)
@@ -243,7 +243,7 @@ def _steps(positions: Sequence[int]) -> list[float]:
 
 
 def _times(events: Sequence[Event], positions: Sequence[int], axis: str) -> list[float]:
-    """Return places proportional to the attribute, scaled to the number of steps."""
+    """Return places proportional to the times of events."""
     clock = clock_for(TimeWindow(0), TimeAxis(axis, TimeUnit.NS))
     instants: list[Instant] = [clock(e, p) for e, p in zip(events, positions, strict=True)]
     first, last = min(instants, default=0), max(instants, default=0)
@@ -295,7 +295,7 @@ def timeline_text(T: Drawing) -> str:
 
 
 def _by_position(T: Drawing) -> Drawing:
-    """Return a timeline laid out by position instead of time, for text columns."""
+    """Return the timeline laid out by position instead of time."""
     ticks = tuple(replace(tick, place=float(n)) for n, tick in enumerate(T.ticks))
     rows_of = {bar.answer: bar.rows for bar in T.bars}
     bars = tuple(_bars(rows_of, {tick.position: tick.place for tick in ticks}))
@@ -303,7 +303,7 @@ def _by_position(T: Drawing) -> Drawing:
 
 
 def _names_of_kinds(T: Drawing) -> tuple[dict[str, str], str]:
-    """Return the name of each kind in a column, and a legend if there are abbreviations."""
+    """Return the names of event types in a text column, and a legend of abbreviations."""
     every = kinds(T)
     if max(map(len, every), default=0) <= _LONG:
         return {name: name for name in every}, ""

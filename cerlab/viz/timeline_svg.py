@@ -1,4 +1,4 @@
-"""Timelines as standalone SVG, reproducible byte for byte, and with Matplotlib."""
+"""Timelines as SVG documents and as Matplotlib plots; equal timelines have equal bytes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ CAPITAL = 8.4
 
 @dataclass(frozen=True, slots=True)
 class _Sheet:
-    """The geometry of a timeline: left margin and step in pixels, and the numbers of kinds."""
+    """The geometry of a timeline in pixels, and the numbers of event types."""
 
     T: Drawing
     left: float
@@ -125,7 +125,7 @@ def _title(T: Drawing) -> str:
 
 
 def _axis(sheet: _Sheet) -> Iterable[str]:
-    """Yield the events on their line, with label above and position below if there is room."""
+    """Yield SVG for the events on their axis, with labels and positions where there is room."""
     T = sheet.T
     if not T.ticks:
         yield _text(MARGIN, AXIS, "no events", "small")
@@ -166,7 +166,7 @@ def _place_text(T: Drawing, tick: Tick) -> str:
 
 
 def _breaks(sheet: _Sheet) -> Iterable[str]:
-    """Yield two strokes where the axis omits events, with their number."""
+    """Yield SVG for the breaks of the axis where events are omitted."""
     ticks = sheet.T.ticks
     for before, after in pairwise(ticks):
         left_out = after.position - before.position - 1
@@ -178,7 +178,7 @@ def _breaks(sheet: _Sheet) -> Iterable[str]:
 
 
 def _fitting(sheet: _Sheet, texts: list[str]) -> frozenset[int]:
-    """Return the indices of texts that fit beside each other above the ticks, from the left."""
+    """Return the indices of texts that fit side by side above the axis, from the left."""
     free = float("-inf")
     fits = set()
     for n, (tick, text) in enumerate(zip(sheet.T.ticks, texts, strict=True)):
@@ -201,7 +201,7 @@ def _row(sheet: _Sheet, row: int) -> Iterable[str]:
 
 
 def _bar(sheet: _Sheet, bar: Bar, row: int, track: int) -> Iterable[str]:
-    """Yield an answer in a row, or the outline of one that the row lacks."""
+    """Yield SVG for an answer in a row, or for the outline of an answer that the row lacks."""
     answer, has, different = bar.answer, row in bar.rows, (bar, row) in sheet.telling
     start, end = (sheet.x(sheet.ticks[p]) for p in (answer.start, answer.end))
     y = sheet.middle(row, track)
@@ -238,7 +238,7 @@ def _pill(x: float, y: float, width: float, height: float) -> str:
 
 
 def _legend(sheet: _Sheet) -> tuple[list[str], int, float]:
-    """Return the legend of kinds and differences, its number of lines, and its width."""
+    """Return the legend as SVG, its number of lines, and its width."""
     T, top = sheet.T, sheet.top(len(sheet.T.rows))
     entries = [(cut(name, 28), glyph(n, "0", "0", "on")) for name, n in sheet.kinds.items()]
     if sheet.telling:
@@ -265,25 +265,25 @@ def _text(x: float, y: float, text: str, kind: str = "") -> str:
 
 
 def _width(text: str) -> float:
-    """Return the assumed width of a text of 12 pixels."""
+    """Return the estimated width of a text of 12 pixels."""
     return sum(CAPITAL if letter.isupper() else CHARACTER for letter in text)
 
 
 def _n(value: float) -> str:
-    """Return a length rounded to hundredths, as short as possible."""
+    """Return a length as text, rounded to hundredths."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 
 def within_page(T: Drawing) -> str:
-    """Return a timeline as SVG that scales with the page, down to a readable size."""
+    """Return a timeline as SVG that scales with the page, but not below a readable size."""
     svg = timeline_svg(T)
     width = float(svg.split(' width="', 1)[1].split('"', 1)[0])
     return svg.replace("<svg ", f'<svg style="min-width:{LEAST * width:.0f}px" ', 1)
 
 
 def _html(T: Drawing) -> str:
-    """Return a timeline as HTML, which follows the theme of the page."""
+    """Return a timeline as HTML in the theme of the page."""
     return block(within_page(T))
 
 
@@ -292,7 +292,7 @@ display.register(Drawing, "text/html", _html)
 
 
 def timeline_plot(T: Drawing, ax: Any = None) -> Any:
-    """Draw on `ax`, or on the axes of a new figure, and return the axes.
+    """Draw a timeline on `ax`, or on new axes; return the axes.
 
     Rows go down from 0; events are above them, at 1. Raises `Unsupported` without Matplotlib.
     """
@@ -352,7 +352,7 @@ def _plot_bar(ax: Any, T: Drawing, bar: Bar, row: int, y: float, numbers: dict[s
 
 
 def _plot_arc(ax: Any, left: float, right: float, y: float) -> None:
-    """Draw an arc from one mark to the next, higher for larger distances."""
+    """Draw an arc between two events, higher for larger distances."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -368,11 +368,11 @@ def _mark(ax: Any, x: float, y: float, kind: int, *, hollow: bool) -> None:
     ax.plot(
         [x], [y], MARKERS[shape],
         markersize=6, markerfacecolor=face, markeredgecolor=edge, markeredgewidth=0.7, zorder=3,
-    )  # fmt: skip # one argument a line would be three times as long
+    )  # fmt: skip # one argument per line would take three times as many lines
 
 
 def _labels(ax: Any, T: Drawing, tops: list[float]) -> None:
-    """Write the names of rows on the left, positions below, and the omitted part as the title."""
+    """Write the names of rows, the positions, and a title about the omitted part."""
     middles = [-tops[row] - (track_count(T, row) - 1) / 2 - 0.2 for row in range(len(T.rows))]
     names = [f"{_plain(cut(row.name, 28))}\n{row_text(T, n)}" for n, row in enumerate(T.rows)]
     ax.set_yticks([1, *middles], ["events", *names])
@@ -391,5 +391,5 @@ def _labels(ax: Any, T: Drawing, tops: list[float]) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return a text that Matplotlib does not parse as mathematics."""
+    """Return a text that Matplotlib does not read as a formula."""
     return text.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""Timelines as values: events on an axis, answers in tracks, and their style and text."""
+"""Timelines as values: events on an axis, answers in tracks, and their style."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEW = 3
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The answers of one query, strategy or evaluator.
+    """A row of a timeline: the answers of a query, strategy or evaluator.
 
     `answers` are sorted by end. `total` is their number, None if it was not counted. If `answers`
     are not all, they are all that end before `complete_before`.
@@ -32,7 +32,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A shown event: its position, its place on the axis in steps, its kind and its label."""
+    """A shown event: its position, its place on the axis, its type and its label."""
 
     position: int
     event: Event
@@ -43,7 +43,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A shown answer: its track, from 0, and the numbers of the rows that have it."""
+    """A shown answer: its track, from 0, and the indices of the rows that have it."""
 
     answer: ComplexEvent
     track: int
@@ -52,7 +52,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Drawing:
-    """Rows of answers under events, laid out as `bars` and `ticks`.
+    """A timeline laid out: events as `ticks` and answers as `bars`.
 
     `length` is the number of events in the stream. `distinct` is the number of answers compared; if
     a row is not listed to its end, only those that end before. Others are shown only in rows that
@@ -76,18 +76,18 @@ class Drawing:
 
 
 def lacks(T: Drawing, row: int, bar: Bar) -> bool:
-    """Return whether a row lacks an answer; False if its answers are not listed so far."""
+    """Return whether a row lacks an answer; False if unknown."""
     end = T.rows[row].complete_before
     return row not in bar.rows and (end is None or bar.answer.end < end)
 
 
 def differs(T: Drawing, bar: Bar) -> bool:
-    """Return whether some row lacks an answer."""
+    """Return whether some row lacks an answer that another one has."""
     return any(lacks(T, row, bar) for row in range(len(T.rows)))
 
 
 def telling(T: Drawing) -> frozenset[tuple[Bar, int]]:
-    """Return the answers that distinguish rows, each with a row that has it.
+    """Return the answers that some rows have and others lack, each with a row that has it.
 
     A row that has every answer is ignored if the others can be compared without it. If most answers
     of a row would qualify, the result is empty.
@@ -104,7 +104,7 @@ def telling(T: Drawing) -> frozenset[tuple[Bar, int]]:
 
 
 def in_row(T: Drawing, row: int) -> list[tuple[Bar, int]]:
-    """Return the bars of a row with their tracks: its answers, and up to `FEW` that it lacks.
+    """Return the answers to draw in a row with their tracks, including some that it lacks.
 
     In rows without gaps, an answer has the same track as in other rows, so missing answers line up;
     a row that lacks more gets separate tracks.
@@ -119,16 +119,16 @@ def in_row(T: Drawing, row: int) -> list[tuple[Bar, int]]:
 
 
 def span(answer: ComplexEvent, places: Mapping[int, float]) -> tuple[float, float]:
-    """Return the left and the right end of a bar, swapped if the axis goes back."""
+    """Return the left and the right end of an answer on the axis."""
     start, end = places[answer.start], places[answer.end]
     return min(start, end), max(start, end)
 
 
 def first_fit(spans: Iterable[tuple[float, float]]) -> Iterator[int]:
-    """Yield, for each span by start, the first track that is free half a step before it."""
+    """Yield a track for each interval, so that intervals in one track do not touch."""
     free: list[float] = []
     for start, end in spans:
-        # first fit in the order of starts needs the fewest tracks
+        # sorted by start, the first free track gives the smallest number of tracks
         track = next((n for n, until in enumerate(free) if until <= start), len(free))
         free[track : track + 1] = [end + 0.5]
         yield track
@@ -140,7 +140,7 @@ def track_count(T: Drawing, row: int) -> int:
 
 
 def kinds(T: Drawing) -> tuple[str, ...]:
-    """Return the kinds of the shown events in the order of their first occurrence."""
+    """Return the types of the shown events in the order of their first occurrence."""
     return tuple(dict.fromkeys(tick.kind for tick in T.ticks))
 
 
@@ -210,7 +210,7 @@ _RULES = (
 
 
 def style(theme: str) -> str:
-    """Return the style sheet of a theme; ``"auto"`` follows the viewer's system and Jupyter."""
+    """Return the CSS of a theme; ``"auto"`` follows the viewer's system and Jupyter."""
     if theme == "auto":
         variables = {name: f"var(--{name})" for name in LIGHT}
         light, dark = _variables(LIGHT), _variables(DARK)
@@ -246,13 +246,13 @@ _numbers: dict[str, int] = {}
 
 
 def number_of(kind: str) -> int:
-    """Return the number of a kind of event, constant within a process."""
+    """Return the number of an event type, constant within a process."""
     return _numbers.setdefault(kind, len(_numbers))
 
 
 @contextmanager
 def own_numbers() -> Iterator[None]:
-    """Assign numbers from 0 to kinds in this block, so that files do not depend on earlier ones."""
+    """Assign event types numbers from 0 in this block, whatever was drawn before."""
     previous = dict(_numbers)
     _numbers.clear()
     try:
@@ -263,7 +263,7 @@ def own_numbers() -> Iterator[None]:
 
 
 def look(kind: int) -> tuple[int, int]:
-    """Return the shape and colour of a kind: 7 kinds differ in both, 49 in one of them.
+    """Return the shape and the colour of an event type by its number.
 
     >>> look(1), look(8)
     ((1, 1), (2, 1))
@@ -273,14 +273,14 @@ def look(kind: int) -> tuple[int, int]:
 
 
 def glyph(kind: int, x: str, y: str, state: str, scale: str = "") -> str:
-    """Return the mark of a kind at a place; `state` is ``on`` or ``off`` (hollow)."""
+    """Return the SVG mark of an event type at a place; `state` is ``on`` or ``off`` (hollow)."""
     shape, colour = look(kind)
     place = f"translate({x} {y})" + (f" scale({scale})" if scale else "")
     return f'<path class="{state} c{colour}" transform="{place}" d="{SHAPES[shape]}"/>'
 
 
 def row_text(T: Drawing, number: int) -> str:
-    """Return the numbers of a row as text: ``5 answers, lacks 1``.
+    """Return the number of a row's answers as text: ``5 answers, lacks 1``.
 
     Missing answers are counted among the answers that were compared.
     """
@@ -299,7 +299,7 @@ def _total(row: Row) -> str:
 
 
 def comparison(T: Drawing) -> str:
-    """Return a sentence about whether the rows agree; empty for one row."""
+    """Return a sentence about whether the rows agree; empty for a single row."""
     if len(T.rows) < 2:
         return ""
     ends = [row.complete_before for row in T.rows if row.complete_before is not None]
@@ -311,7 +311,7 @@ def comparison(T: Drawing) -> str:
 
 
 def extent(T: Drawing) -> str:
-    """Return the shown share of the stream and of the answers, empty if all are shown."""
+    """Return text about how much is shown; empty if everything is."""
     parts = []
     if len(T.ticks) < T.length:
         parts.append(_events(T))
@@ -337,7 +337,7 @@ def _events(T: Drawing) -> str:
 
 
 def description(T: Drawing) -> str:
-    """Return a description of the whole timeline, for readers who do not see it."""
+    """Return a text that describes a timeline to readers who cannot see it."""
     lines = [f"{count_text(T.length, 'event')}, {count_text(len(T.rows), 'row')} of answers."]
     lines += [f"{row.name}: {row_text(T, n)}." for n, row in enumerate(T.rows)]
     lines += [_bar(T, bar.answer, bar.rows) for bar in T.bars if differs(T, bar)]
