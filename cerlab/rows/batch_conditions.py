@@ -1,4 +1,4 @@
-"""Conditions on rows that arrive, evaluated for a batch by columns.
+"""Conditions of DEFINE on arriving rows, evaluated by columns, a batch at a time.
 
 These are the conditions of DEFINE that read the row under test and rows before it. Their values are
 kept beside the rows of a partition, where a search finds them.
@@ -34,10 +34,10 @@ _TYPES = {
 
 
 class BatchConditions:
-    """The conditions of a query that columns evaluate."""
+    """The conditions of DEFINE that can be evaluated by columns."""
 
     def __init__(self, M: Machine, binding: Binding, reach: int) -> None:
-        """`reach` is the number of rows that PREV steps back at most."""
+        """Select the conditions; `reach` is the largest number of rows that PREV steps back."""
         self._binding, self._reach = binding, reach
         self._kind_of = kinds_of(M.query, binding)
         self.conditions = {
@@ -51,7 +51,7 @@ class BatchConditions:
         self._names = {name: binding.names[name] for name in read}
 
     def evaluate(self, parts: Sequence[tuple[Columns, int]]) -> None:
-        """Add the truths of the rows of partitions from a row on, as far as columns have them."""
+        """Store the truth of the conditions on new rows of partitions, where columns can decide."""
         if not self.conditions:
             return
         begins = [max(0, first - self._reach) for _, first in parts]

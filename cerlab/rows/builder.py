@@ -1,4 +1,4 @@
-"""Expressions from sqlglot's nodes, patterns from parse trees.
+"""Expressions from sqlglot's syntax trees, and patterns from parse trees.
 
 Unsupported SQL raises an error that names the construct.
 """
@@ -94,7 +94,7 @@ _FINER = {**UNITS, "MICROSECOND": 10**3, "NANOSECOND": 1}
 
 
 def nanoseconds_of(number: str, unit: str) -> int | None:
-    """Return the nanoseconds of a number, maybe signed, of a unit; None if they are not whole."""
+    """Return a number with a unit of time in nanoseconds; None if that is not a whole number."""
     if not re.fullmatch(_NUMBER, number.strip(), re.ASCII):
         return None
     nanoseconds = Fraction(number) * _FINER[unit.upper().removesuffix("S")]
@@ -105,7 +105,7 @@ _NUMBER = r"[+-]?(?=\.?\d)\d{0,40}(?:\.\d{0,40})?(?:[eE][+-]?\d{1,2})?"
 
 
 def _of_units(text: str) -> int | None:
-    """Return the nanoseconds of ``1 HOUR 30 MINUTES``: larger units first, each once."""
+    """Return the nanoseconds of a text such as ``1 HOUR 30 MINUTES``; None for other texts."""
     words = text.split()
     units = [word.upper().removesuffix("S") for word in words[1::2]]
     if units != [unit for unit in UNITS if unit in units] or not units:
@@ -122,7 +122,7 @@ _FIELDS = ("DAY", "HOUR", "MINUTE", "SECOND")
 
 
 def _of_fields(text: str, first: str, last: str) -> int | None:
-    """Return the nanoseconds of ``'1 02:30:00' DAY TO SECOND``: a sign, then fields as in SQL.
+    """Return the nanoseconds of ``'1 02:30:00' DAY TO SECOND``; None for other texts.
 
     Every field except the first is less than one unit of the field before it.
     """
@@ -154,7 +154,7 @@ _SUBQUERY_HINT = (
 
 
 def _nearest_calls(name: str) -> str:
-    """Return the names of the functions nearest to a name, for a hint."""
+    """Return the function names most similar to a name, for a hint."""
     close = difflib.get_close_matches(name, sorted(_CALLS), n=3)
     return f"the nearest are {', '.join(close)}" if close else nearest(name, _CALLS)
 
@@ -163,7 +163,7 @@ Node = TypeVar("Node")
 
 
 class ExpressionBuilder:
-    """The builder of the expressions of one text; `spans` has the place of each, by identity.
+    """A builder of row expressions from sqlglot's nodes; `spans` has the place of each expression.
 
     `names` are the variables and unions, `inputs` the names of the input.
     """
@@ -178,13 +178,13 @@ class ExpressionBuilder:
         self._depth = 0
 
     def record(self, node: Node, place: SourcePlace) -> Node:
-        """Record the place of a node, which the builder keeps alive, and return the node."""
+        """Store the place of an expression, and return the expression."""
         self.spans[id(node)] = place.span
         self.nodes.append(node)
         return node
 
     def expression(self, node: exp.Expr, around: SourcePlace) -> ex.Expression:
-        """Return the expression of a node; `around` places errors at nodes without a place.
+        """Return the expression for a sqlglot node; `around` is the place for errors without one.
 
         Raises `IllFormed` (`arguments`, `offset`, `running-final`), `Unsupported`, and
         `ResourceLimit` for an expression that is too deep.
@@ -219,7 +219,7 @@ class ExpressionBuilder:
         )
 
     def _operation(self, node: exp.Expr) -> ex.Expression | None:
-        """Return the expression of an operator, or None for another node."""
+        """Return the expression for an operator; None for a node that is not an operator."""
         if (kind := type(node)) in _ARITHMETIC:
             return ex.Arithmetic(_ARITHMETIC[kind], *self._sides(node))
         if kind in _COMPARISONS:
@@ -278,7 +278,7 @@ class ExpressionBuilder:
         raise unsupported(name, self._place(node), CONSTRUCT_HINTS.get(name, ""))
 
     def _of_calendar(self, function: str, word: str, argument: exp.Expr, node: exp.Expr) -> ex.Call:
-        """Return EXTRACT of a part, or DATE_TRUNC to a unit."""
+        """Return the expression for EXTRACT or DATE_TRUNC."""
         name = f"{function} {part_name(word)}"
         if name not in LIBRARY:
             known = [each.split()[1] for each in LIBRARY if each.startswith(f"{function} ")]
@@ -290,7 +290,7 @@ class ExpressionBuilder:
         return ex.Call(name, (self._build(argument),))
 
     def _decimal(self, node: exp.Cast) -> ex.Call:
-        """Return ``CAST(e AS DECIMAL(p, s))``."""
+        """Return the expression for ``CAST(e AS DECIMAL(p, s))``."""
         digits = [str(each.this) for each in node.to.expressions]
         p, s = (*(int(each) if each.isdecimal() else 0 for each in digits), 0, 0)[:2]
         if not 0 < p <= MOST_DIGITS or s > p:
@@ -300,7 +300,7 @@ class ExpressionBuilder:
         return ex.Call("CAST AS DECIMAL", parts)
 
     def _check_text_of_decimal(self, node: exp.Cast) -> None:
-        """Raise `Unsupported` for the text of a decimal: SQL writes all of its digits."""
+        """Raise `Unsupported` if a decimal becomes text, for which SQL needs all its digits."""
         is_text = _CASTS[node.to.this] is ex.CastType.VARCHAR
         casts = (each.to.this for each in node.this.find_all(exp.Cast))
         if is_text and exp.DataType.Type.DECIMAL in casts:
@@ -335,7 +335,7 @@ class ExpressionBuilder:
         if node.is_string:
             return str(node.this)
         digits = str(node.this)
-        # any size is kept exactly here: the binding to a table checks the types
+        # integers of any size, because types are checked later, against a table
         if digits.isdecimal():
             return int(digits)
         try:
@@ -404,7 +404,7 @@ class ExpressionBuilder:
         return name
 
     def key(self, node: exp.Expr, place: SourcePlace, clause: str) -> ex.Column:
-        """Return the column of PARTITION BY, ORDER BY or SELECT that `inputs` may qualify.
+        """Return the column that PARTITION BY, ORDER BY or SELECT names.
 
         Raises `Unsupported` for other expressions, `IllFormed` (`unknown-variable`).
         """
@@ -520,7 +520,7 @@ class ExpressionBuilder:
             raise ill_formed("arguments", message, self._place(node))
 
     def _place(self, node: exp.Expr) -> SourcePlace:
-        """Return the span of all parts of a node whose place sqlglot knows."""
+        """Return the span in the text of all parts of a node with known places."""
         ends = [
             (each.meta["start"], each.meta["end"]) for each in node.walk() if "start" in each.meta
         ]
@@ -557,7 +557,7 @@ CONSTRUCT_HINTS = {
 
 
 def _construct_name(node: exp.Expr) -> str:
-    """Return the name of an unsupported SQL construct, for an error."""
+    """Return the SQL name of an unsupported construct, for an error."""
     if isinstance(node, exp.In) and node.args.get("query") is not None:
         return "IN (SELECT ..)"
     return _CONSTRUCTS.get(type(node), type(node).__name__.upper())
@@ -573,7 +573,7 @@ MAX_PERMUTE_PARTS = 8
 def parse_pattern(
     text: str, start: int, end: int
 ) -> tuple[rp.Pattern, dict[int, Span], list[object]]:
-    """Return the pattern in ``text[start:end]``, the spans of its variables, and the variables.
+    """Return the pattern in ``text[start:end]``, the places of its variables, and the variables.
 
     Spans are by identity; the variables are returned to keep their identities alive. Raises
     `QuerySyntaxError`, `IllFormed` (`quantifier`), `Unsupported`, `ResourceLimit`.
@@ -582,7 +582,7 @@ def parse_pattern(
         place, expected = place_at(text, end, 1), ("a pattern",)
         hint = _hint("", 0, ())
         raise QuerySyntaxError("CER0101", "no pattern", place=place, expected=expected, hint=hint)
-    # blanks replace the text before it, so places of errors are those in the whole text
+    # spaces replace the text before the pattern, so that places of errors are right
     blank = re.sub(r"[^\n]", " ", text[:start]) + text[start:end]
     builder = _PatternBuilder(text)
     _refuse_deep(text, start, end)
@@ -594,7 +594,7 @@ def parse_pattern(
 
 
 def _error_in_text(error: QuerySyntaxError, text: str) -> QuerySyntaxError:
-    """Return the error with its place in the whole text."""
+    """Return an error of the pattern with its place in the whole text."""
     assert isinstance(error.place, SourcePlace)
     place = SourcePlace(text, error.place.span)
     result = QuerySyntaxError(error.code, error.message, place=place, expected=error.expected)
@@ -604,7 +604,7 @@ def _error_in_text(error: QuerySyntaxError, text: str) -> QuerySyntaxError:
 
 def _refuse_deep(text: str, start: int, end: int) -> None:
     depth = 0
-    # Counted in the text: the builder of the tree recurses once for each level.
+    # count parentheses in the text, because the tree's builder recurses once per level
     for sign in re.findall(r"[()]|\{-|-\}", text[start:end]):
         depth += 1 if sign in ("(", "{-") else -1
         if depth > MAX_PATTERN_DEPTH:
@@ -615,7 +615,7 @@ def _refuse_deep(text: str, start: int, end: int) -> None:
 
 @v_args(meta=True)
 class _PatternBuilder(Transformer[Any, Any]):
-    """The builder of patterns: one method per rule of ``grammar.lark``."""
+    """A builder of patterns from parse trees, with one method per rule of ``grammar.lark``."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

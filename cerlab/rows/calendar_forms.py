@@ -1,4 +1,4 @@
-"""Parts of moments and durations, and moments cut to a unit: on values, and on columns of integers.
+"""Parts of timestamps and durations, and timestamps truncated to a unit, of values and of columns.
 
 Moments are in the years 1 to 9999.
 """
@@ -16,7 +16,7 @@ _DAY = UNITS["DAY"]
 
 
 class Day(NamedTuple):
-    """A day of the calendar: days since 1970, year, month, day of the month."""
+    """A calendar day: the days since 1970-01-01, the year, the month, the day of the month."""
 
     number: int
     year: int
@@ -29,8 +29,8 @@ _OF_400_YEARS = 146_097
 
 
 def day_of(number: int) -> Day:
-    """Return the day `number` days after 1970-01-01."""
-    # years begin in March here, so the leap day is the last day of a year
+    """Return the calendar day that is `number` days after 1970-01-01."""
+    # years begin in March here, which makes the leap day the last day of a year
     era, day = divmod(number + 719_468, _OF_400_YEARS)
     year = (day - day // 1_460 + day // 36_524 - day // 146_096) // 365
     day -= 365 * year + year // 4 - year // 100
@@ -41,7 +41,7 @@ def day_of(number: int) -> Day:
 
 
 def number_of(year: int, month: int = 1, day: int = 1) -> int:
-    """Return the days from 1970-01-01 to a day."""
+    """Return the number of days from 1970-01-01 to a date."""
     era, of_era = divmod(year - (month <= 2), 400)
     of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
     return era * _OF_400_YEARS + 365 * of_era + of_era // 4 - of_era // 100 + of_year - 719_468
@@ -102,12 +102,12 @@ _SYNONYMS |= {f"{part}S": part for part in ("YEAR", "QUARTER", "MONTH", "WEEK", 
 
 
 def part_name(word: str) -> str:
-    """Return the name of a part, which may be written in the plural."""
+    """Return the name of a part, such as ``hour``, from its singular or plural."""
     return _SYNONYMS.get(word.upper(), word.upper())
 
 
 def part_of(name: str, time: Timestamp | Duration) -> int:
-    """Return a part of a moment or a duration; all parts of a negative duration are negative."""
+    """Return a part of a timestamp or duration; parts of a negative duration are negative."""
     n = time.nanoseconds
     if isinstance(time, Duration) and n < 0:
         return -part_of(name, Duration(-n))
@@ -118,7 +118,7 @@ def part_of(name: str, time: Timestamp | Duration) -> int:
 
 
 def julian(time: Timestamp) -> float:
-    """Return the days since noon of 1 January 4713 BC, less half a day, as DuckDB counts them."""
+    """Return the Julian day, counted from midnight as in DuckDB."""
     number, rest = divmod(time.nanoseconds, _DAY)
     return number + 2_440_588 + rest / _DAY
 
@@ -142,7 +142,7 @@ _BEGINS: dict[str, Callable[[Day], int]] = {
 
 
 def truncated(unit: str, moment: Timestamp) -> Timestamp | None:
-    """Return a moment cut to a unit; NULL beyond 64 bits of nanoseconds."""
+    """Return a timestamp truncated to a unit; NULL if it exceeds 64 bits of nanoseconds."""
     n = moment.nanoseconds
     if unit in _OF_TIME:
         begin = n - n % _OF_TIME[unit][1]
@@ -161,7 +161,7 @@ def _moments(nanoseconds: Values) -> Values:
 
 
 def part_column(name: str) -> Callable[[Values], Values] | None:
-    """Return a date part, such as the hour, of moments in nanoseconds; None without a function."""
+    """Return a part, such as the hour, of a column of timestamps; None without a function."""
     if name in _KERNELS:
         return lambda x: cast_column("int64", kernel(_KERNELS[name])(_moments(x)))
     if name in ("DOW", "ISODOW"):
@@ -177,7 +177,7 @@ _CUTS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", *_OF_TIME)
 
 
 def truncated_column(unit: str) -> Callable[[Values], Values] | None:
-    """Return moments cut to a unit, as nanoseconds; None if Arrow has no function for it."""
+    """Return a column of timestamps truncated to a unit; None if Arrow cannot compute it."""
     if unit not in _CUTS:
         return None
     return lambda x: cast_column("int64", kernel("floor_temporal")(_moments(x), unit=unit.lower()))

@@ -1,4 +1,4 @@
-"""Row patterns translated to CEL, for those that CEL can express.
+"""Translation of row patterns to CEL, where CEL can express them.
 
 CEL has contiguous sequences ``:``, OR, iterations ``:+`` and counts, and returns every way to
 match; a row pattern returns, of the matches that begin at a row, the preferred one. CEL cannot
@@ -28,7 +28,7 @@ from cerlab.rows.text import expression_text
 @drawable
 @dataclass(frozen=True, slots=True)
 class InCel:
-    """A row pattern as a CEL formula over rows, which are events of type row.
+    """A row pattern as a CEL formula over events of type ``row``.
 
     Each match of the row pattern is an answer. If `exact`, the answers are the matches. Otherwise
     `table` is a shortest table on which two answers begin at the first row; CEL cannot express
@@ -41,7 +41,7 @@ class InCel:
 
 
 def rows_to_cel(query: RowQuery) -> InCel:
-    """Return a row pattern in CEL: ``:``, OR and ``:+``, under AFTER MATCH SKIP TO NEXT ROW.
+    """Return a row pattern in CEL; its matches are found as with AFTER MATCH SKIP TO NEXT ROW.
 
     Raises `Unsupported` for parts that CEL cannot express: anchors, empty matches, conditions that
     do more than compare the row with constants, other skips.
@@ -67,14 +67,14 @@ MAX_NODES = 2_000
 
 
 class Translation(NamedTuple):
-    """The formula of the matches with rows, or None; and whether a match may be empty."""
+    """The CEL formula of a pattern's nonempty matches, or None; and whether it has empty ones."""
 
     formula: cel.Formula | None
     empty: bool
 
 
 def formula_of(query: rp.RowPattern) -> cel.Formula:
-    """Return the formula whose answers are the matches that some choices lead to.
+    """Return the CEL formula of a row pattern's matches, whatever their order of preference.
 
     Raises `Unsupported` for a pattern that CEL cannot express.
     """
@@ -93,7 +93,7 @@ def formula_of(query: rp.RowPattern) -> cel.Formula:
 
 
 def no_cel(why: str, hint: str) -> Unsupported:
-    """Return the error that CEL cannot express a row pattern."""
+    """Return the error that CEL cannot express a row pattern, with the reason."""
     return Unsupported("CER0454", f"CEL cannot say this: {why}", hint=f"{hint} is CEL")
 
 
@@ -115,7 +115,7 @@ _OPERATORS = {
 
 
 def _predicate(e: ex.Expression, v: str) -> pred.Predicate:
-    """Return the predicate that holds where a condition is TRUE.
+    """Return the CEL predicate of a condition; false where the condition is NULL.
 
     A comparison with NULL is false.
     """
@@ -151,7 +151,7 @@ def _constant(e: ex.Expression) -> pred.Constant:
 
 
 def translate(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Translation:
-    """Return the formula of a pattern, one arm per production; exclusions only mark rows."""
+    """Return the translation of a pattern; exclusions do not affect matches."""
     match p:
         case rp.Variable(v):
             return Translation(atoms[v], False)
@@ -181,7 +181,7 @@ def translate(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Translation:
 
 
 def iterate(body: Translation, lo: int, hi: int | None) -> Translation:
-    """Return the body repeated `lo` to `hi` times; empty iterations need no formula."""
+    """Return a translation repeated `lo` to `hi` times, without empty repetitions."""
     empty = lo == 0 or body.empty
     if body.formula is None or hi == 0:
         return Translation(None, empty)
@@ -190,7 +190,7 @@ def iterate(body: Translation, lo: int, hi: int | None) -> Translation:
 
 
 def then(left: Translation, right: Translation) -> Translation:
-    """Return one translation after the other."""
+    """Return the sequence of two translations."""
     both: cel.Formula | None = None
     if left.formula is not None and right.formula is not None:
         both = cel.Concat(left.formula, right.formula)
@@ -210,7 +210,7 @@ def _either(left: cel.Formula | None, right: cel.Formula | None) -> cel.Formula 
 
 
 def two_ends(query: rp.RowPattern) -> list[Row] | None:
-    """Return a shortest table with two matches of different length from its first row, or None.
+    """Return a shortest table with two matches of different length from row 0, or None.
 
     The pattern has no anchors. Raises `Unsupported` as `row_remarks`.
     """
@@ -227,7 +227,7 @@ def two_ends(query: rp.RowPattern) -> list[Row] | None:
                 letter = frozenset(v for _, v in graph.letters[node])
                 targets = _after(steps, states, letter)
                 ends = _accepts(steps, targets)
-                # two matches of the same start end at different rows: CEL answers both
+                # CEL returns both matches, since they end at different rows
                 if has_end and ends:
                     return graph.rows([*path, node])
                 there = targets, has_end or ends

@@ -1,4 +1,4 @@
-"""Operators and functions of row expressions on columns, and the rows where each is exact."""
+"""Operators and functions of row expressions on Arrow columns, and where these are exact."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 else:
 
     class _Arrow:
-        """pyarrow or its functions, loaded on first use: parsing a text needs no pyarrow."""
+        """The module pyarrow or pyarrow.compute, imported at first use."""
 
         def __getattr__(self, name: str) -> Any:
             import pyarrow.compute
@@ -32,7 +32,7 @@ WHOLE = 1 << 53
 
 
 class NotColumnar(Exception):
-    """The error that Arrow has no exact form of an expression on these columns."""
+    """Error: Arrow cannot compute an expression exactly on these columns."""
 
 
 Domain: TypeAlias = Callable[..., Any]
@@ -48,7 +48,7 @@ def everywhere(*arguments: Values) -> bool:
 
 
 def _all(*masks: Any) -> Any:
-    """Return the rows where all masks hold; True or False if every row agrees."""
+    """Return the conjunction of masks and Booleans; a Boolean if they all agree."""
     rows = []
     for mask in masks:
         if isinstance(mask, bool | pa.Scalar):
@@ -60,17 +60,17 @@ def _all(*masks: Any) -> Any:
 
 
 def _up_to(most: int | float, values: Values) -> Any:
-    """Return where the magnitude of numbers is at most `most`; NaN is nowhere."""
+    """Return where numbers have a magnitude of at most `most`; false for NaN."""
     return pc.and_(pc.less_equal(values, most), pc.greater_equal(values, -most))
 
 
 def whole(*arguments: Values) -> Any:
-    """Return where integers are exactly doubles."""
+    """Return where integer arguments are exact as doubles."""
     return _all(*(_up_to(WHOLE, a) for a in arguments if pa.types.is_int64(a.type)))
 
 
 def ordered(*arguments: Values) -> Any:
-    """Return where Arrow compares as SQL does: no NaN, and integers that are exactly doubles."""
+    """Return where Arrow's order is SQL's: no NaN, and integers that are exact as doubles."""
     doubles = [a for a in arguments if pa.types.is_float64(a.type)]
     exact = True if len(doubles) in (0, len(arguments)) else whole(*arguments)
     return _all(exact, *map(_not_nan, doubles))
@@ -84,13 +84,13 @@ def _not_nan(values: Values) -> Any:
 
 
 def is_ascii(text: Values) -> Any:
-    """Return the rows whose text is ASCII."""
-    # Arrow's and Python's letters differ beyond ASCII; the kernel accepts no scalars
+    """Return where texts are ASCII."""
+    # Arrow and Python differ on letters beyond ASCII; the kernel accepts no scalars
     return not isinstance(text, pa.Scalar) and _all(pc.string_is_ascii(text))
 
 
 def like_alike(text: Values, pattern: Values) -> bool:
-    """Return whether the pattern is a single text without Arrow's escape character."""
+    """Return whether the pattern is one text without backslashes, Arrow's escape character."""
     return isinstance(pattern, pa.Scalar) and "\\" not in (pattern.as_py() or "\\")
 
 
@@ -100,12 +100,12 @@ def integers(*arguments: Values) -> bool:
 
 
 def after(least: int) -> Domain:
-    """Return the domain of integers greater than a bound."""
+    """Return a function that tests where integers are greater than a bound."""
     return lambda x: integers(x) and _all(pc.greater(x, least))
 
 
 def moderate(x: Values, places: Values = None) -> Any:
-    """Return where the power of ten is exactly a double and no product overflows."""
+    """Return where rounding is exact: the power of ten is a double, and no product overflows."""
     n = 0 if places is None else places.as_py() if isinstance(places, pa.Scalar) else None
     if pa.types.is_int64(x.type):
         return n is not None and n >= 0
@@ -113,7 +113,7 @@ def moderate(x: Values, places: Values = None) -> Any:
 
 
 def castable(most: int, x: Values) -> Any:
-    """Return where a number is in the range of an integer type and of exact doubles."""
+    """Return where numbers fit an integer type and are exact as doubles."""
     return not pa.types.is_large_string(x.type) and (
         pa.types.is_boolean(x.type) or _all(_up_to(min(most, WHOLE), x))
     )
@@ -130,12 +130,12 @@ def no_double(x: Values) -> bool:
 
 
 def kernel(name: str) -> Callable[..., Values]:
-    """Return a function of Arrow, which is loaded on its first call."""
+    """Return a function of Arrow, imported at its first call."""
     return lambda *arguments, **options: getattr(pc, name)(*arguments, **options)
 
 
 def as_doubles(function: Callable[[Values, Values], Values]) -> Callable[..., Values]:
-    """Return the function that converts integers to doubles if the other argument has doubles."""
+    """Return a function that converts integers to doubles if the other argument is a double."""
 
     def of_columns(a: Values, b: Values) -> Values:
         if a.type != b.type:
@@ -150,27 +150,27 @@ def _not_zero(values: Values) -> Values:
 
 
 def quotient_column(a: Values, b: Values) -> Values:
-    """Return the quotient; division by zero is NULL."""
+    """Return the quotient of columns; NULL for a division by zero."""
     return pc.divide(cast_column("float64", a), _not_zero(cast_column("float64", b)))
 
 
 def remainder_column(a: Values, b: Values) -> Values:
-    """Return the remainder; the remainder by zero is NULL."""
-    # Arrow's integer division truncates toward zero, as SQL's remainder requires
+    """Return the remainder of columns; NULL if the divisor is zero."""
+    # Arrow's integer division truncates toward zero, like SQL's remainder
     divisor = _not_zero(b)
     return pc.subtract_checked(a, pc.multiply_checked(pc.divide_checked(a, divisor), divisor))
 
 
 def same_type(values: Sequence[Values]) -> Any:
-    """Return the Arrow type that results have in common; raises `NotColumnar` if they differ."""
+    """Return the common Arrow type of columns; raise `NotColumnar` if they differ."""
     types = {each.type for each in values}
-    if len(types) > 1:  # an integer among doubles stays an integer: its text differs
+    if len(types) > 1:  # an integer among doubles stays an integer, which has another text
         raise NotColumnar
     return types.pop()
 
 
 def coalesce_column(*values: Values) -> Values:
-    """Return, at each row, the first value that is not NULL."""
+    """Return, in each row, the first of some values that is not NULL."""
     same_type(values)
     return pc.coalesce(*values)
 
@@ -198,7 +198,7 @@ def round_column(x: Values, places: Values = None) -> Values:
     shifted = pc.multiply(x, tens)
     whole = pc.trunc(shifted)
     half = pc.greater_equal(pc.abs(pc.subtract(shifted, whole)), 0.5)
-    # adding -0.0 keeps the sign of both zeros
+    # adding -0.0 keeps the sign of 0.0 and -0.0
     return pc.divide(pc.add(whole, pc.if_else(half, pc.sign(shifted), -0.0)), tens)
 
 
@@ -220,12 +220,13 @@ def decimal_column(x: Values, digits: Values, places: Values) -> Values:
     half = pc.greater_equal(pc.abs(pc.subtract(shifted, whole)), 0.5)
     scaled = pc.add(whole, pc.if_else(half, pc.sign(shifted), 0.0))
     fits = pc.less(pc.abs(scaled), 10.0 ** digits.as_py())
-    values = pc.add(pc.divide(scaled, tens), 0.0)  # + 0.0: a decimal zero has no sign
+    # + 0.0 removes the sign of -0.0, which decimals do not have
+    values = pc.add(pc.divide(scaled, tens), 0.0)
     return pc.if_else(fits, values, pa.scalar(None, "float64"))
 
 
 def has_decimals(x: Values, digits: Values, places: Values) -> bool:
-    """Return whether a column of numbers is cast to one decimal type at all rows."""
+    """Return whether numbers are cast to one decimal type in all rows."""
     if not no_text(x) or not isinstance(digits, pa.Scalar) or not isinstance(places, pa.Scalar):
         return False
     return None not in (digits.as_py(), places.as_py()) and (
@@ -234,7 +235,7 @@ def has_decimals(x: Values, digits: Values, places: Values) -> bool:
 
 
 def trimmed_column(name: str, spaces: str) -> Callable[..., Values]:
-    """Return the function of Arrow that trims one text's characters."""
+    """Return a function of Arrow that trims the characters of one text."""
 
     def column(text: Values, characters: Values = None) -> Values:
         return getattr(pc, name)(text, spaces if characters is None else characters.as_py())
@@ -243,19 +244,19 @@ def trimmed_column(name: str, spaces: str) -> Callable[..., Values]:
 
 
 def has_one_text(text: Values, characters: Values = None) -> bool:
-    """Return whether the characters to trim are one text."""
+    """Return whether the characters to trim are one text for all rows."""
     return characters is None or bool(isinstance(characters, pa.Scalar) and characters.as_py())
 
 
 def substring_column(text: Values, start: Values, length: Values = None) -> Values:
-    """Return substrings whose places are the same at all rows."""
+    """Return substrings at places that are equal in all rows."""
     begin = start.as_py() - 1
     end = None if length is None else begin + length.as_py()
     return pc.utf8_slice_codeunits(text, begin, end)
 
 
 def has_one_slice(text: Values, start: Values, length: Values = None) -> bool:
-    """Return whether all texts are cut at the same places, counted from the start."""
+    """Return whether all texts are cut at equal places, counted from the start."""
     places = [start] if length is None else [start, length]
     if not all(isinstance(each, pa.Scalar) and each.as_py() is not None for each in places):
         return False
@@ -263,16 +264,16 @@ def has_one_slice(text: Values, start: Values, length: Values = None) -> bool:
 
 
 def position_column(part: Values, text: Values) -> Values:
-    """Return the position of one text in others."""
+    """Return the position of one text in the texts of a column."""
     return pc.add(pc.cast(pc.find_substring(text, part.as_py()), "int64"), 1)
 
 
 def found_by_bytes(part: Values, text: Values) -> Any:
-    """Return where a text contains only ASCII, so Arrow's byte position is SQL's position."""
+    """Return where texts are ASCII, so that Arrow's position in bytes is SQL's position."""
     one = isinstance(part, pa.Scalar) and bool(part.as_py())
     return one and is_ascii(text)
 
 
 def of_doubles(name: str) -> Callable[..., Values]:
-    """Return a function of Arrow that converts numbers to doubles first."""
+    """Return a function of Arrow applied to numbers as doubles."""
     return lambda *arguments: kernel(name)(*(cast_column("float64", a) for a in arguments))

@@ -1,4 +1,4 @@
-"""Expressions of row patterns as Arrow columns.
+"""Expressions of row patterns evaluated as Arrow columns.
 
 `at_rows` computes the value of an expression at every row together, by the column forms of
 `cerlab.rows.library`. Results that no column can hold (integers beyond 64 bits, doubles mixed
@@ -47,7 +47,7 @@ REFUSALS = (
 
 @dataclass(frozen=True, slots=True)
 class OrderedRows:
-    """The rows of all partitions, one partition after the other, each in its order.
+    """The rows of a table sorted by partition, and within each by ORDER BY.
 
     `order` are their places in the table, None if the table is in this order; `columns` the columns
     that are read, by their names in the query.
@@ -72,14 +72,14 @@ class OrderedRows:
         return len(self.last)
 
     def raw(self, name: str) -> Values:
-        """Return a column with its own Arrow type, in the order of the rows."""
+        """Return a column in the order of the rows, with the Arrow type of the table."""
         column = self.table.column(self.names[name]).combine_chunks()
-        if isinstance(column, pa.ChunkedArray):  # an empty or very long column
+        if isinstance(column, pa.ChunkedArray):  # a column without rows, or a very long one
             column = pa.concat_arrays(column.chunks) if column.chunks else pa.nulls(0, column.type)
         return column if self.order is None else column.take(pa.array(self.order))
 
     def column(self, name: str) -> Values:
-        """Return a column as booleans, int64, doubles or text; times are nanoseconds."""
+        """Return a column as Booleans, int64, doubles or text; times as nanoseconds."""
         if name not in self.read:
             raw = self.raw(name)
             values = _plain(raw, name)
@@ -91,7 +91,7 @@ class OrderedRows:
         return self.read[name]
 
     def key(self, name: str) -> Values:
-        """Return a column that orders or groups rows."""
+        """Return a column for comparing and grouping rows; raise `NotColumnar` for NaN."""
         return without_nan(self.column(name))
 
 
@@ -113,7 +113,7 @@ def _plain(column: Values, name: str) -> Values:
 
 
 def without_nan(values: Values) -> Values:
-    """Return the values; raise `NotColumnar` for NaN, which SQL orders and Arrow does not."""
+    """Return the values; raise `NotColumnar` for NaN, which Arrow orders unlike SQL."""
     if pa.types.is_float64(values.type) and pc.any(pc.is_nan(values)).as_py():
         raise NotColumnar
     return values
@@ -124,7 +124,7 @@ MOST_LIMBS = 16
 
 
 def limbs_of_doubles(values: Values) -> tuple[NDArray[np.int64], int]:
-    """Return doubles as limbs of integers times ``2**exponent``, and the exponent; sums are exact.
+    """Return doubles as integers in limbs, times ``2**exponent``, so that sums are exact.
 
     Signed, shape (limbs, rows), 0 for NULL. Raises `NotColumnar` for NaN and infinities, which have
     no limbs, for values of very different sizes, and for sums beyond the largest double.
@@ -140,7 +140,7 @@ def limbs_of_doubles(values: Values) -> tuple[NDArray[np.int64], int]:
     exponent = int(powers[whole != 0].min(initial=0))
     place, shift = np.divmod(np.where(whole == 0, 0, powers - exponent), BITS)
     count = int(place.max(initial=0)) + 4
-    # this many rows cannot overflow a double
+    # so many rows cannot make a sum overflow
     if count > MOST_LIMBS or BITS * (count + 2) + exponent > 1_023:
         raise NotColumnar
     limbs, rows = np.zeros((count, len(whole)), np.int64), np.arange(len(whole))
@@ -151,7 +151,7 @@ def limbs_of_doubles(values: Values) -> tuple[NDArray[np.int64], int]:
 
 
 def at_rows(e: ex.Expression, R: OrderedRows) -> Values:
-    """Return the values at all rows, as `at_row` in `cerlab.rows.interpreter` defines them."""
+    """Return the values of an expression on all rows, as `interpreter.at_row` defines them."""
     match e:
         case ex.Literal(constant):
             return literal(constant)
@@ -167,7 +167,7 @@ def at_rows(e: ex.Expression, R: OrderedRows) -> Values:
 
 
 def literal(constant: object) -> Values:
-    """Return a constant as a scalar."""
+    """Return a constant as an Arrow scalar."""
     match constant:
         case bool():
             return pa.scalar(constant)
@@ -184,14 +184,14 @@ def literal(constant: object) -> Values:
 
 
 def _at_distance(values: Values, distance: int, R: OrderedRows) -> Values:
-    """Return the value `distance` rows after each row, NULL outside its partition.
+    """Return, for each row, the value `distance` rows later; NULL outside its partition.
 
     By slices: taking rows by number costs four times as much.
     """
     n = len(R)
     distance = max(-n, min(distance, n))
     low, high = max(0, -distance), n - max(0, distance)
-    # any value is valid at the ends: the mask below makes them NULL
+    # the values at the ends are arbitrary, because the mask below makes them NULL
     parts = [values.slice(0, low), values.slice(low + distance, high - low), values.slice(high)]
     there = np.zeros(n, np.bool_)
     there[low:high] = True
@@ -202,30 +202,30 @@ def _at_distance(values: Values, distance: int, R: OrderedRows) -> Values:
 
 
 def in_same_partition(R: OrderedRows, origin: Int64s, rows: Int64s) -> NDArray[np.bool_]:
-    """Return whether rows lie in the same partitions as the rows that a step begins at."""
+    """Return whether rows are in the partition of the rows from which PREV or NEXT steps."""
     within: NDArray[np.bool_] = (rows >= 0) & (rows < len(R))
     if R.partition is not None:
-        # rows outside may have any valid place: `within` rejects them
+        # row 0 for rows outside the table, which `within` rejects
         there = np.where(within, rows, 0)
         within &= R.partition[there] == R.partition[np.where(within, origin, 0)]
     return within
 
 
 def take_rows(values: Values, rows: Int64s, there: NDArray[np.bool_]) -> Values:
-    """Return the values at rows, NULL where `there` is false."""
+    """Return the values of the given rows, NULL where `there` is false."""
     return values.take(pa.array(rows, mask=None if there.all() else ~there))
 
 
 def spread(values: Values, length: int) -> Values:
-    """Return an array of this length; a scalar is repeated."""
+    """Return an array; a scalar is repeated `length` times."""
     return pa.repeat(values, length) if isinstance(values, pa.Scalar) else values
 
 
 def ranks(*columns: Values) -> list[Values]:
-    """Return the ranks of texts or integers in the sorted values of all columns."""
+    """Return columns as ranks: integers that compare as the texts or integers do."""
     arrays = [pa.array([c.as_py()], c.type) if isinstance(c, pa.Scalar) else c for c in columns]
     codes = [pc.dictionary_encode(each) for each in arrays]
-    # sort each distinct text once, however many rows contain it
+    # sort each distinct text only once
     place = pc.rank(pa.concat_arrays([c.dictionary for c in codes]), tiebreaker="dense")
     results, begin = [], 0
     for column, code in zip(columns, codes, strict=True):
@@ -236,7 +236,7 @@ def ranks(*columns: Values) -> list[Values]:
 
 
 def operation(e: ex.Operation, part: Callable[[ex.Expression], Values]) -> Values:
-    """Return the value of an operator on columns; `part` computes its operands."""
+    """Return an operator applied to columns; `part` computes its operands."""
     match e:
         case ex.Is(body, None):
             return pc.is_null(part(body))
@@ -272,7 +272,7 @@ def _case(e: ex.Case, part: Callable[[ex.Expression], Values]) -> Values:
 
 
 def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows:
-    """Return the rows of all partitions, by first appearance; raises as `row_columns` says."""
+    """Return the rows of a table sorted by partition and ORDER BY."""
     n = table.num_rows
     kind_of = kinds_of(query, binding)
     table_rows = OrderedRows(None, np.zeros(n, np.uint8), None, table, binding.names, kind_of)
@@ -288,13 +288,13 @@ def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows
 
 
 def _order(partition: Int64s | None, keys: list[NDArray[Any]]) -> Int64s | None:
-    """Return the rows by partition, then by their keys; None if they are in this order."""
+    """Return the indices that sort rows by partition and keys; None if they are sorted."""
     if _is_sorted(keys if partition is None else [partition, *keys]):
         return None
     by_keys = None if _is_sorted(keys) else order_of(*keys)
     if partition is None:
         return by_keys
-    # rows that are already sorted stay in order within their partition
+    # a stable sort by partition keeps the order of keys
     rows = rows_by_code(
         partition if by_keys is None else partition[by_keys], int(partition.max()) + 1
     )
@@ -302,7 +302,7 @@ def _order(partition: Int64s | None, keys: list[NDArray[Any]]) -> Int64s | None:
 
 
 def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
-    """Return the number of each row's partition (NULL equals NULL); None without PARTITION BY."""
+    """Return the number of each row's partition; NULL equals NULL; None without PARTITION BY."""
     if not query.partition_by:
         return None
     columns = [_with_one_zero(R.key(column.name)) for column in query.partition_by]
@@ -317,12 +317,12 @@ def _partitions(query: RowPattern, R: OrderedRows) -> Int64s | None:
 
 
 def _with_one_zero(column: Values) -> Values:
-    """Return a column without -0.0, which equals 0.0, but not to Arrow's dictionaries."""
+    """Return a column with 0.0 in place of -0.0, which Arrow's dictionaries distinguish."""
     return pc.add(column, 0.0) if pa.types.is_floating(column.type) else column
 
 
 def sort_keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
-    """Return the sort keys of an ORDER BY column: first whether it is NULL, then its value."""
+    """Return sort keys for a column of ORDER BY: whether it is NULL, and its value."""
     column = R.key(item.column.name)
     if pa.types.is_large_string(column.type):
         (column,) = ranks(column)
@@ -336,12 +336,12 @@ def sort_keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
     values = column.to_numpy(zero_copy_only=False)
     if not item.descending:
         return [*keys, values]
-    # ~x is -x - 1, which also exists for the least integer
+    # ~x reverses the order, also of the least integer, which has no negative
     return [*keys, -values if values.dtype == np.float64 else ~values]
 
 
 def _is_sorted(keys: list[NDArray[Any]]) -> bool:
-    """Return whether rows are already in the order of their keys."""
+    """Return whether rows are sorted by the keys already."""
     if not keys:
         return True
     ties = np.ones(max(0, len(keys[0]) - 1), np.bool_)
@@ -353,7 +353,7 @@ def _is_sorted(keys: list[NDArray[Any]]) -> bool:
 
 
 def window_ends(query: RowPattern, R: OrderedRows) -> Int64s:
-    """Return, for each first row of a match, the end of the rows that WITHIN admits.
+    """Return, for each row, the end of the rows that WITHIN permits in a match from there.
 
     The array is empty without WITHIN.
     """
@@ -370,7 +370,7 @@ def window_ends(query: RowPattern, R: OrderedRows) -> Int64s:
         width = float(width)
     else:
         ends = pc.min_max(column).as_py()
-        # differences of integers are integers: less than 2.5 means less than 3
+        # differences of integers are integers, so less than 2.5 means less than 3
         width = math.ceil(width)
         if max((ends["max"] or 0) - (ends["min"] or 0), width) >= 1 << 63:
             raise NotColumnar

@@ -1,4 +1,4 @@
-"""Row patterns compiled to prioritised automata.
+"""Row patterns compiled to automata whose transitions have an order of preference.
 
 A macro-state is the rest of the pattern: a stack of patterns and of loops in progress, each with
 the number of its finished iterations and whether the last iteration has mapped a row. Two runs in
@@ -41,14 +41,14 @@ from cerlab.rows.types import Binding
 
 
 class Todo(NamedTuple):
-    """A pattern that remains to be read, and whether its rows are excluded."""
+    """A part of the pattern that is still to be matched; `is_excluded`: inside ``{- -}``."""
 
     pattern: rp.Pattern
     is_excluded: bool
 
 
 class Loop(NamedTuple):
-    """A quantifier after `iterations` rounds, capped where more make no difference.
+    """A quantifier after `iterations` repetitions of its body.
 
     `has_mapped`: the last round has mapped a row.
     """
@@ -63,7 +63,7 @@ Stack: TypeAlias = tuple[Todo | Loop, ...]
 
 
 def prioritised_automaton(p: rp.Pattern, *, every: bool = False) -> PrioritisedAutomaton[Stack]:
-    """Return the automaton whose preferred accepting run from a row is the match there.
+    """Return an automaton whose preferred accepting run from a row is the match there.
 
     With `every`, it also has the steps that are preferred less than accepting.
     """
@@ -73,7 +73,7 @@ def prioritised_automaton(p: rp.Pattern, *, every: bool = False) -> PrioritisedA
 def follow(
     w: Stack, at_start: bool, at_end: bool, *, every: bool = False
 ) -> tuple[Open[Stack] | Accept, ...]:
-    """Return the steps of a macro-state, in order of preference.
+    """Return the steps of a stack of patterns, in order of preference.
 
     Choices that map no row are explored in order, depth first. A macro-state that was found before
     is skipped: its future is the same and its choices come later.
@@ -91,13 +91,13 @@ def _steps(
     while pending:
         spend(TRANSITION)
         w = pending.pop()
-        # the same stack found later has the same future and is preferred less
+        # an equal stack found later has equal steps, and is preferred less
         if w in visited_stacks:
             continue
         visited_stacks.add(w)
         if not w:
             steps.append(ACCEPT)
-            # accepting never fails, so later steps would never be tried
+            # accepting always succeeds, so later steps are never tried
             if not every:
                 break
             continue
@@ -110,12 +110,12 @@ def _steps(
 
 
 def _after_row(w: Stack) -> Stack:
-    """Return the stack after a row: every loop in progress has mapped one."""
+    """Return the stack after reading a row: all loops in progress have mapped a row."""
     return tuple(each._replace(has_mapped=True) if isinstance(each, Loop) else each for each in w)
 
 
 def choices_of(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> list[Stack]:
-    """Return the stacks that can replace the head, in order of preference."""
+    """Return the stacks that may replace the first part, in order of preference."""
     if isinstance(head, Loop):
         return iterations_of(head, rest)
     p, is_excluded = head
@@ -143,11 +143,11 @@ def choices_of(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> 
 
 
 def iterations_of(loop: Loop, rest: Stack) -> list[Stack]:
-    """Return the stacks after stopping or another round, before the first round or after one."""
+    """Return the stacks for ending a loop and for another repetition, in order of preference."""
     p, is_excluded, n, has_mapped = loop
     if n >= p.lo and (not has_mapped or n == p.hi):
         return [rest]
-    # without an upper bound, counts from lo on behave alike: this keeps states finite
+    # without an upper bound, equal counts from lo on keep the number of states finite
     iterations = n + 1 if p.hi is not None else min(n + 1, p.lo)
     more: Stack = (Todo(p.body, is_excluded), Loop(p, is_excluded, iterations, False), *rest)
     if n < p.lo:
@@ -160,7 +160,7 @@ Columns = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A query ready to run: its automaton, and the functions of its conditions and measures."""
+    """A row pattern compiled for a table: its automaton, conditions and measures."""
 
     query: RowPattern
     names: Mapping[str, str]
@@ -176,7 +176,7 @@ class Machine:
 
 
 def machine(query: RowPattern, binding: Binding) -> Machine:
-    """Return the machine of a query on a table with these columns."""
+    """Return the row pattern compiled for a table with the given columns."""
     sets = rp.members(query)
     reads = {definition.variable: definition.condition for definition in query.define}
     rowwise = {v for v, e in reads.items() if of_row(e, _own(v, sets))}
@@ -207,7 +207,7 @@ def _memory(
     read: Sequence[Register],
     registers: Callable[[GrowingMapping], Hashable] | None,
 ) -> Memory:
-    """Return the shortest memory that any condition needs; WITHIN reads the start of the match."""
+    """Return for how long a failed search stays valid, given what conditions read."""
     reads_number = any(
         isinstance(part, ex.MatchNumber)
         for definition in query.define
@@ -223,14 +223,14 @@ def _truth(function: Callable[..., Any]) -> Callable[..., bool]:
 
 
 def truths_of(variable: str) -> tuple[str]:
-    """Return the name of the column of a mapping that has the truths of a variable's condition."""
+    """Return the name of the column that caches the truth of a variable's condition."""
     return (variable,)
 
 
 def _remembered(
     variable: str, function: Callable[[GrowingMapping, int], Any]
 ) -> Callable[[GrowingMapping, int], bool]:
-    """Return the truth at a row, which is evaluated once: the column has None before."""
+    """Return a condition that stores its truth for each row; None means not evaluated yet."""
     name = truths_of(variable)
 
     def holds(m: GrowingMapping, row: int) -> bool:
@@ -244,14 +244,14 @@ def _remembered(
 
 
 def without_truths(M: Machine, rows: int) -> dict[Any, list[bool | None]]:
-    """Return the columns of truths of rows of which nothing is known."""
+    """Return empty caches for the truth of conditions on rows."""
     return {truths_of(variable): [None] * rows for variable in M.at_row}
 
 
 def result_positions(
     M: Machine, columns: Columns, length: int
 ) -> tuple[list[int], list[list[Any]]]:
-    """Return the positions of the result's rows in the table, and the values of each measure.
+    """Return the rows of the table in the result, and the values of each measure.
 
     Raises `BadData` (`skip-absent`, `skip-first`) and `ResourceLimit`.
     """
@@ -266,7 +266,7 @@ def result_positions(
 
 
 def partitions(M: Machine, columns: Columns, length: int) -> list[list[int]]:
-    """Return the positions of each partition, in its order."""
+    """Return the rows of each partition, in the order of ORDER BY."""
     keys = [columns[M.names[column.name]] for column in M.query.partition_by]
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i in range(length):
@@ -278,12 +278,12 @@ def partitions(M: Machine, columns: Columns, length: int) -> list[list[int]]:
 
 
 def same_key(value: Any) -> Any:
-    """Return a key that is the same for equal values: every NaN has the same key."""
+    """Return a key that equal values share, including NaN."""
     return "NaN" if value != value else (value,)
 
 
 def _sort(positions: list[int], column: Sequence[Any], item: rp.OrderItem) -> None:
-    """Sort positions stably by an item of ORDER BY; NaN comes after all numbers.
+    """Sort rows stably by an item of ORDER BY; NaN comes after all numbers.
 
     NULLs come first or last, as the item says.
     """
@@ -296,13 +296,13 @@ def order_key(value: Any, item: rp.OrderItem) -> tuple[Any, ...]:
     A descending item sorts in reverse.
     """
     if value is None:
-        # `reverse` also reverses the order of NULLs, so DESC needs the opposite edge
+        # descending items sort in reverse, which also reverses the place of NULL
         return (-1 if item.nulls_first != item.descending else 1, False, 0)
     return (0, True, 0) if value != value else (0, False, value)
 
 
 def search_of(M: Machine, columns: Columns, positions: Sequence[int]) -> Search:
-    """Return the search for matches in the partition of these rows."""
+    """Return the search for matches in a partition."""
     values = {name: [columns[name][i] for i in positions] for name in set(M.names.values())}
     truths = without_truths(M, len(positions))
     mapping = GrowingMapping(values | truths, len(positions), M.names_of)
@@ -315,7 +315,7 @@ def search_of(M: Machine, columns: Columns, positions: Sequence[int]) -> Search:
 def _of_partition(
     M: Machine, columns: Columns, positions: Sequence[int]
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Yield the rows of the result from one partition, with their measures."""
+    """Yield the rows of the result from one partition, with measures."""
     search = search_of(M, columns, positions)
     mapping = search.mapping
     matched_end = 0
@@ -329,7 +329,7 @@ def _of_partition(
 def result_rows_of_match(
     M: Machine, mapping: GrowingMapping, result: ScanResult, matched_end: int
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Yield the rows of the result for a match, as rows of the partition, with their measures.
+    """Yield the rows of the result for one match, as rows of the partition, with measures.
 
     Rows before `matched_end` belong to earlier matches.
     """
@@ -351,7 +351,7 @@ def result_rows_of_match(
 
 
 def within_of(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None:
-    """Return the test whether WITHIN admits a row to a match; None without WITHIN."""
+    """Return a test of whether WITHIN permits a row in a match; None without WITHIN."""
     d = M.query.within
     if d is None:
         return None
@@ -370,7 +370,7 @@ def within_of(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None
 
 
 def resume_of(query: RowPattern, positions: Sequence[int]) -> Callable[[int, Sequence[str]], int]:
-    """Return the function from a match to the row where the scan continues after it."""
+    """Return a function from a match to the row at which the scan continues."""
     skip = query.skip
     if isinstance(skip, rp.PastLastRow):
         return lambda s, labels: s + len(labels)
@@ -390,7 +390,7 @@ def resume_of(query: RowPattern, positions: Sequence[int]) -> Callable[[int, Seq
 
 
 def stuck(row: int, skip: rp.Skip, *, absent: bool) -> BadData:
-    """Return the error `skip-absent` or `skip-first` for the match at a row of the table."""
+    """Return the error that AFTER MATCH SKIP TO a variable has no row, or only the first one."""
     name, hint = "skip-first", "SKIP TO NEXT ROW goes on at the row after"
     variable = skip.name if isinstance(skip, rp.ToFirst | rp.ToLast) else ""
     message = f"to skip to {variable} is to find the same match again"
@@ -401,7 +401,7 @@ def stuck(row: int, skip: rp.Skip, *, absent: bool) -> BadData:
 
 
 def failures(M: Machine) -> str:
-    """Describe how long the search remembers a failure."""
+    """Return a text about how long failed searches stay valid, for `explain`."""
     if M.memory is Memory.NONE:
         return (
             "it backtracks: no bounded number of registers holds what conditions read of the match"

@@ -1,4 +1,4 @@
-"""Questions about row patterns on all tables, decided, each with a shortest table as witness."""
+"""Decisions about row patterns on all tables, with a shortest table as witness."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Same: TypeAlias = Literal["labels", "matches", "rows"]
 
 
 class Found(NamedTuple):
-    """A match that only one side finds, or a row that only its matches cover.
+    """A match, or a row in a match, that only one of two patterns has.
 
     Its rows are from `start` to `end`; an empty match has no rows, and begins at both.
     """
@@ -47,7 +47,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowVerdict:
-    """The answer to a claim about all tables, with a shortest table where the claim fails."""
+    """The answer to a question about all tables, with a shortest counterexample."""
 
     holds: bool
     table: list[Row] | None = None
@@ -60,7 +60,7 @@ class RowVerdict:
 def equivalent(
     left: RowQuery, right: RowQuery, *, same: Same = "labels", rows: Rows = None
 ) -> RowVerdict:
-    """Decide whether two row patterns find the same matches on every table, or on tables of `rows`.
+    """Decide whether two row patterns have equal matches on every table, or every table of `rows`.
 
     Raises `Unsupported` if the clauses are outside the decidable ones, and `ResourceLimit`.
     """
@@ -74,7 +74,7 @@ def equivalent(
 def contained(
     left: RowQuery, right: RowQuery, *, same: Same = "labels", rows: Rows = None
 ) -> RowVerdict:
-    """Decide whether the right pattern finds every match of the left; otherwise as `equivalent`."""
+    """Decide whether the right pattern has every match of the left one."""
 
     def bad(a: ScanStep, b: ScanStep) -> bool:
         if same == "rows":
@@ -89,7 +89,7 @@ def contained(
 
 
 def satisfiable(query: RowQuery, *, rows: Rows = None) -> RowVerdict:
-    """Decide whether a row pattern has a match that maps a row, with a shortest table."""
+    """Decide whether a row pattern has a nonempty match, with a shortest table."""
     (pattern,) = read_patterns(rows, query)
     verdict = contained(
         pattern, replace(pattern, pattern=_NOTHING, define=()), same="rows", rows=rows
@@ -106,7 +106,7 @@ _NOTHING = rp.Concat((rp.Variable("A"), rp.PartitionStart()))
 
 @keywords_by_name
 def row_remarks(query: RowQuery, *, rows: Rows = None) -> list[str]:
-    """Return remarks on parts of a row pattern that have no effect on any table (of `rows`).
+    """Return warnings about parts of a row pattern that have no effect on any table.
 
     Remarks name conditions that never or always hold, quantifiers that could be greedy or reluctant
     alike, and a pattern without matches.
@@ -129,13 +129,13 @@ def row_remarks(query: RowQuery, *, rows: Rows = None) -> list[str]:
 
 
 def _graph_of(queries: Sequence[rp.RowPattern], rows: Rows) -> RowGraph:
-    """Return the graph of all tables, or of the tables of given rows."""
+    """Return the graph of all tables, or of the tables with the given rows."""
     conditions = conditions_of(queries)
     return of_all(conditions) if rows is None else of_rows(conditions, [dict(row) for row in rows])
 
 
 def reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Repetition, rp.Pattern]]:
-    """Yield each quantifier, and the pattern with that quantifier switched greedy or reluctant."""
+    """Yield each quantifier, and the pattern with it greedy instead of reluctant or vice versa."""
     if isinstance(p, rp.Repetition):
         yield p, replace(p, reluctant=not p.reluctant)
     below = rp.children(p)
@@ -148,7 +148,7 @@ def reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Repetition, rp.Patte
 
 
 def observation(step: ScanStep, same: Same) -> tuple[object, ...]:
-    """Return the part of a step that must be equal in both scans."""
+    """Return the part of a scan's step that must be equal in equivalent patterns."""
     is_mapped = step.label is not None
     if same == "rows":
         return (is_mapped,)
@@ -171,7 +171,7 @@ def _decide(
     _check_keys(left, {c.name.casefold() for e in conditions.values() for c in columns_of(e)})
     graph = _graph_of((left, right), rows)
     both = Side(left, 0, graph), Side(right, 1, graph)
-    # under SKIP TO NEXT ROW matches overlap: follow each start, or the covered rows, separately
+    # matches overlap under SKIP TO NEXT ROW: follow each start, or the covered rows
     overlapping = COVERS if same == "rows" else STARTS
     joint = SCANS if isinstance(left.skip, rp.PastLastRow) else overlapping
     path = shortest_path(graph, both, bad, joint)
@@ -188,7 +188,7 @@ def _difference(
     same: Same,
     sides: Sequence[Literal["left", "right"]],
 ) -> Found:
-    """Return a match or row that only one side finds on a table, by running both searches."""
+    """Return a match, or a row, that only one pattern finds on a table."""
     matches = {"left": _matches_on(left, table), "right": _matches_on(right, table)}
     for side in sides:
         ours, others = matches[side], matches["right" if side == "left" else "left"]
@@ -204,7 +204,7 @@ def _difference(
 
 
 def _places(s: int, labels: Sequence[str], same: Same) -> list[tuple[Any, ...]]:
-    """Return the parts of a match to compare: its rows, its extent, or its extent and labels."""
+    """Return what is compared of a match: its rows, its length, or its labels."""
     if same == "rows":
         return [(s + i,) for i in range(len(labels))]
     return [(s, len(labels), *(labels if same == "labels" else ()))]
@@ -213,7 +213,7 @@ def _places(s: int, labels: Sequence[str], same: Same) -> list[tuple[Any, ...]]:
 def _found(
     side: Literal["left", "right"], s: int, labels: Sequence[str], twin: Sequence[str] = ()
 ) -> Found:
-    """Return a match; `twin` are the labels that the other side assigns to its rows."""
+    """Return a match as `Found`; `twin` are the other pattern's labels of its rows."""
     words = ""
     for j, (ours, theirs) in enumerate(zip(labels, twin, strict=False)):
         if ours != theirs:
@@ -224,7 +224,7 @@ def _found(
 
 
 def _matches_on(query: rp.RowPattern, table: Sequence[Row]) -> list[tuple[int, tuple[str, ...]]]:
-    """Return the start of each match on a table of one partition, and its labels."""
+    """Return the matches on a table of one partition, as (start, labels)."""
     keys = [*query.partition_by, *(item.column for item in query.order_by)]
     read = [c for definition in query.define for c in columns_of(definition.condition)]
     names = {column.name: column.name for column in (*keys, *read)}
@@ -236,7 +236,7 @@ def _matches_on(query: rp.RowPattern, table: Sequence[Row]) -> list[tuple[int, t
 
 
 def _check_scans(left: rp.RowPattern, right: rp.RowPattern) -> None:
-    """Raise `Unsupported` for clauses under which scans are not compared."""
+    """Raise `Unsupported` if clauses differ or do not permit a comparison of scans."""
     for name in ("partition_by", "order_by", "skip"):
         if getattr(left, name) != getattr(right, name):
             text = name.replace("_", " ").upper()
@@ -254,7 +254,7 @@ def _check_keys(query: rp.RowPattern, columns: set[str]) -> None:
 
 
 def _with_keys(query: rp.RowPattern, rows: list[Row]) -> list[Row]:
-    """Return the rows as one partition, in the order that the query requires."""
+    """Return the rows as one partition, with keys that put them in order."""
     keys: list[Row] = []
     for i in range(len(rows)):
         partition: Row = {column.name: 0 for column in query.partition_by}
@@ -268,7 +268,7 @@ MAX_NODES = 200_000
 
 
 class ScanStep(NamedTuple):
-    """The actions of a scan at a row."""
+    """The step of a scan at a row: whether a match ends, is empty, begins, and the row's label."""
 
     ends: bool = False
     """True if the match in progress ends before the row."""
@@ -281,7 +281,7 @@ class ScanStep(NamedTuple):
 
 
 class Side:
-    """The scan of a query, row by row; its state is that of the match in progress, or None."""
+    """One of the two scans that are compared; its state is that of the current match, or None."""
 
     def __init__(self, query: rp.RowPattern, number: int, graph: RowGraph) -> None:
         table = step_table(prioritised_automaton(query.pattern))
@@ -293,16 +293,16 @@ class Side:
         ]
 
     def before(self, following: int, node: int) -> int:
-        """Return the live set at a row, given the live set at the next row."""
+        """Return the live states at a row, given those at the next row."""
         return self.live.before(following, self.letters[node])
 
     def go_on(self, q: int, R: SideRow) -> tuple[str | None, int | None]:
-        """Continue a match: return the row's label and next state, or (None, None) at its end."""
+        """Continue a match: return the row's label and the next state; (None, None) at its end."""
         step = self.live.step(q, self.letters[R.node], R.following)
         return (None, None) if step is None else (step.variable, step.target)
 
     def begin(self, R: SideRow) -> tuple[ScanStep, int | None]:
-        """Begin at a row: return the step (match, empty match or nothing) and the next state."""
+        """Try to begin a match at a row: return the step and the next state."""
         q = self.live.table.first_row if R.first else 0
         if not self.live.lives(self.before(R.following, R.node), q):
             return ScanStep(), None
@@ -310,7 +310,7 @@ class Side:
         return ScanStep(empty=label is None, begins=label is not None, label=label), target
 
     def scan(self, q: int | None, R: SideRow) -> tuple[ScanStep, int | None]:
-        """Scan one row, past the last row of each match; return the step and the next state."""
+        """Read one row with AFTER MATCH SKIP PAST LAST ROW; return the step and the next state."""
         if q is None:
             return self.begin(R)
         label, target = self.go_on(q, R)
@@ -321,7 +321,7 @@ class Side:
 
 
 class SideRow(NamedTuple):
-    """A row of a side: its node, the live set at the next row, and whether it is the first row."""
+    """A row in the search for a difference, as one of the scans reads it."""
 
     node: int
     following: int
@@ -337,14 +337,14 @@ Moves: TypeAlias = Iterator[tuple[bool, Hashable]]
 
 
 class Joint(NamedTuple):
-    """Two simultaneous scans: the configuration before the first row, and the moves of each."""
+    """How to compare two scans: the initial configuration, and its moves at a row."""
 
     initial: Hashable
     moves: Callable[[Sides, Bad, Any, tuple[SideRow, SideRow]], Moves]
 
 
 def scans(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
-    """Yield the single move of scans that skip past the last row; each has a state or None."""
+    """Yield the only move of two scans under AFTER MATCH SKIP PAST LAST ROW."""
     (left, p), (right, q) = (
         side.scan(state, R) for side, state, R in zip(sides, config, at, strict=True)
     )
@@ -352,7 +352,7 @@ def scans(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> M
 
 
 def starts(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
-    """Yield the moves for one start: skip a row in both scans, or begin their matches there.
+    """Yield the moves of two scans for one start: skip the row, or begin a match there.
 
     A configuration is the state of each match, None before the start.
     """
@@ -374,7 +374,7 @@ def starts(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> 
 
 
 def covers(sides: Sides, bad: Bad, config: Any, at: tuple[SideRow, SideRow]) -> Moves:
-    """Yield the move for all starts together.
+    """Yield the only move for all starts together.
 
     Each side has the set of states of the row's matches.
     """
@@ -392,14 +392,14 @@ COVERS = Joint((frozenset(), frozenset()), covers)
 
 
 class Rest(NamedTuple):
-    """A node with the live sets of both sides, which determine all rows after it."""
+    """A node with the live states of both scans, which determine the rows after it."""
 
     node: int
     live: tuple[int, ...]
 
 
 def _futures(G: RowGraph, sides: Sides) -> dict[Rest, list[Rest | None]]:
-    """Return the possible successors of each row, from the last row backwards.
+    """Return, for each node with live states, the possible successors.
 
     None ends the table.
     """
@@ -426,7 +426,7 @@ def _live(rest: Rest | None) -> tuple[int, ...]:
 
 
 class SearchRow(NamedTuple):
-    """A row of the search: whether it is the first, its configuration, its successors."""
+    """A node of the search for a difference."""
 
     first: bool
     config: Hashable
@@ -440,13 +440,13 @@ _FOUND = SearchRow(False, _DIFFERENT, None)
 
 
 def shortest_path(G: RowGraph, sides: Sides, is_bad: Bad, joint: Joint) -> list[int] | None:
-    """Return the nodes of a shortest table with a difference, or None."""
+    """Return the nodes of a shortest table on which the scans differ, or None."""
     following, first = _futures(G, sides), frozenset(G.first)
     parents: dict[SearchRow, SearchRow] = {}
 
     def after(row: SearchRow) -> Iterator[SearchRow]:
         _limit(len(parents))
-        assert row.rest is not None  # the end of the table ends the search
+        assert row.rest is not None  # the table may end here
         for rest in following[row.rest]:
             if row.config is _DIFFERENT:
                 moves: Iterable[tuple[bool, Hashable]] = [(True, None)]

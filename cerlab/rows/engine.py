@@ -1,4 +1,4 @@
-"""The driver of the compiled scan: tables as arrays, cells on demand, batches of matches."""
+"""The driver of the compiled scan: it prepares arrays, computes table cells, and yields matches."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BATCH = 1 << 18
 
 
 class Matches(NamedTuple):
-    """Matches in the order of the scan, with the labels of all matches concatenated.
+    """Matches in the order of the scan; their labels are concatenated.
 
     A length of -1 is a row without a match.
     """
@@ -53,7 +53,7 @@ class Matches(NamedTuple):
 
 
 class Stuck(Exception):
-    """The error that a scan cannot continue: the row to skip to is missing or first."""
+    """The error that AFTER MATCH SKIP TO a variable finds no row, or the match's first row."""
 
     def __init__(self, row: int, *, absent: bool) -> None:
         super().__init__(row)
@@ -61,16 +61,16 @@ class Stuck(Exception):
 
 
 class LetteredRows(NamedTuple):
-    """Rows with the letter of each: the set of variables whose conditions hold there."""
+    """Rows, each with a letter: the set of variables whose conditions hold on the row."""
 
     variables: Sequence[str]
     letters: Sequence[Letter]
-    letter: Int32s  # (rows,), the number of its letter
-    last: Bytes  # (rows,), whether it is the last of its partition
+    letter: Int32s  # (rows,): the number of the row's letter
+    last: Bytes  # (rows,): whether the row ends its partition
 
 
 class Walk:
-    """The scan of rows: backwards for live states, then forwards for matches."""
+    """The compiled scan: first backwards for live states, then forwards for matches."""
 
     def __init__(self, live: LiveSets, rows: LetteredRows) -> None:
         self.live, self.table, self.letters = live, live.table, rows.letters
@@ -92,7 +92,7 @@ class Walk:
         return len(self._rows.letter)
 
     def look_ahead(self) -> None:
-        """Compute the number of the live set at every row, from the last row backwards."""
+        """Compute the live states at every row, from the last to the first."""
         self._make_room()
         status, row = k.look_ahead(self._table, self._rows, self.rows - 1)
         while status == NEED_CELL:
@@ -106,10 +106,10 @@ class Walk:
             status, row = k.look_ahead(self._table, self._rows, row)
 
     def _make_room(self) -> None:
-        """Grow the table to hold all known live sets."""
+        """Enlarge the table to all known sets of live states."""
         sets, (size, states) = self.live.sets, self._table.alive.shape
         if size < len(sets):
-            # doubled, since otherwise each new set would copy the whole table
+            # doubled, because growing by one set would copy the whole table each time
             before = np.full((2 * len(sets), self._table.before.shape[1]), UNKNOWN, np.int32)
             before[:size] = self._table.before
             alive = np.zeros((2 * len(sets), states), np.uint8)
@@ -121,7 +121,7 @@ class Walk:
 
     def matches(self, options: k.ScanOptions) -> Iterator[Matches]:
         """Yield the matches in batches; raises `Stuck`."""
-        # backwards first: the forward pass takes a step only if its target is live
+        # backwards first, because the forward pass needs the live states
         self.look_ahead()
         cursor = np.zeros(k.ATTEMPTS + 1, np.int64)
 
@@ -135,7 +135,7 @@ class Walk:
 
 
 class FlatSteps(NamedTuple):
-    """The steps of all states, concatenated; the steps of state q begin at ``first[q]``."""
+    """The steps of all states, concatenated; those of state q begin at ``first[q]``."""
 
     first: Int32s  # (states + 1,)
     variable: Int32s  # (steps,), or ACCEPTS
@@ -144,7 +144,7 @@ class FlatSteps(NamedTuple):
 
 
 def flat_steps(table: StepTable, variables: Sequence[str]) -> FlatSteps:
-    """Return the steps of a table."""
+    """Return the steps of a table, concatenated."""
 
     def columns(step: ReadRow | Accept) -> tuple[int, int, bool]:
         if isinstance(step, Accept):
@@ -156,7 +156,7 @@ def flat_steps(table: StepTable, variables: Sequence[str]) -> FlatSteps:
 
 
 def holding(variables: Sequence[str], letters: Sequence[Letter]) -> Bytes:
-    """Return a table of the variables that hold in each letter, shape (letters, variables)."""
+    """Return whether each variable is in each letter: (letters, variables)."""
     table = [[v in letter for v in variables] for letter in letters]
     return np.array(table, np.uint8).reshape(len(letters), len(variables))
 
@@ -164,8 +164,8 @@ def holding(variables: Sequence[str], letters: Sequence[Letter]) -> Bytes:
 def batches(
     rows: int, steps: FlatSteps, cursor: Int64s, run: Callable[[k.MatchBuffers], int]
 ) -> Iterator[Matches]:
-    """Yield the matches that `run` writes until it is done; raises `Stuck`."""
-    # a match cannot be split over batches, so there is room for labels of one match of all rows
+    """Yield the matches that a kernel writes, in batches; raises `Stuck`."""
+    # room for a match of all rows, because a match cannot be split over batches
     room = min(BATCH, rows)
     B = k.MatchBuffers(
         np.empty(room, np.int64),
@@ -178,7 +178,7 @@ def batches(
         cursor[k.MATCHES] = cursor[k.LABELS] = 0
         status = run(B)
         m, numbers = cursor[k.MATCHES], B.step[: cursor[k.LABELS]]
-        # copies: the kernel writes the next batch into the same buffers
+        # copied, because the kernel reuses its buffers
         yield Matches(
             B.start[:m].copy(),
             B.length[:m].copy(),
@@ -198,15 +198,15 @@ MOST_KEPT = 1 << 24
 
 
 class MatchConditions(NamedTuple):
-    """The conditions that read the match, so letters do not decide them."""
+    """The compiled conditions that read other rows of the match."""
 
     programs: Programs
-    has_name: Bytes  # (variables, names), whether a row of the variable is one of the name
-    registers: Int32s | None  # what a failure depends on, None where no failure is kept
+    has_name: Bytes  # (variables, names): whether a name includes a variable
+    registers: Int32s | None  # what a failed search depends on; None if failures are not stored
 
 
 class RegisterSearch:
-    """The search for matches of conditions that read the match.
+    """The compiled search for matches whose conditions read other rows of the match.
 
     `limit` is the end of the rows that WITHIN admits from each row, empty without WITHIN.
     """
@@ -266,11 +266,11 @@ class RegisterSearch:
         return batches(len(self._search.table.letter), self._steps, cursor, run)
 
     def _grow(self, cursor: Int64s) -> None:
-        """Double the table of failures, dropping past ones; above `MOST_KEPT`, empty it."""
+        """Double the table of failed searches, or empty it if it is too large."""
         old = self._search.failures
         keys = old.key[_may_come(old, int(cursor[ROW]))]
         capacity = len(old.key)
-        # at most half full, so that a probe of the hash table stays short
+        # at most half full, so that searches in the hash table stay short
         if 4 * len(keys) >= capacity:
             if 2 * old.key.size <= MOST_KEPT:
                 capacity *= 2
@@ -282,13 +282,13 @@ class RegisterSearch:
 
 
 def _may_come(failures: k.Failures, s: int) -> NDArray[np.bool_]:
-    """Return which failures the search from row s can meet again: it reads no row before s."""
+    """Return which failed searches may be met again from row s on."""
     key = failures.key
     may: NDArray[np.bool_] = (key[:, 0] != NONE) & (key[:, 1] >= s)
     for where, values in zip(failures.register[:, 0], key.T[2:], strict=True):
         if where == OWN:
             may &= values == s
-        # a register with a row before s belongs to an earlier match
+        # a register with a row before s is from an earlier match
         elif where in (FIRST, LAST):
             may &= (values >= s) | (values == NONE)
     return may
@@ -300,5 +300,5 @@ def longest_of(last: Bytes) -> int:
 
 
 def _free(capacity: int, registers: Int32s) -> Int64s:
-    """Return an empty table of failures."""
+    """Return an empty table of failed searches."""
     return np.full((capacity, 2 + len(registers)), NONE, np.int64)

@@ -1,4 +1,4 @@
-"""The meaning of expressions in a context: one arm per production, SQL's operators, casts."""
+"""The meaning of row expressions: one case per production, with SQL's operators and casts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cerlab.rows.expressions import CastType
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """T: the rows of one ordered partition; `names` maps names in the query to columns."""
+    """The rows of one ordered partition; `names` maps names in the query to columns."""
 
     rows: Sequence[Mapping[str, Value]]
     names: Mapping[str, str]
@@ -31,7 +31,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """(T, s, m, k, z, N), and set(x) of every name x."""
+    """The context of an expression: partition, match, and number of the match."""
 
     T: Partition
     s: int
@@ -46,13 +46,13 @@ class Context:
 
 
 def rows_of(x: str | None, c: Context, *, final: bool = False) -> list[int]:
-    """Return rows(x, RUNNING) or rows(x, FINAL), ascending."""
+    """Return the rows of name x, ascending: rows(x, RUNNING) or rows(x, FINAL)."""
     visible = len(c.m) if final else c.k
     return [c.s + i for i in range(visible) if c.m[i] in c.members[x]]
 
 
 def value(e: ex.Expression, c: Context) -> Value:
-    """Return the value of an expression."""
+    """Return the value of an expression in a context."""
     match e:
         case ex.Literal(constant):
             return constant
@@ -85,7 +85,7 @@ def value(e: ex.Expression, c: Context) -> Value:
 
 
 def navigated_row(e: ex.First | ex.Last, c: Context) -> int | None:
-    """Return the row that FIRST or LAST refers to, None if there are too few."""
+    """Return the row that FIRST or LAST selects; None if the name has too few rows."""
     R = rows_of(ex.variable_of(e.body), c, final=e.final)
     if len(R) <= e.offset:
         return None
@@ -93,7 +93,7 @@ def navigated_row(e: ex.First | ex.Last, c: Context) -> int | None:
 
 
 def _step(body: ex.Expression, j: int, c: Context) -> Value:
-    """Return PREV (j < 0) or NEXT of an expression, j rows from the row of its argument."""
+    """Return the value of PREV (j < 0) or NEXT (j > 0) of an expression."""
     operand = body
     if isinstance(body, ex.First | ex.Last):
         p, operand = navigated_row(body, c), body.body
@@ -106,7 +106,7 @@ def _step(body: ex.Expression, j: int, c: Context) -> Value:
 
 
 def value_at(e: ex.Expression, p: int, c: Context) -> Value:
-    """Return the value of e at row p: every column is read there, whatever its qualifier."""
+    """Return the value of an expression whose columns are all read at row p."""
     match e:
         case ex.Literal(constant):
             return constant
@@ -127,13 +127,13 @@ Operand = Callable[[ex.Expression], Value]
 
 
 def order_key(value: Any) -> tuple[bool, Any]:
-    """Return the sort key of a value among values of its kind: NaN after all numbers."""
+    """Return the sort key of a value; NaN comes after all numbers."""
     not_a_number = isinstance(value, float) and math.isnan(value)
     return (not_a_number, 0 if not_a_number else value)
 
 
 def operation(e: ex.Operation, operand: Operand) -> Value:
-    """Return the value of an operator or function."""
+    """Return the value of an operator or function on values."""
     match e:
         case ex.And(left, right):
             return conjunction((truth(operand(left)), truth(operand(right))))
@@ -177,7 +177,7 @@ def operation(e: ex.Operation, operand: Operand) -> Value:
 
 
 def _like(text: Value, pattern: Value) -> bool | None:
-    """Return whether all of a text matches a pattern with % and _, by the prefixes of the text."""
+    """Return whether all of a text matches a pattern with % and _."""
     if not isinstance(text, str) or not isinstance(pattern, str):
         return None
     ends = {0}
@@ -190,7 +190,7 @@ def _like(text: Value, pattern: Value) -> bool | None:
 
 
 def truth(value: Value) -> bool | None:
-    """Return the value as a truth value; the type check excludes other kinds."""
+    """Return a value as a truth value; the type check excludes other kinds."""
     return value if isinstance(value, bool) else None
 
 
@@ -221,7 +221,7 @@ def equal(a: Value, b: Value) -> bool | None:
 
 
 def compare(operator: ex.ComparisonOperator, a: Value, b: Value) -> bool | None:
-    """Return ``a operator b``, NULL if a side is; integers and doubles compare by exact value."""
+    """Return ``a operator b``; NULL if one side is NULL; numbers compare exactly."""
     if a is None or b is None:
         return None
     x, y = order_key(a), order_key(b)
@@ -243,7 +243,7 @@ def compare(operator: ex.ComparisonOperator, a: Value, b: Value) -> bool | None:
 
 
 def arithmetic(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Value:
-    """Return ``a operator b``: exact for integers.
+    """Return ``a operator b`` for numbers, exact for integers.
 
     ``/`` is a double, NULL by zero; % has a's sign.
     """
@@ -272,7 +272,7 @@ def arithmetic(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Value:
 
 
 def _time_arithmetic(operator: str, a: Any, b: Any) -> Value:
-    """Return ``a operator b`` of moments, durations and numbers: exact, rounded half to even.
+    """Return ``a operator b`` with timestamps or durations, rounded half to even.
 
     NULL if a side or the result exceeds 64 bits, for NaN and infinities, and for division by 0.
     """
@@ -365,7 +365,7 @@ def _function_value(function: str, arguments: Sequence[Any]) -> Value:
 def trimmed(
     text: str, characters: str | None = None, *, left: bool = True, right: bool = True
 ) -> str:
-    """Return TRIM of a text; without `characters`, it removes the space separators of Unicode."""
+    """Return TRIM of a text; without `characters`, it removes spaces as Unicode defines them."""
     begin, end = 0, len(text)
 
     def goes(sign: str) -> bool:
@@ -391,7 +391,7 @@ def substring(text: str, start: int, length: int | None = None) -> str | None:
 
 
 def power(x: float, y: float) -> float:
-    """Return x to the power of y; where Python raises, the values of IEEE 754."""
+    """Return x to the power of y; infinities and NaN as in IEEE 754."""
     if x == 0 and y < 0:
         is_odd = y % 2 == 1
         return math.copysign(math.inf, x) if is_odd else math.inf
@@ -411,7 +411,7 @@ def logarithm(x: float) -> float:
 
 
 def decimal(value: bool | float | str, digits: int, places: int) -> float | None:
-    """Return the double of the decimal nearest to a value, NULL if it needs more digits.
+    """Return the double nearest to a decimal; NULL if it needs more digits.
 
     Ties round away from 0: for a text by its own digits, for a number by its product in doubles.
     """
@@ -431,7 +431,7 @@ def decimal(value: bool | float | str, digits: int, places: int) -> float | None
 
 
 def extract(part: str, time: Timestamp | Duration) -> int | float:
-    """Return ``EXTRACT(part FROM time)``, computed with Python's dates."""
+    """Return ``EXTRACT(part FROM time)``, computed by Python's calendar."""
     n = time.nanoseconds
     if isinstance(time, Duration):
         seconds = Fraction(abs(n), 10**9)
@@ -448,7 +448,7 @@ def extract(part: str, time: Timestamp | Duration) -> int | float:
     day = _EPOCH + timedelta(days)
     iso_year, week, weekday = day.isocalendar()
     parts: Mapping[str, int | float] = {
-        "ERA": 1,  # years are counted from 1
+        "ERA": 1,  # Python's first year is 1
         "MILLENNIUM": math.ceil(day.year / 1000),
         "CENTURY": math.ceil(day.year / 100),
         "DECADE": day.year // 10,
@@ -487,7 +487,7 @@ def truncated(unit: str, moment: Timestamp) -> Value:
     day = _EPOCH + timedelta(n // UNITS["DAY"])
     if unit in _YEARS:
         year = day.year // _YEARS[unit] * _YEARS[unit]
-        # the year 0 is far beyond 64 bits
+        # the year 0 exceeds 64 bits of nanoseconds
         first = date(max(year, 1), 1, 1)
     elif unit == "ISOYEAR":
         first = date.fromisocalendar(day.isocalendar().year, 1, 1)
@@ -500,7 +500,7 @@ def truncated(unit: str, moment: Timestamp) -> Value:
 
 
 def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
-    """Return an aggregate of the values that are not NULL.
+    """Return an aggregate of values, ignoring NULL.
 
     Without values, COUNT is 0 and the others are NULL.
     """
@@ -534,7 +534,7 @@ def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
 
 
 def spread(numbers: Sequence[float], less: int) -> float | None:
-    """Return the variance over n - `less`, by Welford's recurrence in the order of the rows.
+    """Return the variance over n - `less`, by Welford's recurrence.
 
     In doubles, as in DuckDB: infinities and NaN pass through; for one value it is 0 or NULL.
     """
@@ -542,7 +542,7 @@ def spread(numbers: Sequence[float], less: int) -> float | None:
         return None if less else 0.0
     mean = squares = 0.0
     for n, number in enumerate(map(_double, numbers), 1):
-        # an integer beyond the largest double has no distance to the mean
+        # the distance of an integer beyond the largest double is NaN
         before = (math.nan if number is None else number) - mean
         mean += before / n
         squares += before * ((math.nan if number is None else number) - mean)
@@ -550,7 +550,7 @@ def spread(numbers: Sequence[float], less: int) -> float | None:
 
 
 def of_pairs(function: ex.AggregateFunction, pairs: Sequence[Sequence[Any]]) -> Value:
-    """Return MAX_BY, MIN_BY or LISTAGG over the rows where neither value is NULL."""
+    """Return MAX_BY, MIN_BY or LISTAGG, ignoring rows where a value is NULL."""
     present = [pair for pair in pairs if None not in pair]
     if not present:
         return None
@@ -562,14 +562,14 @@ def of_pairs(function: ex.AggregateFunction, pairs: Sequence[Sequence[Any]]) -> 
 
 
 def total(numbers: Sequence[Any]) -> Any:
-    """Return the sum: exact for integers and durations, correctly rounded for doubles."""
+    """Return a sum: exact for integers and durations, correctly rounded for doubles."""
     if isinstance(numbers[0], Duration):
         return Duration(sum(each.nanoseconds for each in numbers))
     if all(isinstance(number, int) for number in numbers):
         return int(sum(numbers))
     try:
         return math.fsum(numbers)
-    except (OverflowError, ValueError):  # infinities come in, or the sum is one
+    except (OverflowError, ValueError):  # infinite values, or a sum that overflows
         return sum(map(float, numbers))
 
 
@@ -581,7 +581,7 @@ _BITS = {CastType.INTEGER: 32, CastType.BIGINT: 64}
 
 
 def cast(value: Any, to: CastType) -> Value:
-    """Return a value, not NULL, converted to a type; NULL if it cannot be converted.
+    """Return a value converted to a type; NULL if that is impossible.
 
     >>> cast("2.5", CastType.INTEGER), cast(2.5, CastType.INTEGER), cast("x", CastType.DOUBLE)
     (3, 2, None)
@@ -604,7 +604,7 @@ def cast(value: Any, to: CastType) -> Value:
 
 
 def _whole(value: bool | float | str) -> int | None:
-    """Return the nearest integer; ties go to the even one, and for a text away from 0."""
+    """Return the nearest integer; ties go to the even one, but away from 0 for texts."""
     if isinstance(value, str):
         text = value.strip(" \t\n\r\v\f")
         if re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
@@ -612,7 +612,7 @@ def _whole(value: bool | float | str) -> int | None:
         if not _NUMBER.fullmatch(text):
             return None
         number = Decimal(text)
-        # Far beyond 64 bits; `int` would allocate as many digits as the exponent says.
+        # exceeds 64 bits; `int` would allocate as many digits as the exponent says
         if number and number.adjusted() > 40:
             return None
         return int(number.to_integral_value(ROUND_HALF_UP))  # away from 0
@@ -621,7 +621,7 @@ def _whole(value: bool | float | str) -> int | None:
 
 def _double(value: bool | float | str) -> float | None:
     try:
-        # float() accepts the digits of every script; SQL does not.
+        # float() also accepts digits of other scripts, which SQL does not
         return float(value) if not isinstance(value, str) or value.isascii() else None
     except ValueError:
         return None
@@ -655,11 +655,11 @@ def rounded(x: int | float, places: int = 0) -> int | float:
 def _nearest(x: float) -> float:
     if not math.isfinite(x):
         return x
-    # Not floor(x + 0.5), which is 1 for 0.49999999999999994.
+    # floor(x + 0.5) would be 1 for 0.49999999999999994
     whole = math.copysign(math.floor(abs(x)), x)
     return whole + math.copysign(1.0, x) if abs(x - whole) >= 0.5 else whole
 
 
 def epoch(value: Timestamp | Duration) -> float:
-    """Return the seconds of a duration, or of a moment since 1970, as the nearest double."""
+    """Return a duration, or a timestamp since 1970, in seconds as the nearest double."""
     return value.nanoseconds / 10**9

@@ -1,4 +1,4 @@
-"""Expressions of DEFINE and MEASURES, one dataclass per production.
+"""The expressions of DEFINE and MEASURES, one dataclass per production.
 
 A qualifier is the canonical name of a variable or union, or None if the column has no qualifier.
 """
@@ -47,7 +47,7 @@ class CastType(Enum):
 
 
 class AggregateFunction(Enum):
-    """The aggregates."""
+    """The aggregate functions; the value is the function's name."""
 
     COUNT = "COUNT"
     SUM = "SUM"
@@ -76,7 +76,7 @@ class Literal:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``x.c``, ``c``: column c at the last row of x."""
+    """``x.c`` or ``c``: the value of column c at the last row of x, or of the match."""
 
     name: str
     qualifier: str | None = None
@@ -85,7 +85,7 @@ class Column:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """``CLASSIFIER()``, ``CLASSIFIER(x)``: the variable that the last row of x is mapped to."""
+    """``CLASSIFIER()`` or ``CLASSIFIER(x)``: the variable of the last row of the match, or of x."""
 
     qualifier: str | None = None
 
@@ -99,7 +99,7 @@ class MatchNumber:
 @drawable
 @dataclass(frozen=True, slots=True)
 class First:
-    """``FIRST(e, j)``, ``FINAL FIRST(e, j)``: e at the (j+1)-th of its variable's rows."""
+    """``FIRST(e, j)``: the value of e at the variable's row number j, from 0."""
 
     body: Expression
     offset: int = 0
@@ -109,7 +109,7 @@ class First:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Last:
-    """``LAST(e, j)``, ``FINAL LAST(e, j)``: e at the (j+1)-th of its rows from the back."""
+    """``LAST(e, j)``: the value of e at the variable's row number j, from 0 at the last one."""
 
     body: Expression
     offset: int = 0
@@ -119,7 +119,7 @@ class Last:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Prev:
-    """``PREV(e, j)``: e j rows of the partition before the row where it stands."""
+    """``PREV(e, j)``: the value of e j rows earlier in the partition."""
 
     body: Expression
     offset: int = 1
@@ -128,7 +128,7 @@ class Prev:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Next:
-    """``NEXT(e, j)``: e j rows of the partition after the row where it stands."""
+    """``NEXT(e, j)``: the value of e j rows later in the partition."""
 
     body: Expression
     offset: int = 1
@@ -137,7 +137,7 @@ class Next:
 @drawable
 @dataclass(frozen=True, slots=True)
 class AllRows:
-    """``*``, ``x.*`` of COUNT: the rows themselves."""
+    """``*`` or ``x.*`` in COUNT: all rows, or those of x."""
 
     qualifier: str | None = None
 
@@ -145,7 +145,7 @@ class AllRows:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """``SUM(e)``, ``FINAL SUM(e)``, ``COUNT(x.*)``: over the rows of the variable of e.
+    """``SUM(e)``, ``FINAL SUM(e)``, ``COUNT(x.*)``: an aggregate over the rows of a variable.
 
     `rest` are further arguments: the key of ``MAX_BY(e, key)``, the separator of ``LISTAGG(e, s)``.
     """
@@ -214,7 +214,7 @@ class Or:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Not:
-    """``NOT e``; ``e NOT IN (..)`` and the like are read as ``NOT e IN (..)``."""
+    """``NOT e``, also as part of ``e NOT IN (..)`` and similar operators."""
 
     body: Expression
 
@@ -222,7 +222,7 @@ class Not:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Like:
-    """``e LIKE e``: % is any text, _ any character."""
+    """``e LIKE e``: % matches any text, _ any character."""
 
     body: Expression
     pattern: Expression
@@ -278,7 +278,7 @@ class Case:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Call:
-    """``ABS(e)``, ``COALESCE(e, ..)``, and so on: functions by their names in `library`."""
+    """``ABS(e)``, ``COALESCE(e, ..)``: a call of a function in `library`."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -303,7 +303,7 @@ Expression: TypeAlias = Leaf | Navigation | Aggregate | Operation
 
 
 def children(e: Expression | AllRows) -> tuple[Expression | AllRows, ...]:
-    """Return the direct subexpressions, from left to right."""
+    """Return the direct subexpressions of an expression, from left to right."""
     match e:
         case Literal() | Column() | Classifier() | MatchNumber() | AllRows():
             return ()
@@ -334,7 +334,7 @@ def subexpressions(e: Expression | AllRows) -> Iterator[Expression | AllRows]:
 
 
 def qualifiers(e: Expression | AllRows) -> frozenset[str | None]:
-    """Return the qualifiers of the column references and CLASSIFIER calls in an expression.
+    """Return the variables that qualify columns and CLASSIFIER calls in an expression.
 
     None represents a reference without a qualifier.
     """
@@ -346,6 +346,6 @@ def qualifiers(e: Expression | AllRows) -> frozenset[str | None]:
 
 
 def variable_of(e: Expression | AllRows) -> str | None:
-    """Return the variable that an argument of navigation reads, None for the universal one."""
+    """Return the variable whose rows an argument of FIRST or LAST reads; None for all rows."""
     names = qualifiers(e)
     return next(iter(names)) if len(names) == 1 else None

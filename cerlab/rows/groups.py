@@ -1,4 +1,4 @@
-"""Row patterns on long files: partitions in groups of keys, one group in memory at a time.
+"""Row patterns on long files, evaluated in groups of partitions, one group in memory at a time.
 
 One pass over a file numbers the keys by their first rows and counts the rows of each. A second pass
 puts the rows of each group together in a temporary file. A group has keys of consecutive numbers,
@@ -35,7 +35,7 @@ Evaluate: TypeAlias = Callable[[Any], Callable[[], Any]]
 
 
 class Clause(NamedTuple):
-    """A clause on the columns of a file."""
+    """A row pattern bound to the columns of a file."""
 
     query: RowPattern
     binding: Binding
@@ -45,24 +45,24 @@ class Clause(NamedTuple):
 
     @property
     def key_names(self) -> list[str]:
-        """The columns of PARTITION BY."""
+        """The columns of PARTITION BY, by name."""
         return [self.binding.names[column.name] for column in self.query.partition_by]
 
     @property
     def names(self) -> list[str]:
-        """The columns that are read."""
+        """The columns that the query reads, by name."""
         shown = (c.column for c in self.binding.output if isinstance(c, InputColumn))
         return [*dict.fromkeys((*self.binding.names.values(), *shown))]
 
     @property
     def only_keys(self) -> set[str]:
-        """The columns that are read by PARTITION BY alone, and perhaps shown."""
+        """The columns that are read only as keys of PARTITION BY."""
         others = islice(references(self.query), len(self.query.partition_by), None)
         return {*self.key_names} - {self.binding.names[column.name] for column in others}
 
 
 def result_by_groups(clause: Clause, rows: FileTable) -> Any | None:
-    """Return the result of a clause on a long file; None where the table has to be read whole.
+    """Return the result on a long file, group by group; None if that is not possible.
 
     Raises as the functions of the clause, and `OSError` where the parts have no room on the disk.
     """
@@ -77,7 +77,7 @@ def result_by_groups(clause: Clause, rows: FileTable) -> Any | None:
 
 
 def _has_groups(clause: Clause, rows: FileTable) -> bool:
-    """Return whether a clause can be evaluated by groups.
+    """Return whether a query on a file can be evaluated in groups.
 
     Values of the keys are equal if they are equal in Arrow, which is not so of zeros of doubles.
     Batches of one file share a dictionary, and parts of a file do not.
@@ -99,13 +99,13 @@ def _is_plain_text(kind: Any) -> bool:
 
 
 class _Numbers:
-    """Numbers of values: 0, 1, .. in order of the first row of each."""
+    """Numbers for the values of a column, in order of first occurrence."""
 
     def __init__(self) -> None:
         self.values: Any = None
 
     def of(self, column: Any) -> NDArray[np.int64]:
-        """Return the number of each value, NULL among them."""
+        """Return the number of each value, including NULL."""
         coded = pc.dictionary_encode(column, null_encoding="encode")
         own = coded.dictionary
         if self.values is None:
@@ -121,7 +121,7 @@ class _Numbers:
 
 
 class _Keys:
-    """Numbers of keys of some columns."""
+    """Numbers for the keys of several columns, in order of first occurrence."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
@@ -130,7 +130,7 @@ class _Keys:
         """Numbers of the first columns, paired with that of the next one."""
 
     def of(self, part: FileTable) -> NDArray[np.int64]:
-        """Return the number of the key of each row."""
+        """Return the number of the key in each row."""
         columns = (one_array(part.column(name)) for name in self._names)
         first, *others = (n.of(c) for n, c in zip(self._numbers, columns, strict=True))
         for pair, other in zip(self._pairs, others, strict=True):
@@ -138,7 +138,7 @@ class _Keys:
         return first
 
     def values(self) -> dict[str, Any]:
-        """Return the values of each column, by the number of the key."""
+        """Return the key columns, with one value for each key number."""
         rest = np.arange(len((self._pairs or self._numbers)[-1].values))
         columns = list[Any]()
         for pair, numbers in zip(self._pairs[::-1], self._numbers[:0:-1], strict=True):
@@ -150,7 +150,7 @@ class _Keys:
 
 
 class _Groups(NamedTuple):
-    """The group of each number of a key, and the file with the number of each row."""
+    """The group of each key, and a temporary file with the key number of each row."""
 
     of_key: NDArray[np.int64]
     codes: IO[bytes]
@@ -161,11 +161,11 @@ class _Groups(NamedTuple):
         return int(self.of_key[-1]) + 1
 
     def next_codes(self, rows: int) -> NDArray[np.int64]:
-        """Return the numbers of the next rows of the file."""
+        """Return the key numbers of the next rows in the file."""
         return np.fromfile(self.codes, np.int32, rows).astype(np.int64)
 
     def row(self, group: int, row: int) -> int:
-        """Return the row of the file of a row of a group."""
+        """Return the row in the input file of a row in a group."""
         self.codes.seek(0)
         before = 0
         while len(codes := self.next_codes(PART)):
@@ -177,7 +177,7 @@ class _Groups(NamedTuple):
 
 
 def _groups_of_keys(keys: _Keys, rows: FileTable, file: IO[bytes]) -> _Groups | None:
-    """Write the number of the key of each row; return None where all keys are in one group."""
+    """Write the key number of each row to a file; return None if one group holds all keys."""
     sizes = np.zeros(0, np.int64)
     for part in rows.parts(PART):
         poll()
@@ -213,7 +213,7 @@ def _write_groups(
 
 
 def _results(clause: Clause, tables: Iterator[Any], keys: _Keys, groups: _Groups) -> Any | None:
-    """Return the results of all groups; None where their columns are of several types.
+    """Return the results of all groups; None if their column types differ.
 
     An error of a search comes before errors of measures, as on a table.
     """
@@ -237,7 +237,7 @@ def _results(clause: Clause, tables: Iterator[Any], keys: _Keys, groups: _Groups
 
 
 def _with_keys(result: Any, clause: Clause, values: Mapping[str, Any]) -> Any:
-    """Return a result with the values of keys in place of their numbers."""
+    """Return a result with key values in place of key numbers."""
     numbered = clause.only_keys
     for n, column in enumerate(clause.binding.output):
         if isinstance(column, InputColumn) and column.column in numbered:

@@ -1,4 +1,4 @@
-"""Expressions of row patterns as Python functions of a mapping, or of a row.
+"""Row expressions as Python functions of a match in progress, or of a single row.
 
 `of_mapping` evaluates at a mapping, `at_row` at a row, regardless of qualifiers. A condition that
 reads only the row under test and its neighbours is a function of the row alone.
@@ -29,7 +29,7 @@ Names: TypeAlias = Mapping[str, str]
 
 
 def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
-    """Return the value of an expression in DEFINE or MEASURES, as a function of the mapping."""
+    """Return an expression of DEFINE or MEASURES as a function of the match."""
     match e:
         case ex.Literal(constant):
             return lambda m: constant
@@ -58,7 +58,7 @@ def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
 
 
 def landing_of(e: ex.Edge) -> Callable[[GrowingMapping], int | None]:
-    """Return the function from a mapping to the row of FIRST or LAST, None if there are too few."""
+    """Return a function from a match to the row of FIRST or LAST; None with too few rows."""
     x, final, offset = ex.variable_of(e.body), e.final, e.offset
     if isinstance(e, ex.First):
         return lambda m: m.positions[x][offset] if m.count_rows(x, final) > offset else None
@@ -68,7 +68,7 @@ def landing_of(e: ex.Edge) -> Callable[[GrowingMapping], int | None]:
 
 
 def _step(body: ex.Expression, j: int, names: Names) -> OfMapping:
-    """Return the function for PREV (j < 0) or NEXT of an expression."""
+    """Return PREV (j < 0) or NEXT (j > 0) as a function of the match."""
     if isinstance(body, ex.First | ex.Last):
         landing, at = landing_of(body), at_row(body.body, names)
     else:
@@ -103,7 +103,7 @@ _KEYS = count()
 
 
 def at_row(e: ex.Expression, names: Names) -> AtRow:
-    """Return the function from a row of the partition to the value.
+    """Return an expression as a function of a row, at which all columns are read.
 
     PREV and NEXT step from there.
     """
@@ -129,7 +129,7 @@ def at_row(e: ex.Expression, names: Names) -> AtRow:
 def _operation(
     e: ex.Operation, part: Callable[[ex.Expression], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """Return the function that applies an operator to its operands, which `part` compiles."""
+    """Return an operator as a function; `part` compiles its operands."""
     match e:
         case ex.Is(body, truth):
             return _apply(lambda a: a is truth, (body,), part)
@@ -150,7 +150,7 @@ def _apply(
     part: Callable[[ex.Expression], Callable[..., Any]],
 ) -> Callable[..., Any]:
     parts = [part(operand) for operand in operands]
-    # most operators are binary: a call without a generator takes a third of the time
+    # most operators have two operands, and without a generator a call takes a third of the time
     if len(parts) == 2:
         left, right = parts
         return lambda *at: function(left(*at), right(*at))
@@ -173,7 +173,7 @@ def _case(e: ex.Case, part: Callable[[ex.Expression], Callable[..., Any]]) -> Ca
 
 
 def of_row(e: ex.Expression, own: frozenset[str | None]) -> bool:
-    """Return whether a condition is a function of the row under test and its neighbours.
+    """Return whether a condition reads only the current row and its neighbours.
 
     `own` are the names whose last row is the row under test: the variable, its unions, and None.
     """
@@ -182,7 +182,7 @@ def of_row(e: ex.Expression, own: frozenset[str | None]) -> bool:
 
 
 class Register(NamedTuple):
-    """A part of the mapping that a condition reads, such as the first rows of a name."""
+    """A part of the match that a condition reads, such as the last rows of a variable."""
 
     kind: Literal["first", "last", "number", "other"]
     name: str | None
@@ -192,7 +192,7 @@ class Register(NamedTuple):
 
 
 def registers_read(e: ex.Expression, own: frozenset[str | None]) -> set[Register]:
-    """Return the registers of the mapping, before the row under test, that a condition reads."""
+    """Return the parts of a match, before the current row, that a condition reads."""
     match e:
         case ex.Column(_, x) | ex.Classifier(x):
             label = isinstance(e, ex.Classifier)
@@ -221,8 +221,8 @@ def _reads_label(e: ex.Expression) -> bool:
 
 
 def registers_of(read: Iterable[Register]) -> Callable[[GrowingMapping], Hashable] | None:
-    """Return the function from a mapping to values of registers, None if they do not suffice."""
-    # Sorted by text: a name may be None, which does not compare.
+    """Return a function from a match to the parts that conditions read; None if they read more."""
+    # sorted as text, because names may be None, which does not compare
     registers = sorted(set(read), key=repr)
     if not registers or any(register.kind == "other" for register in registers):
         return None
@@ -234,7 +234,7 @@ def registers_of(read: Iterable[Register]) -> Callable[[GrowingMapping], Hashabl
 
 
 def register_value(r: Register, m: GrowingMapping) -> Hashable:
-    """Return the content of a register: rows (with labels if read), or their number."""
+    """Return a part of the match: rows, with labels if needed, or a number of rows."""
     positions = m.positions.get(r.name, [])
     if r.kind == "number":
         return len(positions)
@@ -245,7 +245,7 @@ def register_value(r: Register, m: GrowingMapping) -> Hashable:
 def _member(a: Any, *values: Any) -> bool | None:
     """Return ``a IN (..)``."""
     answers = [equal(a, b) for b in values]
-    # any TRUE decides IN; otherwise a NULL makes it NULL
+    # one TRUE decides IN; otherwise one NULL makes it NULL
     return True if True in answers else (None if None in answers else False)
 
 
@@ -255,7 +255,7 @@ def _between(a: Any, low: Any, high: Any) -> bool | None:
 
 
 class Fold(NamedTuple):
-    """An aggregate as a fold over values: `step` ignores NULL, states are immutable."""
+    """An aggregate computed step by step: initial state, step, and result."""
 
     empty: Any
     step: Scalar
@@ -263,7 +263,7 @@ class Fold(NamedTuple):
 
 
 class Total(NamedTuple):
-    """A partial sum: the number of values, the sum of the integers, the doubles exactly.
+    """A partial sum: the number of values, the exact sum of integers, and that of doubles.
 
     The doubles are a sum of non-overlapping parts (Shewchuk); values that are not finite are
     separate.
@@ -287,7 +287,7 @@ def _add(total: Total, value: Any) -> Total:
         return Total(n + 1, whole + value, parts, special)
     if not math.isfinite(value):
         return Total(n + 1, whole, parts, value if special is None else special + value)
-    # Shewchuk's sum: parts do not overlap, so no bit of any number is lost
+    # Shewchuk's sum: the parts do not overlap, so no bit is lost
     partials = []
     for part in parts:
         high, low = (value, part) if abs(value) >= abs(part) else (part, value)
@@ -326,14 +326,14 @@ def _mean(total: Total) -> Any:
 
 
 class Chain(NamedTuple):
-    """A linked list of values, the last one first; later states share it."""
+    """A linked list of values, the last one first, which later states share."""
 
     before: Chain | None
     value: Any
 
 
 def values_of_chain(chain: Chain | None) -> list[Any]:
-    """Return the values of a chain in the order of arrival."""
+    """Return the values of a linked list, the earliest first."""
     values = []
     while chain is not None:
         values.append(chain.value)
@@ -342,7 +342,7 @@ def values_of_chain(chain: Chain | None) -> list[Any]:
 
 
 class Distinct(NamedTuple):
-    """The different values so far; states that extend each other share one set."""
+    """The distinct values so far; states that extend one another share one set."""
 
     number: int = 0
     chain: Chain | None = None
@@ -355,7 +355,7 @@ def _see(state: Distinct, value: Any) -> Distinct:
         return state
     key = "NaN" if value != value else (value,)
     number, chain, shared = state
-    # a state that is not the end of the shared chain copies its set
+    # copy the set if another state has extended it
     if shared is None or shared[1] is not chain:
         shared = [set(values_of_chain(chain)), chain]
     if key in shared[0]:
@@ -366,7 +366,7 @@ def _see(state: Distinct, value: Any) -> Distinct:
 
 
 class Spread(NamedTuple):
-    """The number of values, their mean, and the sum of squared distances to the mean."""
+    """The number of values, their mean, and the sum of squared distances from the mean."""
 
     number: int = 0
     mean: float = 0.0
@@ -388,7 +388,7 @@ def _welford(state: Spread, value: Any) -> Spread:
 def _variance(less: int, root: bool, state: Spread) -> float | None:
     if state.number <= less:
         return None
-    # for one value it is 0, even for NaN
+    # 0 for a single value, even for NaN
     variance = state.squares / (state.number - less) if state.number > 1 else 0.0
     return math.sqrt(variance) if root else variance
 

@@ -1,4 +1,4 @@
-"""Kinds of row expressions, and the rules that give the kind of a function's result."""
+"""Kinds of values in row expressions, and rules for the kinds of function results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cerlab.predicates.truth import kind_of_result
 
 
 class Kind(Enum):
-    """The kind of an expression's values; `OTHER` columns are passed through and never read."""
+    """The kind of an expression's values; columns of kind `OTHER` cannot be read."""
 
     BOOLEAN = "boolean"
     INTEGER = "integer"
@@ -25,7 +25,7 @@ class Kind(Enum):
 
 
 class WrongKind(Exception):
-    """The error that an argument has a kind that is not accepted.
+    """Error: an argument has an unsupported kind.
 
     `at` is its index, None for all.
     """
@@ -53,7 +53,7 @@ _LITERALS = {Kind.MOMENT: "TIMESTAMP '2024-01-31 10:00'", Kind.DURATION: "INTERV
 
 
 def accepting(noun: str, *accepted: tuple[Kind, ...], result: Kind | None = None) -> TypeRule:
-    """Return the rule that each argument has an accepted kind.
+    """Return a rule that requires one of the given kinds for each argument.
 
     The last entry of `accepted` applies to all further arguments. The result has the kind of the
     first argument unless `result` is given.
@@ -80,14 +80,14 @@ def _check_comparable(at: int, left: Kind, right: Kind) -> None:
 
 
 def comparable(name: str, kinds: Sequence[Kind]) -> Kind:
-    """Return the kind of a truth value, after checking that values compare with the first."""
+    """Return Boolean, after checking that all values compare with the first."""
     for i, kind in enumerate(kinds):
         _check_comparable(i, kinds[0], kind)
     return Kind.BOOLEAN
 
 
 def common(name: str, kinds: Sequence[Kind]) -> Kind:
-    """Return the common kind of values that compare; numbers of both kinds make a double."""
+    """Return the common kind of values that compare; integers and doubles give double."""
     for i, kind in enumerate(kinds):
         for before in kinds[:i]:
             _check_comparable(i, before, kind)
@@ -96,19 +96,19 @@ def common(name: str, kinds: Sequence[Kind]) -> Kind:
 
 
 def kind_of_first(name: str, kinds: Sequence[Kind]) -> Kind:
-    """Return the kind of the first value, after checking that the others compare with it."""
+    """Return the kind of the first value, after checking that all others compare with it."""
     comparable(name, kinds)
     return kinds[0]
 
 
 def number(name: str, kinds: Sequence[Kind]) -> Kind:
-    """Return the kind of arithmetic on numbers."""
+    """Return the kind of an arithmetic operation on numbers."""
     accepting("numbers", NUMBERS)(name, kinds)
     return Kind.DOUBLE if name == "/" or Kind.DOUBLE in kinds else Kind.INTEGER
 
 
 def number_or_time(name: str, kinds: Sequence[Kind]) -> Kind:
-    """Return the kind of arithmetic on numbers, moments and durations."""
+    """Return the kind of an arithmetic operation on numbers, timestamps and durations."""
     if not set(kinds) & set(TIMES):
         return number(name, kinds)
     if Kind.NULL in kinds:

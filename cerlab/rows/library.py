@@ -1,4 +1,4 @@
-"""The operators and functions of row expressions, one table row for each.
+"""The operators and functions of row expressions, in one table.
 
 A table row has the number of arguments, the type rule, the scalar form, the column form with its
 domain, and the opcode of the stack machine. The builder, the types, the interpreter, the columns
@@ -37,7 +37,7 @@ from cerlab.rows.scalar_forms import Scalar, strict
 
 
 class Function(NamedTuple):
-    """A function or operator."""
+    """An operator or function: kinds, scalar form and column form."""
 
     least: int
     """The least number of arguments."""
@@ -275,7 +275,7 @@ LIBRARY: dict[str, Function] = FUNCTIONS | {
 
 
 def application(e: ex.Application) -> tuple[str, tuple[ex.Expression, ...]]:
-    """Return the name in the library of an operator or function, and its arguments."""
+    """Return the name in `library` of an operator or function, and its arguments."""
     match e:
         case ex.Call(name, arguments):
             return name, arguments
@@ -300,7 +300,7 @@ BLOCK = 1 << 16
 
 
 def values_over(name: str, *arguments: Values) -> Values:
-    """Return the values of a function on columns.
+    """Return an operator or function applied to columns.
 
     The column form computes the rows of its domain, the scalar form the others. Raises
     `NotColumnar`, or an error of Arrow, if no column can hold the result.
@@ -315,7 +315,7 @@ def values_over(name: str, *arguments: Values) -> Values:
         return function.column(*arguments)
     try:
         kind = function.type(name, [_KIND_OF.get(str(a.type), Kind.OTHER) for a in arguments])
-    except WrongKind:  # integers that represent moments or durations
+    except WrongKind:  # the integers represent timestamps or durations
         raise NotColumnar from None
     arrow_type = _ARROW_TYPES.get(kind)
     if arrow_type is None:
@@ -345,7 +345,7 @@ _KIND_OF = {arrow_type: kind for kind, arrow_type in _ARROW_TYPES.items()}
 
 
 def _by_value(function: Function, arguments: Sequence[Values], arrow_type: str) -> Values:
-    """Return a function's values on columns, computed value by value in Python."""
+    """Return a function applied to columns value by value, in Python."""
     import pyarrow as pa
 
     kind = pa.type_for_alias(arrow_type)
@@ -353,7 +353,7 @@ def _by_value(function: Function, arguments: Sequence[Values], arrow_type: str) 
     if not arrays:
         return pa.scalar(function.scalar(*(a.as_py() for a in arguments)), kind)
     if len(arrays) == 1 and function.is_strict and pa.types.is_large_string(arrays[0].type):
-        # equal texts are computed once
+        # compute the function once for equal texts
         codes = arrays[0].dictionary_encode()
         if 2 * len(codes.dictionary) < len(codes):
             distinct = [codes.dictionary if a is arrays[0] else a for a in arguments]

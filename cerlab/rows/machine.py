@@ -1,4 +1,4 @@
-"""Prioritised automata: the transitions of a state are in order of preference.
+"""Automata with ordered transitions, and the search for the preferred match.
 
 States are built on demand. There are no empty moves: a step reads a row, or accepts.
 """
@@ -20,7 +20,7 @@ State = TypeVar("State", bound=Hashable)
 
 
 class ReadRow(NamedTuple):
-    """The step that reads a row as a variable and continues in `target`.
+    """A step that reads a row as a variable and continues in state `target`.
 
     `excluded` rows are hidden.
     """
@@ -31,7 +31,7 @@ class ReadRow(NamedTuple):
 
 
 class Accept(NamedTuple):
-    """The step that ends a match: the rows read so far are the match."""
+    """The step that ends a match."""
 
 
 ACCEPT: Final = Accept()
@@ -41,7 +41,7 @@ Steps: TypeAlias = tuple[ReadRow | Accept, ...]
 
 
 class Open(NamedTuple, Generic[State]):
-    """A step whose target is not numbered yet."""
+    """A step whose target state has no number yet."""
 
     variable: str
     excluded: bool
@@ -50,7 +50,7 @@ class Open(NamedTuple, Generic[State]):
 
 @drawable
 class PrioritisedAutomaton(Generic[State]):
-    """The automaton of an initial macro-state and a function `follow` to the steps of each.
+    """An automaton whose steps have an order of preference, computed by the function `follow`.
 
     ``follow(w, at_start, at_end)`` returns the steps of the macro-state w, in order of preference;
     the flags are true before the first row of the partition and after its last row. States are
@@ -70,7 +70,7 @@ class PrioritisedAutomaton(Generic[State]):
         self._steps: dict[tuple[int, bool, bool], Steps] = {}
 
     def __len__(self) -> int:
-        """Return the number of states that runs have discovered."""
+        """Return the number of states discovered so far."""
         return len(self._states)
 
     def steps(self, q: int, at_start: bool, at_end: bool) -> Steps:
@@ -104,7 +104,7 @@ Letter: TypeAlias = frozenset[str]
 
 
 class StepTable(NamedTuple):
-    """All states of an automaton, numbered; state 0 begins a match.
+    """All states of an automaton with their steps; a match begins in state 0.
 
     The last state is an alternative beginning, before the first row of a partition.
     """
@@ -115,13 +115,13 @@ class StepTable(NamedTuple):
 
     @property
     def first_row(self) -> int:
-        """The state that begins a match before the first row of a partition."""
+        """The initial state for matches that begin at the first row of a partition."""
         return len(self.steps) - 1
 
 
 def step_table(A: PrioritisedAutomaton[Any], at_most: int = MAX_STATES) -> StepTable | None:
-    """Return the table of an automaton; None if it has more than `at_most` states."""
-    # `A` grows while its steps are computed: the loop ends when no state is new
+    """Return all states of an automaton as a table; None if there are more than `at_most`."""
+    # computing steps adds states to A: the loop ends when no new one appears
     at_start = A.steps(A.initial, True, False)
     steps: list[Steps] = []
     while len(steps) < len(A):
@@ -137,7 +137,7 @@ def _accepts(steps: Steps) -> bool:
 
 
 class LiveSets:
-    """The sets of live states at rows, numbered in the order of discovery; 0 is after all rows."""
+    """The sets of live states, numbered; from a live state, some run accepts."""
 
     def __init__(self, table: StepTable) -> None:
         self.table = table
@@ -146,7 +146,7 @@ class LiveSets:
         self._before: dict[tuple[int, Letter], int] = {}
 
     def before(self, following: int, letter: Letter) -> int:
-        """Return the number of the live set at a row, given the live set at the next row."""
+        """Return the number of the live states at a row, given that of the next row."""
         key = (following, letter)
         if key not in self._before:
             live = live_before(self.table.steps, self.sets[following], letter)
@@ -157,11 +157,11 @@ class LiveSets:
         return self._before[key]
 
     def lives(self, number: int, q: int) -> bool:
-        """Return whether a state is in a live set."""
+        """Return whether a state is in a set of live states."""
         return bool(self.sets[number] >> q & 1)
 
     def step(self, q: int, letter: Letter, following: int) -> ReadRow | None:
-        """Return the first step of a live state to a live state, None to accept."""
+        """Return the preferred step of a live state to another one; None to accept."""
         for step in self.table.steps[q]:
             if isinstance(step, Accept):
                 return None
@@ -171,7 +171,7 @@ class LiveSets:
 
 
 def live_before(steps: Sequence[Steps], following: States, letter: Letter) -> States:
-    """Return the states with a step that accepts or leads to a live state."""
+    """Return the states whose steps accept, or lead to a live state."""
     return sum(1 << q for q, choices in enumerate(steps) if leads(choices, following, letter))
 
 
@@ -197,7 +197,7 @@ BETWEEN_POLLS = 4096
 
 
 class Memory(Enum):
-    """The validity of a failed search, which depends on the values that conditions read."""
+    """For how long a failed search stays valid, depending on what conditions read."""
 
     PARTITION = "partition"
     """Conditions read the row under test and its neighbours."""
@@ -208,12 +208,12 @@ class Memory(Enum):
 
 
 class MissingRow(Exception):
-    """The signal that the search needs a row that has not arrived yet."""
+    """Signal that the search needs a row that has not arrived."""
 
 
 @dataclass(slots=True)
 class OpenEnd:
-    """The length of a partition that may still grow: a comparison beyond it raises `MissingRow`.
+    """The length of a partition that may still grow; comparing beyond it raises `MissingRow`.
 
     It is compared like an integer, as in ``row < length``.
     """
@@ -228,7 +228,7 @@ class OpenEnd:
 
 @dataclass(slots=True)
 class GrowingMapping:
-    """A mapping that grows and shrinks, as conditions and measures see it."""
+    """A match in progress, which the search extends and shortens row by row."""
 
     columns: Mapping[Any, Sequence[Any]]
     """The values of columns; and, by a variable, what is known of its condition at each row."""
@@ -253,19 +253,19 @@ class GrowingMapping:
         self.set_length(self.length)
 
     def set_length(self, length: int | OpenEnd) -> None:
-        """Let the partition have other rows."""
+        """Set the length of the partition."""
         self.length = length
         self.is_open = isinstance(length, OpenEnd)
         self.rows = length.rows if isinstance(length, OpenEnd) else length
 
     def begin(self, s: int, number: int) -> None:
-        """Begin the empty mapping at row s, as match `number`."""
+        """Begin an empty match at row s, with number `number`."""
         self.s, self.number, self.visible = s, number, None
         self.labels, self.is_excluded, self.folds = [], [], {}
         self.positions = defaultdict(list)
 
     def push(self, variable: str, is_excluded: bool) -> None:
-        """Map the next row."""
+        """Add the next row to the match."""
         row = self.s + len(self.labels)
         self.labels.append(variable)
         self.is_excluded.append(is_excluded)
@@ -273,27 +273,27 @@ class GrowingMapping:
             self.positions[name].append(row)
 
     def pop(self) -> None:
-        """Unmap the last row."""
+        """Remove the last row from the match."""
         variable = self.labels.pop()
         self.is_excluded.pop()
         for name in self.names_of[variable]:
             self.positions[name].pop()
-        # drop the states after unmapped rows; the state before the first row remains
+        # drop aggregate states of the removed row; the state before the first row remains
         for name, states in self.folds.values():
             del states[len(self.positions[name]) + 1 :]
 
     def count_rows(self, name: str | None, final: bool) -> int:
-        """Count the rows of a name, all of them or as many as RUNNING sees."""
+        """Return the number of rows of a name: all (FINAL), or up to the current one (RUNNING)."""
         rows = self.positions[name]
         if final or self.visible is None:
             return len(rows)
-        # rows of a name ascend, so the rows that RUNNING sees are a prefix
+        # rows of a name are ascending, so RUNNING sees the first ones
         return bisect_left(rows, self.s + self.visible)
 
     def fold(
         self, key: int, name: str | None, final: bool, empty: Any, step: Callable[[Any, int], Any]
     ) -> Any:
-        """Return the state of an aggregate after the rows of a name.
+        """Return the state of an aggregate after the rows of a name, updated row by row.
 
         Each row is stepped through once.
         """
@@ -310,7 +310,7 @@ RowCondition: TypeAlias = Callable[[GrowingMapping, int], bool]
 
 
 class ScanResult(NamedTuple):
-    """The outcome of the scan at row s: labels and marks of the match and its number, or None."""
+    """The result of the search at row s: the labels of the match and its number, or None."""
 
     s: int
     labels: Sequence[str] | None
@@ -351,14 +351,14 @@ class Search:
     """The number of rows dropped so far: row 0 is the first of the partition while it is 0."""
 
     def scan(self) -> Iterator[ScanResult]:
-        """Yield the result at each row that the scan visits.
+        """Yield the result at each row where the scan looks for a match.
 
         The match is in `mapping`, which changes when the scan continues.
         """
         return (result for result in self.live_scan() if result is not None)
 
     def live_scan(self) -> Iterator[ScanResult | None]:
-        """Yield as `scan`, and None whenever the next result depends on a row that has not arrived.
+        """Yield the results of `scan`, and None whenever the next one needs a row that is missing.
 
         The search continues at the step where it waits, so no step is tried again for a new row.
         """
@@ -376,12 +376,12 @@ class Search:
                 continue
             labels = self.mapping.labels
             yield ScanResult(s, labels, self.mapping.is_excluded, self.number + 1)
-            # after the yield: a state saved before it must find this match again
+            # after the yield, because a state saved before has to find this match again
             self.number += 1
             self.s = self.resume(s, labels) if labels else s + 1
 
     def _forget(self, s: int) -> int:
-        """Drop rows that no match from row s on reads; return their number."""
+        """Drop rows that matches from row s on do not read; return their number."""
         count = 0 if self.drop is None else self.drop(s)
         if count:
             self.dropped += count
@@ -389,11 +389,11 @@ class Search:
         return count
 
     def find_match(self, s: int) -> Generator[None, None, bool]:
-        """Search for the match at row s and leave it in `mapping`; return whether there is one.
+        """Search for a match at row s, leaving it in `mapping`; return whether there is one.
 
         Yields whenever it waits for a row.
         """
-        # registers differ between matches, so old failures are rarely reused
+        # failures depend on registers, which differ between matches
         many = self.registers is not None and len(self.failures) > MOST_FAILURES
         if many or self.memory is not Memory.PARTITION:
             self.failures.clear()
@@ -411,7 +411,7 @@ class Search:
                 while (takes := self._takes(step.variable, step.excluded, s, row)) is None:
                     yield
                 if takes:
-                    # invariant: all steps of a key in `failures` were tried and failed
+                    # invariant: all steps from a state and row in `failures` were tried in vain
                     if self._place(step.target, row + 1) not in self.failures:
                         while (steps := self._steps(step.target, row + 1)) is None:
                             yield
@@ -424,7 +424,7 @@ class Search:
                     self.failures.add(self._place(q, row))
                 if path:
                     mapping.pop()
-            # a poll takes 400 ns, about as much as a step
+            # a check of limits takes 400 ns, about as long as a step
             if self.attempts > look:
                 poll()
                 look = self.attempts + BETWEEN_POLLS
@@ -433,11 +433,11 @@ class Search:
         return False
 
     def _place(self, q: int, row: int) -> tuple[int, int, Hashable]:
-        """Return the key of a failure: the state, the row, the registers that conditions read."""
+        """Return the key of a failed search: state, row, and what conditions read of the match."""
         return q, row, None if self.registers is None else self.registers(self.mapping)
 
     def _steps(self, q: int, row: int) -> Steps | None:
-        """Return the steps of a state; None where `$` asks whether another row comes."""
+        """Return the steps of a state at a row; None if `$` needs to know whether a row follows."""
         at_start, mapping = row + self.dropped == 0, self.mapping
         steps = self.automaton.steps(q, at_start, False)
         if row != mapping.rows:
@@ -446,7 +446,7 @@ class Search:
         return None if mapping.is_open and at_end != steps else at_end
 
     def _takes(self, variable: str, is_excluded: bool, s: int, row: int) -> bool | None:
-        """Map the row to the variable if its condition holds and WITHIN admits it; return whether.
+        """Add the row to the match as a variable, if condition and WITHIN permit; return whether.
 
         None, without mapping the row, if this depends on a row that has not arrived.
         """
@@ -474,7 +474,7 @@ class Search:
 
 
 def too_long() -> ResourceLimit:
-    """Return the error of a search that tries too many steps."""
+    """Return the error that a search for a match takes too many steps."""
     return ResourceLimit(
         "CER0693",
         f"the search for the match at one row tries more than {MAX_STEPS:,} steps",

@@ -1,4 +1,4 @@
-"""MEASURES as Arrow columns, over many matches together.
+"""The MEASURES of many matches computed together, as Arrow columns.
 
 A row of the result sees the rows of its match that RUNNING sees. `ResultRows` has, for each row
 of the result, its match and the number of rows it sees; counting up to there finds the rows of a
@@ -49,7 +49,7 @@ class ResultRows(NamedTuple):
 
 
 class VariableRows(NamedTuple):
-    """rows(x, mode) of every row of the result: where they begin, and their number."""
+    """The rows of a name that each row of the result sees: where they begin, and their number."""
 
     begin: Int64s
     length: Int64s
@@ -57,7 +57,7 @@ class VariableRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MeasureInput:
-    """The input of measures: the rows, a batch of matches, the rows of the result.
+    """The input of MEASURES: rows, a batch of matches, and the rows of the result.
 
     `members` are the variables, by index, of each name.
     """
@@ -72,11 +72,11 @@ class MeasureInput:
     of_name: dict[str | None, tuple[Int64s, Int64s]] = field(default_factory=dict)
 
     def has_all(self, x: str | None) -> bool:
-        """Return whether a name covers every row of a match, as the universal one does."""
+        """Return whether a name includes every row of a match."""
         return len(self.members[x]) == len(self.variables)
 
     def places_of(self, x: str | None) -> tuple[Int64s, Int64s]:
-        """Return the places of the labels in set(x), and the number of them before each place."""
+        """Return the places of a name's rows among all labels, and how many precede each label."""
         if x not in self.of_name:
             taking = np.array([v in self.members[x] for v in self.variables], np.bool_)
             is_member = taking[self.M.variable]
@@ -85,7 +85,7 @@ class MeasureInput:
         return self.of_name[x]
 
     def rows(self, x: str | None, *, final: bool = False) -> VariableRows:
-        """Return rows(x, RUNNING) or rows(x, FINAL)."""
+        """Return the rows of x that RUNNING or FINAL sees in each row of the result."""
         match = self.result.match
         begin = self.offsets[match]
         visible = np.maximum(self.M.length[match], 0) if final else self.result.visible
@@ -96,7 +96,7 @@ class MeasureInput:
         return VariableRows(first, counts[begin + visible] - first)
 
     def landing(self, e: ex.Edge) -> tuple[Int64s, Flags]:
-        """Return the label that FIRST or LAST refers to, and whether it exists."""
+        """Return the place of the row that FIRST or LAST selects, and whether it exists."""
         x = ex.variable_of(e.body)
         begin, length = self.rows(x, final=e.final)
         there = length > e.offset
@@ -115,7 +115,7 @@ class MeasureInput:
 
 
 def measure(e: ex.Expression, S: MeasureInput) -> Values:
-    """Return the value of a measure in each row of the result; raises as `row_columns` says."""
+    """Return the values of a measure in all rows of the result."""
     match e:
         case ex.Literal(constant):
             return literal(constant)
@@ -139,7 +139,7 @@ def measure(e: ex.Expression, S: MeasureInput) -> Values:
 
 
 def _value_at_landing(edge: ex.Edge, S: MeasureInput, step: int) -> Values:
-    """Return the argument at the row of FIRST or LAST, or `step` rows after it."""
+    """Return an expression's values at the rows of FIRST or LAST, or `step` rows later."""
     label, there = S.landing(edge)
     row = S.row_of(label)
     if step:
@@ -191,7 +191,7 @@ def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
             if not pa.types.is_int64(values.type):
                 raise NotColumnar
             whole = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
-            # a difference of running totals is exact only if no total rounds or overflows
+            # differences of running totals are exact only if no total is rounded or overflows
             if int(np.abs(whole, dtype=np.float64).max(initial=0)) * len(whole) >= 1 << 52:
                 raise NotColumnar
             total = pa.array(_sums(whole, rows), mask=count == 0)
@@ -203,20 +203,20 @@ def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
 
 
 def _of_labels(values: Values, places: Int64s, S: MeasureInput) -> Values:
-    """Return the values at the rows of the labels."""
+    """Return the values at the rows of some labels."""
     match = np.searchsorted(S.offsets, places, "right") - 1
     return values.take(pa.array(S.M.start[match] + places - S.offsets[match]))
 
 
 def _sums(values: Int64s, rows: VariableRows) -> Int64s:
-    # the sum over any range is a difference of two running totals
+    # a sum over a range is the difference of two running totals
     totals = np.concatenate([[0], np.cumsum(values)])
     sums: Int64s = totals[rows.begin + rows.length] - totals[rows.begin]
     return sums
 
 
 def _sums_of_doubles(values: Values, rows: VariableRows) -> NDArray[np.float64]:
-    """Return sums of doubles, computed exactly and rounded once."""
+    """Return exact sums of doubles, rounded once."""
     parts, exponent = limbs_of_doubles(values)
     limbs = np.array([_sums(part, rows) for part in parts])
     sums = np.empty(len(rows.length))
@@ -232,7 +232,7 @@ def _best(
     S: MeasureInput,
     x: str | None,
 ) -> Values:
-    """Return MIN or MAX as a running best in each match."""
+    """Return MIN or MAX over the rows of each match."""
     if not (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
         raise NotColumnar
     places, _ = S.places_of(x)
@@ -246,7 +246,7 @@ def _best(
 
 
 def _begins(S: MeasureInput, x: str | None) -> Bytes:
-    """Return where the members of each match begin, counted over the members of all matches."""
+    """Return where each match begins among the rows of a name."""
     places, counts = S.places_of(x)
     begins = np.zeros(len(places) + 1, np.uint8)
     begins[counts[S.offsets]] = 1
@@ -254,7 +254,7 @@ def _begins(S: MeasureInput, x: str | None) -> Bytes:
 
 
 def _sums_before(present: Flags, rows: VariableRows) -> Int64s:
-    """Return the number of non-NULL values before the rows of each row of the result."""
+    """Return, for each row of the result, the number of values before its rows, without NULL."""
     totals = np.concatenate([[0], np.cumsum(present)])
     before: Int64s = totals[rows.begin]
     return before
@@ -265,7 +265,7 @@ MOST_ITEMS = 1 << 31
 
 
 def _lists(values: Values, rows: VariableRows) -> Values:
-    """Return the values of each row's rows as lists; NULL without rows."""
+    """Return the values of each row's rows as lists; NULL for no rows."""
     offsets = np.concatenate([[0], np.cumsum(rows.length)])
     if offsets[-1] >= MOST_ITEMS:
         raise NotColumnar
@@ -278,9 +278,9 @@ def _lists(values: Values, rows: VariableRows) -> Values:
 
 
 def _first_of_match(values: Values, places: Int64s, S: MeasureInput) -> Int64s:
-    """Return 1 for each value that occurs first in its match, otherwise 0."""
+    """Return 1 for values that occur first in their match, otherwise 0."""
     if pa.types.is_float64(values.type):
-        values = pc.add(without_nan(values), 0.0)  # + 0.0: -0.0 and 0.0 count as one value
+        values = pc.add(without_nan(values), 0.0)  # adding 0.0 makes -0.0 and 0.0 one value
     codes = values.dictionary_encode()
     there = np.flatnonzero(pc.is_valid(values).to_numpy(zero_copy_only=False))
     match = np.searchsorted(S.offsets, places, "right") - 1
@@ -294,7 +294,7 @@ def _first_of_match(values: Values, places: Int64s, S: MeasureInput) -> Int64s:
 def _best_by(
     function: ex.AggregateFunction, values: Values, keys: Values, rows: VariableRows, begins: Bytes
 ) -> Values:
-    """Return MAX_BY or MIN_BY: the value at the row of the running best key."""
+    """Return MAX_BY or MIN_BY over the rows of each match."""
     if pa.types.is_large_string(keys.type):
         (keys,) = ranks(keys)
     if not (pa.types.is_int64(keys.type) or pa.types.is_float64(keys.type)):
@@ -319,7 +319,7 @@ def _spread(
     rows: VariableRows,
     begins: Bytes,
 ) -> Values:
-    """Return STDDEV or VARIANCE, of samples or of populations."""
+    """Return STDDEV or VARIANCE over the rows of each match."""
     if not (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
         raise NotColumnar
     numbers = pc.fill_null(cast_column("float64", values), 0.0).to_numpy(zero_copy_only=False)
@@ -327,7 +327,7 @@ def _spread(
     counts = np.zeros(len(numbers), np.int64)
     less = int(function.value in ("STDDEV", "VARIANCE"))
     running_variance(numbers[:-1], present.astype(np.uint8), begins, less, counts)
-    # the place after the last one has no values
+    # one more place, for rows without values
     at = np.where(rows.length > 0, rows.begin + rows.length - 1, len(numbers) - 1)
     variance = numbers[at]
     result = np.sqrt(variance) if function.value.startswith("STDDEV") else variance
@@ -335,7 +335,7 @@ def _spread(
 
 
 def null_where(values: Values, length: int, absent: Flags) -> Values:
-    """Return a measure as an array, NULL if a row is unmatched."""
+    """Return a measure as an array, with NULL in rows without a match."""
     values = spread(values, length)
     if not absent.any():
         return values
@@ -343,7 +343,7 @@ def null_where(values: Values, length: int, absent: Flags) -> Values:
 
 
 def offsets_of(M: Matches) -> Int64s:
-    """Return the offset of the labels of each match."""
+    """Return where the labels of each match begin."""
     lengths = np.maximum(M.length, 0)
     offsets: Int64s = np.cumsum(lengths) - lengths
     return offsets

@@ -1,4 +1,4 @@
-"""Text to row patterns: clauses by keywords, PATTERN by our grammar, expressions by sqlglot."""
+"""Parsing of row patterns: clauses by keywords, PATTERN by a grammar, expressions by sqlglot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cerlab.rows.tokens import Cursor
 
 
 def parse_rows(text: str) -> rp.RowPattern:
-    """Read ``MATCH_RECOGNIZE (..)``, or the SELECT around it.
+    """Return the row pattern in a text: MATCH_RECOGNIZE (..), or SELECT with such a clause.
 
     Raises `QuerySyntaxError`, `IllFormed` (query errors that need no schema),
     `Unsupported`, which names the construct, and `ResourceLimit` for a text that is too long or
@@ -57,7 +57,7 @@ def parse_rows(text: str) -> rp.RowPattern:
 
 @dataclass(slots=True)
 class _OuterQuery:
-    """The SELECT around the clause; `items` is None for ``*``."""
+    """The SELECT around MATCH_RECOGNIZE; `items` is None for ``*``."""
 
     items: list[tuple[Parsed, str | None]] | None
     table: str
@@ -65,7 +65,7 @@ class _OuterQuery:
     alias: str | None = None
 
     def build(self, builder: ExpressionBuilder) -> rp.Select:
-        """Return the SELECT; its items are columns of the result, which the alias may qualify."""
+        """Return the SELECT, whose items are columns of the result."""
         builder.inputs = [self.alias] if self.alias else []
         items = None
         if self.items is not None:
@@ -118,7 +118,7 @@ Build: TypeAlias = Callable[[ExpressionBuilder], tuple[Any, ...]]
 
 @dataclass(slots=True)
 class Clauses:
-    """The clauses as read; None or empty for an absent clause.
+    """The clauses in a text, before names are resolved; None or empty if absent.
 
     Names have a meaning only when PATTERN and SUBSET are known, which may come last: `later` builds
     the clauses that contain expressions.
@@ -136,7 +136,7 @@ class Clauses:
 
 
 def _row_pattern(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.RowPattern:
-    """Return the query of the clauses, with names resolved."""
+    """Return the row pattern with names resolved."""
     assert clauses.pattern is not None
     names = (*rp.variables(clauses.pattern), *(union.name for union in clauses.subsets))
     inputs = [each for each in (around.table, around.input) if each] if around else []
@@ -145,7 +145,7 @@ def _row_pattern(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.
     builder.nodes.extend(clauses.nodes)
     for node, place in clauses.places:
         builder.record(node, place)
-    # A fixed order of checks: the first error does not depend on the order of the clauses.
+    # in a fixed order, so that the first error does not depend on the order of clauses
     order = ("define", "measures", "partition_by", "order_by")
     parts = {name: clauses.later[name](builder) for name in order if name in clauses.later}
     select = around.build(builder) if around else None
@@ -162,7 +162,7 @@ def _row_pattern(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.
 
 
 def read_clauses(cursor: Cursor) -> Clauses:
-    """Read ``( clause .. )``; raises `QuerySyntaxError`, `IllFormed`, `Unsupported`."""
+    """Read the clauses in parentheses."""
     cursor.need_sign(TokenType.L_PAREN, "(")
     kinds, clauses = set[str](), Clauses()
     while not cursor.take_sign(TokenType.R_PAREN):
@@ -180,7 +180,7 @@ def read_clauses(cursor: Cursor) -> Clauses:
         cursor.take_words(*clause.split())
         reader(cursor, clauses)
     if clauses.pattern is None:
-        # Back at the closing parenthesis, where PATTERN is missing.
+        # back to the closing parenthesis, where PATTERN is missing
         cursor.at -= 1
         raise cursor.syntax_error("PATTERN")
     return clauses
@@ -203,7 +203,7 @@ def _order_by(cursor: Cursor, clauses: Clauses) -> None:
 
 
 def _direction(cursor: Cursor) -> tuple[bool, bool]:
-    """Read ``[ASC | DESC] [NULLS FIRST | NULLS LAST]``; return (descending, NULLs first)."""
+    """Read ``[ASC | DESC] [NULLS FIRST | NULLS LAST]``; return two Booleans."""
     descending = cursor.take_words("DESC")
     if not descending:
         cursor.take_words("ASC")
@@ -268,7 +268,7 @@ def _skip(cursor: Cursor, clauses: Clauses) -> None:
         clauses.skip = rp.ToNextRow()
         return
     kind: type[rp.ToFirst | rp.ToLast] = rp.ToLast
-    # SKIP TO FIRST x, unless FIRST is the variable itself and the next clause follows
+    # SKIP TO FIRST x, unless FIRST is a variable and the next clause follows
     if cursor.at_name(1) and not _at_clause(cursor, 1):
         if cursor.take_words("FIRST"):
             kind = rp.ToFirst
@@ -280,7 +280,7 @@ def _skip(cursor: Cursor, clauses: Clauses) -> None:
 
 
 def _at_clause(cursor: Cursor, ahead: int) -> bool:
-    """Return whether a clause begins `ahead` tokens on, not a variable with the same spelling."""
+    """Return whether a clause begins `ahead` tokens later."""
     cursor.at += ahead
     words = _clause_here(cursor)
     follows = {

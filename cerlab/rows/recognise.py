@@ -1,4 +1,4 @@
-"""Row patterns as users call them: a text or value, any table as input, Arrow as output."""
+"""Row patterns on tables of any kind, with results as Arrow tables."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ neighbours; otherwise it tries them over columns. ``"auto"`` uses it for long ta
 
 
 def parse_rows(text: str) -> RowPattern:
-    """Read a MATCH_RECOGNIZE clause, or the SELECT around it (`cerlab.rows.parser`)."""
+    """Return the row pattern in a text (`cerlab.rows.parser`)."""
     from cerlab.rows import parser  # loads sqlglot
 
     return parser.parse_rows(text)
@@ -77,7 +77,7 @@ Rows: TypeAlias = Sequence[Mapping[str, Any]] | None
 
 
 def read_patterns(rows: Rows, *queries: RowQuery) -> tuple[RowPattern, ...]:
-    """Return row patterns of texts or values; check their columns against given rows."""
+    """Return row patterns from texts or values, after checking their columns against `rows`."""
     patterns = tuple(parse_rows(each) if isinstance(each, str) else each for each in queries)
     if rows is not None:
         table = as_table(list(rows))
@@ -133,7 +133,7 @@ def match_recognize(
 
 
 def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
-    """Return which machine evaluates a row pattern on a table, and why.
+    """Return which evaluator runs a row pattern on a table, and why.
 
     Raises as `match_recognize`.
 
@@ -156,7 +156,7 @@ def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
     return Explanation((*explanation_lines(scan[0]), *([short] if SHORT else ())))
 
 
-# The search takes 5 ms for 1,000 rows; loading the compiled kernels takes 60 ms, once a process.
+# the Python search takes 5 ms for 1,000 rows; loading compiled kernels takes 60 ms per process
 SHORT = 1_000
 """Below this many rows the interpreted search is faster: it has no start-up cost."""
 
@@ -189,7 +189,7 @@ def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -
 
 
 def bound(pattern: RowPattern, rows: Any) -> Binding:
-    """Return the binding of a row pattern to the columns of a table.
+    """Return a row pattern bound to the columns of a table.
 
     Raises as `bind`, and `BadData` for a row whose time is out of range for WITHIN.
     """
@@ -199,7 +199,7 @@ def bound(pattern: RowPattern, rows: Any) -> Binding:
 
 
 def check_far(pattern: RowPattern, binding: Binding, rows: Any, before: int = 0) -> None:
-    """Raise `BadData` for a row, after `before` others, whose time is out of range for WITHIN."""
+    """Raise `BadData` for a row whose time 64 bits cannot hold, if the query has WITHIN."""
     if not isinstance(pattern.within, TimeWindow):
         return
     name = binding.names[pattern.order_by[0].column.name]
@@ -210,7 +210,7 @@ def check_far(pattern: RowPattern, binding: Binding, rows: Any, before: int = 0)
 
 
 def _compiled_result(M: Machine, binding: Binding, rows: Any, *, is_needed: bool) -> Result | None:
-    """Return the compiled result; if the query cannot be compiled, None, or raise `Unsupported`.
+    """Return the compiled result; if that is impossible, None, or raise `Unsupported`.
 
     `is_needed` chooses the error.
     """
@@ -224,7 +224,7 @@ def _compiled_result(M: Machine, binding: Binding, rows: Any, *, is_needed: bool
 
 
 def compiled_scan(M: Machine, binding: Binding, rows: Any) -> tuple[CompiledScan, Result] | str:
-    """Return the compiled scan of a table and its result, or a text with the reason for neither."""
+    """Return the compiled scan and its result, or a text why it is not possible."""
     from cerlab.rows import scan as walk  # loads Numba
 
     steps = walk.step_table_of(M)
@@ -241,7 +241,7 @@ Row = Mapping[str, Value]
 
 
 def as_table(rows: Any, *, lazily: bool = False) -> Any:
-    """Return the rows of anything that holds events or rows, as a pyarrow Table.
+    """Return events or rows of any supported kind as a pyarrow Table.
 
     `rows` is a Table, a pandas or polars data frame, dicts, a `Stream` or its events, or a path.
     Columns of dicts are in order of first appearance. With `lazily`, a single file of Parquet or
@@ -271,7 +271,7 @@ _JSON = {b"cerlab": b"json"}
 
 
 def with_paths(query: RowPattern, table: Any) -> Any:
-    """Return a table with a column for each path that a query reads in a nested column.
+    """Return a table with an additional column for each path to a nested field.
 
     Raises `BadData` for a path into a list.
     """
@@ -302,7 +302,7 @@ def with_paths(query: RowPattern, table: Any) -> Any:
 
 
 def _column_of_json(column: Any, fields: tuple[str, ...], name: str) -> Any | None:
-    """Return the values at a path in JSON objects, or None if no object contains the path."""
+    """Return a field of JSON objects as a column; None if no object has it."""
     values, found = list[Value](), False
     for text in column.to_pylist():
         try:
@@ -314,7 +314,7 @@ def _column_of_json(column: Any, fields: tuple[str, ...], name: str) -> Any | No
 
 
 def _with_json(columns: Mapping[str, Any]) -> Any:
-    """Return columns as a table; columns of bytes are JSON, which paths read."""
+    """Return columns as a table; JSON columns, given as bytes, become columns of fields."""
     import pyarrow as pa
 
     kinds = {name: column.type for name, column in columns.items()}
@@ -368,7 +368,7 @@ def _column(name: str, values: list[Value]) -> Any:
                 if (times := array_of(values)) is None:
                     raise mismatch(f"column '{name}': no unit of Arrow holds all of its times")
                 return times
-        # among floats, pyarrow refuses an integer that is not exactly a double
+        # pyarrow refuses, among floats, an integer that is not exact as a double
         if any(isinstance(value, float) for value in values):
             return pa.array([exact_double(value, name) for value in values])
         return pa.array(values)
@@ -378,12 +378,12 @@ def _column(name: str, values: list[Value]) -> Any:
 
 
 def as_double(value: Value) -> Value:
-    """Return an integer as a double, and any other value unchanged."""
+    """Return integers as doubles, and other values unchanged."""
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def exact_double(value: Value, name: str) -> Value:
-    """Return an integer as a double; raises `TypeMismatch` for one that would be rounded."""
+    """Return an integer as a double; raise `TypeMismatch` if that would round."""
     number = as_double(value)
     if number != value and isinstance(value, int):
         hint = "a column of a table has one type: write the other numbers as integers, or as text"
@@ -392,7 +392,7 @@ def exact_double(value: Value, name: str) -> Value:
 
 
 def _table_of_files(source: Source, lazily: bool) -> Any:
-    """Return the table of files of any format, or of standard input."""
+    """Return the rows of files, or of standard input, as a table."""
     if source.holds_columns:
         tables = [*map(_distinct, source.tables())]
         if lazily and len(tables) == 1:
@@ -403,7 +403,7 @@ def _table_of_files(source: Source, lazily: bool) -> Any:
 
 
 def _of_values(columns: Mapping[str, Any], count: int) -> Any:
-    """Return columns, of Arrow or of values of one type, as a table."""
+    """Return columns, given as Arrow or as lists, as a table."""
     import pyarrow as pa
 
     arrays = {n: c if is_arrow(c) else _column(n, list(c)) for n, c in columns.items()}
@@ -441,18 +441,18 @@ def _kind(arrow_type: Any) -> Kind:
 
 
 def value_columns(table: Any, names: Iterable[str]) -> dict[str, Sequence[Value]]:
-    """Return the values of these columns of a table."""
+    """Return the values of some columns of a table."""
     return {name: values_of(table.column(name), name) for name in dict.fromkeys(names)}
 
 
 def value_rows(table: Any, names: Iterable[str]) -> list[Row]:
-    """Return the rows of a table, with the values of these columns."""
+    """Return the values of some columns, row by row."""
     columns = value_columns(table, names)
     return [{name: column[i] for name, column in columns.items()} for i in range(table.num_rows)]
 
 
 def result_table(table: Any, binding: Binding, rows: Any, measures: Sequence[Any]) -> Any:
-    """Return the result: columns of the table at `rows`, and the measures.
+    """Return the result: table columns at `rows`, and the measures.
 
     Raises `BadData` for an integer beyond 64 bits.
     """
@@ -473,7 +473,7 @@ def result_table(table: Any, binding: Binding, rows: Any, measures: Sequence[Any
 
 
 def measure_array(values: Any, name: str, measure_type: StaticType, schema: Any) -> Any:
-    """Return the values of a measure as an array of its type, which may be that of a column.
+    """Return the values of a measure as an array.
 
     Raises `BadData` for an integer beyond 64 bits.
     """
@@ -491,13 +491,13 @@ def measure_array(values: Any, name: str, measure_type: StaticType, schema: Any)
     if isinstance(values, pa.Array):
         return _dictionary(values.to_pylist(), arrow_type)
     of_time = measure_type.kind in _OF_TIME
-    # CASE and COALESCE may return an integer although the type of all results is double
+    # CASE and COALESCE may return an integer although their type is double
     if measure_type.kind is Kind.DOUBLE:
         values = [as_double(value) for value in values]
     try:
         if of_time and (array := array_of(values)) is not None:
             if nanoseconds(array) is None and arrow_type == _in_nanoseconds(arrow_type):
-                return array  # not computed from a column, whose coarser unit might reach further
+                return array  # not from a column, whose coarser unit could represent later times
             return array.cast(arrow_type)
         is_coded = pa.types.is_dictionary(arrow_type)
         return _dictionary(values, arrow_type) if is_coded else pa.array(values, arrow_type)
@@ -511,7 +511,7 @@ def measure_array(values: Any, name: str, measure_type: StaticType, schema: Any)
 
 
 def _list_array(lists: Any, name: str, items: StaticType, schema: Any) -> Any:
-    """Return lists as an array; the items have the type of a measure."""
+    """Return lists as an array; items have the type of the measure."""
     import pyarrow as pa
 
     if isinstance(lists, pa.Array):
@@ -526,7 +526,7 @@ def _list_array(lists: Any, name: str, items: StaticType, schema: Any) -> Any:
 
 
 def _dictionary(values: Sequence[Any], kind: Any) -> Any:
-    """Return values in a dictionary of any type, which pyarrow's own converter does not support."""
+    """Return values as a dictionary array of a type that pyarrow does not convert itself."""
     import pyarrow as pa
 
     coded = pa.array(values, kind.value_type).dictionary_encode()
@@ -535,7 +535,7 @@ def _dictionary(values: Sequence[Any], kind: Any) -> Any:
 
 
 def _decimals(values: Any, kind: Any) -> Any:
-    """Return doubles from a column of decimals as decimals again, which print the same digits."""
+    """Return doubles that came from decimals as decimals again."""
     import pyarrow as pa
 
     if isinstance(values, pa.Array):
@@ -549,7 +549,7 @@ _OF_TIME = (Kind.MOMENT, Kind.DURATION)
 
 
 def _in_nanoseconds(arrow_type: Any) -> Any:
-    """Return the type of the same moments or durations in nanoseconds."""
+    """Return a type of timestamps or durations in nanoseconds."""
     import pyarrow as pa
 
     if pa.types.is_duration(arrow_type):

@@ -20,7 +20,7 @@ Scalar: TypeAlias = Callable[..., Any]
 
 
 def strict(function: Scalar) -> Scalar:
-    """Return the function extended to return NULL for NULL arguments and on overflow of doubles."""
+    """Return a function extended to NULL: it returns NULL for NULL, and if a double overflows."""
 
     def of_values(*arguments: Any) -> Any:
         if None in arguments:
@@ -34,7 +34,7 @@ def strict(function: Scalar) -> Scalar:
 
 
 def compared(compare: Callable[[Any, Any], bool]) -> Scalar:
-    """Return a comparison; NaN equals itself and is greater than every number."""
+    """Return a comparison in which NaN equals itself and is greater than every number."""
 
     def test(a: Any, b: Any) -> bool | None:
         if a is None or b is None:
@@ -65,13 +65,13 @@ def disjunction(a: Any, b: Any) -> bool | None:
 
 
 def computed(sign: str, function: Scalar) -> Scalar:
-    """Return an operator of numbers, extended to moments and durations."""
+    """Return an operator on numbers, extended to timestamps and durations."""
     of_numbers, of_times = strict(function), pred.Arithmetic(sign)
 
     def of_values(a: Any, b: Any) -> Any:
         try:
             return of_numbers(a, b)
-        except TypeError:  # moments and durations define no Python operators
+        except TypeError:  # timestamps and durations do not define Python's operators
             return compute(of_times, a, b)
 
     return of_values
@@ -93,7 +93,7 @@ def negative(a: Any) -> Any:
 
 
 def is_like(text: str, pattern: str) -> bool:
-    """Return whether a text matches a pattern of LIKE."""
+    """Return whether a text matches an SQL LIKE pattern."""
     return _like_regex(pattern).fullmatch(text) is not None
 
 
@@ -117,13 +117,13 @@ def null_if(a: Any, b: Any) -> Any:
 
 
 def best(better: Scalar, *values: Any) -> Any:
-    """Return the least or greatest value, by a comparison."""
-    # ties: the first, since 1 and 1.0 are equal but have different texts
+    """Return the least or greatest value, by the comparison `better`."""
+    # the first of equal values, because 1 and 1.0 have different texts
     return reduce(lambda best, value: value if better(value, best) else best, values)
 
 
 def rounded(x: Any, places: int = 0) -> Any:
-    """Return ``ROUND(x, places)``; ties round away from 0, doubles in double arithmetic.
+    """Return ``ROUND(x, places)``; ties round away from 0.
 
     >>> rounded(-2.5), rounded(0.49999999999999994), rounded(1250, -2), rounded(float("inf"), 3)
     (-3.0, 0.0, 1300, inf)
@@ -156,7 +156,7 @@ _DECIMAL = re.compile(
 
 
 def _nearest_integer(text: str) -> int | None:
-    """Return the integer nearest to a decimal or hexadecimal text; ties round away from 0."""
+    """Return the integer nearest to a decimal or hexadecimal number in a text."""
     text = text.strip(" \t\n\r\v\f")
     if re.fullmatch(r"0[xX][0-9a-fA-F]+", text):
         return int(text, 16)
@@ -165,7 +165,7 @@ def _nearest_integer(text: str) -> int | None:
     sign, whole, fraction, exponent = number.groups("")
     whole, fraction = whole.replace("_", ""), fraction.replace("_", "")
     figures = (whole + fraction).lstrip("0")
-    # digits before the decimal point, including the exponent
+    # the number of digits before the decimal point, after applying the exponent
     before = len(figures) - len(fraction) + int(exponent or 0)
     if not figures or before < 0:
         return 0
@@ -180,7 +180,7 @@ def to_integer(bits: int, value: Any) -> int | None:
     """Return a value as an integer of `bits` bits; NULL if it does not fit."""
     if isinstance(value, str):
         whole = _nearest_integer(value)
-    else:  # ties round to even; NaN and infinities raise
+    else:  # ties round to even; NaN and infinities raise errors
         whole = round(value) if value - value == 0 else None
     return whole if whole is not None and -(1 << bits - 1) <= whole < 1 << bits - 1 else None
 
@@ -188,7 +188,7 @@ def to_integer(bits: int, value: Any) -> int | None:
 def to_double(value: Any) -> float | None:
     """Return a value as a double; NULL for a text that is not a number."""
     if isinstance(value, str) and not value.isascii():
-        return None  # float() accepts the digits of every script
+        return None  # float() also accepts digits of other scripts
     try:
         return float(value)
     except ValueError:
@@ -201,7 +201,7 @@ def to_text(value: Any) -> str:
 
 
 def to_moment(unit: int, value: Any) -> Timestamp | None:
-    """Return a value as a moment, truncated to a unit; NULL for a text that is not a moment."""
+    """Return a value as a timestamp truncated to a unit; NULL for other texts."""
     moment = moment_of_text(value) if isinstance(value, str) else value
     if moment is None or not is_in_calendar(moment.nanoseconds):
         return None
@@ -209,7 +209,7 @@ def to_moment(unit: int, value: Any) -> Timestamp | None:
 
 
 def to_decimal(value: Any, digits: int, places: int) -> float | None:
-    """Return the double nearest to a decimal of `digits` digits; NULL if it needs more."""
+    """Return the double nearest to a decimal; NULL if it needs more digits."""
     if not 0 <= places <= digits <= 15:
         return None
     if isinstance(value, str):
@@ -223,12 +223,12 @@ def to_decimal(value: Any, digits: int, places: int) -> float | None:
         rest, scaled = math.modf(shifted)
         if abs(rest) >= 0.5:
             scaled += math.copysign(1.0, shifted)
-    # a decimal zero has no sign
+    # decimals have no -0
     return scaled / 10**places + 0.0 if abs(scaled) < 10**digits else None
 
 
 def _scaled(text: str, places: int) -> int | None:
-    """Return the integer nearest to a text's number times a power of ten; ties away from 0."""
+    """Return a text's number times a power of ten as the nearest integer; ties away from 0."""
     text = text.strip(" \t\n\r\v\f")
     number = _DECIMAL.fullmatch(text)
     if number is None:
@@ -261,7 +261,7 @@ FARTHEST = 1 << 32
 
 
 def substring(text: str, start: int, length: int | None = None) -> str | None:
-    """Return ``SUBSTRING(text, start, length)``: from 1, or from the end if `start` is negative.
+    """Return ``SUBSTRING(text, start, length)``; a negative start counts from the end.
 
     A negative length selects the characters before `start`. NULL beyond 32 bits.
 
@@ -278,19 +278,19 @@ def substring(text: str, start: int, length: int | None = None) -> str | None:
 
 
 def position(part: str, text: str) -> int:
-    """Return ``POSITION(part IN text)``: counted from 1, 0 if absent."""
+    """Return ``POSITION(part IN text)``, from 1; 0 if absent."""
     return text.find(part) + 1
 
 
 def power(x: Any, y: Any) -> float:
-    """Return ``POWER(x, y)`` as a double, with infinities and NaN as IEEE 754 has them."""
+    """Return ``POWER(x, y)`` as a double; infinities and NaN as in IEEE 754."""
     x, y = float(x), float(y)
     is_odd = math.isfinite(y) and math.fmod(y, 2.0) in (1.0, -1.0)
     try:
         return math.pow(x, y)
     except OverflowError:
         return -math.inf if x < 0 and is_odd else math.inf
-    except ValueError:  # a negative power of 0, or a root of a negative number
+    except ValueError:  # 0 to a negative power, or a root of a negative number
         return math.copysign(math.inf, x if is_odd else 1.0) if x == 0 else math.nan
 
 

@@ -1,4 +1,4 @@
-"""Row patterns on a table to the compiled scan or search, and the rows of the result.
+"""Row patterns on tables by compiled scan or search.
 
 The compiled scan answers conditions on the row under test and its neighbours, without WITHIN; the
 compiled search answers all others by programs over columns. The order, conditions of a row and
@@ -36,7 +36,7 @@ _SMALL = 12
 
 @dataclass(slots=True)
 class ByValue:
-    """Rows as Python values, one partition at a time, for expressions without a columnar form."""
+    """Rows as Python values, for expressions that Arrow cannot compute."""
 
     rows: OrderedRows
     names_of: Mapping[str, Sequence[str | None]]
@@ -45,8 +45,8 @@ class ByValue:
     current: tuple[int, GrowingMapping] | None = None
 
     def partition(self, begin: int) -> GrowingMapping:
-        """Return the rows of the partition that begins there."""
-        # matches come partition by partition, so one partition is kept at a time
+        """Return the rows of the partition that begins at a row."""
+        # keep one partition, because matches come partition by partition
         if self.current is None or self.current[0] != begin:
             R = self.rows
             if not self.columns:
@@ -58,7 +58,7 @@ class ByValue:
 
 
 class CompiledScan(NamedTuple):
-    """A query on a table, prepared for the compiled scan."""
+    """A row pattern on a table, prepared for the compiled scan."""
 
     machine: Machine
     rows: OrderedRows
@@ -69,19 +69,19 @@ class CompiledScan(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The rows of the table in the result, and its measures, as Arrow arrays."""
+    """A result: row numbers in the table, and measures as Arrow arrays."""
 
     rows: Int64s
     measures: list[Any]
 
 
 def step_table_of(M: Machine) -> StepTable | str:
-    """Return the table that the compiled scan runs, or a text with the reason against it."""
+    """Return the states and steps for the compiled scan, or a text why it is not possible."""
     return step_table(M.automaton) or "the pattern has too many states"
 
 
 def scan_of(M: Machine, steps: StepTable, binding: Binding, table: Any) -> CompiledScan:
-    """Return the query on the rows of a table; raises `NotTaken`."""
+    """Return the compiled scan of a row pattern on a table; raise `NotTaken`."""
     query = M.query
     try:
         R = ordered_rows(query, binding, table)
@@ -92,7 +92,7 @@ def scan_of(M: Machine, steps: StepTable, binding: Binding, table: Any) -> Compi
     of_rows = [d for d in query.define if d.variable not in M.of_mapping]
     truths = {d.variable: _truths(d, begins, slow) for d in of_rows}
     rows = LetteredRows(variables, *_letters(variables, truths, len(R)), R.last)
-    # live states require conditions that depend on the row alone; WITHIN depends on the start
+    # live states need conditions on the row alone, while WITHIN depends on the match's start
     if M.of_mapping or query.within is not None:
         walk: Walk | RegisterSearch = _search(M, steps, R, rows)
     else:
@@ -101,11 +101,11 @@ def scan_of(M: Machine, steps: StepTable, binding: Binding, table: Any) -> Compi
 
 
 class NotTaken(Exception):
-    """The reason why a query on a table cannot be compiled."""
+    """Error: a row pattern on a table cannot be compiled, with the reason."""
 
 
 def _search(M: Machine, steps: StepTable, R: OrderedRows, rows: LetteredRows) -> RegisterSearch:
-    """Return the compiled search, for conditions that read the match."""
+    """Return the compiled search, which also supports conditions that read the match."""
     try:
         conditions = match_conditions(M, R)
         limit = window_ends(M.query, R)
@@ -115,7 +115,7 @@ def _search(M: Machine, steps: StepTable, R: OrderedRows, rows: LetteredRows) ->
 
 
 def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray[np.bool_]:
-    """Return whether the condition of a variable is TRUE, at each row."""
+    """Return where the condition of a variable is TRUE, by row."""
     R = slow.rows
     try:
         truths = row_truths(definition.condition, R)
@@ -123,7 +123,7 @@ def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray
         slow.by_value.append(f"the condition of {definition.variable}")
         value = at_row(definition.condition, R.names)
         truths = np.zeros(len(R), np.bool_)
-        # one partition at a time: Python values of all rows need far more memory than columns
+        # one partition at a time, because Python values need far more memory than columns
         for begin in np.unique(begins).tolist():
             mapping = slow.partition(begin)
             for i in range(mapping.rows):
@@ -132,7 +132,7 @@ def _truths(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray
 
 
 def _begins(R: OrderedRows) -> Int64s:
-    """Return the first row of each row's partition."""
+    """Return the first row of the partition of each row."""
     starts = np.zeros(len(R), np.int64)
     if R.partition is not None:
         first = np.flatnonzero(R.last[:-1]) + 1
@@ -144,12 +144,12 @@ def _begins(R: OrderedRows) -> Int64s:
 def _letters(
     variables: Sequence[str], truths: Mapping[str, NDArray[np.bool_]], length: int
 ) -> tuple[list[Letter], Int32s]:
-    """Return the different letters (sets of variables that hold), and the letter of each row."""
+    """Return the distinct sets of variables that hold on rows, and each row's set by number."""
     always = frozenset(v for v in variables if v not in truths)
     code = np.zeros(length, np.int64)
     for k, holds in enumerate(truths.values()):
         code |= holds.astype(np.int64) << k
-    # at most 4,096 outcomes: counting them is faster than sorting the codes of all rows
+    # with at most 4,096 sets, counting is faster than sorting
     if len(truths) <= _SMALL:
         there = np.flatnonzero(np.bincount(code, minlength=1))
         number = np.zeros(1 << len(truths), np.int32)
@@ -164,7 +164,7 @@ def _letters(
 
 
 def result_of_scan(W: CompiledScan) -> Result:
-    """Return the rows of the result.
+    """Return the result of a compiled scan.
 
     Raises `BadData` (`skip-absent`, `skip-first`).
     """
@@ -184,7 +184,7 @@ def result_of_scan(W: CompiledScan) -> Result:
 
 
 def one_column(batches: list[Any]) -> Any:
-    """Return several columns as one; a list of values if one of them is a list."""
+    """Return several columns concatenated; as a list if one of them is a list."""
     if len(batches) == 1:
         return batches[0]
     if all(isinstance(batch, pa.Array) for batch in batches):
@@ -197,7 +197,7 @@ def _values(batch: Any) -> Any:
 
 
 def scan_options(query: rp.RowPattern) -> ScanOptions:
-    """Return the skip clause, and whether rows without a match are included."""
+    """Return the options of a scan: where to continue, and whether unmatched rows are shown."""
     variables, skip = rp.variables(query.pattern), query.skip
     targets = frozenset[str]()
     if isinstance(skip, rp.ToFirst | rp.ToLast):
@@ -214,7 +214,7 @@ def result_rows_of(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRo
     """Return the rows of the result for a batch of matches."""
     count = len(M.start)
     if query.rows is rp.RowsPerMatch.ONE:
-        # It shows only keys of the table, which are equal at all rows of the partition.
+        # only partition keys are shown, which are equal in all rows of the partition
         first = begins[M.start] if count else M.start
         return ResultRows(np.arange(count), first, M.length)
     empties = int(query.rows is not rp.RowsPerMatch.OMIT_EMPTY)
@@ -233,7 +233,7 @@ def result_rows_of(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRo
 
 
 def _measures(W: CompiledScan, M: Matches, result_rows: ResultRows) -> Iterator[Any]:
-    """Yield the values of each measure."""
+    """Yield the values of each measure, as columns."""
     query = W.machine.query
     S = MeasureInput(
         W.rows, M, result_rows, rp.variables(query.pattern), rp.members(query), offsets_of(M)
@@ -250,7 +250,7 @@ def _measures(W: CompiledScan, M: Matches, result_rows: ResultRows) -> Iterator[
 
 
 def _measured_by_value(W: CompiledScan, e: ex.Expression, S: MeasureInput) -> Iterator[Any]:
-    """Yield the values of a measure, one row of the result at a time."""
+    """Yield the values of a measure row by row, computed in Python."""
     M, value = S.M, of_mapping(e, W.rows.names)
     current, mapping = -1, GrowingMapping({}, 0, {})
     for match, visible in zip(S.result.match.tolist(), S.result.visible.tolist(), strict=True):
@@ -269,7 +269,7 @@ def _measured_by_value(W: CompiledScan, e: ex.Expression, S: MeasureInput) -> It
 
 
 def explanation_lines(W: CompiledScan) -> list[str]:
-    """Return a description of the scan, as lines of text."""
+    """Return a description of the compiled scan as lines of text."""
     reading = W.machine.of_mapping
     conditions = [d.variable for d in W.machine.query.define if d.variable not in reading]
     words = f" of the conditions of {', '.join(conditions)}" if conditions else ""

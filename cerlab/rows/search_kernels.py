@@ -1,4 +1,4 @@
-"""The matches of a row pattern: a backward pass computes live states, a forward pass walks them.
+"""Kernels that find matches: a backward pass for live states, a forward pass, and a search.
 
 Rows are those of all partitions, one partition after the other. `cerlab.rows.machine` defines
 the passes.
@@ -41,15 +41,15 @@ matches cover, the numbers of written matches and labels, and the number of trie
 
 
 class RowLetters(NamedTuple):
-    """The rows: which variables hold at each, and which are the last of their partition."""
+    """The letter of each row (the variables that hold), and the last rows of partitions."""
 
     letter: Int32s  # (rows,)
     last: Bytes  # (rows,)
-    live: Int32s  # (rows,), the number of the live set
+    live: Int32s  # (rows,): the number of the live states
 
 
 class WalkTable(NamedTuple):
-    """A `StepTable`: the steps of all states, concatenated, and its live sets so far.
+    """The steps of all states, concatenated, and the known sets of live states.
 
     The steps of state q are from ``first[q]`` to ``first[q + 1]``.
     """
@@ -58,30 +58,30 @@ class WalkTable(NamedTuple):
     variable: Int32s  # (steps,), or ACCEPTS
     target: Int32s  # (steps,)
     holds: Bytes  # (letters, variables)
-    before: Int32s  # (live sets, letters), UNKNOWN where not determinised yet
+    before: Int32s  # (live sets, letters): UNKNOWN if not computed yet
     alive: Bytes  # (live sets, states)
 
 
 class ScanOptions(NamedTuple):
-    """Options of the scan between matches."""
+    """The requirements of AFTER MATCH and ROWS PER MATCH between matches."""
 
     skip: int
-    targets: Bytes  # (variables,), whether the skip goes to their rows
-    with_unmatched: int  # whether rows without a match are listed
+    targets: Bytes  # (variables,): whether to skip to their rows
+    with_unmatched: int  # whether to list rows without a match
 
 
 class MatchBuffers(NamedTuple):
-    """Matches in the order of the scan. A length of -1 is a row without a match."""
+    """Matches in the order of the scan; length -1 is a row without a match."""
 
     start: Int64s  # (matches,)
     length: Int64s  # (matches,)
     number: Int64s  # (matches,)
-    step: Int32s  # (labels,), the step at which the row of each label was mapped
+    step: Int32s  # (labels,): the step that read each row
 
 
 @kernel
 def look_ahead(T: WalkTable, R: RowLetters, row: int) -> tuple[int, int]:
-    """Assign numbers to live sets from a row back to the first; NEED_CELL at a row without one."""
+    """Compute the live states from a row back to the first; return NEED_CELL at an unknown one."""
     while row >= 0:
         following = 0 if R.last[row] else R.live[row + 1]
         before = T.before[following, R.letter[row]]
@@ -96,7 +96,7 @@ def look_ahead(T: WalkTable, R: RowLetters, row: int) -> tuple[int, int]:
 def row_after_match(
     variable: Int32s, O: ScanOptions, step: Int32s, first: int, s: int, end: int
 ) -> int:
-    """Return the row where the scan continues after a match, or a status if it cannot.
+    """Return the row where the scan continues after a match, or an error status.
 
     ``step[first:]`` are the steps of the match, which maps the rows from s to `end`.
     """
@@ -114,7 +114,7 @@ def row_after_match(
 
 @kernel
 def walk(T: WalkTable, R: RowLetters, O: ScanOptions, B: MatchBuffers, cursor: Int64s) -> int:
-    """Scan from the cursor on; FULL if a match does not fit, with the cursor before it."""
+    """Scan from the cursor on; return FULL, with the cursor unmoved, if a match does not fit."""
     rows, first_row = len(R.letter), len(T.first) - 2
     while cursor[ROW] < rows:
         s, matches, labels = cursor[ROW], cursor[MATCHES], cursor[LABELS]
@@ -123,7 +123,7 @@ def walk(T: WalkTable, R: RowLetters, O: ScanOptions, B: MatchBuffers, cursor: I
             q = first_row
             cursor[NUMBER] = 0
             cursor[COVER_END] = s
-        # not live: no run from here accepts
+        # not live: no run from this state accepts
         if not T.alive[R.live[s], q]:
             if O.with_unmatched and s >= cursor[COVER_END]:
                 if matches == len(B.start):
@@ -138,7 +138,7 @@ def walk(T: WalkTable, R: RowLetters, O: ScanOptions, B: MatchBuffers, cursor: I
         while inside:
             following = 0 if R.last[i] else R.live[i + 1]
             k = T.first[q]
-            # invariant: some step leads to a live state; the first such step is preferred
+            # invariant: some step leads to a live state, and the first such step is preferred
             while T.variable[k] != ACCEPTS and not (
                 T.holds[R.letter[i], T.variable[k]] and T.alive[following, T.target[k]]
             ):
@@ -173,37 +173,37 @@ AT_PAUSE, TOO_LONG, MATCH, NO_MATCH = range(20, 24)
 
 
 class SearchTable(NamedTuple):
-    """A `StepTable` (the steps of all states, concatenated) and the rows."""
+    """The steps of all states, concatenated, and the rows."""
 
     first: Int32s  # (states + 1,)
     variable: Int32s  # (steps,), or ACCEPTS
     target: Int32s  # (steps,)
-    final: Bytes  # (states,), true if it accepts after the last row
-    holds: Bytes  # (letters, variables): whether it may hold, as far as the row alone decides
+    final: Bytes  # (states,): whether it accepts after the last row
+    holds: Bytes  # (letters, variables): whether the condition may hold, judged by the row alone
     letter: Int32s  # (rows,)
     last: Bytes  # (rows,)
-    limit: Int64s  # (rows,): the end of the rows that WITHIN admits; may be empty
+    limit: Int64s  # (rows,): end of the rows that WITHIN permits; empty without WITHIN
 
 
 class Path(NamedTuple):
-    """The depth-first search: states, and the next step to try at each."""
+    """The current path of the search: states, and the next step to try at each."""
 
     state: Int32s  # (longest partition + 1,)
     step: Int32s  # (longest partition + 1,)
 
 
 class Failures(NamedTuple):
-    """A hash table of failures: a state, a row, the registers. A free slot contains NONE."""
+    """A hash table of failed searches by state, row and registers; free slots hold NONE."""
 
     is_used: int
     """True if the table is used."""
-    key: Int64s  # (capacity, 2 + registers), a power of 2
+    key: Int64s  # (capacity, 2 + registers); capacity is a power of 2
     probe: Int64s  # (2 + registers,)
-    register: Int32s  # (registers, 3): a row or label of a name, and offset; SIZE and name; OWN
+    register: Int32s  # (registers, 3): a row or label of a name, with offset; SIZE of a name; OWN
 
 
 class SearchArrays(NamedTuple):
-    """The automaton on the rows, its conditions, and the arrays that the search writes."""
+    """All arrays of the search: automaton, rows, conditions, path and failures."""
 
     table: SearchTable
     programs: do.Programs
@@ -214,7 +214,7 @@ class SearchArrays(NamedTuple):
 
 @kernel
 def search(S: SearchArrays, O: ScanOptions, B: MatchBuffers, cursor: Int64s, budget: int) -> int:
-    """Scan from the cursor on, with at most `budget` steps for a match.
+    """Search from the cursor on, trying at most `budget` steps for a match.
 
     The call can be repeated after FULL, NEED_ARENA and AT_PAUSE.
     """
@@ -224,7 +224,7 @@ def search(S: SearchArrays, O: ScanOptions, B: MatchBuffers, cursor: Int64s, bud
         s = cursor[ROW]
         if cursor[MATCHES] == len(B.start):
             return FULL
-        # after a pause, a match in progress continues with its path and mapping intact
+        # after a pause, the match in progress still has its path and its rows
         if cursor[DEPTH] == NONE:
             q = 0
             if s == 0 or T.last[s - 1]:
@@ -249,9 +249,9 @@ def search(S: SearchArrays, O: ScanOptions, B: MatchBuffers, cursor: Int64s, bud
         if labels + length > len(B.step):
             return FULL
         for j in range(length):
-            # `path.step` is the next step to try; the step that was taken is one before it.
+            # `path.step` is the next step to try, so the step taken is the one before
             B.step[labels + j] = path.step[j] - 1
-        # before the cursor moves, since an error must name the row of this match
+        # before moving the cursor, because an error names the row of this match
         next_row = row_after_match(T.variable, O, B.step, labels, s, s + length)
         if next_row < 0:
             return next_row
@@ -265,7 +265,7 @@ def search(S: SearchArrays, O: ScanOptions, B: MatchBuffers, cursor: Int64s, bud
 
 @kernel
 def _match(S: SearchArrays, cursor: Int64s) -> int:
-    """Continue the search at the cursor's row.
+    """Continue the search for a match at the cursor; return MATCH, NO_MATCH or a pause.
 
     Return MATCH, NO_MATCH, or the reason for a pause.
     """
@@ -279,7 +279,7 @@ def _match(S: SearchArrays, cursor: Int64s) -> int:
             return AT_PAUSE
         q, row, k, deeper = path.state[depth], s + depth, path.step[depth], False
         end = T.first[q + 1]
-        # after the last row a state can only accept: no step may read the next partition
+        # after the partition's last row a state can only accept
         if depth > 0 and T.last[row - 1]:
             cursor[ATTEMPTS] += 1
             if T.final[q]:
@@ -292,7 +292,8 @@ def _match(S: SearchArrays, cursor: Int64s) -> int:
             if v == ACCEPTS:
                 return MATCH
             if is_inside and T.holds[T.letter[row], v]:
-                # the condition sees the row under test as mapped, so push before the test
+                # the condition reads the current row as part of the match, so add it before the
+                # test
                 do.push(P, M, v, row)
                 passes = P.first[v] == P.first[v + 1] or holds(P, M, v, row, number)
                 deeper = passes and not (F.is_used and _has_failed(F, M, T.target[k], row + 1, s))
@@ -306,7 +307,7 @@ def _match(S: SearchArrays, cursor: Int64s) -> int:
             path.state[depth], path.step[depth] = q, T.first[q]
             continue
         if F.is_used:
-            # nothing has changed so far, so the driver can grow the table and call again
+            # nothing has changed yet: the driver can enlarge the table and call again
             if 2 * cursor[FAILURES] >= len(F.key):
                 return NEED_ARENA
             _seek(F, M, q, row, s)
@@ -320,7 +321,7 @@ def _match(S: SearchArrays, cursor: Int64s) -> int:
 
 @inline
 def _register(F: Failures, M: do.MappedRows, k: int, s: int) -> int:
-    """Return the value of a register: a row, its label, a number of rows, or the match's start."""
+    """Return the value of a register, on which a failure depends."""
     where, name, offset = F.register[k, 0], F.register[k, 1], F.register[k, 2]
     if where == do.OWN:
         return s
@@ -335,7 +336,7 @@ def _register(F: Failures, M: do.MappedRows, k: int, s: int) -> int:
 
 @inline
 def _seek(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> None:
-    """Write the key of a state at a row into `probe`."""
+    """Write the key of a state and row, with the registers, into `probe`."""
     F.probe[0], F.probe[1] = q, row
     for k in range(len(F.register)):
         F.probe[2 + k] = _register(F, M, k, s)
@@ -343,8 +344,8 @@ def _seek(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> None:
 
 @kernel
 def _place(F: Failures) -> int:
-    """Return the slot of the probe in the table, or the free slot where it belongs."""
-    # the capacity is a power of 2: the mask replaces a division
+    """Return the slot of `probe` in the hash table, or the free slot where it belongs."""
+    # a power of 2, so that a mask replaces a division
     h, width, mask = 0, len(F.probe), len(F.key) - 1
     for k in range(width):
         h = (h * 1_000_003 + F.probe[k]) & 0x7FFFFFFF
@@ -362,14 +363,14 @@ def _place(F: Failures) -> int:
 
 @inline
 def _has_failed(F: Failures, M: do.MappedRows, q: int, row: int, s: int) -> bool:
-    """Return whether a state at a row has failed with the current registers."""
+    """Return whether a search from a state and row has failed with the present registers."""
     _seek(F, M, q, row, s)
     return F.key[_place(F), 0] != NONE
 
 
 @inline
 def _add(F: Failures) -> int:
-    """Add the probe's key; return the number of new keys."""
+    """Add `probe` to the failed searches; return 1 if it is new, otherwise 0."""
     at = _place(F)
     if F.key[at, 0] != NONE:
         return 0
@@ -380,7 +381,7 @@ def _add(F: Failures) -> int:
 
 @kernel
 def copy_failures(keys: Int64s, F: Failures) -> int:
-    """Add keys to the table; return the number of new keys."""
+    """Add keys to the failed searches; return the number of new ones."""
     count = 0
     for i in range(len(keys)):
         for k in range(len(F.probe)):
@@ -391,10 +392,10 @@ def copy_failures(keys: Int64s, F: Failures) -> int:
 
 @kernel
 def admitted_ends(time: NDArray[Any], null: Bytes, last: Bytes, width: float, end: Int64s) -> None:
-    """Write, for each row, the end of the rows less than the width after it."""
+    """Write, for each row, the end of the rows that are less than the width later."""
     i = 0
     for s in range(len(time)):
-        # time ascends in a partition, so the end never moves back: linear time in total
+        # times ascend in a partition, so the end never moves back: linear in total
         i = max(i, s)
         if null[s]:
             end[s] = s

@@ -1,4 +1,4 @@
-"""The meaning of a row pattern on a table: partitions, the scan, the rows of the result.
+"""The meaning of MATCH_RECOGNIZE on a table: partitions, scan, and rows of the result.
 
 This is the oracle: it is written for clarity, never for speed.
 """
@@ -23,14 +23,14 @@ Row: TypeAlias = Mapping[str, Value]
 
 
 class ResultRow(NamedTuple):
-    """A row of the result: the index of the table row that it copies columns from, and measures."""
+    """A row of the result: the table row that it copies columns from, and measures."""
 
     row: int
     measures: tuple[Value, ...]
 
 
 class ScanResult(NamedTuple):
-    """The outcome of the scan at row s: the match and its number, or None."""
+    """The result of looking for a match at row s: the match and its number, or None."""
 
     s: int
     match: RowMapping | None
@@ -38,7 +38,7 @@ class ScanResult(NamedTuple):
 
 
 def result_rows(query: RowPattern, binding: Binding, table: Sequence[Row]) -> list[ResultRow]:
-    """Return the rows of the result, in order.
+    """Return the rows of the result in order.
 
     Raises `BadData` (`skip-absent`, `skip-first`) and `ResourceLimit`.
     """
@@ -55,7 +55,7 @@ def result_rows(query: RowPattern, binding: Binding, table: Sequence[Row]) -> li
 
 
 def partitions(query: RowPattern, binding: Binding, table: Sequence[Row]) -> list[list[int]]:
-    """Return the positions of each ordered partition, in order of first appearance."""
+    """Return the rows of each partition in order; partitions by first appearance."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, row in enumerate(table):
         key = tuple(_key(row.get(binding.names[column.name])) for column in query.partition_by)
@@ -67,7 +67,7 @@ def partitions(query: RowPattern, binding: Binding, table: Sequence[Row]) -> lis
 
 
 def _key(v: Value) -> object:
-    """Return the key that equal values of a partition share: NULL equals NULL, NaN equals NaN."""
+    """Return a key that two rows of a partition share: NULL equals NULL, NaN equals NaN."""
     return None if v is None else order_key(v)
 
 
@@ -81,7 +81,7 @@ def _sort(positions: list[int], item: rp.OrderItem, column: str, table: Sequence
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A query on one partition, and the positions of the partition's rows in the table."""
+    """A row pattern on one partition, with the partition's rows in the table."""
 
     query: RowPattern
     T: Partition
@@ -89,7 +89,7 @@ class Scan:
 
 
 def scan(S: Scan) -> Iterator[ScanResult]:
-    """Yield the result at each row where the scan tries a match, as AFTER MATCH SKIP determines."""
+    """Yield the result at each row where AFTER MATCH SKIP lets the scan look for a match."""
     query, T = S.query, S.T
     conditions = {each.variable: each.condition for each in query.define}
     within = None if query.within is None else (query.within, query.order_by[0].column.name)
@@ -107,7 +107,7 @@ def scan(S: Scan) -> Iterator[ScanResult]:
 
 
 def resume(S: Scan, s: int, m: RowMapping) -> int:
-    """Return the number of rows from s to where the scan continues, after a non-empty match."""
+    """Return after how many rows the scan continues after a match at row s."""
     match S.query.skip:
         case rp.PastLastRow():
             return len(m)
@@ -137,7 +137,7 @@ def _cannot_skip(S: Scan, s: int, name: str, message: str, hint: str) -> BadData
 
 
 def output_rows(S: Scan, outcome: ScanResult, covered_rows: set[int]) -> list[ResultRow]:
-    """Return the rows of the output for one result of the scan.
+    """Return the rows of the result for a match, or for a row without a match.
 
     `covered_rows` are those of earlier matches.
     """
@@ -173,7 +173,7 @@ MAX_DERIVATIONS = 200_000
 
 
 class RowLabel(NamedTuple):
-    """The variable that a row is mapped to, and whether it bears the mark *excluded*."""
+    """The variable of a row in a match, and whether the row is excluded by ``{- -}``."""
 
     variable: str
     excluded: bool
@@ -183,7 +183,7 @@ RowMapping: TypeAlias = tuple[RowLabel, ...]
 
 
 class Derivation(NamedTuple):
-    """One way to read a pattern after a mapping m: its choice string κ, and the longer mapping m'.
+    """A way to match a pattern: its choices, and the rows of the match.
 
     Choice strings are compared as tuples: SQL prefers the match with the least one.
     """
@@ -194,7 +194,7 @@ class Derivation(NamedTuple):
 
 @dataclass(slots=True)
 class Start:
-    """The context of all candidates for the match at one row: T, s, N, and the query's clauses."""
+    """The row where candidates for a match start, and the query's clauses."""
 
     T: Partition
     s: int
@@ -206,7 +206,7 @@ class Start:
 
 
 def match_at(pattern: rp.Pattern, S: Start) -> RowMapping | None:
-    """Return the match at row s: the mapping of the derivation with the least choice string.
+    """Return the preferred match at row s, the one with the least choice string.
 
     Raises `ResourceLimit` above `MAX_DERIVATIONS`.
     """
@@ -215,7 +215,7 @@ def match_at(pattern: rp.Pattern, S: Start) -> RowMapping | None:
 
 
 def derivations(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> frozenset[Derivation]:
-    """Return D(p), all derivations of p from the mapping m: one arm per rule."""
+    """Return D(p), all ways to match p after the rows m."""
     poll()
     S.steps -= 1
     if S.steps < 0:
@@ -229,7 +229,7 @@ def derivations(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> fr
         case rp.Variable(v):
             longer = (*m, RowLabel(v, excluded))
             is_match = i < len(S.T.rows) and _within(S, i) and _holds(v, S, longer)
-            # a variable records no choice: there is one way to map the row
+            # a variable has no choices: there is one way to read a row
             return frozenset({Derivation((), longer)} if is_match else ())
         case rp.Empty():
             return frozenset({Derivation((), m)})
@@ -259,18 +259,18 @@ def derivations(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> fr
 
 
 def _then(d1: Derivation, p: rp.Pattern, S: Start, *, excluded: bool) -> Iterator[Derivation]:
-    """Yield each continuation of a derivation by p; choice strings are concatenated."""
+    """Yield all ways to continue a derivation by matching p."""
     for d2 in derivations(p, S, d1.mapping, excluded=excluded):
         yield Derivation(d1.choices + d2.choices, d2.mapping)
 
 
 def _runs(p: rp.Repetition, S: Start, start: Derivation, *, excluded: bool) -> Iterator[Derivation]:
-    """Yield the derivations of a repetition, by the number c of iterations so far.
+    """Yield the ways to match a repetition.
 
     `idle`: the last iteration read no row. Above the least count such a run ends, since it could
     repeat for ever.
     """
-    # the lesser choice is preferred: stop if reluctant, continue if greedy
+    # the least choice is preferred: stop if reluctant, continue if greedy
     stop, more = ((0,), (1,)) if p.reluctant else ((1,), (0,))
     pending = [(start, 0, False)]
     while pending:
@@ -286,7 +286,7 @@ def _runs(p: rp.Repetition, S: Start, start: Derivation, *, excluded: bool) -> I
 
 
 def _holds(v: str, S: Start, m: RowMapping) -> bool:
-    """Return whether the condition of v is TRUE for the last row of m."""
+    """Return whether the condition of v is TRUE on the last row of m."""
     if v not in S.conditions:
         return True
     labels = tuple(row.variable for row in m)
@@ -295,7 +295,7 @@ def _holds(v: str, S: Start, m: RowMapping) -> bool:
 
 
 def _within(S: Start, i: int) -> bool:
-    """Return whether WITHIN admits row i: its time is strictly less than d after the start."""
+    """Return whether WITHIN permits row i: its time is less than d after the start."""
     if S.within is None:
         return True
     d, column = S.within

@@ -1,4 +1,4 @@
-"""A row pattern on rows that arrive: matches are returned when they are certain.
+"""Sessions of row patterns: rows arrive, and matches are returned when they are certain.
 
 Each partition has a search that continues where it waits for a row. A match is certain when the
 search that found it has read only rows that have arrived. All pushes and ``advance("end")``
@@ -66,7 +66,7 @@ Numba and the columns takes as long as so many rows, and to begin with a batch a
 
 @dataclass(slots=True)
 class _Partition:
-    """The rows of a partition that later matches may read, and the search in them."""
+    """The rows of a partition that later matches may read, and its search."""
 
     number: int
     columns: dict[Any, list[Any]]
@@ -83,7 +83,7 @@ class _Partition:
     """The number of rows before a match that PREV can read."""
 
     def begin(self, M: Machine, reach: int, s: int = 0, number: int = 0, dropped: int = 0) -> None:
-        """Begin a search from row s on, after `number` matches and `dropped` rows."""
+        """Begin the search at row s, after `number` matches and `dropped` rows."""
         mapping = GrowingMapping(self.columns, OpenEnd(len(self.positions)), M.names_of)
         within, resume = within_of(M, self.columns), resume_of(M.query, self.positions)
         conditions = M.automaton, mapping, M.at_row, M.of_mapping
@@ -93,7 +93,7 @@ class _Partition:
         self.results, self.pending = self.search.live_scan(), None
 
     def _drop(self, s: int) -> int:
-        # the last row stays, for the check of order against the next one
+        # keep the last row, to check the order of the next one
         count = min(s - self.reach, len(self.positions) - 1)
         if count < FEWEST or 2 * count < len(self.positions):
             return 0
@@ -104,7 +104,7 @@ class _Partition:
         return count
 
     def set_length(self, *, is_over: bool = False) -> None:
-        """Let the search know the rows that are there now, and whether they are all."""
+        """Tell the search the present number of rows, and whether more may come."""
         rows, mapping = len(self.positions), self.search.mapping
         if is_over:
             mapping.set_length(rows)
@@ -113,7 +113,7 @@ class _Partition:
             mapping.length.rows = mapping.rows = rows
 
     def certain(self, M: Machine) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        """Yield the certain rows of the result: a row of the partition, and the measures."""
+        """Yield each certain row of the result: a row of the partition, and measures."""
         search = self.search
         while True:
             result = self.pending or next(self.results, None)
@@ -144,7 +144,7 @@ the last match, the number of matches, the numbers of its rows, and the values o
 
 @rich_display
 class RowPatternSession:
-    """A row pattern on rows that are still arriving, created by `cerlab.session`.
+    """A session of a row pattern, created by `cerlab.session`.
 
     In each partition the rows arrive in the order of ORDER BY. The session keeps the rows from the
     oldest open match on, and the rows before it that PREV can read. Use it from one thread at a
@@ -157,7 +157,7 @@ class RowPatternSession:
         state: bytes | None = None,
         lateness: Length | None = None,
     ) -> None:
-        """Open a session; raises as `parse_rows`, and `BadData` for a foreign or damaged state."""
+        """Open a session; a damaged state raises `BadData`."""
         self._query = parse_rows(query) if isinstance(query, str) else query
         self._over = self._stopped = False
         self.read = 0
@@ -183,18 +183,18 @@ class RowPatternSession:
 
     @property
     def pushed(self) -> int:
-        """The number of rows taken, also before a state, including rows that are held back."""
+        """The number of rows pushed, including those before a saved state and those held back."""
         return self.read if self._order is None else self._order.taken
 
     @property
     def late(self) -> int:
-        """The number of rows that came late, also before a state; 0 without `lateness`."""
+        """The number of late rows, including those before a saved state; 0 without `lateness`."""
         return 0 if self._order is None else self._order.late
 
     # -- rows in ------------------------------------------------------------------------------
 
     def push(self, rows: Any) -> Any:
-        """Read more rows; return the rows of the result that are now certain, as a pyarrow Table.
+        """Read rows; return the rows of the result that are now certain, as a pyarrow Table.
 
         In each partition the returned rows are in the order of the result; partitions are in order
         of first appearance.
@@ -220,7 +220,7 @@ class RowPatternSession:
         table = with_paths(self._query, as_table(rows))
         if not table.num_rows:
             return self._table([], [])
-        # with 100,000 partitions, looking for circles among them took half of the time
+        # with 100,000 partitions, garbage collection took half of the time
         with without_collection():
             return self._push(table)
 
@@ -239,7 +239,7 @@ class RowPatternSession:
         return self._given_by(touched, error)
 
     def _given_by(self, touched: Sequence[_Partition], error: BadData | None) -> Any:
-        """Return the rows of the result that some partitions add; raises `error` with them."""
+        """Return the new rows of the result from some partitions; raise `error` with them."""
         result = self._given(sorted(touched, key=lambda part: part.number))
         self._stopped = False
         if error is not None:
@@ -248,7 +248,7 @@ class RowPatternSession:
         return result
 
     def advance(self, until: Until) -> Any:
-        """Declare that no more rows will come, by ``"end"``; with a lateness also up to a time.
+        """Declare that no more rows will come (``"end"``), or none before a time.
 
         Return the rows of the result this adds.
 
@@ -285,7 +285,7 @@ class RowPatternSession:
     def _take_in_order(
         self, batch: Mapping[str, Sequence[Value]], count: int
     ) -> tuple[list[_Partition], BadData | None]:
-        """Hold rows back, and add the rows that are released, up to one that came late."""
+        """Put rows into time order, and add the due ones; stop at a late row."""
         assert self._order is not None
         time = self._order.time.attribute
         nothing: Sequence[Value] = [None] * count
@@ -298,13 +298,13 @@ class RowPatternSession:
                 touched, error = self._take_given(given)
         except BadData as late:
             error = error or late
-        except (UsageError, TypeMismatch):  # of the first row, as all have one type
+        except (UsageError, TypeMismatch):  # the type of the first row, which is the type of all
             self._stopped = False
             raise
         return touched, error
 
     def _take_given(self, given: Stream) -> tuple[list[_Partition], BadData | None]:
-        """Add rows that the order gives; rows after a bad one are held back again."""
+        """Add rows that are due; put the rows after a bad one back."""
         assert self._order is not None
         if not given.events:
             return [], None
@@ -318,7 +318,7 @@ class RowPatternSession:
     def _take(
         self, batch: Mapping[str, Sequence[Value]], count: int
     ) -> tuple[list[_Partition], BadData | None]:
-        """Add rows to their partitions, up to one that is before its predecessor."""
+        """Add rows to their partitions, up to the first that is before its predecessor."""
         touched = dict[int, tuple[_Partition, int]]()
         query, names = self._query, self._binding.names
         absent: Sequence[Value] = [None] * count
@@ -348,7 +348,7 @@ class RowPatternSession:
         return [part for part, _ in touched.values()], error
 
     def _test(self, touched: Sequence[tuple[_Partition, int]], count: int) -> None:
-        """Make the rows of partitions from a row on known, of a batch of `count` rows."""
+        """Evaluate conditions on the new rows of some partitions."""
         names = [*without_truths(self._machine, 0)]
         for part, first in touched:
             part.set_length()
@@ -364,12 +364,12 @@ class RowPatternSession:
     def _is_before(
         self, part: _Partition, order: Sequence[tuple[Any, rp.OrderItem]], i: int
     ) -> bool:
-        """Return whether a row comes before the last one of its partition."""
+        """Return whether a row comes before the last row of its partition."""
         for column, item in order:
             last = part.columns[self._binding.names[item.column.name]][-1]
             now = column[i]
             if isinstance(last, Timestamp) and isinstance(now, Timestamp):
-                # integers compare ten times as fast as moments
+                # comparing integers takes a tenth of the time of comparing timestamps
                 last, now = last.nanoseconds, now.nanoseconds
             if last == now:
                 continue
@@ -391,7 +391,7 @@ class RowPatternSession:
     # -- columns ------------------------------------------------------------------------------
 
     def _bind(self, table: Any) -> None:
-        """Add the columns of a table to those so far; raises `TypeMismatch` and as `bind`."""
+        """Add the columns of a table to the known ones; raise `TypeMismatch` if a kind differs."""
         fields = dict(self._fields)
         for name, kind in column_kinds(table).items():
             before = _kind_of(fields[name]) if name in fields else Kind.NULL
@@ -424,7 +424,7 @@ class RowPatternSession:
     # -- rows out -----------------------------------------------------------------------------
 
     def _given(self, parts: Sequence[_Partition]) -> Any:
-        """Return the rows of the result that later rows of these partitions cannot change."""
+        """Return the rows of the result from some partitions that later rows cannot change."""
         measures: list[tuple[Any, ...]] = []
         inputs: list[list[Value]] = []
         names = self._binding.inputs if parts else []
@@ -458,7 +458,7 @@ class RowPatternSession:
     # -- state --------------------------------------------------------------------------------
 
     def state(self) -> bytes:
-        """Return the state as bytes, from which `cerlab.session` can continue.
+        """Return the state as bytes, with which `cerlab.session` can continue.
 
         The format is documented and versioned; reading it runs no code.
         """
@@ -468,7 +468,7 @@ class RowPatternSession:
         return state if self._order is None else self._order.state(state)
 
     def states(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the number of the last row of each partition, and a state of that partition."""
+        """Yield, for each partition, the number of its last row and its state."""
         for part in self._partitions.values():
             yield part.positions[-1], self._state_with([part])
 
@@ -488,14 +488,14 @@ class RowPatternSession:
     def _state_of(self, part: _Partition) -> list[Any]:
         search = part.search
         first = max(0, search.s - self._reach)
-        # the last row is needed to check the order of the next one, even if no match reads it
+        # the last row is needed for the order of the next one, even if no match reads it
         first = min(first, max(0, len(part.positions) - 1))
         columns = [part.columns[name][first:] for name in self._kept]
         numbers = [search.dropped + first, search.s - first, part.matched_end, search.number]
         return [*numbers, part.positions[first:], columns]
 
     def resume(self, state: bytes) -> None:
-        """Add the partitions of a state; raises `BadData` for bytes that are no state of them."""
+        """Add the partitions of a saved state; raise `BadData` for other bytes."""
         values, _ = codec.read(ROW_SESSION, self._of, state)
         with reading_state():
             self._over, self.read = values["over"], max(self.read, values["taken"])
@@ -529,7 +529,7 @@ class RowPatternSession:
         self._partitions[key] = part
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return a copy that continues from the state; raises as `state`."""
+        """Return the parts to copy or pickle: the copy continues from the state."""
         return type(self), (self._query, self.state())
 
     def __repr__(self) -> str:
@@ -549,7 +549,7 @@ _VALUES = {
 
 
 def _time_of(query: RowPattern, lateness: Length | None) -> TimeAxis | None:
-    """Return the axis that sorts late rows; raises `UsageError` if there is none."""
+    """Return the time by which late rows are sorted; raise `UsageError` without one."""
     if query.order_by and not query.order_by[0].descending:
         return TimeAxis(query.order_by[0].column.name)
     if lateness is not None:
@@ -565,7 +565,7 @@ def _kind_of(arrow_type: Any) -> Kind:
 
 
 def _plain_type(arrow_type: Any, kind: Kind) -> Any:
-    """Return the type of a column of the result, without dictionaries for numbers and texts."""
+    """Return the type of a result column, without dictionaries for numbers and texts."""
     import pyarrow as pa
 
     plain = {Kind.TEXT: pa.string(), Kind.INTEGER: pa.int64(), Kind.DOUBLE: pa.float64()}
@@ -573,7 +573,7 @@ def _plain_type(arrow_type: Any, kind: Kind) -> Any:
 
 
 def _type_of(text: str) -> Any:
-    """Return the Arrow type with this name; raises ValueError for other names."""
+    """Return the Arrow type with a name; raises ValueError for other names."""
     import pyarrow as pa
 
     head, comma, zone = text.partition(", tz=")

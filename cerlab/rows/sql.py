@@ -1,4 +1,4 @@
-"""SQL with MATCH_RECOGNIZE: cerlab evaluates the clauses, DuckDB the SQL around them."""
+"""SQL with MATCH_RECOGNIZE: cerlab evaluates these clauses, DuckDB the rest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BEFORE_TABLES = frozenset(("FROM", "JOIN", "LATERAL", ",", "("))
 
 
 def sql(query: str, tables: Mapping[str, Any]) -> pa.Table:
-    """Return the result of a SQL query with MATCH_RECOGNIZE on some tables, as a pyarrow Table.
+    """Return the result of an SQL query with MATCH_RECOGNIZE on tables, as a pyarrow Table.
 
     cerlab evaluates the clauses. DuckDB evaluates the SQL around them, unless it is just
     ``SELECT columns FROM table``: a join, WHERE, GROUP BY, a subquery, WITH.
@@ -50,7 +50,7 @@ def sql(query: str, tables: Mapping[str, Any]) -> pa.Table:
     try:
         alone = parse_rows(query)
     except CerlabError:
-        alone = None  # SQL around the clause, or an error that is raised again below
+        alone = None  # the SQL around a clause, or an error that is raised again below
     if alone is not None and alone.select is not None:
         for name, table in tables.items():
             if name.upper() == alone.select.table.upper():
@@ -63,7 +63,7 @@ def sql(query: str, tables: Mapping[str, Any]) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """The extent of a MATCH_RECOGNIZE clause in a text, with its input before it."""
+    """The place of a MATCH_RECOGNIZE clause in a text, and its input."""
 
     begin: int
     end: int
@@ -75,7 +75,7 @@ class _Clause:
 
 
 class SqlSession:
-    """A database of DuckDB in memory that accepts MATCH_RECOGNIZE.
+    """A DuckDB database in memory that supports MATCH_RECOGNIZE.
 
     A view or a prepared statement keeps the result that its clauses had when it was created.
     """
@@ -92,9 +92,9 @@ class SqlSession:
         self._matches = 0
 
     def run(self, text: str) -> Any:
-        """Return the result of a statement, or None if it has none."""
+        """Return the result of a statement; None for a statement without one."""
         original = text = text.rstrip().rstrip(";")
-        # first to last: the input of a clause may use the result of an earlier clause
+        # in order, because the input of a clause may use an earlier clause
         while (clause := first_clause(text)) is not None:
             self._matches += 1
             name = f"cerlab_match_{self._matches}"
@@ -112,7 +112,7 @@ class SqlSession:
             raise UsageError("CER0869", f"DuckDB: {message}", hint=hint) from None
 
     def _match_table(self, text: str, clause: _Clause, original: str) -> Any:
-        """Return the result of a clause; its input is a query with the WITH that is in scope.
+        """Return the result of a clause, after computing its input with the WITH in scope.
 
         Errors have places in the `original`; in `text`, names of tables replace its earlier
         clauses.
@@ -123,7 +123,7 @@ class SqlSession:
             return match_recognize(alone, rows)
         except CerlabError as error:
             if isinstance(error.place, SourcePlace) and error.place.text == alone:
-                # the texts differ only before the clause, so places are counted from the end
+                # the texts are equal from the clause on, so count places from the end
                 after = len(text) - clause.end
                 at = _offset(alone, error.place.span) - len(alone) + len(original) - after
                 begin = len(original) - after - len(clause.clause)
@@ -132,7 +132,7 @@ class SqlSession:
 
 
 def _offset(text: str, span: Span) -> int:
-    """Return the offset of the beginning of a span."""
+    """Return where a span begins in the text, in characters."""
     lines = text.split("\n")[: span.line - 1]
     return sum(len(line) + 1 for line in lines) + span.column - 1
 
@@ -142,7 +142,7 @@ def _length(span: Span) -> int:
 
 
 def first_clause(text: str) -> _Clause | None:
-    """Return the first clause of a text whose input contains no clause, or None."""
+    """Return the first clause of a text whose input contains no other clause, or None."""
     if "MATCH_RECOGNIZE" not in text.upper():
         return None
     tokens = tokens_of(text)
@@ -165,7 +165,7 @@ def first_clause(text: str) -> _Clause | None:
 
 
 def _input_from(tokens: list[Token], i: int) -> tuple[int, Token | None]:
-    """Return the first token of the table before a clause, and its alias.
+    """Return the first token of a clause's input, and the alias of the input.
 
     ``name``, ``a.b AS c``, ``(query) c``, ``(query) AS c(x, y)``, ``function(..) c``.
     """
@@ -173,7 +173,7 @@ def _input_from(tokens: list[Token], i: int) -> tuple[int, Token | None]:
     if tokens[at].token_type == TokenType.R_PAREN:
         name_at = _partner(tokens, at) - 1
         if name_at > 0 and _is_name(tokens[name_at]) and _may_be_aliased(tokens[name_at - 1]):
-            at = name_at  # the columns of an alias
+            at = name_at  # the alias also names columns
     if at and _is_name(tokens[at]) and _may_be_aliased(tokens[at - 1]):
         alias = tokens[at]
         at -= 2 if tokens[at - 1].token_type == TokenType.ALIAS else 1
@@ -186,14 +186,14 @@ def _input_from(tokens: list[Token], i: int) -> tuple[int, Token | None]:
 
 
 def _table_name(tokens: list[Token], at: int) -> Token | None:
-    """Return the token that names a table without an alias: its last name, or its function's."""
+    """Return the token that names a table or a table function."""
     if tokens[at].token_type == TokenType.R_PAREN:
         at = _partner(tokens, at) - 1
     return tokens[at] if at >= 0 and _is_name(tokens[at]) else None
 
 
 def _may_be_aliased(token: Token) -> bool:
-    """Return whether an alias may follow."""
+    """Return whether a name after this token may be an alias."""
     return token.token_type in (TokenType.ALIAS, TokenType.R_PAREN) or _is_name(token)
 
 
@@ -202,7 +202,7 @@ def _is_name(token: Token) -> bool:
 
 
 def _partner(tokens: list[Token], at: int) -> int:
-    """Return the token that closes or opens the parenthesis at `at`."""
+    """Return the index of the parenthesis that matches the one at `at`."""
     step = 1 if tokens[at].token_type == TokenType.L_PAREN else -1
     depth = 0
     while 0 <= at < len(tokens):
@@ -211,11 +211,11 @@ def _partner(tokens: list[Token], at: int) -> int:
         if not depth:
             return at
         at += step
-    return at - step  # not closed: the reader of the text reports it
+    return at - step  # not closed: the parser reports this error
 
 
 def with_before(text: str, place: int) -> str:
-    """Return ``WITH a AS (..), b AS (..)``: the parts of WITH that end before a place."""
+    """Return the WITH clause up to a place in the text, in complete parts."""
     tokens = tokens_of(text)
     if not tokens or tokens[0].text.upper() != "WITH":
         return ""
@@ -224,7 +224,7 @@ def with_before(text: str, place: int) -> str:
 
 
 def _with_parts(tokens: list[Token]) -> Iterator[int]:
-    """Yield the last token of each part of WITH."""
+    """Yield the last token of each part of the WITH clause."""
     at = 1
     while at < len(tokens):
         while at < len(tokens) and tokens[at].token_type != TokenType.ALIAS:

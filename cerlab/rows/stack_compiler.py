@@ -1,4 +1,4 @@
-"""Compilation of conditions to stack programs: operators, and places of their operands."""
+"""Compilation of conditions to programs of a stack machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Kind: TypeAlias = Literal["boolean", "integer", "double", "null"]
 
 
 class Code(NamedTuple):
-    """Operators with their arguments, the kind of their value and, for integers, a bound of it."""
+    """A program that computes a value, with the value's kind and a bound if it is an integer."""
 
     ops: tuple[tuple[int, int], ...]
     kind: Kind
@@ -44,7 +44,7 @@ class Code(NamedTuple):
 
 
 class Landing(NamedTuple):
-    """A place where a column is read: the row under test, or the first or last row of a name."""
+    """The place where a column is read: the current row, or a row of a name in the match."""
 
     where: int
     name: str | None = None
@@ -52,14 +52,14 @@ class Landing(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A column or constant, and the place where it is read."""
+    """A column or constant to read, and where."""
 
     values: Values
     landing: Landing
 
 
 class Label(NamedTuple):
-    """The label of each variable, the row whose label is read, and the step from that row."""
+    """The label (variable) of a row to read, and where the row is."""
 
     values: Values
     landing: Landing
@@ -70,7 +70,7 @@ OWN = Landing(do.OWN)
 
 
 def label_read(e: ex.Expression) -> tuple[ex.Edge, int] | None:
-    """Return the FIRST or LAST row whose label an expression reads, and the step from it."""
+    """Return the FIRST or LAST, and the steps from there, of a label that an expression reads."""
     match e:
         case ex.Classifier():
             return ex.Last(e), 0
@@ -84,12 +84,12 @@ def label_read(e: ex.Expression) -> tuple[ex.Edge, int] | None:
 
 
 def operator_code(kind: Kind, *codes: Code, op: tuple[int, int], most: int = 0) -> Code:
-    """Return an operator after its operands."""
+    """Return the program of an operator, after the programs of its operands."""
     return Code((*(each for code in codes for each in code.ops), op), kind, most)
 
 
 def common(codes: list[Code]) -> tuple[Any, ...]:
-    """Return the common kind of results, and their codes."""
+    """Return the common kind of results, and their programs."""
     kinds = {code.kind for code in codes} - {"null"}
     if len(kinds) > 1:
         raise NotColumnar
@@ -97,13 +97,13 @@ def common(codes: list[Code]) -> tuple[Any, ...]:
 
 
 def within(most: int) -> None:
-    """Raise `NotColumnar` for integers above the bound of exact doubles."""
+    """Raise `NotColumnar` for integers that doubles cannot represent exactly."""
     if most > WHOLE:
         raise NotColumnar
 
 
 def kind_of(values: Values) -> tuple[Kind, int]:
-    """Return the kind of a column of numbers, and a bound of its integers."""
+    """Return the kind of a column of numbers, and the largest magnitude of its integers."""
     kind = values.type
     if pa.types.is_null(kind):
         return "null", 0
@@ -119,13 +119,13 @@ def kind_of(values: Values) -> tuple[Kind, int]:
 
 
 def greatest(values: Values) -> int:
-    """Return the greatest magnitude of integers."""
+    """Return the largest magnitude in a column of integers."""
     ends = pc.min_max(pa.array([values]) if isinstance(values, pa.Scalar) else values).as_py()
     return max(abs(int(ends["min"] or 0)), abs(int(ends["max"] or 0)))
 
 
 def by_rank(left: Values, right: Values) -> bool:
-    """Return whether two columns are compared by ranks: texts, or integers beyond 2**53."""
+    """Return whether columns are compared by ranks: texts, or integers beyond 2**53."""
     if left.type != right.type:
         return False
     if pa.types.is_int64(left.type):
@@ -141,7 +141,7 @@ MOST_REGISTERS = 64
 
 @dataclass(slots=True)
 class Compiler:
-    """The compiler of conditions to programs.
+    """A compiler of conditions; `sets` are the variables of each name.
 
     `sets` are the variables of each name, `longest` bounds the rows of a match.
     """
@@ -163,13 +163,13 @@ class Compiler:
     limbs: list[NDArray[np.int64]] = field(default_factory=list)
 
     def name(self, x: str | None) -> int:
-        """Return the number of a name, which is assigned on first use."""
+        """Return the number of a name, assigned at first use."""
         if x not in self.names:
             self.names.append(x)
         return self.names.index(x)
 
     def code(self, e: ex.Expression) -> Code:
-        """Return the operators that leave the value of an expression on the stack."""
+        """Return the program that computes an expression."""
         return self._number(self._operand(e))
 
     def _operand(self, e: ex.Expression) -> Code | Read | Label:
@@ -178,7 +178,7 @@ class Compiler:
         if (label := label_read(e)) is not None:
             edge, step = label
             names = pa.array(self.variables, pa.large_string())
-            # a step longer than any match lands outside, so it is capped to fit 32 bits
+            # a longer step is always outside the match; this one fits 32 bits
             step = max(-self.longest, min(step, self.longest))
             return Label(names, self._landing(edge), step)
         match e:
@@ -204,7 +204,7 @@ class Compiler:
         return Landing(where, ex.variable_of(e.body), min(e.offset, self.longest))
 
     def _number(self, read: Code | Read | Label) -> Code:
-        """Return a column, constant or label as numbers."""
+        """Return the program that reads a column, a constant or a label as a number."""
         if isinstance(read, Code):
             return read
         kind, most = kind_of(read.values)
@@ -225,10 +225,10 @@ class Compiler:
         return self._load(where, k, offset, self._column_number(read.values), kind, most)
 
     def _column_number(self, values: Values) -> int:
-        """Return the number of a column of doubles."""
+        """Return the number of a column, which becomes a column of doubles."""
         if id(values) in self.numbers:
             return self.numbers[id(values)][0]
-        # keep the values alive: Python may reuse an identity
+        # keep the values, because Python may reuse the id of a deleted object
         self.numbers[id(values)] = len(self.columns), values
         column = spread(values, len(self.R))
         null = pc.is_null(column).to_numpy(zero_copy_only=False).astype(np.uint8)
@@ -252,7 +252,7 @@ class Compiler:
     def _aggregate(self, e: ex.Aggregate) -> Code:
         x = self.name(ex.variable_of(e.body))
         labels = isinstance(e.body, ex.Classifier) and e.function is ex.AggregateFunction.COUNT
-        if isinstance(e.body, ex.AllRows) or labels:  # every row of the match has a label
+        if isinstance(e.body, ex.AllRows) or labels:  # every row of a match has a label
             return self._load(do.SIZE, x, 0, 0, "integer", self.longest)
         values = at_rows(e.body, self.R)
         kind, most = kind_of(values)
@@ -260,9 +260,9 @@ class Compiler:
             raise NotColumnar
         exact: tuple[int, int, int] = (0, 0, 0)
         if which in (do.SUM, do.AVG):
-            # bound of a sum: the greatest value in every row of the longest match
+            # a sum is at most the greatest value times the longest match
             most *= self.longest
-            if kind == "double":  # their exact sum is rounded once
+            if kind == "double":  # the exact sum is rounded once
                 of_rows, exponent = limbs_of_doubles(spread(values, len(self.R)))
                 exact = (sum(map(len, self.limbs)), len(of_rows), exponent)
                 self.limbs.append(of_rows)
@@ -300,7 +300,7 @@ class Compiler:
 
     def _application(self, name: str, operands: list[Code | Read | Label]) -> Code | Read | Label:
         function = LIBRARY[name]
-        # `_arithmetic` checks the bound of arithmetic in units above nanoseconds
+        # `_arithmetic` checks the bounds for units larger than nanoseconds
         at_one_place = function.is_strict and (function.opcode is None or self.R.unit == 1)
         if at_one_place and (read := _at_one_place(name, operands)) is not None:
             return read
@@ -317,7 +317,7 @@ class Compiler:
         return self._arithmetic(op, codes)
 
     def _is_null(self, operand: Code | Read | Label) -> Code:
-        """Return the test IS NULL for a value of any kind."""
+        """Return the program of IS NULL for any value."""
         if not isinstance(operand, Code):
             there = pc.if_else(pc.is_null(operand.values), pa.scalar(None, pa.bool_()), True)
             operand = operand._replace(values=there)
@@ -337,7 +337,7 @@ class Compiler:
             sizes = [code.most for code in codes]
             most = sizes[0] * sizes[1] if op == do.MUL else sum(sizes)
             within(most)
-            # moments and durations end at 64 bits of nanoseconds
+            # times are limited to 64 bits of nanoseconds
             if self.R.unit > 1 and most * self.R.unit >= 1 << 62:
                 raise NotColumnar
         return operator_code("double" if double else "integer", *codes, op=(op, 0), most=most)
@@ -357,7 +357,7 @@ class Compiler:
 
 
 def _at_one_place(name: str, operands: list[Code | Read | Label]) -> Read | Label | None:
-    """Return a function of operands at one place as a single read at that place, or None."""
+    """Return a function of values read at one place as a single column read there, or None."""
     read = [each for each in operands if not isinstance(each, Code)]
     places = {each._replace(values=None) for each in read if not _is_constant(each)}
     if len(read) < len(operands) or len(places) != 1:
@@ -378,7 +378,7 @@ def _choice(op: int, codes: list[Code]) -> Code:
 
 
 def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
-    """Return the conditions of a machine that read the match."""
+    """Return the compiled conditions that read other rows of the match."""
     sets, variables = rp.members(M.query), rp.variables(M.query.pattern)
     conditions = {d.variable: d.condition for d in M.query.define if d.variable in M.of_mapping}
     R = scaled(R, conditions.values())
@@ -387,7 +387,7 @@ def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
     first, ops = [0], list[tuple[int, int]]()
     for v in variables:
         if v in conditions:
-            # names of the row under test: it is their last row
+            # names whose last row is the current row
             C.own = frozenset(x for x, members in sets.items() if v in members)
             ops += C.code(conditions[v]).ops
         first.append(len(ops))
@@ -412,12 +412,12 @@ def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
 
 
 def _failure_registers(C: Compiler, M: Machine) -> Int32s:
-    """Return the registers of a failure, each row separately.
+    """Return the registers on which a failed search depends.
 
     They include the start of the match if failures are kept across matches.
     """
     registers = [(do.OWN, 0, 0)] if M.memory is Memory.MATCH else []
-    # sorted, so the table of failures does not depend on a hash seed
+    # sorted, so that the table does not depend on a hash seed
     for r in sorted(M.read, key=repr):
         where = {"first": do.FIRST, "last": do.LAST, "number": do.SIZE}[r.kind]
         places = range(min(max(1, r.rows), C.longest))

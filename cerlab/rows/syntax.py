@@ -1,4 +1,4 @@
-"""The MATCH_RECOGNIZE clause and its patterns, one dataclass per production.
+"""MATCH_RECOGNIZE and its patterns, one dataclass per production.
 
 Names of variables and unions are canonical: a regular identifier in upper case, a quoted one
 unchanged. Names of columns and measures keep their spelling.
@@ -23,7 +23,7 @@ from cerlab.rows.expressions import Column, Expression
 @drawable
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """``v``: one row."""
+    """A variable ``v``, which reads one row."""
 
     name: str
 
@@ -31,25 +31,25 @@ class Variable:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """``()``: no row."""
+    """``()``, which reads no row."""
 
 
 @drawable
 @dataclass(frozen=True, slots=True)
 class PartitionStart:
-    """``^``: before the first row of the partition."""
+    """``^``: the start of the partition."""
 
 
 @drawable
 @dataclass(frozen=True, slots=True)
 class PartitionEnd:
-    """``$``: after the last row of the partition."""
+    """``$``: the end of the partition."""
 
 
 @drawable
 @dataclass(frozen=True, slots=True)
 class Concat:
-    """``p p``: two parts or more."""
+    """``p p``: two or more parts in sequence."""
 
     parts: tuple[Pattern, ...]
 
@@ -57,7 +57,7 @@ class Concat:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """``p | p``: two parts or more, the earlier ones preferred."""
+    """``p | p``: two or more alternatives, earlier ones preferred."""
 
     parts: tuple[Pattern, ...]
 
@@ -65,7 +65,7 @@ class Alternation:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Permute:
-    """``PERMUTE(p, .., p)``: the parts in any order, lexicographically earlier ones preferred."""
+    """``PERMUTE(p, .., p)``: the parts in any order, lexicographically earlier orders preferred."""
 
     parts: tuple[Pattern, ...]
 
@@ -73,7 +73,7 @@ class Permute:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """``{- p -}``: p, whose rows ALL ROWS PER MATCH does not show."""
+    """``{- p -}``: p, whose rows ALL ROWS PER MATCH omits."""
 
     body: Pattern
 
@@ -81,7 +81,7 @@ class Exclusion:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """``p*``, ``p+``, ``p?``, ``p{lo,hi}``, and ``?`` after it if reluctant; no bound is None."""
+    """``p*``, ``p+``, ``p?`` or ``p{lo,hi}``, reluctant with ``?`` after it."""
 
     body: Pattern
     lo: int
@@ -104,7 +104,7 @@ Pattern: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """``e AS name``."""
+    """A measure ``e AS name``."""
 
     expression: Expression
     name: str
@@ -112,7 +112,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """``v AS e``."""
+    """A definition ``v AS e``."""
 
     variable: str
     condition: Expression
@@ -120,7 +120,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Subset:
-    """``u = (v, ..)``: a union of variables."""
+    """A union of variables: ``u = (v, ..)``."""
 
     name: str
     variables: tuple[str, ...]
@@ -128,7 +128,7 @@ class Subset:
 
 @dataclass(frozen=True, slots=True)
 class OrderItem:
-    """``c [DESC] [NULLS FIRST]``."""
+    """An item of ORDER BY: ``c [DESC] [NULLS FIRST]``."""
 
     column: Column
     descending: bool = False
@@ -136,7 +136,7 @@ class OrderItem:
 
 
 class RowsPerMatch(Enum):
-    """The rows of the result; the value is the clause's text."""
+    """ROWS PER MATCH: which rows the result has; the value is its text."""
 
     ONE = "ONE ROW PER MATCH"
     ALL = "ALL ROWS PER MATCH"
@@ -173,7 +173,7 @@ Skip: TypeAlias = PastLastRow | ToNextRow | ToFirst | ToLast
 
 @dataclass(frozen=True, slots=True)
 class SelectItem:
-    """``c``, ``c AS name``: a column of the result and its name there."""
+    """An item of SELECT: ``c`` or ``c AS name``."""
 
     column: Column
     name: str | None = None
@@ -181,7 +181,7 @@ class SelectItem:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """``SELECT items FROM table AS input MATCH_RECOGNIZE (..) AS alias`` around the clause.
+    """The SELECT around the clause: ``SELECT items FROM table AS input .. AS alias``.
 
     `items` is None for ``*``; names of tables are canonical.
     """
@@ -196,7 +196,7 @@ class Select:
 @drawable
 @dataclass(frozen=True, slots=True)
 class RowPattern:
-    """A MATCH_RECOGNIZE clause, and the SELECT around it where there is one."""
+    """A MATCH_RECOGNIZE clause, with the SELECT around it if there is one."""
 
     pattern: Pattern
     define: tuple[Definition, ...] = ()
@@ -213,7 +213,7 @@ class RowPattern:
 
 
 def children(p: Pattern) -> tuple[Pattern, ...]:
-    """Return the direct subpatterns, from left to right."""
+    """Return the direct subpatterns of a pattern, from left to right."""
     match p:
         case Variable() | Empty() | PartitionStart() | PartitionEnd():
             return ()
@@ -231,12 +231,12 @@ def subpatterns(p: Pattern) -> Iterator[Pattern]:
 
 
 def variables(p: Pattern) -> tuple[str, ...]:
-    """Return V, the primary variables, in order of first occurrence."""
+    """Return the variables of a pattern in order of first occurrence."""
     return tuple(dict.fromkeys(each.name for each in subpatterns(p) if isinstance(each, Variable)))
 
 
 def members(query: RowPattern) -> Mapping[str | None, frozenset[str]]:
-    """Return set(x) of every variable and union x, and of None, the universal variable."""
+    """Return the variables of each name: of a variable, a union, and None for all."""
     V = variables(query.pattern)
     return {
         **{v: frozenset({v}) for v in V},
@@ -246,7 +246,7 @@ def members(query: RowPattern) -> Mapping[str | None, frozenset[str]]:
 
 
 def expand_permute(p: Permute) -> Alternation | Pattern:
-    """Return the alternation that PERMUTE abbreviates."""
+    """Return PERMUTE as an alternation of sequences."""
     orders = tuple(Concat(order) for order in permutations(p.parts))
     return p.parts[0] if len(p.parts) == 1 else Alternation(orders)
 
@@ -277,29 +277,29 @@ CODES = {
 def ill_formed(
     name: str, message: str, place: SourcePlace | None = None, hint: str = ""
 ) -> IllFormed:
-    """Return an error in a query that is found before any data is read."""
+    """Return an error in the query itself, found before reading data."""
     return IllFormed(CODES[name], f"{name}: {message}", place=place, hint=hint)
 
 
 def mismatch(message: str, place: SourcePlace | None = None, hint: str = "") -> TypeMismatch:
-    """Return the error `type`, a mismatch of types."""
+    """Return a type error in the query."""
     return TypeMismatch(CODES["type"], f"type: {message}", place=place, hint=hint)
 
 
 def unsupported(construct: str, place: SourcePlace | None = None, hint: str = "") -> Unsupported:
-    """Return the error that a construct is not supported, with its name."""
+    """Return the error that a construct is not supported."""
     error = Unsupported("CER0450", f"{construct} is not supported in row patterns", hint=hint)
     error.place = place
     return error
 
 
 def place_of(query: RowPattern, node: object) -> SourcePlace | None:
-    """Return the place of a part of a query in its text; None for a query without text."""
+    """Return the place of a part in the query's text; None without a text."""
     return query.source.place(node) if query.source else None
 
 
 def check_row_pattern(query: RowPattern) -> None:
-    """Raise `IllFormed` for every query error that needs no schema."""
+    """Raise `IllFormed` for errors in a row pattern that need no schema."""
     _check_names(query)
     for definition in query.define:
         _check_expression(query, definition.condition)
@@ -315,7 +315,7 @@ def check_row_pattern(query: RowPattern) -> None:
 
 
 def _check_names(query: RowPattern) -> None:
-    """Check the names of PATTERN, unions, definitions and SKIP TO."""
+    """Raise errors for wrong names in PATTERN, SUBSET, DEFINE and SKIP TO."""
     V = variables(query.pattern)
     unions = [union.name for union in query.subsets]
     for union in query.subsets:
@@ -351,14 +351,14 @@ def _twice(query: RowPattern, at: object, name: str) -> Exception:
 
 
 def _check_expression(query: RowPattern, e: ex.Expression) -> None:
-    """Check the arguments of navigation and aggregates."""
+    """Raise errors for wrong arguments of navigation and aggregates."""
     for each in ex.subexpressions(e):
         match each:
             case ex.First() | ex.Last() | ex.Aggregate():
                 for part in ex.children(each):
                     _check_nesting(query, each, part)
             case ex.Prev(ex.First() | ex.Last()) | ex.Next(ex.First() | ex.Last()):
-                continue  # its variable is that of the inner call, which is checked separately
+                continue  # the inner call has the variable, and is checked separately
             case ex.Prev(body) | ex.Next(body):
                 _check_nesting(query, each, body)
             case _:
@@ -386,7 +386,7 @@ def _check_nesting(query: RowPattern, call: object, body: ex.Expression | ex.All
 
 
 def _check_output(query: RowPattern) -> None:
-    """Check the columns of the result, and the combination of exclusions and unmatched rows."""
+    """Raise errors for duplicate result columns, and for exclusions with unmatched rows."""
     has_exclusion = any(isinstance(p, Exclusion) for p in subpatterns(query.pattern))
     if has_exclusion and query.rows is RowsPerMatch.WITH_UNMATCHED:
         message = "the result would not distinguish excluded rows from unmatched rows"
@@ -410,7 +410,7 @@ def _keys(query: RowPattern) -> Iterator[ex.Column]:
 
 
 def duplicate(name: str, place: SourcePlace | None) -> Exception:
-    """Return the error `duplicate-column`."""
+    """Return the error that the result would have two columns of one name."""
     message = f"two columns of the result are called '{name}' (case aside)"
     hint = (
         f"name the measure by another AS, such as AS {name}_2: the result has all keys, and with "
@@ -429,7 +429,7 @@ def _check_within(query: RowPattern) -> None:
 
 
 def _anywhere(query: RowPattern) -> SourcePlace | None:
-    """Return the place of the pattern's first variable, for errors of the clause as a whole."""
+    """Return the place of the first variable, for errors about the whole clause."""
     parts = (p for p in subpatterns(query.pattern) if isinstance(p, Variable))
     places = (place_of(query, p) for p in parts)
     return next((place for place in places if place is not None), None)

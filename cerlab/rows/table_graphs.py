@@ -1,4 +1,4 @@
-"""All rows that tables may have, for questions about all tables: a graph of rows and letters.
+"""Graphs whose paths are all possible tables, for questions about all tables.
 
 A letter is the set of variables whose conditions hold at a row. Over a list of rows, a node is
 a row with as many neighbours as conditions read. Over all tables, where conditions only compare,
@@ -31,7 +31,7 @@ SideVariable: TypeAlias = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class RowGraph:
-    """Rows and their possible successors; every path from a first to a last row is a table."""
+    """A graph of rows; each path from a first to a last row is a table."""
 
     letters: tuple[frozenset[SideVariable], ...]
     following: tuple[tuple[int, ...], ...]
@@ -45,7 +45,7 @@ Conditions: TypeAlias = Mapping[SideVariable, ex.Expression]
 
 
 def conditions_of(queries: Sequence[rp.RowPattern]) -> dict[SideVariable, ex.Expression]:
-    """Return the conditions of all variables; an undefined variable is always true.
+    """Return the conditions of all variables; a variable without one is always true.
 
     Raises `Unsupported` for conditions that read other rows of the match.
     """
@@ -62,12 +62,12 @@ def conditions_of(queries: Sequence[rp.RowPattern]) -> dict[SideVariable, ex.Exp
 
 
 def undecidable(why: str, hint: str = "compare them on tables: match_recognize") -> Unsupported:
-    """Return the error that a question is not decidable here."""
+    """Return the error that a question about all tables cannot be decided."""
     return Unsupported("CER0453", f"this is not decided: {why}", hint=hint)
 
 
 def letter_at(conditions: Conditions, rows: Sequence[Row], i: int) -> frozenset[SideVariable]:
-    """Return the variables that hold at a row of a table."""
+    """Return the variables whose conditions hold on a row of a table."""
     names = {c.name for e in conditions.values() for c in columns_of(e)}
     columns = {name: [cell(row, name) for row in rows] for name in names}
     table = GrowingMapping(columns, len(rows), {})
@@ -76,7 +76,7 @@ def letter_at(conditions: Conditions, rows: Sequence[Row], i: int) -> frozenset[
 
 
 def cell(row: Row, name: str) -> Value:
-    """Return the value of a column by its exact name, otherwise by a name equal except for case."""
+    """Return the value of a column by its exact name, or by its name ignoring case."""
     if name in row:
         return to_value(row[name], name)
     return next(to_value(v, c) for c, v in row.items() if c.casefold() == name.casefold())
@@ -88,7 +88,7 @@ def columns_of(e: ex.Expression) -> Iterator[ex.Column]:
 
 
 def of_rows(conditions: Conditions, rows: Sequence[Row]) -> RowGraph:
-    """Return the graph of the tables whose rows are all among `rows`."""
+    """Return the graph of all tables that consist of the given rows."""
     steps = [p for e in conditions.values() for p in ex.subexpressions(e)]
     back = max((p.offset for p in steps if isinstance(p, ex.Prev)), default=0)
     ahead = max((p.offset for p in steps if isinstance(p, ex.Next)), default=0)
@@ -115,14 +115,14 @@ def of_rows(conditions: Conditions, rows: Sequence[Row]) -> RowGraph:
 
 
 def quotient(G: RowGraph) -> RowGraph:
-    """Return the graph with nodes merged that have the same letters on all continuations."""
+    """Return the graph with equivalent nodes merged: all paths from them have equal letters."""
     nodes, first, kinds = range(len(G.letters)), frozenset(G.first), dict[Hashable, int]()
     kind = {n: kinds.setdefault((G.letters[n], n in first, n in G.last), len(kinds)) for n in nodes}
     block = coarsest(kind, lambda n, block: frozenset(block[m] for m in G.following[n]))
     node_of_block = {block[n]: n for n in reversed(nodes)}
 
     def rows(path: Sequence[int]) -> list[Row]:
-        """Return the table of a path of blocks, choosing nodes that can follow each other."""
+        """Return a table for a path of merged nodes."""
         at = [n for n in nodes if block[n] == path[0]][:1] if path else []
         for b in path[1:]:
             at.append(next(m for m in G.following[at[-1]] if block[m] == b))
@@ -150,7 +150,7 @@ def _own(node: Window, back: int) -> int:
 
 
 def _windows(count: int, back: int, ahead: int) -> Iterator[Window]:
-    """Yield rows with neighbours: None before the first row and after the last."""
+    """Yield windows of row numbers, with None before the first and after the last row."""
     for before in range(back + 1):
         for after in range(ahead + 1):
             for there in product(range(count), repeat=before + 1 + after):
@@ -165,8 +165,7 @@ _ORDER = frozenset(ex.ComparisonOperator) - {ex.ComparisonOperator.EQ, ex.Compar
 
 
 class Region(NamedTuple):
-    """A set of values: ``is`` the value `low`; ``between`` `low` and `high`, None for no bound; or
-    ``other``, the texts that are not constants."""
+    """A set of values: one value (``is``), an interval (``between``), or all ``other`` texts."""
 
     kind: Literal["is", "between", "other"]
     low: Any = None
@@ -183,8 +182,7 @@ _RELATIONS: dict[str, tuple[Relation, ...]] = {
 
 
 class Place(NamedTuple):
-    """A column in a row: its region, the region at the row before if that is read, and the order of
-    the two values if both are in one region of many values."""
+    """The region of a column's value in a row, and in the row before if PREV reads it."""
 
     region: Region
     before: Region | None = None
@@ -192,14 +190,14 @@ class Place(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A row: a place for each column."""
+    """A node: the region of each column's value, and whether it is a first row."""
 
     first: bool
     places: tuple[Place, ...]
 
 
 def of_all(conditions: Conditions) -> RowGraph:
-    """Return the graph of all tables; raises `Unsupported` if conditions do more than compare."""
+    """Return the graph of all tables; raise `Unsupported` if conditions do more than compare."""
     prev_columns = set[str]()
     constants: dict[str, set[Any]] = {}
     for e in conditions.values():
@@ -245,7 +243,7 @@ def of_all(conditions: Conditions) -> RowGraph:
 
 
 def _constants(e: ex.Expression, prev_columns: set[str]) -> Iterator[tuple[str, Any]]:
-    """Yield the constants that columns are compared with; add the columns of PREV to the set."""
+    """Yield the constants compared with each column; add columns of PREV to `prev_columns`."""
     match e:
         case ex.And(left, right) | ex.Or(left, right):
             yield from (*_constants(left, prev_columns), *_constants(right, prev_columns))
@@ -286,7 +284,7 @@ def _pair(
 
 
 def _operand(e: ex.Expression, prev_columns: set[str]) -> str | None:
-    """Return the column that is read, in this row or by PREV in the row before."""
+    """Return the column that an operand reads, in its row or by PREV; None for others."""
     match e:
         case ex.Column(name) | ex.Prev(ex.Column(name), 0) | ex.Next(ex.Column(name), 0):
             return name.casefold()
@@ -307,7 +305,7 @@ def _more_than_comparing(e: ex.Expression) -> Exception:
 
 
 def _order_columns(e: ex.Expression) -> Iterator[str]:
-    """Yield the columns that are compared by their order."""
+    """Yield the columns compared by ``<``, ``>`` and similar operators."""
     for part in ex.subexpressions(e):
         if isinstance(part, ex.Between) or (
             isinstance(part, ex.Comparison) and part.operator in _ORDER
@@ -333,7 +331,7 @@ def _regions(name: str, constants: set[Any], has_order: bool) -> list[Region]:
             raise undecidable(f"the texts of column {name} are compared by their order", _GIVE)
         return [*(Region("is", c) for c in sorted(constants)), Region("other"), absent]
     values = sorted(constants)
-    # NULL is a region too: comparisons with it are NULL, and IS NULL identifies it
+    # NULL is a region too, since only IS NULL is true for it
     ends = [None, *values, None]
     open_ones = [Region("between", low, high) for low, high in pairwise(ends)]
     return [*(Region("is", c) for c in values), *open_ones, absent]
@@ -344,7 +342,7 @@ def _places(regions: Sequence[Region], *, steps: bool) -> list[Place]:
         return [Place(region) for region in regions]
     places = []
     for region, before in product(regions, regions):
-        # values in different regions compare as their regions do
+        # values of different regions compare like their regions
         relations: tuple[Relation, ...] = ("",)
         if region == before:
             relations = _RELATIONS[region.kind]
@@ -353,7 +351,7 @@ def _places(regions: Sequence[Region], *, steps: bool) -> list[Place]:
 
 
 def _letter(conditions: Conditions, columns: Sequence[str], node: Node) -> Any:
-    """Return the variables that hold at values in the regions of a node."""
+    """Return the variables whose conditions hold on a node."""
     before: Row = {}
     for name, place in zip(columns, node.places, strict=True):
         before[name] = _some(place.before or place.region)
@@ -381,7 +379,7 @@ def _value(place: Place, before: Any) -> Any:
     match place.relation:
         case "=":
             return before
-        # numbers are dense: between any two there is a third
+        # between any two numbers there is another
         case ">":
             return before + 1 if region.high is None else (before + region.high) / 2
         case "<":

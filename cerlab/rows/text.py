@@ -1,4 +1,4 @@
-"""Row patterns as text that the parser reads back to the same value."""
+"""Row patterns as text that the parser reads as equal patterns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ALTERNATION, _CONCAT, _FACTOR, _ATOM = range(4)
 
 
 def pattern_text(p: rp.Pattern, level: int = _ALTERNATION) -> str:
-    """Return the pattern as text, in parentheses if it binds looser than `level`.
+    """Return the text of a pattern, in parentheses if it binds less tightly than `level`.
 
     >>> A, B = rp.Variable("A"), rp.Variable("b")
     >>> pattern_text(rp.Concat((rp.Repetition(rp.Alternation((A, B)), 0, None, True), A)))
@@ -63,18 +63,18 @@ def _bounds_text(lo: int, hi: int | None) -> str:
 
 
 def name_text(name: str) -> str:
-    """Return the canonical name of a variable, in quotes unless it is regular and upper case.
+    """Return the text of a variable's name, in quotes unless it is regular and upper case.
 
     >>> name_text("A"), name_text("a"), name_text("PERMUTE")
     ('A', '"a"', '"PERMUTE"')
     """
-    # a quoted word is a name for every reader, even if another system reserves it
+    # every reader takes a quoted word as a name, even one that another system reserves
     regular = re.fullmatch(r"[A-Z_][A-Z_0-9]*", name) and name not in _QUOTED_WORDS
     return name if regular else f'"{name.replace(chr(34), chr(34) * 2)}"'
 
 
 def column_text(name: str) -> str:
-    """Return the name of a column or measure, in quotes unless it is a regular identifier."""
+    """Return the text of a column's name, in quotes unless it is a regular identifier."""
     regular = re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name) and name.upper() not in _QUOTED_WORDS
     return name if regular else f'"{name.replace(chr(34), chr(34) * 2)}"'
 
@@ -93,13 +93,13 @@ _OR, _AND, _NOT, _TEST, _CONCATENATION, _SUM, _PRODUCT, _SIGN, _OPERAND = range(
 
 
 def expression_text(e: ex.Expression | ex.AllRows, level: int = _OR) -> str:
-    """Return the expression as text, in parentheses if it binds looser than `level`."""
+    """Return the text of an expression, in parentheses if it binds less tightly than `level`."""
     own, text = _level_and_text(e)
     return f"({text})" if own < level else text
 
 
 def _level_and_text(e: ex.Expression | ex.AllRows) -> tuple[int, str]:
-    """Return the binding strength of an expression, and its text."""
+    """Return how tightly an expression binds, and its text."""
     match e:
         case ex.Literal(value):
             return _OPERAND, _literal_text(value)
@@ -218,7 +218,7 @@ def _decimal(nanoseconds: int, unit: int) -> str:
 
 
 def row_pattern_text(query: rp.RowPattern) -> str:
-    """Return the canonical text of a query, one clause per line, in the standard's order."""
+    """Return the canonical text of a row pattern, one clause per line."""
     d, skips = query.within, not isinstance(query.skip, rp.PastLastRow)
     width = f"INTERVAL '{d.nanoseconds}' NANOSECOND" if isinstance(d, TimeWindow) else f"{d}"
     within = "" if d is None else f" WITHIN {width}"
@@ -250,7 +250,7 @@ def _order_text(item: rp.OrderItem) -> str:
 
 
 def skip_text(skip: rp.Skip) -> str:
-    """Return the target of AFTER MATCH SKIP."""
+    """Return the text of AFTER MATCH SKIP."""
     match skip:
         case rp.PastLastRow():
             return "PAST LAST ROW"

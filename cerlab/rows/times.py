@@ -1,4 +1,4 @@
-"""Moments and durations as integers, which columns and programs compute with.
+"""Timestamps and durations as integers, for columns and compiled programs.
 
 An expression over nanoseconds is the same expression with integers for literals, whenever that is
 exact; a product with a fraction and a quotient of durations are not. Programs compute in doubles,
@@ -25,7 +25,7 @@ from cerlab.rows.kinds import TIMES, Kind
 
 
 def over_integers(e: ex.Expression, R: OrderedRows) -> ex.Expression:
-    """Return the expression with integers in place of moments and durations.
+    """Return an expression with timestamps and durations replaced by integers.
 
     They are in nanoseconds, or in the origin and unit of `R`. Raises `NotColumnar` if integers
     would give another result.
@@ -37,14 +37,14 @@ def over_integers(e: ex.Expression, R: OrderedRows) -> ex.Expression:
 
 
 def row_truths(e: ex.Expression, R: OrderedRows) -> NDArray[np.bool_]:
-    """Return whether a condition is TRUE, at each row; raises one of `REFUSALS`."""
+    """Return where a condition is TRUE, by row; raises one of `REFUSALS`."""
     values = spread(at_rows(over_integers(e, R), R), len(R))
     truths: NDArray[np.bool_] = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
     return truths
 
 
 def _times(e: ex.Expression, R: OrderedRows) -> Iterator[ex.Column | ex.Literal]:
-    """Yield the columns and literals of moments and durations."""
+    """Yield the timestamps and durations that an expression reads, as columns and literals."""
     leaves = (part for part in ex.subexpressions(e) if isinstance(part, ex.Column | ex.Literal))
     yield from (leaf for leaf in leaves if R.kind_of(leaf) in TIMES)
 
@@ -62,9 +62,9 @@ def _integers(e: Any, R: OrderedRows) -> Any:
             return ex.Arithmetic(ex.ArithmeticOperator.DIV, _integers(part, R), seconds)
         case ex.Call(name, (part,)) if name.startswith(("EXTRACT ", "DATE_TRUNC ")):
             if (R.base, R.unit) != (0, 1) or R.kind_of(part) is Kind.DURATION:
-                raise NotColumnar  # the calendar counts nanoseconds since 1970
+                raise NotColumnar  # calendar functions need nanoseconds since 1970
         case ex.Aggregate(ex.AggregateFunction.AVG) if R.kind_of(e) in TIMES:
-            raise NotColumnar  # a mean is rounded to a nanosecond
+            raise NotColumnar  # means are rounded to a nanosecond
         case _:
             pass
     return _with_parts(e, lambda part: _integers(part, R))
@@ -78,7 +78,7 @@ def _whole(nanoseconds: int, R: OrderedRows) -> int:
 
 
 def _check(operator: ex.ArithmeticOperator, left: Kind, right: Kind) -> None:
-    """Raise `NotColumnar` for arithmetic that integers do not compute exactly."""
+    """Raise `NotColumnar` if integers cannot compute an operation exactly."""
     if not {left, right} & set(TIMES):
         return
     rounds = operator is ex.ArithmeticOperator.DIV and right is not Kind.DURATION
@@ -87,7 +87,7 @@ def _check(operator: ex.ArithmeticOperator, left: Kind, right: Kind) -> None:
 
 
 def _with_parts(e: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a node with its parts changed by a function."""
+    """Return an expression with its parts replaced by a function."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, tuple):
@@ -101,13 +101,13 @@ _NODES = (*ex.Expression.__args__, ex.AllRows)
 
 
 def scaled(R: OrderedRows, conditions: Iterable[ex.Expression]) -> OrderedRows:
-    """Return the rows with times in an origin and unit that keep most of them exact as doubles."""
+    """Return the rows with times in a unit and from an origin that keep doubles exact."""
     every = [part for e in conditions for part in _times(e, R)]
     names = dict.fromkeys(part.name for part in every if isinstance(part, ex.Column))
     columns = [(R.column(name), R.kind_of(ex.Column(name))) for name in names]
     ends = [pc.min_max(column).as_py()["min"] for column, kind in columns if kind is Kind.MOMENT]
     base = min((least for least in ends if least is not None), default=0)
-    if abs(base) >= 1 << 62:  # a difference might not fit
+    if abs(base) >= 1 << 62:  # the difference may exceed 64 bits
         return R
     unit = 0
     for column, kind in columns:

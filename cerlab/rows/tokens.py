@@ -1,4 +1,4 @@
-"""SQL's tokens and expressions, by sqlglot: texts to its tokens, runs of tokens to its nodes.
+"""SQL's tokens and expressions, read by sqlglot.
 
 Function calls stay calls by name, so that no synonym is read as another function. IS binds looser
 than comparisons, as in PostgreSQL and DuckDB. RUNNING and FINAL come before calls.
@@ -43,23 +43,23 @@ _WORDS_OF_STATEMENTS = (
 
 
 class RowDialect(Dialect):
-    """The SQL dialect inside the clause."""
+    """The SQL dialect inside MATCH_RECOGNIZE."""
 
     class Tokenizer(sql.Tokenizer):
-        """The tokenizer of SQL: two question marks are two tokens, and templates are off."""
+        """A tokenizer of SQL without templates, in which ``??`` is two tokens."""
 
         KEYWORDS: ClassVar[dict[str, TokenType]] = {
             written: kind
             for written, kind in sql.Tokenizer.KEYWORDS.items()
-            # sqlglot's templates ({{, {%) would swallow the braces of quantifiers
+            # sqlglot's templates ({{, {%) would read the braces of quantifiers
             if "{" not in written and "}" not in written and not written.startswith("?")
             if written not in _WORDS_OF_STATEMENTS
         }
-        # otherwise a word like SHOW would swallow the rest of the text as one token
+        # words such as SHOW would otherwise read the rest of the text as one token
         COMMANDS: ClassVar[set[TokenType]] = set()
 
     class Parser(parser.Parser):
-        """The parser of SQL's expressions, with RUNNING and FINAL."""
+        """A parser of SQL's expressions with RUNNING and FINAL."""
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
@@ -95,13 +95,13 @@ class RowDialect(Dialect):
             return super()._parse_lambda(**options)
 
         def _parse_cast_call(self) -> exp.Expr:
-            """Return ``CAST(e AS type)``, which is not the literal ``TIMESTAMP '..'``."""
+            """Return ``CAST(e AS type)`` as a cast, unlike the literal ``TIMESTAMP '..'``."""
             node = self._parse_cast(strict=True)
             node.meta[CALL] = True
             return node
 
         def _parse_as_call(self, name: str, arguments: Callable[[], list[Any]]) -> exp.Expr:
-            """Return a call whose arguments are separated by SQL keywords."""
+            """Return a call whose arguments are separated by keywords."""
             node = exp.Anonymous(this=name, expressions=arguments())
             if not self._curr or self._curr.token_type != TokenType.R_PAREN:
                 self.raise_error("Expecting )")
@@ -126,7 +126,7 @@ class RowDialect(Dialect):
             return arguments
 
         def _parse_trim_call(self) -> exp.Expr:
-            """Return the call of TRIM, LTRIM or RTRIM for ``LEADING characters FROM text``."""
+            """Return a call of TRIM, LTRIM or RTRIM, also with ``LEADING characters FROM text``."""
             name = "TRIM"
             if self._match_texts(_TRIMS):
                 name = _TRIMS[self._prev.text.upper()]
@@ -145,7 +145,7 @@ class RowDialect(Dialect):
             return self._parse_duration() or super()._parse_type(*options, **named)
 
         def _parse_interval(self, *options: bool, **named: bool) -> exp.Interval | None:
-            """Return ``INTERVAL '30' MINUTE``; before anything else INTERVAL is a name.
+            """Return ``INTERVAL '30' MINUTE``; INTERVAL before other tokens is a name.
 
             sqlglot's own method reads ``INTERVAL '1' DAY + 2`` as the sum of two intervals.
             """
@@ -165,14 +165,14 @@ class RowDialect(Dialect):
             return node
 
         def _parse_field_of_time(self) -> exp.Var | None:
-            """Return the unit at this token, or None."""
+            """Return the unit of time at the current token, or None."""
             if not self._curr or self._curr.token_type != TokenType.VAR:
                 return None
             self._advance()
             return exp.var(self._prev.text.upper())
 
         def _parse_duration(self) -> exp.Interval | None:
-            """Return ``1 HOUR 30 MINUTES``; a word is a unit only after a number."""
+            """Return a duration ``1 HOUR 30 MINUTES``; a unit is only read after a number."""
             begin, parts = self._curr, list[str]()
             while (number := self._curr) and number.token_type == TokenType.NUMBER:
                 unit = self._next
@@ -207,7 +207,7 @@ class RowDialect(Dialect):
             return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise()))
 
         def _is_mode(self) -> bool:
-            """Return whether RUNNING or FINAL is next, not a name spelled like it."""
+            """Return whether RUNNING or FINAL comes next, and not a name with that spelling."""
             word, following = self._curr, self._next
             return bool(
                 word
@@ -246,14 +246,14 @@ _DIALECT = RowDialect()
 
 
 def is_name(token: Token) -> bool:
-    """Return whether a token may be an identifier: quoted, or any word; no word is reserved."""
+    """Return whether a token may be a name: quoted, or any word, since none is reserved."""
     if token.token_type == TokenType.IDENTIFIER:
         return True
     return token.token_type != TokenType.STRING and token.text.isidentifier()
 
 
 def canonical(name: exp.Identifier) -> str:
-    """Return the canonical form of the name of a variable."""
+    """Return the canonical form of a variable's name."""
     return str(name.this) if name.args.get("quoted") else str(name.this).upper()
 
 
@@ -274,7 +274,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def expression_at(tokens: list[Token], text: str, at: int) -> tuple[exp.Expr, int]:
-    """Return the longest expression that begins at a token, and the index of the token after it.
+    """Return the longest expression from a token on, and the index of the token after it.
 
     Raises `QuerySyntaxError`.
     """
@@ -288,7 +288,7 @@ def expression_at(tokens: list[Token], text: str, at: int) -> tuple[exp.Expr, in
         raise QuerySyntaxError("CER0101", message, place=place, expected=()) from None
     if node is None:
         raise syntax_error(tokens, text, at, "an expression")
-    # sqlglot accepts a comma before nothing: PREV(x,)
+    # sqlglot accepts a trailing comma: PREV(x,)
     for i in range(at, after):
         if tokens[i].token_type == TokenType.COMMA and tokens[i + 1].token_type in _NO_OPERAND:
             raise syntax_error(tokens, text, i + 1, "an expression")
@@ -296,7 +296,7 @@ def expression_at(tokens: list[Token], text: str, at: int) -> tuple[exp.Expr, in
 
 
 def syntax_error(tokens: list[Token], text: str, at: int, *expected: str) -> QuerySyntaxError:
-    """Return the error that something else was expected at a token or the text's end."""
+    """Return the error that another token was expected."""
     if at < len(tokens):
         token = tokens[at]
         place = place_at(text, token.start, token.end - token.start + 1)
@@ -310,7 +310,7 @@ def syntax_error(tokens: list[Token], text: str, at: int, *expected: str) -> Que
 
 
 def back_quote_hint(text: str, at: int) -> str:
-    """Return the hint for a name in back-quotes, as MySQL and CEQL write it, at or before a place.
+    """Return a hint for names in back-quotes, which MySQL and CEQL use.
 
     >>> back_quote_hint("DEFINE B AS `v` > 1", 13)
     'write the name in double quotes: "v"'
@@ -329,7 +329,7 @@ Part = TypeVar("Part")
 
 
 class Cursor:
-    """The reading position in one text; words are never reserved."""
+    """A reading position in a text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -338,16 +338,16 @@ class Cursor:
         self._refuse_large()
 
     def token(self, ahead: int = 0) -> Token | None:
-        """Return the token here or some tokens ahead, None after the end."""
+        """Return the current token, or a later one; None after the end."""
         at = self.at + ahead
         return self.tokens[at] if at < len(self.tokens) else None
 
     def at_words(self, *words: str) -> bool:
-        """Return whether these words come next. A word may contain a space, as in ``ORDER BY``."""
+        """Return whether the given words come next."""
         return self._after_words(words) is not None
 
     def take_words(self, *words: str) -> bool:
-        """Read these words if they come next; return whether they did."""
+        """Read the given words if they come next; return whether they did."""
         after = self._after_words(words)
         if after is not None:
             self.at = after
@@ -377,12 +377,12 @@ class Cursor:
         return is_here
 
     def need_sign(self, kind: TokenType, sign: str) -> None:
-        """Read a sign; raises `QuerySyntaxError` for anything else."""
+        """Read a sign; raise `QuerySyntaxError` if another token comes next."""
         if not self.take_sign(kind):
             raise self.syntax_error(f"'{sign}'")
 
     def need_words(self, *words: str) -> None:
-        """Read words; raises `QuerySyntaxError` for anything else."""
+        """Read words; raise `QuerySyntaxError` if other tokens come next."""
         if not self.take_words(*words):
             raise self.syntax_error(" ".join(words))
 
@@ -392,7 +392,7 @@ class Cursor:
         return token is not None and is_name(token)
 
     def name(self) -> str:
-        """Read a name and return it as spelled."""
+        """Read a name; return it as it is spelled."""
         token = self.token()
         if token is None or not is_name(token):
             raise self.syntax_error("a name")
@@ -400,21 +400,21 @@ class Cursor:
         return str(token.text)
 
     def canonical_name(self) -> str:
-        """Read a name and return its canonical form."""
+        """Read a name; return its canonical form."""
         token = self.token()
         name = self.name()
         assert token is not None
         return name if token.token_type == TokenType.IDENTIFIER else name.upper()
 
     def comma_list(self, part: Callable[[], Part]) -> list[Part]:
-        """Read one part or more, separated by commas."""
+        """Read parts separated by commas, at least one."""
         parts = [part()]
         while self.take_sign(TokenType.COMMA):
             parts.append(part())
         return parts
 
     def expression(self) -> tuple[exp.Expr, SourcePlace]:
-        """Read the longest expression; return it and the place of its first token.
+        """Read the longest expression; return it with the place of its first token.
 
         Raises `ResourceLimit` for an expression too deep for sqlglot, which is recursive.
         """
@@ -427,7 +427,7 @@ class Cursor:
         return node, place
 
     def take_parentheses(self) -> tuple[int, int]:
-        """Read ``( .. )``; return where its contents begin and end in the text."""
+        """Skip ``( .. )``; return where its contents begin and end."""
         opening = self.token()
         self.need_sign(TokenType.L_PAREN, "(")
         assert opening is not None
@@ -441,14 +441,14 @@ class Cursor:
         raise self.syntax_error("')'")
 
     def place(self, ahead: int = 0) -> SourcePlace:
-        """Return the place of a token, or of the end."""
+        """Return the place of a token, or of the end of the text."""
         token = self.token(ahead)
         if token is None:
             return place_at(self.text, len(self.text.rstrip()), 1)
         return place_at(self.text, token.start, token.end - token.start + 1)
 
     def syntax_error(self, *expected: str) -> QuerySyntaxError:
-        """Return the error that something else was expected here."""
+        """Return the error that something else was expected at the current token."""
         return syntax_error(self.tokens, self.text, self.at, *expected)
 
     def _refuse_large(self) -> None:

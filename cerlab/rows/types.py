@@ -1,4 +1,4 @@
-"""Row patterns checked against the columns of a table: names, static types, result columns.
+"""Row patterns checked against a table: names, types, and the columns of the result.
 
 All of these errors are found before a row is read.
 """
@@ -24,13 +24,13 @@ Columns: TypeAlias = Mapping[str, Kind]
 
 
 class PathColumn(str):
-    """The name of a path that a query reads, which is not a column of the table."""
+    """The name of a path to a nested field, which is not a column of the table."""
 
     __slots__ = ()
 
 
 class StaticType(NamedTuple):
-    """The static type of an expression: its kind, and the column whose exact type it has.
+    """The static type of an expression: its kind, and a column with that exact type.
 
     For a list, `items` is the type of its values.
     """
@@ -42,7 +42,7 @@ class StaticType(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InputColumn:
-    """A column of the result that is copied from the table."""
+    """A result column copied from the table."""
 
     name: str
     column: str
@@ -50,7 +50,7 @@ class InputColumn:
 
 @dataclass(frozen=True, slots=True)
 class MeasureColumn:
-    """A column of the result that is the index-th measure."""
+    """A result column with the values of a measure, given by its index."""
 
     name: str
     index: int
@@ -62,7 +62,7 @@ OutputColumn: TypeAlias = InputColumn | MeasureColumn
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A query on a table: the column of each name, and the columns of the result."""
+    """A row pattern on a table: the column of each name, and the result columns."""
 
     names: Mapping[str, str]
     output: tuple[OutputColumn, ...]
@@ -71,17 +71,17 @@ class Binding:
 
     @property
     def inputs(self) -> list[str]:
-        """The columns of the table that the result has, in its order."""
+        """The table columns in the result, in its order."""
         return [each.column for each in self.output if isinstance(each, InputColumn)]
 
     @property
     def read(self) -> list[str]:
-        """The columns of the table that conditions, measures or the result read."""
+        """The table columns that the query reads."""
         return [*dict.fromkeys([*self.names.values(), *self.inputs])]
 
 
 def bind(query: RowPattern, columns: Columns) -> Binding:
-    """Return the query on a table of these columns.
+    """Return a row pattern bound to the columns of a table.
 
     Raises `IllFormed` (`unknown-column`, `ambiguous-column`, `duplicate-column`, `no-columns`) and
     `TypeMismatch` (`type`).
@@ -107,13 +107,13 @@ def bind(query: RowPattern, columns: Columns) -> Binding:
 
 
 def kinds_of(query: RowPattern, binding: Binding) -> Callable[[ex.Expression], Kind]:
-    """Return the function that gives the static kind of an expression of a bound query."""
+    """Return a function to the kind of an expression in a bound query."""
     scope = _Scope(query, binding.kinds, binding.names)
     return lambda e: scope.type_of(e).kind
 
 
 def references(query: RowPattern) -> Iterator[ex.Column]:
-    """Yield the columns that a query names, with repetitions."""
+    """Yield the columns that a query mentions, with repetitions."""
     yield from query.partition_by
     yield from (item.column for item in query.order_by)
     bodies = [definition.condition for definition in query.define]
@@ -122,7 +122,7 @@ def references(query: RowPattern) -> Iterator[ex.Column]:
 
 
 def _resolve(query: RowPattern, column: ex.Column, columns: Iterable[str]) -> str:
-    """Return the column with that exact name, otherwise the only one equal except for case."""
+    """Return the column of a name: the exact one, or the only one that differs in case."""
     names = list(columns)
     if column.name in names:
         return column.name
@@ -143,7 +143,7 @@ def _resolve(query: RowPattern, column: ex.Column, columns: Iterable[str]) -> st
 def _output(
     query: RowPattern, names: Mapping[str, str], columns: Columns, types: list[StaticType]
 ) -> tuple[OutputColumn, ...]:
-    """Return keys, measures, and under ALL ROWS the remaining columns of the table."""
+    """Return the result columns: keys and measures, with ALL ROWS also all other columns."""
     keys = [column.name for column in query.partition_by]
     if query.rows is not rp.RowsPerMatch.ONE:
         keys += [item.column.name for item in query.order_by]
@@ -170,7 +170,7 @@ def _distinct(query: RowPattern, output: Iterable[OutputColumn]) -> None:
 
 
 def _select(query: RowPattern, output: tuple[OutputColumn, ...]) -> tuple[OutputColumn, ...]:
-    """Return the columns of the SELECT around the clause."""
+    """Return the result columns of the SELECT around the clause."""
     if query.select is None or query.select.items is None:
         return output
     by_name = {column.name: column for column in output}
@@ -189,14 +189,14 @@ def _select(query: RowPattern, output: tuple[OutputColumn, ...]) -> tuple[Output
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The columns of names, and the query for the places of errors."""
+    """A query and the columns of its names."""
 
     query: RowPattern
     columns: Columns
     names: Mapping[str, str]
 
     def need(self, e: ex.Expression, kinds: tuple[Kind, ...], message: str) -> Kind:
-        """Return the kind of an expression; raise `TypeMismatch` if it is not in `kinds`."""
+        """Return the kind of an expression; raise `TypeMismatch` if `kinds` does not contain it."""
         kind = self.type_of(e).kind
         if kind not in kinds:
             raise mismatch(f"{message}, got {kind.value}", place_of(self.query, e))
@@ -295,7 +295,7 @@ class _Scope:
     def _by_rule(
         self, rule: TypeRule, name: str, arguments: Sequence[Any], e: ex.Expression
     ) -> Kind:
-        """Return the kind of a result.
+        """Return the kind of a function's result, by its rule.
 
         Raise `TypeMismatch` at the argument that is not accepted.
         """

@@ -1,4 +1,4 @@
-"""Conditions that read the rows of a match, as programs for a stack of numbers.
+"""Kernels for conditions that read rows of a match: programs of a stack machine.
 
 A value is a double and a NULL flag: integers are below 2**53, truth values are 0 and 1, texts are
 ranks. `cerlab.rows.stack_compiler` makes the programs.
@@ -29,39 +29,39 @@ value."""
 
 
 class Programs(NamedTuple):
-    """The conditions: variable v has the operators from ``first[v]`` to ``first[v + 1]``."""
+    """The programs of all conditions; that of variable v is ``first[v] .. first[v + 1]``."""
 
     first: Int32s  # (variables + 1,)
     op: Int32s  # (operators,)
     argument: Int32s  # (operators,)
     constant: Doubles  # (constants,), NaN for NULL
-    load: Int32s  # (loads, 5): where, name, offset or fold, column or table of labels, step
+    load: Int32s  # (loads, 5): where, name, offset or fold, column or labels, step
     value: Doubles  # (columns, rows)
     null: Bytes  # (columns, rows)
-    label: Doubles  # (tables, variables), what each variable's label is
-    fold: Int32s  # (folds, 6): which aggregate, name, column; first limb, limbs, exponent
-    limb: NDArray[np.int64]  # (limbs, rows), doubles that are summed up exactly
+    label: Doubles  # (tables, variables): the number of each variable's label
+    fold: Int32s  # (folds, 6): aggregate, name, column; first limb, limbs, exponent
+    limb: NDArray[np.int64]  # (limbs, rows): doubles as limbs, for exact sums
     stack: Doubles  # (deepest stack,)
-    absent: Bytes  # (deepest stack,), whether the value there is NULL
+    absent: Bytes  # (deepest stack,): whether each value is NULL
 
 
 class MappedRows(NamedTuple):
-    """The rows of each name in a mapping that grows and shrinks, and the folds over them."""
+    """The rows of each name in a match in progress, and aggregates over them."""
 
-    has_name: Bytes  # (variables, names): whether rows of the variable are rows of the name
+    has_name: Bytes  # (variables, names): whether a name includes a variable
     rows: Int64s  # (names, longest partition)
     size: Int64s  # (names,)
-    total: Doubles  # (folds, longest partition + 1), after so many rows of the name
-    present: Int64s  # (folds, longest partition + 1), how many of them are not NULL
-    limb: NDArray[np.int64]  # (limbs, longest partition + 1), exact sums after so many rows
+    total: Doubles  # (folds, longest partition + 1): by number of rows
+    present: Int64s  # (folds, longest partition + 1): the number of values
+    limb: NDArray[np.int64]  # (limbs, longest partition + 1): exact sums by number of rows
     work: Int64s  # (limbs + 2,)
-    start: Int64s  # (1,), the row where it begins
-    variable: Int32s  # (longest partition,), what each of its rows is mapped to
+    start: Int64s  # (1,): the row where the match begins
+    variable: Int32s  # (longest partition,): the variable of each row
 
 
 @kernel
 def push(P: Programs, M: MappedRows, v: int, row: int) -> None:
-    """Map a row to a variable."""
+    """Add a row to the match as a variable."""
     M.variable[row - M.start[0]] = v
     for name in range(len(M.size)):
         if M.has_name[v, name]:
@@ -75,23 +75,23 @@ def push(P: Programs, M: MappedRows, v: int, row: int) -> None:
 
 @inline
 def pop(M: MappedRows, v: int) -> None:
-    """Unmap the last row, which is mapped to this variable."""
+    """Remove the last row of the match, which has the given variable."""
     for name in range(len(M.size)):
         M.size[name] -= M.has_name[v, name]
 
 
 @inline
 def _fold(P: Programs, M: MappedRows, k: int, size: int, row: int) -> None:
-    """Update an aggregate after one more row of its name.
+    """Update an aggregate by one more row of its name.
 
     `size` is the number of rows before it.
     """
     which, column = P.fold[k, 0], P.fold[k, 2]
-    # one state for each size: unmapping a row returns to the state before it
+    # one state per number of rows, so that removing a row restores the earlier state
     total, present = M.total[k, size - 1], M.present[k, size - 1]
     first = P.fold[k, 3]
     for d in range(first, first + P.fold[k, 4]):
-        M.limb[d, size] = M.limb[d, size - 1] + P.limb[d, row]  # NULL has limbs of 0
+        M.limb[d, size] = M.limb[d, size - 1] + P.limb[d, row]  # the limbs of NULL are 0
     if not P.null[column, row]:
         value = P.value[column, row]
         if which in (SUM, AVG):
@@ -104,7 +104,7 @@ def _fold(P: Programs, M: MappedRows, k: int, size: int, row: int) -> None:
 
 @kernel
 def holds(P: Programs, M: MappedRows, v: int, row: int, number: int) -> bool:
-    """Return whether the condition of a variable is TRUE; the row under test is mapped."""
+    """Return whether the condition of a variable is TRUE on the last row of the match."""
     top = -1
     for k in range(P.first[v], P.first[v + 1]):
         op, argument = P.op[k], P.argument[k]
@@ -116,7 +116,7 @@ def holds(P: Programs, M: MappedRows, v: int, row: int, number: int) -> bool:
             top += 1
             _load(P, M, argument, row, number, top)
         elif op == CHOOSE:
-            # both branches are already computed: a stack program has no jumps
+            # a stack program has no jumps, so both branches are computed
             top -= 2
             branch = top + 1 if not P.absent[top] and P.stack[top] == 1 else top + 2
             P.stack[top], P.absent[top] = P.stack[branch], P.absent[branch]
@@ -130,7 +130,7 @@ def holds(P: Programs, M: MappedRows, v: int, row: int, number: int) -> bool:
 
 @inline
 def _load(P: Programs, M: MappedRows, k: int, row: int, number: int, top: int) -> None:
-    """Push the value of a load on the stack."""
+    """Read a column, label or aggregate, and push its value."""
     where, name, offset, column = P.load[k, 0], P.load[k, 1], P.load[k, 2], P.load[k, 3]
     if where >= FIRST_LABEL:
         P.absent[top] = 1
@@ -170,7 +170,7 @@ def _load(P: Programs, M: MappedRows, k: int, row: int, number: int, top: int) -
 
 @inline
 def _unary(P: Programs, op: int, truth: int, top: int) -> None:
-    """Replace the value on top of the stack by a function of it."""
+    """Replace the top of the stack by a function of it."""
     a, absent = P.stack[top], P.absent[top]
     if op == IS_NULL:
         P.stack[top], P.absent[top] = absent, 0
@@ -186,7 +186,7 @@ def _unary(P: Programs, op: int, truth: int, top: int) -> None:
 
 @inline
 def _binary(P: Programs, op: int, top: int) -> None:
-    """Replace the two values on top of the stack by one."""
+    """Replace the two top values of the stack by a function of them."""
     a, no_a, b, no_b = P.stack[top], P.absent[top], P.stack[top + 1], P.absent[top + 1]
     if op in (AND, OR):
         deciding = 0.0 if op == AND else 1.0
@@ -219,8 +219,8 @@ def _binary(P: Programs, op: int, top: int) -> None:
 
 @inline
 def _compare(op: int, a: float, b: float) -> bool:
-    """Return a comparison; NaN equals itself and is greater than every number."""
-    # NaN compares as 1 and any number as 0: equal to itself, greater than all
+    """Return a comparison in which NaN equals itself and is greater than every number."""
+    # compare 1 for NaN with 0 for numbers
     if a != a or b != b:
         a, b = 1.0 if a != a else 0.0, 1.0 if b != b else 0.0
     if op == EQ:
@@ -236,19 +236,19 @@ def _compare(op: int, a: float, b: float) -> bool:
 
 @kernel
 def rounded_sums(limb: NDArray[np.int64], exponent: int, work: Int64s, out: Doubles) -> None:
-    """Write the sums as doubles; their limbs have shape (limbs, sums)."""
+    """Write sums as doubles, rounded once, from their limbs: (limbs, sums)."""
     for n in range(len(out)):
         out[n] = rounded(limb, 0, len(limb), n, exponent, work)
 
 
 @kernel
 def running_best(values: NDArray[Any], there: Bytes, begins: Bytes, greatest: bool) -> None:
-    """Replace each value by the running best since a value that `begins`; update `there`."""
+    """Replace each value by the best one since the last that `begins` a match."""
     for i in range(1, len(values)):
-        # rows of different matches are adjacent; each match restarts the best
+        # rows of different matches are adjacent: each match starts anew
         if begins[i] or not there[i - 1]:
             continue
-        # ties: the first, since 0.0 and -0.0 are equal but have different texts
+        # the first of equal values, since 0.0 and -0.0 have different texts
         here, before = values[i], values[i - 1]
         if not there[i] or (before >= here if greatest else before <= here):
             values[i] = values[i - 1]
@@ -259,7 +259,7 @@ def running_best(values: NDArray[Any], there: Bytes, begins: Bytes, greatest: bo
 def running_variance(
     numbers: NDArray[np.float64], there: Bytes, begins: Bytes, less: int, counts: Int64s
 ) -> None:
-    """Replace each number by the variance over n - `less` of the numbers since one that `begins`.
+    """Replace each number by the variance of the numbers since the last that `begins` a match.
 
     By Welford's recurrence, as in `cerlab.rows.interpreter`; `counts` becomes n - `less`.
     """
@@ -273,7 +273,7 @@ def running_variance(
             mean += before / count
             squares += (numbers[i] - mean) * before
         counts[i] = count - less
-        # for one value it is 0, even for NaN
+        # 0 for a single value, even for NaN
         numbers[i] = squares / counts[i] if count > 1 else 0.0
 
 
@@ -281,7 +281,7 @@ def running_variance(
 def running_best_row(
     keys: NDArray[Any], there: Bytes, begins: Bytes, greatest: bool, best: Int64s
 ) -> None:
-    """Write to `best` the place of the best key since one that `begins`, -1 for none."""
+    """Write the place of the best key since the last that `begins` a match; -1 without keys."""
     at = -1
     for i in range(len(keys)):
         if begins[i]:

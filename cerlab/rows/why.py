@@ -1,4 +1,4 @@
-"""Explanations why rows of a table are a match of a row pattern, and why not."""
+"""Explanations of why rows of a table are a match of a row pattern, or why they are not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cerlab.rows.types import Binding
 
 
 def why_rows(query: RowPattern, table: Any, rows: Iterable[int] | None = None) -> WhyRows:
-    """Explain why these rows of a table, and no others, are a match, or why not.
+    """Explain why the given rows of a table are a match of a row pattern, or why they are not.
 
     Rows are counted from 0 in the table. Without `rows`, the result explains why there is no match
     at all, or shows the first one. For a match it lists the variable of each row, with the values
@@ -64,7 +64,7 @@ def why_rows(query: RowPattern, table: Any, rows: Iterable[int] | None = None) -
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """A query on a table: its machine, its partitions, and the values of its columns."""
+    """A row pattern on a table: its machine, partitions and column values."""
 
     M: Machine
     columns: Mapping[str, Sequence[Value]]
@@ -82,25 +82,25 @@ class _Scope:
         return self.M.query
 
     def without(self, variable: str) -> _Scope:
-        """Return the query with the condition of a variable removed."""
+        """Return the row pattern without the condition of a variable."""
         define = tuple(d for d in self.query.define if d.variable != variable)
         M = machine(replace(self.query, define=define), Binding(self.M.names, ()))
         return replace(self, M=M)
 
     def scan_matches(self, positions: Sequence[int]) -> Iterator[tuple[int, Labels | None, int]]:
-        """Yield each row of the scan, the match there or None, and its number."""
+        """Yield each row where the scan looks for a match, the match or None, and its number."""
         for result in search_of(self.M, self.columns, positions).scan():
             yield result.s, None if result.labels is None else tuple(result.labels), result.number
 
     def reader(self, positions: Sequence[int], s: int, N: int, until: int | None) -> Reader:
-        """Return the readings of a partition from row s on, up to row `until` if given."""
+        """Return a reader of possible matches from row s of a partition."""
         rows = [{name: column[i] for name, column in self.columns.items()} for i in positions]
         automaton = prioritised_automaton(self.query.pattern, every=until is not None)
         return Reader(self.query, automaton, Partition(rows, self.M.names), s, N, until)
 
 
 def _out_of_place(scope: _Scope, rows: tuple[int, ...]) -> WhyRows | None:
-    """Return why rows cannot be a match by position: outside the table, or with gaps."""
+    """Return why rows cannot be a match: they are outside the table, or have gaps."""
     if outside := [row for row in rows if not 0 <= row < scope.length]:
         words = f"row {outside[0]} is out of the table, which has {scope.length:,} rows"
         return WhyRows(False, rows, kind=RowKind.ROW, reasons=(words,))
@@ -130,7 +130,7 @@ def _why_these(scope: _Scope, rows: tuple[int, ...]) -> WhyRows:
     positions = _partition_of(scope, rows[0])
     s = min(positions.index(row) for row in rows)
     before, match, number = _scan_to(scope, positions, s)
-    # both are consecutive rows from s on, so equal lengths mean equal rows
+    # both begin at s and are consecutive, so equal lengths mean equal rows
     if match is not None and len(match) == len(rows):
         return WhyRows(True, rows, _mapped_rows(scope, positions, s, match, number))
     reader = scope.reader(positions, s, number, s + len(rows))
@@ -157,7 +157,7 @@ def _why_these(scope: _Scope, rows: tuple[int, ...]) -> WhyRows:
 def _scan_to(
     scope: _Scope, positions: Sequence[int], s: int
 ) -> tuple[tuple[int, Labels, int] | None, Labels | None, int]:
-    """Return the last match with rows before s, the match at s, and the number it would have."""
+    """Return the last match before row s with rows, the match at s, and its number."""
     before, number = None, 0
     for at, labels, N in scope.scan_matches(positions):
         if at == s:
@@ -171,7 +171,7 @@ def _scan_to(
 
 
 def _preference_words(mapped_rows: tuple[MappedRow, ...], others: tuple[MappedRow, ...]) -> str:
-    """Return the choice by which the match is preferred to the rows, as text."""
+    """Return as text at which choice the match is preferred to the given rows."""
     at = f"the match at row {mapped_rows[0].row} is another:"
     for ours, theirs in zip(mapped_rows, others, strict=False):
         if ours.variable != theirs.variable:
@@ -187,7 +187,7 @@ def _preference_words(mapped_rows: tuple[MappedRow, ...], others: tuple[MappedRo
 def _mapped_rows(
     scope: _Scope, positions: Sequence[int], s: int, labels: Labels, N: int
 ) -> tuple[MappedRow, ...]:
-    """Return the rows of a reading, each with its condition and the values that it reads."""
+    """Return the rows of a possible match with conditions and the values that these read."""
     reader = scope.reader(positions, s, N, None)
     conditions = {d.variable: expression_text(d.condition) for d in scope.query.define}
     rows = []
@@ -198,7 +198,7 @@ def _mapped_rows(
 
 
 def _why_none(scope: _Scope) -> WhyRows:
-    """Return the first match with a row, or why the table has none."""
+    """Return the first match with rows, or why the table has none."""
     for positions in scope.partitions:
         for s, labels, N in scope.scan_matches(positions):
             if labels:
@@ -223,7 +223,7 @@ def _why_none(scope: _Scope) -> WhyRows:
 
 
 def _changes(scope: _Scope) -> Iterator[Without]:
-    """Yield the conditions whose removal alone makes a match possible."""
+    """Yield the conditions whose removal, each alone, gives a match."""
     for definition in scope.query.define:
         weaker = scope.without(definition.variable)
         matches = (
@@ -237,7 +237,7 @@ def _changes(scope: _Scope) -> Iterator[Without]:
 
 
 def _words(attempt: Attempt, reader: Reader, positions: Sequence[int]) -> str:
-    """Return why an attempt fails, as text."""
+    """Return as text why a row cannot have a variable."""
     variable, row = attempt.variable, attempt.row
     if variable is None:
         if row is None:
@@ -265,7 +265,7 @@ Labels = tuple[str, ...]
 
 
 class Attempt(NamedTuple):
-    """An attempt to map a row to a variable, and its outcome: True, False or NULL.
+    """An attempt to read a row as a variable: its condition is True, False or NULL.
 
     `read` are the values that the condition reads. Without `variable` the pattern is complete
     before the row; without `row` the partition, or the given rows, end before it; without both an
@@ -280,7 +280,7 @@ class Attempt(NamedTuple):
 
 @dataclass(slots=True)
 class Reader:
-    """The pattern of a query on the rows of a partition from s on, as the N-th match.
+    """A reader of possible matches from row s of a partition.
 
     `until` is the row before which a reading must end, None for no limit. `labels` belong to the
     farthest reading so far, `dead_ends` are the attempts after it.
@@ -300,7 +300,7 @@ class Reader:
         self._conditions = {d.variable: d.condition for d in self.query.define}
 
     def reading(self) -> Labels | None:
-        """Return the preferred reading of the rows, or None. Raises `ResourceLimit`."""
+        """Return the preferred way to read exactly the given rows as a match, or None."""
         labels: list[str] = []
         path = [self._steps(self.automaton.initial, labels)]
         for _ in range(MAX_STEPS):
@@ -310,7 +310,7 @@ class Reader:
                 if not path:
                     return None
                 labels.pop()
-            # a reading that ends elsewhere is complete but does not cover the given rows
+            # a match that ends at another row does not consist of the given rows
             elif isinstance(step, Accept):
                 if self.until in (None, self.s + len(labels)):
                     return tuple(labels)
@@ -329,7 +329,7 @@ class Reader:
         )
 
     def _steps(self, q: int, labels: list[str]) -> Iterator[ReadRow | Accept]:
-        """Return the steps of a state; where anchors leave no step, record a dead end."""
+        """Return the steps of a state; record a failure if anchors leave no step."""
         poll()
         row = self.s + len(labels)
         steps = self.automaton.steps(q, row == 0, row == len(self.T.rows))
@@ -338,7 +338,7 @@ class Reader:
         return iter(steps)
 
     def attempt(self, labels: list[str], variable: str) -> Attempt:
-        """Try to map the next row to a variable."""
+        """Try to read the next row as a variable."""
         i = self.s + len(labels)
         if i >= (len(self.T.rows) if self.until is None else self.until):
             return Attempt(variable, None)
@@ -351,7 +351,7 @@ class Reader:
         return Attempt(variable, i, value(condition, c), tuple(dict(read).items()))
 
     def admits(self, i: int) -> bool:
-        """Return whether WITHIN admits row i."""
+        """Return whether WITHIN permits row i."""
         if self.query.within is None:
             return True
         now, then = (row for _, row in self._times(i))
@@ -364,12 +364,12 @@ class Reader:
         )
 
     def _times(self, i: int) -> tuple[tuple[str, Value], ...]:
-        """Return the time of row i, and the start of the match."""
+        """Return the times of row i and of the first row."""
         name = self.query.order_by[0].column.name
         return ((name, self.T.value(i, name)), (f"FIRST({name})", self.T.value(self.s, name)))
 
     def _dead_end(self, labels: list[str], attempt: Attempt) -> None:
-        """Keep an attempt if it follows the farthest reading, in order of preference."""
+        """Store an attempt if it comes after the longest reading so far."""
         if len(labels) > len(self.labels) or not self.dead_ends:
             self.labels, self.dead_ends = tuple(labels), []
         if tuple(labels) == self.labels and attempt not in self.dead_ends:
@@ -377,7 +377,7 @@ class Reader:
 
 
 def _readings(e: ex.Expression | ex.AllRows) -> Iterator[ex.Expression]:
-    """Yield the parts of a condition that read rows, the outermost ones."""
+    """Yield the outermost parts of a condition that read rows."""
     match e:
         case ex.Column() | ex.Classifier() | ex.MatchNumber() | ex.First() | ex.Last():
             yield e
@@ -389,7 +389,7 @@ def _readings(e: ex.Expression | ex.AllRows) -> Iterator[ex.Expression]:
 
 
 class RowKind(Enum):
-    """The obstacle that keeps rows from being a match; the value is its name in JSON."""
+    """The reason why rows are not a match; the value is its name in JSON."""
 
     ROW = "row"
     """The table has no such row."""
@@ -406,7 +406,7 @@ class RowKind(Enum):
 
 
 class MappedRow(NamedTuple):
-    """A row of the table, its variable, its condition, and the values that this reads."""
+    """A row of a match: its variable, the condition, and the values that the condition reads."""
 
     row: int
     variable: str
@@ -415,7 +415,7 @@ class MappedRow(NamedTuple):
 
 
 class Without(NamedTuple):
-    """A variable whose removed condition makes a match possible, and the first such match."""
+    """A variable whose condition prevents a match, and the first match without the condition."""
 
     variable: str
     rows: tuple[int, ...]
@@ -424,7 +424,7 @@ class Without(NamedTuple):
 @drawable
 @dataclass(frozen=True, slots=True, repr=False)
 class WhyRows:
-    """The verdict whether rows are a match of a row pattern, and why.
+    """The answer whether rows are a match of a row pattern, and why.
 
     `taken` maps rows to variables: all rows of a match, otherwise those of the reading that gets
     farthest. `reasons` explain why there is no match, of the `kind`. `others` is the match that the
@@ -441,17 +441,17 @@ class WhyRows:
     changes: tuple[Without, ...] = ()
 
     def __repr__(self) -> str:
-        """Return the verdict; `str` also lists the reasons and the rows."""
+        """Return the verdict; `str` also shows the reasons and the rows."""
         return f"<WhyRows, {_verdict_text(self)}>"
 
 
 def read_text(read: Iterable[tuple[str, Value]]) -> str:
-    """Return the values as text: ``x is 1, PREV(x) is 2``."""
+    """Return the values that a condition reads as text: ``x is 1, PREV(x) is 2``."""
     return ", ".join(f"{name} is {cell_text(value)}" for name, value in read)
 
 
 def cell_text(value: Value) -> str:
-    """Return a value as SQL writes it."""
+    """Return a value as text in SQL syntax."""
     return expression_text(ex.Literal(value))
 
 
@@ -461,7 +461,7 @@ def _verdict_text(why: WhyRows) -> str:
 
 
 def why_rows_text(why: WhyRows) -> str:
-    """Return the verdict in a line, the reasons, then the rows of the reading."""
+    """Return the verdict, the reasons and the rows as text."""
     lines = [_verdict_text(why), *(f"  {reason}" for reason in why.reasons)]
     lines += map(_row_text, why.taken)
     if why.others:
@@ -480,7 +480,7 @@ def _row_text(row: MappedRow) -> str:
 
 
 def why_rows_to_json(why: WhyRows) -> dict[str, Any]:
-    """Return the verdict with all of its parts, as plain JSON values."""
+    """Return the explanation as JSON."""
 
     def of(row: MappedRow) -> dict[str, Any]:
         read = {name: cell_text(value) for name, value in row.read}
