@@ -1,3 +1,3 @@
-"""Events, streams, answers, and the clauses of queries as values."""
+"""Events, streams, answers, and the values of query clauses."""
 
 __all__ = ["answer", "clauses", "columns", "documents", "event", "stream"]

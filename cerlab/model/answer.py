@@ -1,4 +1,4 @@
-"""Answers: complex events, valuations and matches, their order, and the contents of registers."""
+"""Answers: complex events, valuations and matches with registers, and their orders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Positions: TypeAlias = tuple[int, ...]
 @rich_display
 @dataclass(frozen=True, slots=True)
 class ComplexEvent:
-    """A complex event ``([start, end], D)``: an interval of the stream and the positions in it.
+    """A complex event ``([start, end], D)``: an interval of the stream and positions inside it.
 
     `positions` is sorted and may be empty. Complex events are not ordered by ``<``; see `by_end`.
     """
@@ -34,13 +34,13 @@ class ComplexEvent:
 def complex_events(
     starts: Sequence[int], ends: Sequence[int], positions: Iterable[Positions]
 ) -> list[ComplexEvent]:
-    """Return complex events from columns, at a third of the cost of single construction.
+    """Return complex events from columns, in a third of the time of creating them singly.
 
     >>> complex_events([0, 1], [2, 3], [(0, 2), ()])
     [ComplexEvent(start=0, end=2, positions=(0, 2)), ComplexEvent(start=1, end=3, positions=())]
     """
     kind: Any = ComplexEvent
-    # bypasses __init__, which for a frozen class calls object.__setattr__ once per field
+    # skip __init__, which in a frozen class calls object.__setattr__ once per field
     events = list(map(object.__new__, repeat(kind, len(starts))))
     for slot, column in (
         (kind.start, starts),
@@ -53,7 +53,7 @@ def complex_events(
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Disable garbage collection in this block, while many objects without cycles are created."""
+    """Disable garbage collection in this block, which creates many objects without cycles."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -64,7 +64,7 @@ def without_collection() -> Iterator[None]:
 
 
 class Labels(Mapping[str, Positions]):
-    """An immutable, hashable map from labels to their nonempty sorted positions."""
+    """An immutable map from labels to their sorted positions; only nonempty ones are stored."""
 
     __slots__ = ("_items",)
 
@@ -78,7 +78,7 @@ class Labels(Mapping[str, Positions]):
         return self._items[label]
 
     def get(self, label: str, default: Any = None) -> Any:
-        """Return the positions of a label or the default; `Mapping.get` would catch a KeyError."""
+        """Return the positions of a label, or the default."""
         return self._items.get(label, default)
 
     def __iter__(self) -> Iterator[str]:
@@ -88,7 +88,7 @@ class Labels(Mapping[str, Positions]):
         return len(self._items)
 
     def __hash__(self) -> int:
-        # items are sorted by label when created, so equal maps have equal tuples
+        # items are sorted, so equal maps have equal tuples
         return hash(tuple(self._items.items()))
 
     def __eq__(self, other: object) -> bool:
@@ -105,7 +105,7 @@ class Labels(Mapping[str, Positions]):
 @rich_display
 @dataclass(frozen=True, slots=True)
 class Valuation:
-    """A valuation ``([start, end], mu)``: an interval and labels' positions (CORE Sec. 2.2).
+    """A valuation ``([start, end], mu)``: an interval and the positions of labels (CORE Sec. 2.2).
 
     Every event type is a label. Labels without positions are omitted, so that equal valuations are
     equal values.
@@ -126,7 +126,7 @@ class Valuation:
 def valuations_of_columns(
     starts: Sequence[int], ends: Sequence[int], labels: Iterable[dict[str, Positions]]
 ) -> list[Valuation]:
-    """Return valuations from columns; labels come by name, with sorted positions.
+    """Return valuations from columns, which have the labels in order and sorted positions.
 
     >>> valuations_of_columns([0], [2], [{"A": (0, 2), "x": (2,)}])
     [Valuation(start=0, end=2, labels={'A': (0, 2), 'x': (2,)})]
@@ -146,7 +146,7 @@ def valuations_of_columns(
 
 
 def complex_event(valuation: Valuation) -> ComplexEvent:
-    """Return ``C_V``: the interval, and the positions of all labels together (CORE Sec. 2.2)."""
+    """Return ``C_V``: the interval with the positions of all labels (CORE Sec. 2.2)."""
     support = {p for positions in valuation.labels.values() for p in positions}
     return ComplexEvent(valuation.start, valuation.end, tuple(sorted(support)))
 
@@ -158,7 +158,7 @@ by_end: Callable[[ComplexEvent], tuple[int, int, Positions]] = attrgetter(
 
 
 def latest_first(answer: ComplexEvent) -> Positions:
-    """Return the sort key of LIMIT among the answers of one end: the latest positions first.
+    """Return the sort key of LIMIT: among the answers of one end, the latest positions first.
 
     Positions are compared from the last to the first, then the start; if one answer ends where the
     other has a further position, the longer one comes first.
@@ -173,17 +173,17 @@ def latest_first(answer: ComplexEvent) -> Positions:
 def valuation_latest_first(
     answer: Valuation,
 ) -> tuple[Positions, tuple[tuple[str, Positions], ...]]:
-    """Return the sort key of LIMIT for valuations: their complex events, then labels by name."""
+    """Return the sort key of LIMIT for valuations: by complex event, then by labels."""
     return (latest_first(complex_event(answer)), tuple(answer.labels.items()))
 
 
 def valuation_by_end(answer: Valuation) -> tuple[int, int, tuple[tuple[str, Positions], ...]]:
-    """Return the sort key of listed valuations: end, start, then the labels by name."""
+    """Return the sort key of valuations: by end, start and labels."""
     return (answer.end, answer.start, tuple(answer.labels.items()))
 
 
 def in_order(answers: Iterable[ComplexEvent], limit: int | None = None) -> list[ComplexEvent]:
-    """Return at most `limit` answers, sorted by end, start and positions.
+    """Return the first `limit` answers, sorted by end, start and positions.
 
     Answers held as columns sort themselves, by a method of this name.
     """
@@ -195,7 +195,7 @@ def in_order(answers: Iterable[ComplexEvent], limit: int | None = None) -> list[
 
 
 class Registers(Mapping[str, Event]):
-    """The register contents ``v``, by name; a register without an event is absent (SRT Def. 12).
+    """The events in registers, by name; a name without an event is empty (SRT Def. 12).
 
     Immutable and hashable. Two are equal if the same registers hold events of equal type, stream
     and attributes, where 1, 1.0 and TRUE differ, and NULL equals an absent attribute.
@@ -212,7 +212,7 @@ class Registers(Mapping[str, Event]):
         self._key = frozenset((r, _exact_key(t)) for r, t in self._events.items())
 
     def written(self, W: Iterable[str], t: Event) -> Registers:
-        """Return ``v[W <- t]``: registers in W hold t, the others are unchanged (SRT Def. 12)."""
+        """Return ``v[W <- t]``: registers in W store t, all others are kept (SRT Def. 12)."""
         return Registers({**self._events, **dict.fromkeys(W, t)})
 
     def __getitem__(self, register: str) -> Event:
@@ -235,7 +235,7 @@ class Registers(Mapping[str, Event]):
 
 
 def _exact_key(t: Event) -> object:
-    """Return a key that differs for events that no comparison may confuse."""
+    """Return a key of an event that is equal only if no comparison distinguishes the events."""
     values = ((name, value) for name, value in t.attributes.items() if value is not None)
-    # 1, 1.0 and True are equal in Python, so the type is part of the key
+    # include the type, because 1, 1.0 and True are equal in Python
     return (t.type, t.stream, frozenset((name, type(value), value) for name, value in values))

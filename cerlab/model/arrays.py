@@ -1,4 +1,4 @@
-"""NumPy's arrays and Arrow's, without a copy, and without pandas, which pyarrow would import."""
+"""Conversions between NumPy's and Arrow's arrays without a copy, and without importing pandas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DTYPES = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
 def numbers_of(array: Any) -> NDArray[Any]:
-    """Return the numbers of an Arrow array without NULL, without copying.
+    """Return the numbers of an Arrow array without NULL as a NumPy array, without copying.
 
     pyarrow's own conversion imports pandas if installed, which takes longer than most queries;
     before pyarrow 26, its ``to_pandas_dtype`` needs pandas.
@@ -40,7 +40,7 @@ _FEW = 1 << 10
 
 
 def order_of(*keys: NDArray[Any]) -> NDArray[int64]:
-    """Return the indices that sort rows stably by some arrays, the first key first: int64, (rows,).
+    """Return the indices that sort rows stably by several keys, the first one first: int64 (rows,).
 
     NumPy sorts 16 bits by radix: many integers are sorted by their highest bits, and then the few
     that are not yet in place, at a third to half of the cost of comparing all.
@@ -65,13 +65,13 @@ def order_of(*keys: NDArray[Any]) -> NDArray[int64]:
 
 
 def array_from(numbers: NDArray[Any], nulls: NDArray[Any] | None = None) -> Any:
-    """Return numbers as an Arrow array without a copy, NULL where `nulls` (bool) is true."""
+    """Return a NumPy array as an Arrow array without a copy, with NULL where `nulls` is true."""
     import numpy as np
     import pyarrow as pa
 
     validity = None
     if nulls is not None and nulls.any():
-        # Arrow keeps booleans and validity as bits, the first value in the lowest bit
+        # Arrow keeps booleans and masks as bits, the first value in the lowest bit
         validity = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
     kind = pa.from_numpy_dtype(numbers.dtype)
     data = np.packbits(numbers, bitorder="little") if numbers.dtype.kind == "b" else numbers
@@ -79,7 +79,7 @@ def array_from(numbers: NDArray[Any], nulls: NDArray[Any] | None = None) -> Any:
 
 
 def allocate(size: int, dtype: Any) -> NDArray[Any]:
-    """Return an array in Arrow's memory, which is reused.
+    """Return an uninitialised array in memory from Arrow's pool.
 
     NumPy's memory is zeroed by the system each time, which costs more than most writes into it.
     """

@@ -1,4 +1,4 @@
-"""The clauses of a query as values: windows, consumption, limits, strategies."""
+"""The values of query clauses: windows, consumption, limits and strategies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 
 class Strategy(Enum):
-    """A strategy, which keeps some complex events of one end (FOUND Sec. 4), by its keyword."""
+    """A selection strategy, by its keyword: it keeps some answers of each end (FOUND Sec. 4)."""
 
     STRICT = "STRICT"
     NXT = "NEXT"
@@ -17,7 +17,7 @@ class Strategy(Enum):
 
 
 class Consume(Enum):
-    """The effect of an answer on partial matches: it ends none, its partition's, or all."""
+    """CONSUME BY: the events that an answer discards: none, those of its partition, or all."""
 
     NONE = "NONE"
     PARTITION = "PARTITION"
@@ -25,34 +25,34 @@ class Consume(Enum):
 
     @property
     def crosses_partitions(self) -> bool:
-        """True if an answer in one partition ends partial matches in others."""
+        """True if an answer discards events of other partitions."""
         return self not in (Consume.NONE, Consume.PARTITION)
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit of `per_end` answers for each end position: the first in the order `latest_first`."""
+    """LIMIT: the number of answers kept at each end, in the order `latest_first`."""
 
     per_end: int
 
 
 @dataclass(frozen=True, slots=True)
 class EventWindow:
-    """A window ``WITHIN n EVENTS``: end - start <= n, counted in the substream."""
+    """A window ``WITHIN n EVENTS``: end - start <= n, counting events of the substream."""
 
     width: int
 
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:
-    """A window ``WITHIN h HOURS m MINUTES s SECONDS``, in nanoseconds of the stream's time."""
+    """A window ``WITHIN h HOURS m MINUTES s SECONDS``, in nanoseconds."""
 
     nanoseconds: int
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeWindow:
-    """A window ``WITHIN n [attribute]``, in the attribute's own unit."""
+    """A window ``WITHIN n [attribute]``, in the unit of the attribute."""
 
     width: int | float
     attribute: str

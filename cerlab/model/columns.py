@@ -1,4 +1,4 @@
-"""Columns of events: Arrow arrays, and the values of events in them.
+"""Columns of events: conversions between Arrow arrays and Python values.
 
 A column is a pyarrow Array or ChunkedArray of booleans, numbers, text, timestamps, durations, NULL
 or a dictionary of those; or a sequence of `Value` for mixed types, such as
@@ -30,7 +30,7 @@ def is_arrow(column: Column) -> bool:
 
 
 def is_moment(kind: Any) -> bool:
-    """Return whether an Arrow type holds timestamps, directly or in a dictionary."""
+    """Return whether an Arrow type is a timestamp or a dictionary of timestamps."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -39,7 +39,7 @@ def is_moment(kind: Any) -> bool:
 
 
 def is_duration(kind: Any) -> bool:
-    """Return whether an Arrow type holds durations, directly or in a dictionary."""
+    """Return whether an Arrow type is a duration or a dictionary of durations."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -48,7 +48,7 @@ def is_duration(kind: Any) -> bool:
 
 
 def is_text(kind: Any) -> bool:
-    """Return whether an Arrow type holds text, directly or in a dictionary."""
+    """Return whether an Arrow type is text or a dictionary of texts."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -57,7 +57,7 @@ def is_text(kind: Any) -> bool:
 
 
 def without_views(column: Any) -> Any:
-    """Return an Arrow column without string views, from which Arrow cannot take rows."""
+    """Return an Arrow column with texts in place of string views, which Arrow cannot index."""
     import pyarrow as pa
 
     return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
@@ -83,7 +83,7 @@ _UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 
 
 def engine_moments(column: Any, name: str) -> Any:
-    """Return timestamps without a zone, in nanoseconds if 64 bits allow it.
+    """Return timestamps without a time zone, in nanoseconds if 64 bits suffice.
 
     Raises `BadData` for timestamps outside the years 1 to 9999.
     """
@@ -92,7 +92,7 @@ def engine_moments(column: Any, name: str) -> Any:
 
     if (whole := nanoseconds(column)) is not None:
         return whole.cast(pa.timestamp("ns"))
-    # a date in days or milliseconds becomes its midnight
+    # a date becomes its midnight
     unit = getattr(column.type, "unit", "s" if pa.types.is_date32(column.type) else "ms")
     moments = column.cast(pa.timestamp(unit, getattr(column.type, "tz", None)))
     moments = moments.cast(pa.int64()).cast(pa.timestamp(unit))
@@ -106,7 +106,7 @@ def engine_moments(column: Any, name: str) -> Any:
 
 
 def values_of(column: Column, name: str) -> Sequence[Value]:
-    """Return the values of events in a column as a sequence.
+    """Return a column as a sequence of Python values.
 
     Raises `BadData` for Arrow types that are not values of events, and as `engine_moments`.
 
@@ -142,9 +142,9 @@ def values_of(column: Column, name: str) -> Sequence[Value]:
 
 
 def _of_dictionary(column: Any) -> list[Value] | None:
-    """Return texts, sharing one object per entry of a small dictionary; None if it is large."""
+    """Return texts from a dictionary, one object per entry; None if the dictionary is large."""
     chunks = column.chunks if hasattr(column, "chunks") else [column]
-    # a slice keeps the dictionary of the whole column: decoding it would cost more than the rows
+    # a slice still has the whole dictionary, which may be larger than its rows
     if sum(len(chunk.dictionary) for chunk in chunks) > len(column):
         return None
     values: list[Value] = []
@@ -155,7 +155,7 @@ def _of_dictionary(column: Any) -> list[Value] | None:
 
 
 def refuse_nested(kind: Any, name: str) -> None:
-    """Raise `BadData` for an Arrow type that is not a value of events."""
+    """Raise `BadData` for an Arrow type that no attribute may have, such as a list."""
     from pyarrow import types
 
     binary = (types.is_binary, types.is_large_binary, types.is_binary_view)
@@ -177,7 +177,7 @@ def decoded(column: Any) -> Any:
 
 
 def only_used(array: Any) -> Any:
-    """Return an Arrow array without unused dictionary entries.
+    """Return an Arrow array whose dictionary contains only entries that occur.
 
     pandas creates a category, and so a group, for each entry.
     """
@@ -198,7 +198,7 @@ def only_used(array: Any) -> Any:
 
 
 def constant_text(text: str, count: int) -> Any:
-    """Return a text repeated `count` times, dictionary-encoded."""
+    """Return `count` copies of a text as a dictionary-encoded column."""
     import numpy as np
     import pyarrow as pa
 
@@ -207,7 +207,7 @@ def constant_text(text: str, count: int) -> Any:
 
 
 def array_of(values: Sequence[Value]) -> Any | None:
-    """Return values of one type and NULL as an Arrow array; None if that is not exact."""
+    """Return values of one type and NULL as an Arrow array; None if Arrow cannot represent them."""
     import numpy as np
     import pyarrow as pa
 
@@ -225,7 +225,7 @@ def array_of(values: Sequence[Value]) -> Any | None:
                 return _of_time(whole, kind, "ns")
             if kind is Timestamp and not all(map(is_in_calendar, numbers)):
                 return None
-            # the finest unit that holds all values
+            # the finest unit in which 64 bits hold all values
             for unit, factor in [*_UNITS.items()][1:]:
                 if (
                     not any(n % factor for n in numbers)
@@ -237,12 +237,13 @@ def array_of(values: Sequence[Value]) -> Any | None:
             return _texts(values)
         exact: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
         return _array(values, exact[kind]) if kind in exact else None
-    except (ValueError, OverflowError, TypeError):  # beyond 64 bits, or half of a surrogate pair
+    # beyond 64 bits, or with half of a surrogate pair
+    except (ValueError, OverflowError, TypeError):
         return None
 
 
 def _of_time(numbers: Sequence[int | None], kind: type, unit: str) -> Any:
-    """Return timestamps or durations as an Arrow array, from their numbers of a unit."""
+    """Return timestamps or durations as an Arrow array, from numbers in a unit."""
     import numpy as np
     import pyarrow as pa
 
@@ -252,7 +253,7 @@ def _of_time(numbers: Sequence[int | None], kind: type, unit: str) -> Any:
 
 
 def integers_of(values: Sequence[int | None]) -> Any | None:
-    """Return integers as int64, or as decimals of 38 or 76 digits; None for more digits."""
+    """Return integers as int64 or as decimals of up to 76 digits; None for longer ones."""
     import pyarrow as pa
 
     largest = max((abs(value) for value in values if value is not None), default=0)
@@ -261,13 +262,13 @@ def integers_of(values: Sequence[int | None]) -> Any | None:
     if largest >= 10**76:
         return None
     kind = pa.decimal128(38) if largest < 10**38 else pa.decimal256(76)
-    # the default of 28 digits would round
+    # the default precision of 28 digits would round
     with localcontext(prec=80):
         return pa.array([None if v is None else Decimal(v) for v in values], kind)
 
 
 def _array(values: Sequence[Any], dtype: Any) -> Any:
-    """Return numbers of one type and NULL as an Arrow array, without importing pandas."""
+    """Return numbers and NULL as an Arrow array, without importing pandas."""
     import numpy as np
 
     nulls = np.fromiter((value is None for value in values), np.bool_, len(values))
@@ -277,14 +278,14 @@ def _array(values: Sequence[Any], dtype: Any) -> Any:
 
 
 def _texts(values: Sequence[Any]) -> Any:
-    """Return texts and NULL as an Arrow array; without pandas, as `_array`."""
+    """Return texts and NULL as an Arrow array, without importing pandas."""
     import numpy as np
     import pyarrow as pa
 
     utf8 = [None if value is None else value.encode() for value in values]
     lengths = np.fromiter((len(each or b"") for each in utf8), np.int64, len(utf8))
     ends = np.concatenate([[0], np.cumsum(lengths)])
-    # 32-bit offsets are too small: pyarrow then creates several chunks
+    # too long for 32-bit offsets, so pyarrow creates several chunks
     if ends[-1] > np.iinfo(np.int32).max:
         return pa.array(values, pa.string())
     nulls = np.fromiter((each is None for each in utf8), np.bool_, len(utf8))
@@ -297,7 +298,7 @@ def _texts(values: Sequence[Any]) -> Any:
 
 
 class Chunks(Sequence[Value]):
-    """A column in pieces of several types: Arrow arrays, and lists for mixed types."""
+    """A column in consecutive pieces, which may be Arrow arrays of several types, or lists."""
 
     def __init__(self, chunks: Sequence[Column]) -> None:
         self.chunks = chunks
@@ -327,8 +328,8 @@ class Chunks(Sequence[Value]):
 
 
 def take_rows(column: Column, positions: Any) -> Column:
-    """Return the values of a column at some positions (integers, or int64), text encoded."""
-    if is_arrow(column):  # pyarrow loads pandas for NumPy positions, which takes 0.3 s
+    """Return the values of a column at some positions, with text dictionary-encoded."""
+    if is_arrow(column):  # given NumPy positions, pyarrow imports pandas, which takes 0.3 s
         import numpy as np
 
         return encode_text(column.take(array_from(np.ascontiguousarray(positions, np.int64))))
@@ -339,7 +340,7 @@ def take_rows(column: Column, positions: Any) -> Column:
 
 
 def concat_columns(chunks: Sequence[Column], *, coded: bool = True) -> Column:
-    """Return concatenated columns: a ChunkedArray if their types, except NULL, are equal.
+    """Return columns concatenated, as a ChunkedArray if their types are equal.
 
     Text is `coded` in one dictionary.
     """
@@ -360,7 +361,7 @@ def concat_columns(chunks: Sequence[Column], *, coded: bool = True) -> Column:
 
 
 def _without_codes(chunks: Sequence[Any]) -> list[Any]:
-    """Return columns of text with one type, without dictionaries and views."""
+    """Return text columns in one type, without dictionaries and string views."""
     import pyarrow as pa
 
     texts = [decoded(c) if pa.types.is_dictionary(c.type) else c for c in chunks]
@@ -370,7 +371,7 @@ def _without_codes(chunks: Sequence[Any]) -> list[Any]:
 
 
 def _in_one_unit(chunks: Sequence[Any], kinds: Collection[Any]) -> Any | None:
-    """Return timestamps of several units in the finest common unit; None if impossible."""
+    """Return timestamp columns in the finest of their units; None if 64 bits do not suffice."""
     import pyarrow as pa
 
     if not all(map(pa.types.is_timestamp, kinds)) or len({kind.tz for kind in kinds}) > 1:
@@ -384,7 +385,7 @@ def _in_one_unit(chunks: Sequence[Any], kinds: Collection[Any]) -> Any | None:
 
 
 class Columns(Mapping[str, Column]):
-    """Columns by name; each is created at its first use, and cached.
+    """Columns of events by name, each created at its first use.
 
     `source` is the schema of the Arrow table that they were read from, None for other events. If
     the columns are `complete`, each event has each attribute, perhaps as NULL. A path to a field of
@@ -401,7 +402,7 @@ class Columns(Mapping[str, Column]):
         complete: bool = False,
         has_path: Callable[[str], bool] | None = None,
     ) -> None:
-        """Create columns from their names and a function that makes each.
+        """Create columns from names and a function that makes the column of a name.
 
         `uncoded` makes a column whose text need not be encoded (default: none). `has_path` tells
         which other names are paths (default: those of `names`, if they are columns).
@@ -417,7 +418,7 @@ class Columns(Mapping[str, Column]):
         self.complete = complete or source is not None
 
     def as_read(self, name: str, column: Any, *, decode: bool = True) -> Any:
-        """Return values of a column with the Arrow type of its source.
+        """Return values of a column in the Arrow type of the source table.
 
         Engines use timestamps in nanoseconds without a zone, and encoded text, which stays encoded
         without `decode`.
@@ -428,7 +429,7 @@ class Columns(Mapping[str, Column]):
         if kind is None:
             return column
         if pa.types.is_string_view(kind):
-            kind = pa.large_string()  # Arrow cannot cast codes to views
+            kind = pa.large_string()  # Arrow cannot cast dictionaries to string views
         of_text = decode and is_text(kind) and is_text(column.type)
         of_time = not pa.types.is_dictionary(kind) and is_moment(kind) and is_moment(column.type)
         return column.cast(kind) if of_text or of_time else column
@@ -442,7 +443,7 @@ class Columns(Mapping[str, Column]):
         return column
 
     def _kind_read(self, name: str) -> Any | None:
-        """Return the Arrow type that a column or path was read with, None if unknown."""
+        """Return the Arrow type of a column, or of a path, in the source table; None if unknown."""
         if self.source is None:
             return None
         fields = (name,) if name in self._names else fields_of(name) or (name,)
@@ -452,7 +453,7 @@ class Columns(Mapping[str, Column]):
         return field_places(self.source.field(at).type, fields, name)[1]
 
     def uncoded(self, name: str) -> Column:
-        """Return a column, with its text unencoded if the column is not cached yet."""
+        """Return a column; its text is not dictionary-encoded unless the column is cached."""
         if name not in self._columns and self._make_uncoded is not None:
             column = self._make_uncoded(name)
             if _is_uncoded(column):
@@ -460,7 +461,7 @@ class Columns(Mapping[str, Column]):
         return self[name]
 
     def holds_moments(self, name: str) -> bool:
-        """Return whether some value is a timestamp, by the source type if that suffices."""
+        """Return whether a column contains a timestamp."""
         if name in ("type", "stream"):
             return False
         kind = self._kind_read(name)
@@ -468,7 +469,7 @@ class Columns(Mapping[str, Column]):
             return False
         try:
             column = self[name]
-        except BadData:  # its type is not a value of events
+        except BadData:  # a type that no attribute may have
             return False
         if is_arrow(column):
             return is_moment(column.type) and column.null_count < len(column)
@@ -476,11 +477,11 @@ class Columns(Mapping[str, Column]):
 
     @property
     def made(self) -> Set[str]:
-        """The names of the columns that were used."""
+        """The names of the columns that have been created."""
         return self._columns.keys()
 
     def with_more(self, more: Mapping[str, Column]) -> Columns:
-        """Return these columns with others added, which take precedence."""
+        """Return these columns and some others, which replace columns of equal names."""
 
         def column(name: str) -> Column:
             return more[name] if name in more else self[name]
@@ -490,7 +491,7 @@ class Columns(Mapping[str, Column]):
         return Columns(names, column, source, complete=complete, has_path=self._has_path)
 
     def keep(self, name: str, column: Column) -> None:
-        """Replace a cached column by an equal one in another form."""
+        """Replace the cached column of a name by an equal one in another form."""
         self._columns[name] = column
 
     def __iter__(self) -> Iterator[str]:
@@ -510,7 +511,7 @@ PartsOf: TypeAlias = Callable[[int], Iterator[tuple[Columns, int]]]
 
 
 def as_arrow(column: Column) -> Column:
-    """Return a column as Arrow, text encoded, if its values have one type."""
+    """Return a column as Arrow with text encoded; unchanged if its values have several types."""
     if isinstance(column, Chunks):
         return column
     if not is_arrow(column):
@@ -520,11 +521,12 @@ def as_arrow(column: Column) -> Column:
 
 
 def encode_text(column: Any) -> Any:
-    """Return an Arrow column with its text in one dictionary and one array."""
+    """Return an Arrow column with its text dictionary-encoded in one chunk."""
     import pyarrow as pa
 
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        # chunks encoded together share no dictionary object: unifying would hash everything again
+        # chunks encoded together have several dictionaries, and unifying these hashes everything
+        # again
         if isinstance(column, pa.ChunkedArray) and column.nbytes < 1 << 31:
             column = column.combine_chunks()
         column = column.dictionary_encode()
@@ -532,14 +534,14 @@ def encode_text(column: Any) -> Any:
         return column
     if column.num_chunks == 1:
         return column.chunk(0)
-    # Arrow does not unify NULL entries
+    # Arrow's unification does not support NULL entries
     if any(chunk.dictionary.null_count for chunk in column.chunks):
         column = decoded(column).dictionary_encode()
     return column.unify_dictionaries().combine_chunks()
 
 
 def _is_uncoded(column: Column) -> bool:
-    """Return whether a column is unencoded text that Arrow can take values from.
+    """Return whether a column is text without a dictionary, small enough for Arrow to index.
 
     For this, Arrow joins the chunks, and a chunk of text has at most 2^31 bytes.
     """
@@ -554,7 +556,7 @@ def _is_uncoded(column: Column) -> bool:
 def take_columns(
     columns: Mapping[str, Column], positions: Any, names: Iterable[str] | None = None
 ) -> Columns:
-    """Return the events at some positions (integers, or int64), or only some attributes.
+    """Return the events at some positions as columns, optionally of some attributes only.
 
     A column is created at its first use.
     """
@@ -563,21 +565,21 @@ def take_columns(
 
     def column(name: str) -> Column:
         few = uncoded(name)
-        # for most values: encoded once, others may need them
+        # for most of the values, encode the column once, because others may need it
         return take_rows(columns[name] if 2 * len(positions) > len(few) else few, positions)
 
     return Columns(some, column, getattr(columns, "source", None))
 
 
 def slice_rows(column: Column, start: int, size: int) -> Column:
-    """Return `size` values from `start` on."""
+    """Return `size` values of a column from index `start` on."""
     if hasattr(column, "slice"):
         return column.slice(start, size)
     return column[start : start + size]
 
 
 def slice_columns(columns: Mapping[str, Any], start: int, size: int) -> Columns:
-    """Return `size` events from `start` on; a column is created at its first use."""
+    """Return `size` events from index `start` on, as columns created at first use."""
     uncoded = uncoded_of(columns)
     return Columns(
         columns,
@@ -587,11 +589,11 @@ def slice_columns(columns: Mapping[str, Any], start: int, size: int) -> Columns:
 
 
 def some_columns(columns: Mapping[str, Column], names: Iterable[str]) -> Columns:
-    """Return the columns that exist among these names."""
+    """Return the columns of those names that exist."""
     some = [name for name in names if name in columns]
     return Columns(some, columns.__getitem__, uncoded=uncoded_of(columns))
 
 
 def uncoded_of(columns: Mapping[str, Column]) -> Callable[[str], Column]:
-    """Return `Columns.uncoded`, or plain access for other mappings."""
+    """Return the function `Columns.uncoded`; for other mappings, plain access."""
     return columns.uncoded if isinstance(columns, Columns) else columns.__getitem__

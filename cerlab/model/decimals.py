@@ -1,4 +1,4 @@
-"""Columns of decimals of up to 15 digits: doubles that compare and rank as the decimals do."""
+"""Columns of decimals with up to 15 digits, represented by doubles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ distinct decimals become distinct doubles, since doubles have 15 digits."""
 
 
 class Decimals(Sequence[Value]):
-    """A column of decimals by their doubles; whole numbers among its values are integers."""
+    """A column of decimals as doubles; whole numbers become Python integers."""
 
     def __init__(self, doubles: Any) -> None:
         self.doubles = doubles
@@ -26,13 +26,13 @@ class Decimals(Sequence[Value]):
 
     @property
     def numbers(self) -> Any:
-        """The values as an Arrow array: int64 if all are integers, otherwise float64."""
+        """The column as an Arrow array: int64 if all values are whole, otherwise float64."""
         import pyarrow as pa
 
         return self.doubles.cast(pa.int64()) if self._wholes()[1].all() else self.doubles
 
     def _wholes(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the doubles, 0 for NULL, and which of them are whole: both (values,)."""
+        """Return the doubles, with 0 for NULL, and which of them are whole."""
         import numpy as np
 
         numbers = np.where(nulls_of(self.doubles), 0.0, numbers_of(self.doubles))
@@ -40,7 +40,7 @@ class Decimals(Sequence[Value]):
 
     @cached_property
     def values(self) -> list[Value]:
-        """The values of events, made at the first use."""
+        """The column as Python values, created at first use."""
         import numpy as np
 
         numbers, whole = self._wholes()
@@ -51,7 +51,7 @@ class Decimals(Sequence[Value]):
         return values
 
     def take(self, positions: Any) -> Decimals:
-        """Return the values at these positions: Python integers, or an array of int64."""
+        """Return the values at some positions."""
         import numpy as np
 
         return Decimals(self.doubles.take(array_from(np.ascontiguousarray(positions, np.int64))))
@@ -67,7 +67,7 @@ class Decimals(Sequence[Value]):
 
 
 def decimals_of(column: Any) -> Decimals | None:
-    """Return an Arrow column of decimals by their doubles; None if one has too many digits."""
+    """Return an Arrow column of decimals as `Decimals`; None if a value has more than 15 digits."""
     import pyarrow as pa
 
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
@@ -78,11 +78,11 @@ def decimals_of(column: Any) -> Decimals | None:
 
 
 def _doubles(decimals: Any) -> Any | None:
-    """Return a chunk of decimals as doubles; None if one has too many digits."""
+    """Return a chunk of decimals as doubles; None if a value has more than 15 digits."""
     import numpy as np
 
     width, scale = decimals.type.bit_width // 64, decimals.type.scale
-    if width < 2 or not 0 <= scale <= 22:  # 10^22 is a double, 10^23 is not
+    if width < 2 or not 0 <= scale <= 22:  # 10^22 is exact as a double, 10^23 is not
         return None
     units = np.frombuffer(decimals.buffers()[1], np.int64).reshape(-1, width)
     units = units[decimals.offset : decimals.offset + len(decimals)]

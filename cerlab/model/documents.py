@@ -1,4 +1,4 @@
-"""JSON documents read with the place of every error, and values of events in them."""
+"""Reading of JSON documents with the place of each error, and encoding of event values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class _RepeatedKey(NamedTuple):
-    """An object with a duplicate key."""
+    """A JSON object in which a key occurs twice."""
 
     key: str
 
@@ -39,11 +39,11 @@ class JsonNode:
     path: str = "$"
 
     def error(self, code: str, message: str, hint: str = "") -> BadData:
-        """Return an error at this path."""
+        """Return an error at the path of this value."""
         return BadData(code, message, place=DataPlace(self.path), hint=hint)
 
     def of(self, kind: type[T]) -> T:
-        """Return the value, checked to be of exactly this type (True is not an integer)."""
+        """Return the value; raise `BadData` unless it is exactly of type `kind`."""
         if isinstance(self.value, _RepeatedKey):
             raise self.error("CER0732", f"'{self.value.key}' occurs twice")
         if type(self.value) is not kind:
@@ -53,13 +53,13 @@ class JsonNode:
         return value
 
     def key(self, name: str) -> JsonNode:
-        """Return the value of this object under a key."""
+        """Return the value under a key of this object."""
         if name not in self.of(dict):
             raise self.error("CER0752", f"the key '{name}' is missing")
         return JsonNode(self.value[name], f"{self.path}.{name}")
 
     def keys(self, *names: str) -> list[JsonNode]:
-        """Return the values of this object under these keys, which must be all its keys."""
+        """Return the values of all keys of this object; raise `BadData` for other keys."""
         for name in self.of(dict):
             if name not in names:
                 raise self.error("CER0752", f"unknown key '{name}'", nearest(str(name), names))
@@ -70,18 +70,18 @@ class JsonNode:
         return [JsonNode(v, f"{self.path}[{n}]") for n, v in enumerate(self.of(list))]
 
     def text(self) -> str:
-        """Return this text."""
+        """Return this text; raise `BadData` for another type."""
         return unicode(self.of(str), self.path)
 
     def one_of(self, meanings: Mapping[str, T], noun: str) -> T:
-        """Return the value that this text names among the choices; errors call it `noun`."""
+        """Return the choice that this text names; errors call it `noun`."""
         if (name := self.text()) not in meanings:
             raise self.error("CER0753", f"unknown {noun} '{name}'", nearest(name, meanings))
         return meanings[name]
 
 
 def check_head(root: JsonNode, name: str, form: str, version: int) -> None:
-    """Raise `BadData` for a document of another format or version."""
+    """Raise `BadData` if a document has another format or version."""
     if root.key("format").text() != form:
         raise root.key("format").error("CER0754", f"this is no {name}", f"the format is '{form}'")
     if (node := root.key("version")).of(int) != version:
@@ -93,7 +93,7 @@ def check_head(root: JsonNode, name: str, form: str, version: int) -> None:
 
 
 def read_json(text: str) -> JsonNode:
-    """Return the root of a JSON document; raise `BadData` with its line and column if malformed."""
+    """Return the root of a JSON document; raise `BadData` with the place of an error."""
     try:
         return JsonNode(
             json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
@@ -127,7 +127,8 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _RepeatedKey:
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
-            # json would silently keep the last of two equal keys; the path is known only later
+            # the json module would keep the last of two equal keys, and the path is only known
+            # later
             return _RepeatedKey(name)
         members[name] = value
     return members
@@ -138,7 +139,7 @@ def _no_constant(name: str) -> Any:
 
 
 def unicode(text: str, path: str = "") -> str:
-    """Return the text; raise `BadData` for half a surrogate pair, which JSON would lose."""
+    """Return the text; raise `BadData` for half of a surrogate pair, which JSON cannot encode."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -159,7 +160,7 @@ _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def value_to_json(value: Value) -> Any:
-    """Return a value of an event as JSON, exactly.
+    """Return an attribute's value as JSON without loss.
 
     Raises `ResourceLimit` above `MAX_DIGITS`, `BadData` for text that is not Unicode.
 
@@ -167,7 +168,7 @@ def value_to_json(value: Value) -> Any:
     ({'float': 2.0}, {'int': '1152921504606846976'})
     """
     match value:
-        # before int: True is an integer in Python
+        # before int, because True is an int in Python
         case None | bool():
             return value
         case str():
@@ -185,7 +186,7 @@ def value_to_json(value: Value) -> Any:
 
 
 def _integer_json(value: int) -> int | str:
-    # other JSON readers keep numbers as doubles, which are exact for integers up to here
+    # other JSON readers use doubles, which are exact for integers up to this limit
     if abs(value) <= 2**53:
         return value
     if abs(value) >= 10**MAX_DIGITS:
@@ -198,12 +199,12 @@ def _integer_json(value: int) -> int | str:
 
 
 def value_from_json(value: Any, path: str = "$") -> Value:
-    """Return the value that JSON encodes; raises `BadData` with its place in the document."""
+    """Return the attribute's value that JSON encodes; raise `BadData` for anything else."""
     return value_at(JsonNode(value, path))
 
 
 def value_at(node: JsonNode) -> Value:
-    """Return the value at a node of a document; raises `BadData` at its path."""
+    """Return the attribute's value at a node of a document; raise `BadData` at its path."""
     value = node.value
     if value is None or isinstance(value, bool):
         return value
@@ -253,14 +254,14 @@ def _float(node: JsonNode) -> float:
 
 
 class Codec(NamedTuple):
-    """A writer of a part of a value as JSON, and its reader, at a depth of nesting."""
+    """A pair of functions that write a part of a value as JSON and read it back."""
 
     write: Callable[[Any], Any]
     read: Callable[[JsonNode, int], Any]
 
 
 class Production(NamedTuple):
-    """A class of values, whose fields are the keys, with the codec of each field."""
+    """A class with the codec of each field, for JSON objects with the fields as keys."""
 
     make: type[Any]
     fields: tuple[Codec, ...] = ()
@@ -272,13 +273,13 @@ VALUE = Codec(value_to_json, lambda node, _: value_at(node))
 
 
 def member_of(kind: type[Enum], noun: str) -> Codec:
-    """Return the codec of the members of an enumeration by their values."""
+    """Return the codec of an enumeration, whose members are written by their values."""
     members = {each.value: each for each in kind}
     return Codec(lambda member: member.value, lambda node, _: node.one_of(members, noun))
 
 
 def optional(codec: Codec) -> Codec:
-    """Return the codec of None, as null, and of the values of `codec`."""
+    """Return the codec of optional values: null for None, otherwise as `codec`."""
     return Codec(
         lambda value: None if value is None else codec.write(value),
         lambda node, depth: None if node.value is None else codec.read(node, depth),
@@ -286,7 +287,7 @@ def optional(codec: Codec) -> Codec:
 
 
 def listed(codec: Codec) -> Codec:
-    """Return the codec of tuples."""
+    """Return the codec of tuples, which are lists in JSON."""
     return Codec(
         lambda values: [codec.write(each) for each in values],
         lambda node, depth: tuple([codec.read(each, depth) for each in node.items()]),
@@ -294,7 +295,7 @@ def listed(codec: Codec) -> Codec:
 
 
 def tagged(productions: Mapping[str, Production], noun: str, *, deepest: int = 1) -> Codec:
-    """Return the codec of objects whose key ``kind`` names the production.
+    """Return the codec of objects whose key ``kind`` names their class.
 
     Reading raises `ResourceLimit` below the depth `deepest`.
     """

@@ -1,4 +1,4 @@
-"""Events, their values and positions, and the schemas that declare their attributes."""
+"""Events, the values of their attributes, positions, and schemas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cerlab.errors import BadData, DataPlace, by_door, keywords_by_name
 @rich_display
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A point in time, in whole nanoseconds since 1970-01-01 UTC (naive datetimes are read as UTC).
+    """A point in time in nanoseconds since 1970-01-01 UTC; naive datetimes are read as UTC.
 
     >>> str(Timestamp(1_500_000_000)), str(Timestamp(10**21))
     ('1970-01-01T00:00:01.5Z', '+33658-09-27T01:46:40Z')
@@ -77,7 +77,7 @@ UNITS = {
 
 
 def duration_parts(nanoseconds: int) -> Iterator[tuple[str, str]]:
-    """Yield the units of a duration >= 0 with their nonzero numbers; 0 seconds for no duration.
+    """Yield the units of a duration >= 0 with their numbers, omitting zeros except 0 seconds.
 
     >>> [*duration_parts(5_400_000_000_001)]
     [('HOUR', '1'), ('MINUTE', '30'), ('SECOND', '0.000000001')]
@@ -97,12 +97,12 @@ _MOMENT = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 
-# `datetime` parses six digits of a fraction
+# `datetime` reads at most six digits of a fraction
 _BEYOND_MICROSECONDS = re.compile(r"[.,]\d{6}(\d+)", re.ASCII)
 
 
 def moment_of_data(text: str) -> Timestamp | None:
-    """Return the timestamp that a text in any form of ISO 8601 names, to the nanosecond, or None.
+    """Return the timestamp for a text in ISO 8601, to the nanosecond; None for other texts.
 
     Without a zone, it is UTC. Digits after the ninth must be 0: nothing is rounded.
 
@@ -124,7 +124,7 @@ def moment_of_data(text: str) -> Timestamp | None:
 
 
 def moment_of_text(text: str) -> Timestamp | None:
-    """Return the timestamp of a text in the form of literals, None for others.
+    """Return the timestamp for a text in the form of CEQL's literals; None for others.
 
     ``T`` or a space separates date and time of day, which has minutes; a date alone is its
     midnight. It is read by `moment_of_data`.
@@ -142,13 +142,13 @@ _DURATION = re.compile(
 
 
 def duration_of_text(text: str) -> Duration | None:
-    """Return the duration that a text of ISO 8601 names; None for others, and for months and years.
+    """Return the duration for a text in ISO 8601; None for others, and for months and years.
 
     >>> duration_of_text("PT1M30.5S"), duration_of_text("P1M")
     (Duration(nanoseconds=90500000000), None)
     """
     match = _DURATION.fullmatch(text)
-    # int() raises for texts of more than 4,300 digits
+    # int() refuses texts of more than 4,300 digits
     if match is None or len(text) > 100:
         return None
     sign, *numbers, fraction = match.groups()
@@ -184,7 +184,7 @@ def _year(year: int) -> str:
 @rich_display
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event: its type, its attributes, and the stream it came from, if known.
+    """An event: its type, its attributes, and the stream it comes from, if known.
 
     An event without `stream` belongs to every stream.
     """
@@ -195,17 +195,17 @@ class Event:
 
 
 class NestedValues(Protocol):
-    """The objects and lists of an event, whose fields are read by paths."""
+    """Interface: the nested objects and lists of an event, whose fields are read by paths."""
 
     def __call__(self, name: str) -> Value:
         """Return the value at the end of a path; raises KeyError if there is none."""
 
     def whole(self, name: str) -> Any:
-        """Return the object or list of an attribute as a Python object."""
+        """Return the object or list of an attribute."""
 
 
 class PartlyReadable(Mapping[str, Value]):
-    """Attributes of an event, some of which are not values, such as lists: reading one is an error.
+    """Attributes of an event; reading one that is a list, or another non-value, raises `BadData`.
 
     Code that writes or iterates over all values therefore never loses one silently. `paths` reads a
     field of a nested value by its path, and raises KeyError if there is none.
@@ -226,7 +226,7 @@ class PartlyReadable(Mapping[str, Value]):
         self.paths = paths
 
     def __getitem__(self, name: str) -> Value:
-        """Return a value; raises `BadData` for an attribute that is not a value."""
+        """Return the value of an attribute; raises `BadData` if it is not a value."""
         if name in self.errors:
             raise self.errors[name]
         return self.readable[name] if name in self.readable else self.paths(name)
@@ -261,13 +261,13 @@ class PartlyReadable(Mapping[str, Value]):
 
 
 def has_path(events: Iterable[Event], name: str) -> bool:
-    """Return whether a name is a path to a field of a nested value of some event."""
+    """Return whether a name is a path to a field that some event has."""
     nested = (e.attributes for e in events if isinstance(e.attributes, PartlyReadable))
     return any(name in attributes for attributes in nested)
 
 
 class _NoValue:
-    """The text shown for an attribute that is not a value of an event."""
+    """The text shown for an attribute that has no value, such as a list."""
 
     def __repr__(self) -> str:
         return "(no value of an event)"
@@ -277,13 +277,13 @@ NO_VALUE = _NoValue()
 
 
 def readable(event: Event) -> Mapping[str, Value]:
-    """Return the attributes of an event that are values, ignoring others."""
+    """Return the attributes of an event that have values, without lists and objects."""
     attributes = event.attributes
     return attributes.readable if isinstance(attributes, PartlyReadable) else attributes
 
 
 def shown(event: Event) -> Mapping[str, Any]:
-    """Return all attributes of an event for display, `NO_VALUE` where they are not values."""
+    """Return all attributes of an event for display, with `NO_VALUE` for lists and objects."""
     values = readable(event)
     return {name: values.get(name, NO_VALUE) for name in event.attributes}
 
@@ -299,7 +299,7 @@ def with_values(event: Event, more: Mapping[str, Value]) -> Event:
 
 
 class TypeColumn(str):
-    """The name of the column with event types, used in place of one type for all events.
+    """The name of the column with event types, given in place of a type for all events.
 
     >>> TypeColumn("kind").renamed(["kind", "price"])
     ['type', 'price']
@@ -308,7 +308,7 @@ class TypeColumn(str):
     __slots__ = ()
 
     def renamed(self, names: Iterable[str]) -> list[str]:
-        """Return the names of columns, with this one renamed ``type``.
+        """Return column names with the name of the type column replaced by ``type``.
 
         Args:
             names: The names of columns.
@@ -320,22 +320,22 @@ class TypeColumn(str):
 
 
 def type_of_all(type: str | None) -> str | None:
-    """Return the default type of events; None if a column has the types."""
+    """Return the type for events without one; None if a column has the types."""
     return None if isinstance(type, TypeColumn) else type
 
 
 def is_of_stream(event: Event, stream: str) -> bool:
-    """Return whether an event is of a stream; one without a stream is of every stream."""
+    """Return whether an event is of a stream; an event without a stream is of every stream."""
     return event.stream is None or event.stream == stream
 
 
 def is_of_streams(event: Event, streams: Sequence[str]) -> bool:
-    """Return whether FROM includes an event, by the streams it names; none means all."""
+    """Return whether an event is in FROM; without streams, FROM includes every event."""
     return not streams or event.stream is None or event.stream in streams
 
 
 def value_of(event: Event, attribute: str) -> Value:
-    """Return the value of an attribute, None if missing; ``type`` and ``stream`` name those two.
+    """Return the value of an attribute, or None; ``type`` and ``stream`` are attributes too.
 
     >>> value_of(Event("BUY", {"price": 3}), "price"), value_of(Event("BUY"), "type")
     (3, 'BUY')
@@ -353,7 +353,8 @@ def event_from_dict(row: Mapping[str, Any]) -> Event:
     Values may be Python, NumPy, pandas or Arrow scalars. Raises `BadData` with the key for other
     objects, a missing or non-text type, and values that are not a `Value`.
     """
-    if type(row) is not dict and not isinstance(row, Mapping):  # the second check is slow
+    # isinstance is slow, so test dict first
+    if type(row) is not dict and not isinstance(row, Mapping):
         raise BadData(
             "CER0705",
             f"expected a dictionary as an event, got {type(row).__name__}",
@@ -378,7 +379,7 @@ def event_from_dict(row: Mapping[str, Any]) -> Event:
         )
     check_names(row)
     attributes = {
-        # most values are numbers, and a call takes longer than this check
+        # most values are numbers, for which a call would take longer than this check
         name: raw if type(raw) is float or type(raw) is int else to_value(raw, name)
         for name, raw in row.items()
         if name not in ("type", "stream")
@@ -387,9 +388,9 @@ def event_from_dict(row: Mapping[str, Any]) -> Event:
 
 
 def check_names(row: Mapping[str, Any]) -> None:
-    """Raise `BadData` for a dictionary with a key that is not text, or not Unicode."""
+    """Raise `BadData` if a key of a dictionary is not a text or not valid Unicode."""
     try:
-        "".join(row).encode()  # one call for all names, which are mostly valid
+        "".join(row).encode()  # one check for all names, which are valid as a rule
     except (TypeError, UnicodeEncodeError):
         for name in row:
             if not isinstance(name, str):
@@ -408,17 +409,17 @@ def to_value(raw: Any, name: str = "?") -> Value:
     A Decimal becomes an equal int, or the float with the same decimal text; with more digits it
     raises `BadData`. pandas' NaT and NA become None.
     """
-    # ASCII is a flag of the text and excludes surrogates, so most texts are not encoded
+    # ASCII texts, which are most, contain no surrogates and need no check
     if type(raw) is str and not raw.isascii():
         return _unicode(raw, name)
-    # exact types: numpy.float64 and members of enums are subclasses, converted below
+    # exact types only: numpy.float64 and enum members are subclasses, handled below
     if raw is None or type(raw) in (bool, int, float, str, Timestamp, Duration):
         return raw  # type: ignore[no-any-return] # narrowed by type(), which mypy does not follow
     if type(raw).__name__ in ("NaTType", "NAType"):
         return None
     if hasattr(raw, "as_py"):
         return to_value(raw.as_py(), name)
-    # before date: a datetime is a date too, and would lose its time of day
+    # before date, because a datetime is a date and would lose its time
     if isinstance(raw, datetime):
         return Timestamp(_nanoseconds(raw))
     if isinstance(raw, date):
@@ -433,7 +434,7 @@ def to_value(raw: Any, name: str = "?") -> Value:
         plain = raw.item()
         if type(plain) is not type(raw):
             return to_value(plain, name)
-        if isinstance(plain, Real):  # numpy.longdouble, which has no Python equivalent
+        if isinstance(plain, Real):  # numpy.longdouble, which Python's float cannot represent
             return _of_longdouble(plain, name)
     for kind in (bool, int, float, str):
         if isinstance(raw, kind):
@@ -442,7 +443,7 @@ def to_value(raw: Any, name: str = "?") -> Value:
 
 
 def no_value(kind: str, name: str) -> BadData:
-    """Return the error for an attribute whose class is not a value of events."""
+    """Return the error for an attribute of an unsupported class."""
     hint = "use numbers, text, booleans, moments, durations or None"
     if kind == "Period":
         hint = f"write frame['{name}'].dt.to_timestamp() in place of periods"
@@ -461,7 +462,7 @@ _MOST_DIGITS = 4_300
 
 
 def _of_decimal(raw: Decimal, name: str) -> Value:
-    """Return the number; raise `BadData` for digits that a float would silently lose."""
+    """Return a decimal as an integer or float; raise `BadData` if that would lose digits."""
     if raw.is_nan():
         return math.nan
     large = raw.is_finite() and raw.adjusted() >= _MOST_DIGITS
@@ -482,7 +483,7 @@ def _too_long(number: str, name: str) -> BadData:
 
 
 def _unicode(raw: str, name: str) -> str:
-    """Return the text; raise `BadData` for half of a surrogate pair."""
+    """Return the text; raise `BadData` if it contains half of a surrogate pair."""
     try:
         raw.encode("utf-8")
     except UnicodeEncodeError:
@@ -513,7 +514,7 @@ def _from_numpy(raw: Any, name: str) -> Value:
 
 
 class AttributeType(Enum):
-    """The declared type of an attribute; the value is its canonical name in a declaration."""
+    """The declared type of an attribute; the value is its name in a declaration."""
 
     INT = "int"
     DOUBLE = "double"
@@ -536,7 +537,7 @@ TYPE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class AttributeDeclaration:
-    """A declaration ``name:type``, or ``name:type?`` if NULL is allowed."""
+    """A declaration of an attribute: ``name:type``, or ``name:type?`` if it may be NULL."""
 
     name: str
     type: AttributeType
@@ -545,19 +546,19 @@ class AttributeDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class EventDeclaration:
-    """A declaration ``EVENT name { attribute, .. }``."""
+    """A declaration of an event type: ``EVENT name { attribute, .. }``."""
 
     name: str
     attributes: tuple[AttributeDeclaration, ...]
 
     def attribute(self, name: str) -> AttributeDeclaration | None:
-        """Return the declaration of an attribute, None if it is not declared."""
+        """Return the declaration of an attribute; None if it is not declared."""
         return next((each for each in self.attributes if each.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class StreamDeclaration:
-    """A declaration ``CREATE STREAM name { event, .. }``."""
+    """A declaration of a stream: ``CREATE STREAM name { event, .. }``."""
 
     name: str
     events: tuple[EventDeclaration, ...]
@@ -567,13 +568,13 @@ class StreamDeclaration:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The declarations of all streams; the first declaration of an event type takes precedence."""
+    """A schema: the declarations of streams, of which the first for an event type applies."""
 
     streams: tuple[StreamDeclaration, ...]
 
     @keywords_by_name
     def event(self, name: str, stream: str | None = None) -> EventDeclaration | None:
-        """Return the declaration of an event type, in one stream or in any, or None.
+        """Return the declaration of an event type, in one stream or in any; None if not declared.
 
         Args:
             name: The event type.
@@ -602,7 +603,7 @@ class Schema:
         return tuple(event.name for stream in self.streams for event in stream.events)
 
     def attributes(self) -> Iterator[AttributeDeclaration]:
-        """Yield all declared attributes of all event types.
+        """Yield all declarations of attributes, for all event types.
 
         >>> from cerlab import parse_schema
         >>> schema = parse_schema("CREATE STREAM S { EVENT A { v:double }, EVENT B { id:int } }")
@@ -612,7 +613,7 @@ class Schema:
         return (a for stream in self.streams for event in stream.events for a in event.attributes)
 
     def attribute_names(self) -> tuple[str, ...]:
-        """Return the names of all declared attributes of all event types.
+        """Return the names of all declared attributes.
 
         >>> from cerlab import parse_schema
         >>> schema = parse_schema("CREATE STREAM S { EVENT A { v:double }, EVENT B { id:int } }")

@@ -1,4 +1,4 @@
-"""Paths to the fields of nested values: ``user.id`` is field `id` of the objects in column `user`.
+"""Paths to fields of nested values: ``user.id`` is field `id` of the objects in column `user`.
 
 A path is the name of an attribute. A field whose name has a dot is back-quoted, as in
 ``annotations.`authorization.k8s.io/decision` ``. A column with the name of a path takes precedence.
@@ -25,7 +25,7 @@ _PATH = re.compile(rf"{_FIELD}(?:\.{_FIELD})+")
 
 
 def path_name(fields: Sequence[str]) -> str:
-    """Return the name of the attribute that a path reads; a single field is a column.
+    """Return a path as an attribute's name; a path of one field is a column's name.
 
     >>> path_name(["user", "id"]), path_name(["labels", "app.name"]), path_name(["user.id"])
     ('user.id', 'labels.`app.name`', 'user.id')
@@ -42,7 +42,7 @@ def _quoted(field: str) -> str:
 
 @lru_cache(1 << 12)
 def fields_of(name: str) -> Fields | None:
-    """Return the fields of a path; None for a name without a dot, and for other texts.
+    """Return the fields of a path; None for a name that is not a path.
 
     >>> fields_of("user.id"), fields_of("labels.`app.name`"), fields_of("user"), fields_of("a..b")
     (('user', 'id'), ('labels', 'app.name'), None, None)
@@ -56,13 +56,13 @@ def fields_of(name: str) -> Fields | None:
 
 
 def column_of_path(name: str) -> str:
-    """Return the column that a path begins at; other names are returned unchanged."""
+    """Return the column where a path begins; a name that is not a path is returned unchanged."""
     fields = fields_of(name)
     return name if fields is None else fields[0]
 
 
 def into_list(name: str, field: str, noun: str = "a list") -> BadData:
-    """Return the error that a path continues below a field that is not an object."""
+    """Return the error that a path goes through a field that is not an object."""
     return BadData(
         "CER0741",
         f"the path '{name}' goes into {noun}: '{field}' is not an object",
@@ -75,13 +75,13 @@ def into_list(name: str, field: str, noun: str = "a list") -> BadData:
 
 
 class RepeatedKey(dict[str, Any]):
-    """An object of JSON with a duplicate key, which must not be read."""
+    """A JSON object with a duplicate key, which cannot be read."""
 
     repeated: str
 
 
 def field_value(value: Any, fields: Fields, name: str) -> Value:
-    """Return the value of JSON at the end of a path, from the `value` of its first field.
+    """Return the value at the end of a path, from the JSON value of its first field.
 
     An object or a list there becomes None. Raises KeyError if no object has the field, and
     `BadData` for a list on the way, a duplicate key, and a number beyond 64 bits.
@@ -107,7 +107,7 @@ def field_value(value: Any, fields: Fields, name: str) -> Value:
 
 
 def field_places(kind: Any, fields: Fields, name: str) -> tuple[list[int], Any]:
-    """Return the indices of the fields of a path in an Arrow type, and the type at its end.
+    """Return the field indices of a path in an Arrow type, and the type at its end.
 
     Raises KeyError if no object has the field, and `BadData` as `field_value`.
     """
@@ -131,7 +131,7 @@ def field_places(kind: Any, fields: Fields, name: str) -> tuple[list[int], Any]:
 
 
 def has_field(kind: Any, fields: Fields, name: str) -> bool:
-    """Return whether an Arrow type has a path, including one that `field_places` rejects."""
+    """Return whether an Arrow type has the fields of a path."""
     try:
         field_places(kind, fields, name)
     except KeyError:
@@ -142,7 +142,7 @@ def has_field(kind: Any, fields: Fields, name: str) -> bool:
 
 
 def field_column(column: Any, fields: Fields, name: str) -> Any:
-    """Return the values at the end of a path in an Arrow column, NULL for objects and lists.
+    """Return the values at the end of a path as an Arrow column; objects and lists become NULL.
 
     Raises as `field_places`.
     """
@@ -156,7 +156,7 @@ def field_column(column: Any, fields: Fields, name: str) -> Any:
 
 
 def nested_column(name: str, kind: object, field: str | None = None) -> BadData:
-    """Return the error that a query reads a column of another `kind` than values of events.
+    """Return the error that a query reads a column of an unsupported `kind`, such as lists.
 
     `field` is a field of the column, for the hint.
     """
@@ -168,7 +168,7 @@ def nested_column(name: str, kind: object, field: str | None = None) -> BadData:
 
 
 class ObjectPaths:
-    """The nested values of one event, as in JSON, by path."""
+    """The nested values of one event, read by paths."""
 
     __slots__ = ("_values",)
 
@@ -190,7 +190,7 @@ class ObjectPaths:
 def with_nested(
     event: Event, nested: Mapping[str, Any], place: Callable[[str], DataPlace] | None = None
 ) -> Event:
-    """Return an event with nested JSON objects and lists added under their names."""
+    """Return an event with nested JSON objects and lists as further attributes."""
     values = {name: value for name, value in event.attributes.items() if name not in nested}
     errors = {}
     for name, value in nested.items():
@@ -204,7 +204,7 @@ def with_nested(
 
 
 def has_repeated_key(value: Any) -> bool:
-    """Return whether an object in a JSON value has a duplicate key."""
+    """Return whether some object in a JSON value has a duplicate key."""
     pending = [value]
     while pending:
         each = pending.pop()
@@ -217,7 +217,7 @@ def has_repeated_key(value: Any) -> bool:
 
 
 def with_objects(event: Event) -> Mapping[str, Any]:
-    """Return the attributes of an event, with objects and lists as Python objects."""
+    """Return the attributes of an event, with nested values as Python dictionaries and lists."""
     attributes = event.attributes
     if not isinstance(attributes, PartlyReadable):
         return attributes

@@ -1,4 +1,4 @@
-"""Streams of events, as events or as columns, and the time axis that windows measure.
+"""Streams of events, as events or columns, and the time axis of windows.
 
 Times are exact numbers, with floats at their exact value (as a `Fraction`), so that ``end - start
 <= n`` never depends on rounding, and all implementations agree on it.
@@ -79,14 +79,14 @@ class TimeUnit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """The time attribute of a stream, and its unit if it is a number."""
+    """A time axis: the time attribute of a stream, and its unit if it is numeric."""
 
     attribute: str
     unit: TimeUnit | None = None
 
 
 def time_axis(attribute: str, unit: str | TimeUnit | None) -> TimeAxis:
-    """Return the time axis of ``time=`` and ``unit=`` as users give them.
+    """Return the time axis for the options ``time=`` and ``unit=``.
 
     >>> time_axis("ts", "ms")
     TimeAxis(attribute='ts', unit=<TimeUnit.MS: 1000000>)
@@ -104,7 +104,7 @@ _MISSPELT_UNIT = re.compile(r"[^\W\d]|(?:nano|micro|milli|sec|min|hour|hr|day)\w
 
 
 def name_and_unit(text: str) -> tuple[str | None, str | None]:
-    """Return the parts of ``column:unit``; a name may have colons, as in files from XES.
+    """Return the column and the unit of ``column:unit``; the column's name may contain colons.
 
     >>> name_and_unit("ts:ms"), name_and_unit("time:timestamp"), name_and_unit("time:timestamp:s")
     (('ts', 'ms'), ('time:timestamp', None), ('time:timestamp', 's'))
@@ -116,7 +116,7 @@ def name_and_unit(text: str) -> tuple[str | None, str | None]:
 
 
 def axis_of_options(time: str | None, unit: str | TimeUnit | None) -> TimeAxis | None:
-    """Return the axis of ``time=`` and ``unit=``; raises `UsageError` for a unit alone."""
+    """Return the time axis for ``time=`` and ``unit=``; raise `UsageError` for a unit alone."""
     if time:
         return time_axis(time, unit)
     if unit is not None:
@@ -129,7 +129,7 @@ def axis_of_options(time: str | None, unit: str | TimeUnit | None) -> TimeAxis |
 
 
 def only_timestamp(events: Iterable[Event]) -> TimeAxis | None:
-    """Return the axis of the only attribute of timestamps, None unless there is exactly one.
+    """Return the axis of the only attribute with timestamps; None unless there is exactly one.
 
     A stream of columns is not converted to events for this.
     """
@@ -154,20 +154,20 @@ def _names_of_moments(events: Iterable[Event]) -> set[str]:
 def axis_for(
     window: Window | None, events: Iterable[Event], axis: TimeAxis | None
 ) -> TimeAxis | None:
-    """Return the given axis, or the `only_timestamp` if a window needs one."""
+    """Return the given axis; if it is None and a window needs one, the `only_timestamp`."""
     if axis is None and isinstance(window, TimeWindow):
         return only_timestamp(events)
     return axis
 
 
 def axis_of_windows(windows: Iterable[Window], stream: Stream) -> TimeAxis | None:
-    """Return the axis of a stream, or the `only_timestamp` if some window needs one."""
+    """Return the axis of a stream; if it is None and a window needs one, the `only_timestamp`."""
     timed = next((window for window in windows if isinstance(window, TimeWindow)), None)
     return axis_for(timed, stream, stream.time)
 
 
 def clock_for(window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> Clock:
-    """Return the clock that a window reads; raises `UsageError` if the stream has no time."""
+    """Return a function that reads times for a window; raise `UsageError` without a time axis."""
     if isinstance(window, AttributeWindow):
         return lambda event, position: _number(event, window.attribute, position)
     if axis is None:
@@ -180,7 +180,7 @@ def clock_for(window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> Cl
 
 
 def width_of(length: TimeWindow | AttributeWindow) -> Instant:
-    """Return the length of a window or a wait, in the unit of its clock."""
+    """Return the length of a window or wait in the unit of its times."""
     if isinstance(length, TimeWindow):
         return length.nanoseconds
     return length.width if isinstance(length.width, int) else Fraction(length.width)
@@ -192,7 +192,7 @@ def promised(
     axis: TimeAxis | None,
     last: Sequence[Instant],
 ) -> Instant:
-    """Return the promised time on the single time axis of some waits.
+    """Return the time that ``until`` promises, on the common axis of some waits.
 
     Raises `UsageError` if `until` is not a time on it, or if there are several axes, `BadData` if
     it is before the last event.
@@ -246,7 +246,7 @@ def _number(event: Event, attribute: str, position: int) -> Instant:
 
 
 def _from_iso_text(text: str, axis: TimeAxis, position: int) -> Timestamp:
-    """Return the timestamp of a text in ISO 8601, in UTC if it names no zone."""
+    """Return the timestamp for a text in ISO 8601, in UTC if it has no time zone."""
     if (moment := moment_of_data(text)) is not None:
         return moment
     raise BadData(
@@ -257,12 +257,12 @@ def _from_iso_text(text: str, axis: TimeAxis, position: int) -> Timestamp:
 
 
 def is_far(moment: Timestamp) -> bool:
-    """Return whether a timestamp exceeds 64 bits of nanoseconds."""
+    """Return whether a timestamp exceeds 64 bits of nanoseconds since 1970."""
     return not -(2**63) <= moment.nanoseconds < 2**63
 
 
 def far_time(subject: str, name: str, moment: Timestamp, place: DataPlace | None = None) -> BadData:
-    """Return the error that the time of an event or row, `subject`, exceeds 64 bits."""
+    """Return the error that the time of `subject`, an event or a row, exceeds 64 bits."""
     message = f"the time of {subject} is {OF_FAR}: '{name}' is {moment}"
     return BadData("CER0740", message, place=place, hint=HINT_OF_FAR)
 
@@ -290,7 +290,7 @@ def _nanoseconds(event: Event, axis: TimeAxis, position: int) -> Instant:
 def check_order(
     before: Instant, now: Instant, position: int, *, promised: Instant | None = None
 ) -> None:
-    """Raise `BadData` if time goes backwards at `position`, or before the `promised` time."""
+    """Raise `BadData` if time goes back at a position, or is before the promised time."""
     if now < before:
         raise BadData(
             "CER0714",
@@ -312,7 +312,7 @@ def check_order(
 def _show(instant: Instant) -> str:
     is_float = not isinstance(instant, int) and abs(instant) <= sys.float_info.max
     bits = int(instant).bit_length()
-    # Python refuses decimals of more than 4,300 digits
+    # Python refuses to print more than 4,300 digits
     if bits > 1 << 13:
         return f"a number of {bits:,} bits"
     return str(float(instant) if is_float else int(instant))
@@ -323,7 +323,7 @@ Between: TypeAlias = Callable[[int, int], Iterable[Event]]
 
 
 class _Loaded:
-    """The first events of a source, loaded on demand."""
+    """The events of a source, loaded as far as needed."""
 
     def __init__(self, load: Callable[[], Iterable[Event]]) -> None:
         self._load = load
@@ -331,13 +331,13 @@ class _Loaded:
         self._events: list[Event] = []
 
     def between(self, start: int, stop: int) -> list[Event]:
-        """Return the events from `start` on, before `stop`."""
+        """Return the events from index `start` on, before `stop`."""
         if self._rest is None:
             self._rest = iter(self._load())
         try:
             self._events += islice(self._rest, max(0, stop - len(self._events)))
         except BaseException:
-            # a generator that has raised is exhausted: the next access starts again
+            # a failed generator cannot continue: the next access starts again
             self._rest, self._events = None, []
             raise
         return self._events[start:stop]
@@ -376,7 +376,7 @@ class Stream:
     ) -> None:
         self._events: tuple[Event, ...] | None = tuple(events)
         self._columns: Columns | None = None
-        # columns are not created before they are used
+        # columns are created when they are used
         self._lists: Mapping[str, Sequence[Value]] | None = None
         self._load: Callable[[], Iterable[Event]] | None = None
         self._between: Between | None = None
@@ -394,11 +394,11 @@ class Stream:
 
     def _hold(self, other: Stream) -> None:
         """Copy the contents of another stream."""
-        for name in Stream.__slots__[:-1]:  # all except the weak references
+        for name in Stream.__slots__[:-1]:  # all slots except the one for weak references
             setattr(self, name, getattr(other, name))
 
     def with_columns(self, more: Mapping[str, Any]) -> Stream:
-        """Return the stream with further attributes: columns of its length, by name."""
+        """Return the stream with further attributes, given as columns by name."""
 
         def load() -> Iterator[Event]:
             values = zip(*(values_of(column, name) for name, column in more.items()), strict=True)
@@ -414,11 +414,11 @@ class Stream:
         return self  # immutable
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """Return the events and the existing columns, so that types of tables are kept."""
+        """Return the parts to copy or pickle: events, and the columns created so far."""
         columns = self._columns
         kept = None
         if columns is not None:
-            # for a nested column, the events have the values
+            # the events have the values of nested columns
             with suppress(BadData):
                 kept = {name: columns[name] for name in columns}
         source = None if columns is None else columns.source
@@ -445,7 +445,7 @@ class Stream:
         between: Between | None = None,
         parts: PartsOf | None = None,
     ) -> Self:
-        """Return a stream of columns that are known to hold events.
+        """Return a stream from columns, without checking that they contain valid events.
 
         Args:
             columns: The columns by name.
@@ -473,7 +473,7 @@ class Stream:
 
     @keywords_by_name
     def parts(self, most: int | None = None) -> Iterator[tuple[Columns, int]]:
-        """Yield the columns of `most` consecutive events, with their number.
+        """Yield columns of up to `most` consecutive events, with their number.
 
         By default these are `PART` events or somewhat more: a file of columns is then read part by
         part, and the stream keeps none of it.
@@ -494,7 +494,7 @@ class Stream:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The events, created from columns at first use."""
+        """The events as a tuple; a stream of columns creates it at first use."""
         if self._events is None:
             assert self._load is not None
             self._events = tuple(polled(self._load()))
@@ -503,15 +503,15 @@ class Stream:
 
     @property
     def is_columnar(self) -> bool:
-        """True if columns exist already, so that reading them does not convert events."""
+        """True if the stream has columns, so that reading them converts no events."""
         return self._columns is not None
 
     def head(self, n: int) -> tuple[Event, ...]:
-        """Return the first n events, or all if there are fewer, creating no others."""
+        """Return the first n events, or all if there are fewer, without creating others."""
         return self.events_between(0, n)
 
     def events_between(self, start: int, stop: int) -> tuple[Event, ...]:
-        """Return the events from `start` on, before `stop`, creating no others."""
+        """Return the events from index `start` on, before `stop`, without creating others."""
         if self._events is not None:
             return self._events[start:stop]
         assert self._between is not None
@@ -519,7 +519,7 @@ class Stream:
         return tuple(polled(self._between(start, max(start, stop))))
 
     def _event(self, position: int) -> Event:
-        """Return one event; for columns, create and cache a block of events."""
+        """Return one event; a stream of columns creates and caches a block of events."""
         if self._events is not None:
             return self._events[position]
         number, place = divmod(range(self._length)[position], _BLOCK)
@@ -530,7 +530,7 @@ class Stream:
 
     @property
     def columns(self) -> Columns:
-        """The columns ``type``, ``stream`` and the attributes, each of the length of the stream.
+        """The columns ``type``, ``stream`` and all attributes.
 
         A missing attribute is NULL. From its first use on, each column is Arrow with encoded text,
         unless its values are of several types (`cerlab.model.columns`).
@@ -557,7 +557,7 @@ class Stream:
         time: str | None = None,
         unit: str | TimeUnit | None = None,
     ) -> Self:
-        """Return a stream of events, or of dictionaries with a ``type`` key.
+        """Return a stream from events, or from dictionaries with a ``type`` key.
 
         Args:
             events: The dictionaries or events.
@@ -574,13 +574,13 @@ class Stream:
         return cls(events_of_dicts(events, type), time=axis)
 
     def on_time(self, axis: TimeAxis) -> Self:
-        """Return the stream with another time attribute."""
+        """Return the stream with another time axis."""
         stream = copy(self)
         stream.time = axis
         return stream
 
     def up_to(self, until: Until | None) -> Self:
-        """Return the stream with the promise, if there is one, of all events before a time."""
+        """Return the stream with a promise that all events before a time are in it."""
         if until is None:
             return self
         stream = copy(self)
@@ -593,7 +593,7 @@ class Stream:
     def __getitem__(self, index: slice) -> Self: ...
     def __getitem__(self, index: int | slice) -> Event | Self:
         if isinstance(index, slice):
-            # without `until`, which is a promise about all events
+            # drop `until`, which promises something about all events
             if self._columns is not None:
                 return events_at(self, range(*index.indices(len(self))))
             return type(self)(self.events[index], time=self.time, schema=self.schema)
@@ -610,7 +610,7 @@ class Stream:
 
 
 def _slices(columns: Columns, length: int, most: int) -> Iterator[tuple[Columns, int]]:
-    """Yield the columns of `most` events at a time."""
+    """Yield columns of up to `most` events."""
     if length <= most:
         yield columns, length
         return
@@ -623,7 +623,7 @@ AnyStream = TypeVar("AnyStream", bound=Stream)
 
 
 def events_at(stream: AnyStream, positions: Any) -> AnyStream:
-    """Return the events at some positions (integers, or int64), in that order.
+    """Return the events at some positions, in that order.
 
     Columns keep their types; a promise about all events is not kept.
     """
@@ -647,7 +647,7 @@ def events_at(stream: AnyStream, positions: Any) -> AnyStream:
 def events_of_dicts(
     events: Iterable[Event | Mapping[str, Any]], type: str | None = None
 ) -> tuple[Event, ...]:
-    """Return events from dictionaries, of the default `type`; raises as `Stream.from_events`."""
+    """Return events from dictionaries; `type` is the type of those without one."""
     return tuple(_event(each, n, type) for n, each in enumerate(polled(events), 1))
 
 

@@ -204,7 +204,7 @@ def _difference(
 
 
 def _places(s: int, labels: Sequence[str], same: Same) -> list[tuple[Any, ...]]:
-    """Return what is compared of a match: its rows, its length, or its labels."""
+    """Return the compared facts of a match: its rows, its length, or its labels."""
     if same == "rows":
         return [(s + i,) for i in range(len(labels))]
     return [(s, len(labels), *(labels if same == "labels" else ()))]
@@ -337,7 +337,7 @@ Moves: TypeAlias = Iterator[tuple[bool, Hashable]]
 
 
 class Joint(NamedTuple):
-    """How to compare two scans: the initial configuration, and its moves at a row."""
+    """A comparison of two scans: the initial configuration, and the moves at a row."""
 
     initial: Hashable
     moves: Callable[[Sides, Bad, Any, tuple[SideRow, SideRow]], Moves]
