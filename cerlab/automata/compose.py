@@ -112,8 +112,7 @@ def iteration(A: M, least: int = 1, most: int | None = None, *, gaps: bool) -> M
             Delta += distinct(copy(leave, k, before))
         before = between
     if most is None:
-        # a last transition may also start the next run, otherwise a body of one event never
-        # iterates (E9)
+        # a last transition may start the next run, or one-event bodies would never iterate (E9)
         first = (t for t in (*A.Delta, *leave) if t.source in A.I)
         Delta += distinct(copy(first, copies - 1, before))
     F = frozenset(k * (w + 1) + q for k in range(least - 1, copies) for q in A.F)
@@ -185,8 +184,7 @@ def fold(A: M) -> M:
             # a state whose moves equal a class's loop may belong to that class
             entered = (c for c in moves if loops.get(c) == moves[c])
             alike = (c for c in entered if number.get(_signature(q in A.F, moves, c)) == c)
-            # inside a longer loop, some targets have no class yet: the state becomes a class of its
-            # own
+            # inside a longer loop, targets may have no class yet: the state becomes a class
             own = _signature(q in A.F, moves, q) if len(members) == 1 else q
             fresh = A.states + len(number)  # numbers of classes are above all numbers of states
             classes[q] = next(alike, None) or number.setdefault(own, fresh)

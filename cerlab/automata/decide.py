@@ -141,8 +141,7 @@ def shortest_difference(
                 if target in steps:
                     continue
                 steps[target] = _Origin(node, event, mark)
-                # compare when a node is found, not when expanded: the first difference is then a
-                # shortest one
+                # compare when a node is found: the first difference is then a shortest one
                 for side in sides:
                     verdict = _differs(target, left, right, side)
                     if verdict is not None:

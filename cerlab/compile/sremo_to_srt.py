@@ -76,11 +76,11 @@ class Slice:
         return min(bounds, default=None)
 
     def in_length(self, w: int) -> Slice:
-        """Return these bounds with the length limited to w."""
+        """Return the bounds with the length limited to w."""
         return replace(self, length=w if self.length is None else min(w, self.length))
 
     def in_span(self, w: int) -> Slice:
-        """Return these bounds inside a window of w events on the marks."""
+        """Return the bounds inside a further window of w events on the marks."""
         return replace(self, spans=(*self.spans, Span(w)))
 
 

@@ -271,7 +271,7 @@ class AggregateInputs(NamedTuple):
 
     @property
     def labels(self) -> frozenset[str]:
-        """The labels that the columns read."""
+        """The labels named in `sums`, `least` and `groups`."""
         of_groups = (label for label, _, _ in self.groups)
         return frozenset((*(label for label, _ in (*self.sums, *self.least)), *of_groups))
 

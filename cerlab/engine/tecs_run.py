@@ -213,8 +213,7 @@ class Tecs:
                 self._scratch = _scratch(2 * entries, 2 * longest)
             case k.NEED_POOL:
                 size = int(self.parts.length.sum())
-                # each partition gets twice its length, so three quarters of the new pool remain for
-                # growth
+                # each partition gets twice its length; three quarters of the new pool remain free
                 poll(4 * max(2 * len(self._pool), 8 * size))
                 pool = np.zeros(max(2 * len(self._pool), 8 * size), np.int32)
                 move_together(self._counters, self.parts, self._pool, pool)

@@ -109,8 +109,7 @@ def ranged_answers(
             if result.error is not None:
                 raise result.error
     finally:
-        # do not wait: garbage collection may end this iteration while a starting thread holds a
-        # lock
+        # do not wait: garbage collection may run this while a starting thread holds a lock
         pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -123,8 +122,7 @@ def cuts(length: int, threads: int) -> Iterator[int]:
     start, least = 0, min(SHORTEST, -(-length // threads))
     while start < length:
         yield start
-        # long ranges first, because each reads one window twice; short ones last
-        # together
+        # long ranges first, since each reads one window twice; short ones last
         start += min(RANGE, max(least, (length - start) // (2 * threads)))
 
 

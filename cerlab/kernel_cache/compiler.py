@@ -84,8 +84,7 @@ def compile_and_keep(kernel: Any, arguments: tuple[Any, ...], parts: int, name: 
     code needs Numba when it runs: one that allocates.
     """
     _announce(next(_numbers), type(kernel).entry_points)
-    # Numba creates millions of objects here, most of which stay: garbage collection would take a
-    # tenth of the time.
+    # Numba creates millions of lasting objects: collecting garbage would add a tenth of the time
     collects = gc.isenabled()
     gc.disable()
     try:

@@ -525,8 +525,7 @@ def encode_text(column: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        # chunks encoded together have several dictionaries, and unifying these hashes everything
-        # again
+        # chunks encoded together have several dictionaries, which are slow to unify
         if isinstance(column, pa.ChunkedArray) and column.nbytes < 1 << 31:
             column = column.combine_chunks()
         column = column.dictionary_encode()

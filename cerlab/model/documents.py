@@ -127,8 +127,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _RepeatedKey:
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
-            # the json module would keep the last of two equal keys, and the path is only known
-            # later
+            # the json module would keep the last of two equal keys; the path is known later
             return _RepeatedKey(name)
         members[name] = value
     return members

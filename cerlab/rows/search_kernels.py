@@ -292,8 +292,7 @@ def _match(S: SearchArrays, cursor: Int64s) -> int:
             if v == ACCEPTS:
                 return MATCH
             if is_inside and T.holds[T.letter[row], v]:
-                # the condition reads the current row as part of the match, so add it before the
-                # test
+                # the condition reads the current row as part of the match, so add it first
                 do.push(P, M, v, row)
                 passes = P.first[v] == P.first[v + 1] or holds(P, M, v, row, number)
                 deeper = passes and not (F.is_used and _has_failed(F, M, T.target[k], row + 1, s))

@@ -178,7 +178,7 @@ class Compiler:
         if (label := label_read(e)) is not None:
             edge, step = label
             names = pa.array(self.variables, pa.large_string())
-            # a longer step is always outside the match; this one fits 32 bits
+            # a longer step ends outside the match too, but might not fit 32 bits
             step = max(-self.longest, min(step, self.longest))
             return Label(names, self._landing(edge), step)
         match e:

@@ -51,7 +51,7 @@ class MappedRows(NamedTuple):
     has_name: Bytes  # (variables, names): whether a name includes a variable
     rows: Int64s  # (names, longest partition)
     size: Int64s  # (names,)
-    total: Doubles  # (folds, longest partition + 1): by number of rows
+    total: Doubles  # (folds, longest partition + 1): aggregates by number of rows
     present: Int64s  # (folds, longest partition + 1): the number of values
     limb: NDArray[np.int64]  # (limbs, longest partition + 1): exact sums by number of rows
     work: Int64s  # (limbs + 2,)

@@ -311,7 +311,7 @@ def comparison(T: Drawing) -> str:
 
 
 def extent(T: Drawing) -> str:
-    """Return text about how much is shown; empty if everything is."""
+    """Return a text on how much of stream and answers is shown; empty if all."""
     parts = []
     if len(T.ticks) < T.length:
         parts.append(_events(T))

@@ -119,7 +119,7 @@ def _filter(part: Part, phi: cel.Filter, V: Valuation | None) -> Iterator[Failur
 def false_filter(part: Part, phi: cel.Filter, V: Valuation) -> Failure:
     """Return the failure of a FILTER whose condition is false, with its repairs."""
     if not part.may_fail:
-        # failures are refused here, so the text is never needed
+        # without permitted failures, its text is never needed
         return Failure(fail.FILTER)
     goal = part.goal
     why = why_false(phi.condition, V, goal.events, goal.at)
@@ -216,7 +216,7 @@ def _longer(
             gap = (_gap(part, end, start),)
         if not part.context.loose:
             marks = goal.between(end, start)
-            # ascending starts: every later one leaves out these marked positions too
+            # starts ascend: a later one leaves out these marked positions too
             if HEAVY * len(marks) > goal.allowance:
                 return
             gap += goal.leftover(marks)

@@ -293,7 +293,7 @@ def concatenation(
 
 
 def _ends(value: object) -> tuple[int, int] | None:
-    """Return the first and the last event."""
+    """Return the first and the last event of a match; None without events."""
     match value:
         case Valuation():
             return value.start, value.end

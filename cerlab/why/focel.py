@@ -101,7 +101,7 @@ def _choosing(part: Part, outside: Scope) -> list[CelDerivation]:
     around = {x: p for x, p in outside.choice.items() if x not in own}
     candidates = (*(goal.marks or ()), *((None,) if part.may_fail else ()))
     best = part.chart()
-    # exponential in these variables only; filters find the events of others by label
+    # exponential in these variables only: filters find the events of all others by label
     for events in product(candidates, repeat=len(names)):
         spend(own=goal.budget)
         nu: Choice = dict(zip(names, events, strict=True))

@@ -328,7 +328,7 @@ def _contents_of_both(e: sre.Intersection, v: Contents, v1: Contents, v2: Conten
 
 
 def _alone(part: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> SremoDerivation:
-    """Return a node of one side, with a failure because the other side does not match."""
+    """Return a match of one side of an intersection that the other side lacks, as a failure."""
     r = d.valuation
     marks = f" with the marks {positions_text(r.marks)}" if r.end > r.start else ""
     events = _events_text(r)

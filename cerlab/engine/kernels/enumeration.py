@@ -95,8 +95,7 @@ def _search(
                 break
             if arena.position[node] == k.NONE:
                 right = arena.right[node]
-                # invariant: max-start bounds everything below, so every branch entered contains an
-                # answer
+                # invariant: max-start bounds everything below, so each branch entered has an answer
                 if right != k.NONE and arena.max_start[right] >= lowest:
                     stack.node[top] = right
                     stack.depth[top] = depth

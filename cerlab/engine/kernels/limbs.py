@@ -34,8 +34,7 @@ SMALL = 1 << 31
 MOST_ABOVE = 1 << 30
 """The bound on the part above the last limb: 2^7 products with it sum to 62 bits."""
 
-# Unsigned indices: for signed ones Numba checks for negative values, and LLVM does not
-# compile the loop to vector instructions.
+# unsigned indices: Numba checks signed ones, which keeps LLVM from using vector instructions
 
 
 @inline

@@ -121,8 +121,7 @@ def find_ends(
             if target != k.NONE:
                 start[row + target] = max(start[row + target], origin)
             if move.accepts[o]:
-                # compare only the latest start: if it is outside the window, all other starts are
-                # too
+                # only the latest start matters: if it is outside the window, all others are
                 best = max(best, origin)
         for o in range(begin.first[w], begin.first[w + 1]):
             if begin.target[o] != k.NONE:

@@ -10,8 +10,7 @@ def goes_back(times: Int64s) -> int:
     """Return the index of the first event whose time is below the previous one, or -1."""
     back = False
     for i in range(1, times.shape[0]):
-        # no early exit, so that the loop compiles to vector instructions; a second loop finds the
-        # index
+        # no early exit: the loop compiles to vector instructions; another one finds the index
         back |= times[i] < times[i - 1]
     if back:
         for i in range(1, times.shape[0]):

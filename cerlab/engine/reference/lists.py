@@ -131,8 +131,7 @@ class OrderedEvaluation(ListEvaluation[int]):
         for q in A:
             for p in Delta.get(q, ()):
                 self.steps.update += 1
-                # the best class comes first, so the class that reaches a state first has its best
-                # run
+                # the best class comes first: the first class to reach a state has its best run
                 if p not in self.lists:
                     (self._take if mark is Mark.TAKE else self._skip)(p, old[q])
                     yield p

@@ -11,8 +11,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.predicates.text import name_text, predicate_text, value_text
 
-# Binding strength of operators. FILTER is a suffix of everything to its left inside the
-# parentheses, so a filtered formula at the left edge of an operator needs no parentheses.
+# How tightly operators bind. FILTER applies to all to its left inside the parentheses.
 _UNLESS, _CHOICE, _CONCAT, _SEQ, _POSTFIX = range(5)
 _LEVELS: dict[type[cel.Binary], int] = {
     cel.Unless: _UNLESS,
@@ -52,7 +51,7 @@ def formula_text(phi: cel.Formula, level: int = _UNLESS, *, leftmost: bool = Tru
 
 
 def _in_parentheses(phi: cel.Formula) -> str:
-    """Return the text in one pair of parentheses, which a window has already."""
+    """Return a formula's text in parentheses, unless it is a window, which has its own."""
     text = formula_text(phi)
     return text if isinstance(phi, cel.Within) else f"({text})"
 

@@ -171,8 +171,8 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         return self._record(meta, pred.Constant(-self._int(meta, children[0])))
 
     def _int(self, meta: Meta, digits: str) -> int:
-        # -9223372036854775808 needs 2^63 here. More than 20 digits are refused before `int` raises
-        # its own error for more than 4,300.
+        # 2^63 is allowed, for -9223372036854775808; 20 digits suffice to see that a number is
+        # larger
         value = int(digits.lstrip("0")[:20] or "0")
         if value > 2**63:
             raise self._too_large(meta, "an integer")

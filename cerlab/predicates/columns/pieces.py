@@ -273,7 +273,7 @@ def _numbers(chunk: Any) -> Numbers | DictionaryCodes:
 
 
 def same(value: Value) -> tuple[type, Value] | None:
-    """Return a key that two values share only if no predicate distinguishes them."""
+    """Return a key that values share only if no predicate distinguishes them."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     # include the type, because 1, 1.0 and TRUE are equal in Python

@@ -247,8 +247,7 @@ class _Ordered:
         """Assign new codes to all values, including new ones, with equal gaps."""
         self.values = np.unique(np.concatenate(_of_one_dtype(self.arrays()[0], fresh)))
         count = len(self.values)
-        # odd, because hash buckets use the lowest bits, and even steps would use only half of them
-        # them
+        # odd, because hash buckets use the lowest bits: even steps would use half of them
         step = (min(SPACING, (1 << KIND) // (count + 2)) - 1) | 1
         first = (kind << KIND) + MIDDLE - step * (count // 2)
         self.codes = first + step * np.arange(count, dtype=np.int64)

@@ -314,7 +314,7 @@ def can_be_encoded(atom: pred.Atom, E: Encoding) -> bool:
 
 
 def is_decided(atom: pred.Like, E: Encoding) -> bool:
-    """Return whether a LIKE atom can be decided: its pattern, or its operand is never text."""
+    """Return whether z3 can decide a LIKE atom: by its pattern, or as the operand is never text."""
     return atom.pattern in E.patterns or isinstance(atom.operand, pred.Computed | pred.Negated)
 
 
