@@ -292,7 +292,7 @@ def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
 
     start: Node = ("idle", machine.idle)
     for count, _ in enumerate(reachable((start,), targets_of)):
-        # allow four times as many, since nodes that reach no final node are dropped below
+        # allow four times as many nodes: those that reach no final node are dropped below
         if count > 4 * MAX_NODES:
             return None
     final = [node for node in after if node[0] == "run" and machine.final[node[1]]]

@@ -201,7 +201,7 @@ def backward_union(
     Delta: Sequence[Step],
     before: Callable[[Step, frozenset[Element]], frozenset[Element]],
 ) -> list[frozenset[Element]]:
-    """Return, for each state, the least solution: the union of `before` over its transitions.
+    """Return, for each state, the least union of `before` over the transitions from the state.
 
     `before` computes the set before a transition from the set after it.
     """

@@ -193,7 +193,7 @@ def _compile(e: sre.Sremo, around: _Surroundings) -> EpsilonSrt:
             raise Unsupported(
                 "CER0486",
                 "a window in time inside an expression has no transducer",
-                hint='put it around the whole expression, or use evaluator="reference"',
+                hint='put the window around the whole expression, or use evaluator="reference"',
             )
         case sre.Intersection(left, right):
             parts = (without_epsilon(_compile(part, around)) for part in (left, right))
@@ -222,9 +222,9 @@ def _negation(body: sre.Sremo, around: _Surroundings) -> Srt:
     if not bounds:
         raise Unsupported(
             "CER0487",
-            "a negation of what writes registers and reads them has no transducer without a window "
-            "(SRT Thm. 35)",
-            hint="put a window [len<=w] on it or around it, or [1..w] with marks before and after",
+            "a negation of an expression that writes and reads registers has no transducer without "
+            "a window (SRT Thm. 35)",
+            hint="put a window [len<=w] on or around the negation, or [1..w] between marks",
         )
     prefix = f"n{next(around.occurrences)}b"
     return complement(unroll(T, min(bounds), around.R, prefix=prefix))

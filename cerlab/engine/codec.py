@@ -140,7 +140,7 @@ def read(layout: Layout, of: str, state: bytes) -> tuple[Values, Arrays]:
             raise BadData(
                 "CER0773",
                 "this state belongs to another query, or to other options",
-                hint="open the query that it was taken from, with the same options",
+                hint="open the query from which the state was taken, with equal options",
             )
         expect(set(header["values"]) == set(layout.values), "the names of its values")
         values = {name: value_from_json(value) for name, value in header["values"].items()}

@@ -105,7 +105,7 @@ def _no_length(length: object, option: str) -> UsageError:
     return UsageError(
         "CER0882",
         f"{option}={length!r} is not a length of time",
-        hint="a number that is not negative, or one with its unit, as '10 seconds'",
+        hint="give a number >= 0, or a text with a unit, such as '10 seconds'",
     )
 
 

@@ -367,14 +367,14 @@ class Windows:
         return self._count if self._widths else position
 
     def lowest_order(self, position: int) -> int:
-        """Return the lowest order that the windows permit at the last time."""
+        """Return the lowest order of a start that all windows at the last event permit."""
         by_events = (self._count - width for width in self._widths)
         last_bound = self._bounds[:position][-1:].tolist()
         in_time = (starts.lowest for starts in self._starts)
         return max((0, *by_events, *map(int, last_bound), *in_time))
 
     def lowest(self, position: int) -> int:
-        """Return the lowest position that the windows permit at the last time."""
+        """Return the lowest position of a start that all windows at the last event permit."""
         by_events = (position - width for width in self._widths if not self._selects)
         return max((0, *by_events, *(starts.lowest for starts in self._starts)))
 

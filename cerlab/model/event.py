@@ -375,7 +375,7 @@ def event_from_dict(row: Mapping[str, Any]) -> Event:
             "CER0702",
             f"expected a text as the 'stream' of an event, got {stream!r}",
             place=DataPlace(_EVENTS, None, "stream"),
-            hint="remove it if there is only one stream",
+            hint="remove 'stream' if there is only one stream",
         )
     check_names(row)
     attributes = {
@@ -568,7 +568,7 @@ class StreamDeclaration:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A schema: the declarations of streams, of which the first for an event type applies."""
+    """A schema: declarations of streams, of which the first one with an event type applies."""
 
     streams: tuple[StreamDeclaration, ...]
 

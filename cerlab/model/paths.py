@@ -102,7 +102,7 @@ def field_value(value: Any, fields: Fields, name: str) -> Value:
     if is_int or (isinstance(value, float) and math.isinf(value)):
         message = f"the number at '{name}' needs more than 64 bits"
         place = DataPlace("the events", None, name)
-        raise BadData("CER0720", message, place=place, hint="write it as a text, in quotes")
+        raise BadData("CER0720", message, place=place, hint="write the number as a text, in quotes")
     return to_value(value, name)
 
 

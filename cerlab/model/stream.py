@@ -210,13 +210,13 @@ def promised(
         raise UsageError(
             "CER0828",
             f"until={until!r} is not a time of '{attribute}', by which the answers wait",
-            hint='a time as the events have it; "end" where no event will come',
+            hint='give a time in the form of the events, or "end" if no event will come',
         ) from None
     if last and then < last[0]:
         raise BadData(
             "CER0726",
             f"until={until!r} is before the time of the last event",
-            hint="it promises that all events before it have come, these among them",
+            hint="give a later time: until promises that no event before it will come",
         )
     return then
 
@@ -240,7 +240,7 @@ def _number(event: Event, attribute: str, position: int) -> Instant:
         raise BadData(
             "CER0712",
             f"the event at position {position} has no time: '{attribute}' is {value!r}",
-            hint="every matched event needs a finite number there",
+            hint="every event of a match needs a finite number in the window's attribute",
         )
     return value if isinstance(value, int) else Fraction(value)
 

@@ -143,7 +143,7 @@ def _call(P: UserPredicate, arguments: list[Any]) -> bool:
         raise UsageError(
             "CER0814",
             f"the predicate '{P.name}' raised {type(error).__name__}: {error}",
-            hint="it receives the values of its arguments, None for missing ones",
+            hint="the function receives the values of its arguments, None for missing ones",
         ) from error
     if not isinstance(result, bool):
         raise UsageError(

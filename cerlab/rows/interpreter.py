@@ -388,7 +388,7 @@ def _welford(state: Spread, value: Any) -> Spread:
 def _variance(less: int, root: bool, state: Spread) -> float | None:
     if state.number <= less:
         return None
-    # 0 for a single value, even for NaN
+    # the variance of a single value is 0, even for NaN
     variance = state.squares / (state.number - less) if state.number > 1 else 0.0
     return math.sqrt(variance) if root else variance
 

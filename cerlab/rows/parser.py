@@ -321,7 +321,9 @@ def _within(cursor: Cursor, clauses: Clauses) -> None:
 
 def _no_duration(place: SourcePlace) -> QuerySyntaxError:
     expected = ("a number from 0 on", "an INTERVAL")
-    return QuerySyntaxError("CER0101", "this is not a width", place=place, expected=expected)
+    return QuerySyntaxError(
+        "CER0101", "expected the width of WITHIN", place=place, expected=expected
+    )
 
 
 def _subset(cursor: Cursor, clauses: Clauses) -> None:

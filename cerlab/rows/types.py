@@ -211,7 +211,9 @@ class _Scope:
                 kind = self.columns[self.names[name]]
                 if kind is Kind.OTHER:
                     message = f"column '{name}' holds {kind.value}"
-                    raise mismatch(message, place_of(self.query, e), "cast it, or leave it out")
+                    raise mismatch(
+                        message, place_of(self.query, e), "cast the column, or leave it out"
+                    )
                 return StaticType(kind, self.names[name])
             case ex.Classifier():
                 return StaticType(Kind.TEXT)

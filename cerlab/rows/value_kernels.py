@@ -273,7 +273,7 @@ def running_variance(
             mean += before / count
             squares += (numbers[i] - mean) * before
         counts[i] = count - less
-        # 0 for a single value, even for NaN
+        # the variance of a single value is 0, even for NaN
         numbers[i] = squares / counts[i] if count > 1 else 0.0
 
 

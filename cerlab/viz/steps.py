@@ -67,7 +67,7 @@ class Steps(StepList):
                 raise UsageError(
                     "CER0849",
                     f"expected a file name that ends in .svg, .html or .txt, got '{other}'",
-                    hint="end the file name with one of these",
+                    hint="for example steps.svg",
                 )
         with whole_text(path) as file:
             file.write(f"{text}\n")

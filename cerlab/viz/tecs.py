@@ -201,7 +201,7 @@ def tecs_snapshot(plan: Plan, machine: Machine, stream: Stream) -> TecsSnapshot:
         last = snapshot
     if last is None:
         raise UsageError(
-            "CER0824", "expected events, got an empty stream", hint="give it a stream with events"
+            "CER0824", "expected events, got an empty stream", hint="give a stream with events"
         )
     return last
 

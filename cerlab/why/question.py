@@ -369,7 +369,7 @@ def refuse_later_doubt(phi: Formula) -> None:
                 raise Unsupported(
                     "CER0414",
                     f"why does not support {formula_node_text(wait)} {place}",
-                    hint="ask without it; cerlab.evaluate supports it",
+                    hint="ask without the wait; cerlab.evaluate supports it",
                 )
 
 

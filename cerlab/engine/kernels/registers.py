@@ -170,7 +170,7 @@ def guard_holds(rules: Rules, contents: Int64s, events: Events, c: int, e: int, 
         for n in range(rules.literals[clause], rules.literals[clause + 1]):
             left = operand(contents, events, c, e, rules.left[n])
             right = operand(contents, events, c, e, rules.right[n])
-            # a literal is false if the comparison equals its negation flag
+            # false: the comparison holds and is negated, or it does not hold and is not negated
             if compare(rules.operator[n], left, right) == (rules.is_negated[n] == 1):
                 holds = False
                 break

@@ -226,7 +226,7 @@ def snapshots(
         raise ResourceLimit(
             "CER0691",
             f"the stream has {len(events):,} events; snapshots are limited to {MAX_EVENTS:,}",
-            hint="use a part of it, such as stream[:100]",
+            hint="use a part of the stream, such as stream[:100]",
         )
     time = axis_for(plan.window, events, time)
     driver = Driver(plan, lambda: _NumberedEvaluation(machine, name_of), time)

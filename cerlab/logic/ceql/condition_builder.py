@@ -171,8 +171,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         return self._record(meta, pred.Constant(-self._int(meta, children[0])))
 
     def _int(self, meta: Meta, digits: str) -> int:
-        # 2^63 is allowed, for -9223372036854775808; 20 digits suffice to see that a number is
-        # larger
+        # 2^63 is allowed, for -9223372036854775808; 20 digits suffice to detect larger numbers
         value = int(digits.lstrip("0")[:20] or "0")
         if value > 2**63:
             raise self._too_large(meta, "an integer")
