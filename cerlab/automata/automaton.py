@@ -122,7 +122,7 @@ class Automaton(Drawable, Generic[Step]):
 
     @property
     def q0(self) -> int:
-        """The initial state of a machine with exactly one."""
+        """The only initial state."""
         (q0,) = self.I
         return q0
 

@@ -56,7 +56,7 @@ class PlanClauses:
     strategy: Strategy | None = None
 
     def __repr__(self) -> str:
-        """Return the machine and the clauses that are set."""
+        """Return a summary: the machine and the clauses that are set."""
         values = [(f, getattr(self, f.name)) for f in fields(self)]
         said = [f"{f.name}={value!r}" for f, value in values if value != f.default]
         return f"{type(self).__name__}({', '.join(said)})"
@@ -129,7 +129,7 @@ class CorrelatedPlan(PlanClauses):
 
 @dataclass(frozen=True, slots=True)
 class ExceptIf:
-    """``UNLESS g``: drops an answer that contains an answer of plan number `rival`.
+    """``UNLESS g``: drops an answer if its interval contains an answer of g, plan number `rival`.
 
     The search begins at the start of the answer; with `of_last`, at the last event that the body
     took.

@@ -35,7 +35,7 @@ class RegisterTransition(NamedTuple):
 
 
 class Label(NamedTuple):
-    """The guard of a transition, its mark, and the registers it writes."""
+    """A transition without its states: its guard, its mark, and the registers that it writes."""
 
     guard: Guard
     mark: Mark

@@ -169,7 +169,7 @@ def machine_of(plan: Plan) -> Machine:
 
 
 def name_of_state(machine: Machine, state: int) -> Any:
-    """Return the macro-state with a number, as JSON."""
+    """Return a macro-state, given by its number, as JSON."""
     if isinstance(machine, DeterministicCea):
         return sorted(machine.macro_states[state])
     macro = machine.macro_states[state]
@@ -188,7 +188,7 @@ def state_of_name(machine: Machine, name: Any) -> int:
 
 
 def name_of_idle(machine: Machine, idle: int) -> Any:
-    """Return the idle state with a number, as JSON."""
+    """Return an idle state, given by its number, as JSON."""
     if isinstance(machine, DeterministicCea):
         return None
     return _rivals(machine.idle_states[idle])

@@ -134,7 +134,7 @@ def apply_filter(A: M, condition: Condition, demand: Callable[[M, Atomic], M]) -
 
 
 def demand_of_label(A: M, condition: On) -> M:
-    """Add ``X[P]`` to every transition that gives its event to X."""
+    """Return the automaton in which only events that satisfy P get label X."""
     X, P = condition.label, condition.predicate
     return replace(A, Delta=tuple(_demanded(t, P) if X in t.labels else t for t in A.Delta))
 

@@ -101,7 +101,7 @@ def _construct(psi: Formula) -> EpsilonCea:
 
 
 def _atom(atom: Atom, P: pred.Predicate) -> EpsilonCea:
-    """Return the automaton that skips any events, then marks one."""
+    """Return the automaton of an atom: it skips any events, then marks one."""
     stream = pred.EVERYTHING if atom.stream is None else pred.StreamIs(atom.stream)
     is_atom = pred.conjunction(pred.conjunction(stream, pred.TypeIs(atom.type)), P)
     wait = Transition(0, pred.EVERYTHING, Mark.SKIP, 0)

@@ -176,7 +176,7 @@ class WaitStages:
 
 
 class Pattern(Drawable, Immutable):
-    """A CEQL query under a logic, with its stages.
+    """A CEQL query with its machines, each compiled at its first use.
 
     Under ``"fo"`` they are those of SO-CEL formulas with the same complex events: automata for a
     unary formula (SOCEL Thm. 1), registers also for one with filters over two variables (SOCEL Thm.
@@ -215,7 +215,7 @@ class Pattern(Drawable, Immutable):
 
     @cached_property
     def first_order(self) -> Pattern:
-        """The query read as FO-CEL."""
+        """The query with the meaning of FO-CEL."""
         return Pattern(self.ast, schema=self.schema, source=self.source, logic="fo")
 
     def replaced(self, **clauses: Any) -> Pattern:
@@ -255,12 +255,12 @@ class Pattern(Drawable, Immutable):
 
     @property
     def formula(self) -> Formula:
-        """The formula after WHERE."""
+        """The formula of WHERE."""
         return self.ast.formula
 
     @property
     def text(self) -> str:
-        """The canonical text, one clause per line."""
+        """The canonical text of the query, one clause per line."""
         return query_text(self.ast)
 
     @cached_property

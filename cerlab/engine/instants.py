@@ -343,7 +343,7 @@ class TimeColumn:
         return pair if moments or pair is not None else self._doubles(column, factor)
 
     def _whole(self, column: Any, factor: int, *, moments: bool) -> tuple[Int64s, int] | None:
-        """Return a column of integers or moments as int64.
+        """Return a column of integers or timestamps as int64.
 
         Returns None for other columns, and if 64 bits might not hold all instants minus the width.
         """
@@ -364,7 +364,7 @@ class TimeColumn:
         return (values if factor == 1 else values * factor), back
 
     def _doubles(self, column: Any, factor: int) -> tuple[Doubles, int] | None:
-        """Return a column of numbers as doubles, or None if one is not finite or not exact."""
+        """Return a column of numbers as doubles; None if a number is infinite, NaN or not exact."""
         import pyarrow as pa
 
         values = numbers_of(column).astype(np.float64, copy=False)

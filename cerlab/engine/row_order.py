@@ -23,7 +23,7 @@ class ColumnNames:
 
     @property
     def moments(self) -> bool:
-        """True if times are moments."""
+        """True if the times are timestamps."""
         return any(name == self.time for name, _ in self.units)
 
     def text(self, name: str | None, value: Any) -> str:

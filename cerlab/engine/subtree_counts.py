@@ -45,7 +45,7 @@ class Dag(Protocol[Vertex]):
 
     @property
     def end(self) -> int:
-        """The position where its answers end."""
+        """The position where the answers end."""
 
     @property
     def scope(self) -> Hashable:
@@ -271,7 +271,7 @@ class TecsDag:
         return enumerate_latest_first(self.roots, self.end, self._lowest)
 
     def parts(self, node: Node) -> Parts[Node]:
-        """Return the parts of a node.
+        """Return the position and the children of a node.
 
         The right side of a union only if the window allows some of it.
         """

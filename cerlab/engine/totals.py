@@ -77,7 +77,7 @@ def totals_of_ends(
     *,
     by_start: bool,
 ) -> EndTotals:
-    """Return the totals over the answers at each end, by start and group.
+    """Return the totals over the answers that end at each event, by start and group.
 
     They are over rows: a row is an answer with the labels of `inputs`; an answer with several
     labellings has several rows. Starts are separated if `by_start`. The number of a group has mixed

@@ -56,7 +56,7 @@ class MachineCode:
         self._alone = not head.endswith(b"*")
 
     def __call__(self, buffer: bytes) -> Any:
-        """Return the result of the function, without the GIL."""
+        """Call the machine code without holding the GIL."""
         result, error = ctypes.create_string_buffer(self._result.size), ctypes.c_void_p()
         status = self._call(ctypes.addressof(result), ctypes.addressof(error), buffer)
         if status not in (0, -2):  # kernels on numbers and arrays have no other error
@@ -166,7 +166,7 @@ Records: TypeAlias = dict[int, Parts]
 
 
 def unpack(arguments: Iterable[Any], before: Records, now: Records) -> Parts:
-    """Split arguments into parts; reuse the records in `before`, and add all records to `now`."""
+    """Return a kernel's arguments as integers; reuse records in `before`, add all to `now`."""
     kinds: list[object] = []
     parts: list[int] = []
     for each in arguments:

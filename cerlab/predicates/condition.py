@@ -252,7 +252,7 @@ class Correlation:
         return self.with_operands(known)
 
     def with_operands(self, change: Callable[[Leaf], Leaf]) -> Correlation:
-        """Return the comparison with each leaf replaced."""
+        """Return the comparison with each operand replaced by a function."""
         left, right = (with_leaves(side, change) for side in (self.left, self.right))
         return Correlation(self.operator, left, right)
 
@@ -303,7 +303,7 @@ def labels_of(condition: Condition) -> frozenset[str]:
 
 
 def alternatives(condition: Condition) -> tuple[tuple[Atomic, ...], ...]:
-    """Return the disjunctive form: one tuple of atomic conditions for each way to satisfy it."""
+    """Return the ways to satisfy a condition, each a tuple of atomic conditions."""
     match condition:
         case And(left, right):
             first, second = alternatives(left), alternatives(right)

@@ -35,7 +35,7 @@ __all__ = ["Minterm", "constants", "has_symbol", "minterms", "representatives"]
 
 @dataclass(frozen=True, slots=True)
 class Minterm:
-    """A truth vector (bit k: ``predicates[k]`` holds) and an event that has it.
+    """A truth vector, with bit k for ``predicates[k]``, and an example event.
 
     Without an example, it is undecided whether an event has the vector.
     """

@@ -150,19 +150,19 @@ Expression: TypeAlias = Leaf | Computed | Negated
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """TRUE, the set of all events."""
+    """The predicate TRUE, which all events satisfy."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypeIs:
-    """The events of type R, ``P_R``."""
+    """The predicate ``P_R``, which events of type R satisfy."""
 
     type: str
 
 
 @dataclass(frozen=True, slots=True)
 class StreamIs:
-    """The events of stream S, including events without a stream."""
+    """The predicate of stream S, which its events and those without a stream satisfy."""
 
     stream: str
 
@@ -236,7 +236,7 @@ class Or(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class Not(Generic[T_co]):
-    """A complement: ``NOT operand``."""
+    """A negation: ``NOT operand``."""
 
     operand: T_co
 
@@ -405,7 +405,7 @@ def leaves_of(expression: Expression) -> Iterator[Leaf]:
 
 
 def with_leaves(expression: Expression, change: Callable[[Leaf], Expression]) -> Expression:
-    """Return the expression with each leaf replaced."""
+    """Return the expression with each attribute and constant replaced by a function."""
     match expression:
         case Computed(op, left, right):
             return Computed(op, with_leaves(left, change), with_leaves(right, change))

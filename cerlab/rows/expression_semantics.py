@@ -25,7 +25,7 @@ class Partition:
     names: Mapping[str, str]
 
     def value(self, i: int, column: str) -> Value:
-        """Return ``T[i].column``."""
+        """Return the value of a column in row i."""
         return self.rows[i].get(self.names[column])
 
 
@@ -480,7 +480,7 @@ _YEARS = {"YEAR": 1, "DECADE": 10, "CENTURY": 100, "MILLENNIUM": 1000}
 
 
 def truncated(unit: str, moment: Timestamp) -> Value:
-    """Return ``DATE_TRUNC(unit, moment)``, NULL if it exceeds 64 bits of nanoseconds."""
+    """Return ``DATE_TRUNC(unit, time)``; NULL if it exceeds 64 bits of nanoseconds."""
     n = moment.nanoseconds
     if unit in _LENGTHS:
         return _of_64_bits(Timestamp, Fraction(n // _LENGTHS[unit] * _LENGTHS[unit]))

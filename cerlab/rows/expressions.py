@@ -68,7 +68,7 @@ class AggregateFunction(Enum):
 @drawable
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """``1``, ``1.5``, ``'text'``, ``TRUE``, ``NULL``, ``DATE '2024-01-31'``, ``30 SECONDS``."""
+    """A constant: ``1``, ``'text'``, ``TRUE``, ``NULL``, ``DATE '2024-01-31'``, ``30 SECONDS``."""
 
     value: Value
 
@@ -93,7 +93,7 @@ class Classifier:
 @drawable
 @dataclass(frozen=True, slots=True)
 class MatchNumber:
-    """``MATCH_NUMBER()``."""
+    """``MATCH_NUMBER()``: the number of the match in its partition, from 1."""
 
 
 @drawable
@@ -159,7 +159,7 @@ class Aggregate:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Negative:
-    """``-e``."""
+    """A negative value: ``-e``."""
 
     body: Expression
 
@@ -167,7 +167,7 @@ class Negative:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """``e + e``, and so on."""
+    """An arithmetic operation, such as ``e + e``."""
 
     operator: ArithmeticOperator
     left: Expression
@@ -177,7 +177,7 @@ class Arithmetic:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Concatenation:
-    """``e || e``, of texts."""
+    """A concatenation of texts: ``e || e``."""
 
     left: Expression
     right: Expression
@@ -186,7 +186,7 @@ class Concatenation:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``e < e``, and so on."""
+    """A comparison, such as ``e < e``."""
 
     operator: ComparisonOperator
     left: Expression
@@ -196,7 +196,7 @@ class Comparison:
 @drawable
 @dataclass(frozen=True, slots=True)
 class And:
-    """``e AND e``."""
+    """A conjunction: ``e AND e``."""
 
     left: Expression
     right: Expression
@@ -205,7 +205,7 @@ class And:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Or:
-    """``e OR e``."""
+    """A disjunction: ``e OR e``."""
 
     left: Expression
     right: Expression
@@ -231,7 +231,7 @@ class Like:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """``CAST(e AS type)``."""
+    """A conversion: ``CAST(e AS type)``."""
 
     body: Expression
     type: CastType
@@ -240,7 +240,7 @@ class Cast:
 @drawable
 @dataclass(frozen=True, slots=True)
 class In:
-    """``e IN (e, ..)``."""
+    """A membership test: ``e IN (e, ..)``."""
 
     body: Expression
     members: tuple[Expression, ...]
@@ -249,7 +249,7 @@ class In:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Between:
-    """``e BETWEEN low AND high``, both included."""
+    """A range test: ``e BETWEEN low AND high``, ends included."""
 
     body: Expression
     low: Expression
@@ -259,7 +259,7 @@ class Between:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Is:
-    """``e IS NULL``, ``e IS TRUE``, ``e IS FALSE``."""
+    """A test for a constant: ``e IS NULL``, ``e IS TRUE``, ``e IS FALSE``."""
 
     body: Expression
     truth: bool | None
@@ -268,7 +268,7 @@ class Is:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``CASE [e] WHEN e THEN e .. [ELSE e] END``."""
+    """A choice: ``CASE [e] WHEN e THEN e .. [ELSE e] END``."""
 
     operand: Expression | None
     branches: tuple[tuple[Expression, Expression], ...]

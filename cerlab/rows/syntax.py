@@ -146,24 +146,24 @@ class RowsPerMatch(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PastLastRow:
-    """``SKIP PAST LAST ROW``."""
+    """``SKIP PAST LAST ROW``: the scan continues after the match."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToNextRow:
-    """``SKIP TO NEXT ROW``."""
+    """``SKIP TO NEXT ROW``: the scan continues at the second row of the match."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToFirst:
-    """``SKIP TO FIRST x``."""
+    """``SKIP TO FIRST x``: the scan continues at the first row of x."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToLast:
-    """``SKIP TO LAST x``, ``SKIP TO x``."""
+    """``SKIP TO LAST x`` or ``SKIP TO x``: the scan continues at the last row of x."""
 
     name: str
 

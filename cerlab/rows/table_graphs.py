@@ -391,7 +391,7 @@ def _value(place: Place, before: Any) -> Any:
 
 
 def _some(region: Region) -> Any:
-    """Return a value in a region."""
+    """Return some value in a region."""
     match region.kind:
         case "is":
             return region.low

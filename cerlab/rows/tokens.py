@@ -108,14 +108,14 @@ class RowDialect(Dialect):
             return node
 
         def _arguments_of_position(self) -> list[Any]:
-            """Read ``part IN text``."""
+            """Return the arguments of POSITION: ``part IN text``."""
             part = self._parse_bitwise()
             if not self._match(TokenType.IN):
                 self.raise_error("Expecting IN, as in POSITION(part IN text)")
             return [part, self._parse_bitwise()]
 
         def _arguments_of_slice(self) -> list[Any]:
-            """Read ``text, start, length``, or ``text FROM start FOR length``."""
+            """Return the arguments of SUBSTRING, separated by commas or by FROM and FOR."""
             arguments = self._parse_csv(self._parse_disjunction)
             if self._match(TokenType.FROM):
                 arguments.append(self._parse_bitwise())
@@ -133,7 +133,7 @@ class RowDialect(Dialect):
             return self._parse_as_call(name, self._arguments_of_trim)
 
         def _arguments_of_trim(self) -> list[Any]:
-            """Read ``text, characters``, or ``characters FROM text``."""
+            """Return the arguments of TRIM: ``text, characters``, or ``characters FROM text``."""
             if self._match(TokenType.FROM):
                 return [self._parse_bitwise()]
             arguments = self._parse_csv(self._parse_disjunction)

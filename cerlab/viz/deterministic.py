@@ -52,7 +52,7 @@ class ExploredCea:
     whole: bool = True
 
     def __repr__(self) -> str:
-        """Return the size; `str` lists the transitions."""
+        """Return a summary with the size; `str` lists the transitions."""
         return f"<ExploredCea, {len(self.states)} states, {len(self.moves)} moves>"
 
     @property

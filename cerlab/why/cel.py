@@ -90,7 +90,7 @@ def _clause(part: Part) -> Iterator[CelDerivation]:
             assert_never(part.syntax)
 
 
-# AS, PROJECT, RENAME and FILTER
+# the operators AS, PROJECT, RENAME and FILTER
 
 
 def relabelled(phi: cel.As | cel.Project | cel.Rename, V: Valuation | None) -> Valuation | None:

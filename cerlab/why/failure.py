@@ -117,7 +117,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Repair: ask for another interval."""
+    """Repair: ask with another interval."""
 
     start: int
     end: int
@@ -246,7 +246,7 @@ class Failure:
 
     @property
     def kind(self) -> Kind:
-        """The kind of the obligation."""
+        """The kind of the failure."""
         return self.row.kind
 
     @property

@@ -90,7 +90,7 @@ def _rule(part: Part) -> Iterator[SremoDerivation]:
             assert_never(part.syntax)
 
 
-# e . e, e*, e+, #(..) and @(..)
+# the operators e . e, e*, e+, #(..) and @(..)
 
 
 class Link(NamedTuple):

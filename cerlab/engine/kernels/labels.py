@@ -89,7 +89,7 @@ def list_row(marks: Int32s, steps: int, length: int, rows: LabelledRows, counter
 
 @inline
 def next_change(changes: int, first: int, change_at: Int64s, i: int, end: int) -> int:
-    """Return the first of ``change_at[first : first + changes]`` from i to before `end`.
+    """Return the next event, from i to before `end`, that changes a state.
 
     Return `end` if there is none, and i itself if `changes` is EVERYWHERE.
     """

@@ -39,7 +39,7 @@ MOST_ABOVE = 1 << 30
 
 @inline
 def copy(target: Int64s, to: int, source: Int64s, of: int, m: int) -> None:
-    """Copy `m` cells."""
+    """Copy `m` cells from one array to another."""
     t, s = np.uintp(to), np.uintp(of)
     for n in range(np.uintp(m)):
         target[t + n] = source[s + n]

@@ -89,7 +89,7 @@ class Relation:
 
 
 class WindowEvaluation:
-    """The data structure of Algorithm 1 with its routines `process` and `enumerate` (DQE Alg. 1).
+    """Evaluation of a window query: the data structure and the routines of DQE Alg. 1.
 
     >>> evaluation = WindowEvaluation()
     >>> for relation, row in [("r", (1, 1)), ("s", (1, "a", 3)), ("t", ("a", 5)), ("t", ("a", 6))]:
@@ -145,12 +145,12 @@ class WindowEvaluation:
         update(row, timestamp)
 
     def _r(self, row: Row, ts1: int) -> None:
-        """Execute line 3: the last timestamp of x is the greatest, since timestamps increase."""
+        """Store the timestamp of x, which is its latest so far (line 3)."""
         x = row[0]
         self.H_R.put(x, ts1)
 
     def _s(self, row: Row, ts2: int) -> None:
-        """Execute lines 5 and 6, corrected: keep the greater value (erratum E15)."""
+        """Store the latest timestamp of an r tuple joined with y (lines 5 and 6, erratum E15)."""
         x, y = row[0], row[1]
         ts1 = self.H_R.get(x)
         if ts1 is not None:
@@ -158,7 +158,7 @@ class WindowEvaluation:
             self.H_S.put(y, ts1 if latest is None else max(latest, ts1))
 
     def _t(self, row: Row, ts3: int) -> None:
-        """Execute lines 8 and 9: if the latest r of y is too early, all of them are."""
+        """Add an answer if the latest r tuple joined with y is in the window (lines 8 and 9)."""
         y = row[0]
         ts1 = self.H_S.get(y)
         window = self.query.window

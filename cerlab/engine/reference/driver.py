@@ -42,15 +42,15 @@ class Clauses(Protocol):
 
     @property
     def window(self) -> Window | None:
-        """WITHIN; None for no window."""
+        """The window of WITHIN, or None."""
 
     @property
     def consume(self) -> Consume:
-        """CONSUME BY."""
+        """The value of CONSUME BY."""
 
     @property
     def limit(self) -> Limit | None:
-        """LIMIT; None without it."""
+        """The value of LIMIT, or None."""
 
 
 class Reader(Protocol):
@@ -84,7 +84,7 @@ Result = TypeVar("Result")
 
 
 class WindowPointer:
-    """The lowest start that the window still allows, in one substream; amortised O(1)."""
+    """The first position in the window at each event of a substream; amortised O(1) per event."""
 
     def __init__(self, window: Window) -> None:
         match window:

@@ -51,12 +51,12 @@ class ListEvaluation(ABC, Generic[State]):
         self._update(event, old)
 
     def _take(self, p: State, old: NodeList) -> None:
-        """Execute ``list_p.add(Node(t.position, old))``, for a move by •."""
+        """Add a node for the event to the list of state p, for a transition by •."""
         self.steps.update += 1
         self.lists.setdefault(p, NodeList()).add(Node(self._position, old))
 
     def _skip(self, p: State, old: NodeList) -> None:
-        """Execute ``list_p.append(old)``, for a move by ∘."""
+        """Append the old list of a state to that of state p, for a transition by ∘."""
         self.steps.update += 1
         self.lists.setdefault(p, NodeList()).append(old)
 
@@ -70,7 +70,7 @@ class ListEvaluation(ABC, Generic[State]):
 
 
 class Evaluation(ListEvaluation[int]):
-    """``Evaluate`` and ``NDetEvaluate``: all complex events (FOUND Alg. 1; FOUND Alg. 4).
+    """``Evaluate`` and ``NDetEvaluate``, for all complex events (FOUND Alg. 1; FOUND Alg. 4).
 
     States are the macro-states of the automaton, determinised while events are read. Those of an
     I/O-deterministic automaton are single states; then this is Algorithm 1, and an event costs
@@ -83,7 +83,7 @@ class Evaluation(ListEvaluation[int]):
         super().__init__()
 
     def reset(self) -> None:
-        """Restart in q0, with nothing taken."""
+        """Restart in q0, with no event taken."""
         self.lists = {self.automaton.q0: only_bottom()}
 
     def _update(self, event: Event, old: Mapping[int, NodeList]) -> None:
@@ -193,7 +193,7 @@ class Walk:
         return cell.node
 
     def _after(self, cell: Cell) -> Cell | None:
-        """Return the next cell.
+        """Return the cell after `cell` in this list; None after the last one.
 
         The list ends at its last cell, even if another list continues there.
         """

@@ -74,7 +74,7 @@ class _Line:
         """The least start that satisfies all bounds, at the last event."""
 
     def columns(self) -> list[list[Any]]:
-        """Return the columns that have one element for each event."""
+        """Return the lists with one element for each event."""
         return [self.positions, *self.times, *self.inside, *self.starts]
 
 

@@ -63,7 +63,7 @@ class Or:
 @drawable
 @dataclass(frozen=True, slots=True)
 class And:
-    """A conjunction ``left AND right``: the valuations in both."""
+    """A conjunction ``left AND right``: the valuations of both sides."""
 
     left: Formula
     right: Formula
@@ -192,7 +192,7 @@ class Wait:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Lookback:
-    """A look-back ``body LOOKBACK d``: each valuation of the body, extended back by d.
+    """A look-back ``body LOOKBACK d``: each valuation, extended to the first event d before it.
 
     It starts at the first event at most d before it. `length` is d: a duration, or ``n [attr]``.
     """

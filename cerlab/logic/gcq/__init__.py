@@ -201,7 +201,7 @@ class _GcqBuilder(Builder):
         return super().place_of(part)
 
     def head_variable(self, meta: Meta, children: list[Token]) -> str:
-        """Build a variable of the head."""
+        """Build a variable in the head of the query."""
         self._columns.append(self.place(meta))
         return self.name(meta, children)
 

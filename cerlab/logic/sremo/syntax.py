@@ -64,7 +64,7 @@ class Alternation:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Star:
-    """An iteration ``body*``: zero or more, contiguous; registers keep their values in between."""
+    """An iteration ``body*``: body any number of times, without gaps; registers are kept."""
 
     body: Sremo
 
@@ -117,7 +117,7 @@ class Negation:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Plus:
-    """An iteration ``body+``: one or more, contiguous."""
+    """An iteration ``body+``: body once or more, without gaps."""
 
     body: Sremo
 
@@ -125,7 +125,7 @@ class Plus:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option ``body?``: zero or one."""
+    """An option ``body?``: body once or not at all."""
 
     body: Sremo
 
@@ -329,7 +329,7 @@ def _check_depth(e: Sremo, place: PlaceOf) -> None:
 
 
 def _rewritten_depth(e: Sremo) -> int:
-    """Return the depth that rewriting an operator adds to its operands."""
+    """Return how many levels deeper operands are after an operator is rewritten."""
     match e:
         case Option():
             return 1

@@ -333,7 +333,7 @@ class _Distinct:
         return number
 
     def numbers(self, column: Column, name: str) -> Codes:
-        """Return the index in ``values`` of each event's value."""
+        """Return, for each event, the index of its value in ``values``."""
         lookup = Lookup()
         return concatenate(
             [

@@ -334,7 +334,7 @@ class _Values:
         self._last: tuple[Any, NDArray[np.uint32]] | None = None
 
     def of_column(self, column: Column, name: str) -> NDArray[np.uint32]:
-        """Return the number of each event's value."""
+        """Return the number of the value in each event of a column."""
         parts: list[Any] = []
         for piece in pieces(column, name, numeric=True):
             match piece:

@@ -53,7 +53,7 @@ class Encoding:
 
 
 def encode(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding:
-    """Return the encoding of some atoms over attributes of these domains."""
+    """Return z3 variables and orders for some atoms, whose attributes have the given domains."""
     context = z3.Context()
     values = constants(group)
     order = places((value for value in values if is_plain(value)), len(of))
@@ -257,7 +257,7 @@ def constant_term(value: Value, E: Encoding) -> Any:
 
 
 def formula(atom: pred.Atom, E: Encoding) -> Any:
-    """Return the formula of an atom; None if it cannot be encoded."""
+    """Return the z3 formula of an atom; None if z3 cannot represent the atom."""
     if not can_be_encoded(atom, E):
         return None
     match atom:
