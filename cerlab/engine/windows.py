@@ -363,7 +363,7 @@ class Windows:
             starts.resume(inside, read)
 
     def order(self, position: int) -> int:
-        """Return the order of the next event."""
+        """Return the order of the next event: its number in FROM, or its position."""
         return self._count if self._widths else position
 
     def lowest_order(self, position: int) -> int:

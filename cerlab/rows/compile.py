@@ -390,7 +390,7 @@ def resume_of(query: RowPattern, positions: Sequence[int]) -> Callable[[int, Seq
 
 
 def stuck(row: int, skip: rp.Skip, *, absent: bool) -> BadData:
-    """Return the error that AFTER MATCH SKIP TO a variable has no row, or only the first one."""
+    """Return the error that AFTER MATCH SKIP TO finds no row, or the match's first row."""
     name, hint = "skip-first", "SKIP TO NEXT ROW goes on at the row after"
     variable = skip.name if isinstance(skip, rp.ToFirst | rp.ToLast) else ""
     message = f"to skip to {variable} is to find the same match again"

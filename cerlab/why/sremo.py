@@ -168,7 +168,7 @@ def _any_gap(goal: MarkGoal, end: int) -> Iterator[tuple[int, tuple[Failure, ...
     """Yield every gap; marked positions in it are failures."""
     for k in range(end, goal.stop + 1):
         failures = goal.leftover_between(end, k)
-        # longer gaps leave out these marked positions too
+        # longer gaps leave out the marked positions of shorter ones too
         if HEAVY * len(failures) > goal.allowance:
             return
         yield k, failures

@@ -213,7 +213,7 @@ def arrive(
     elif node != live.latest[c]:
         both = either(arena, configurations.memo, counters, node, live.node[c], lowest)
         if arena.max_start[both] > arena.max_start[live.node[c]]:
-            unlink(live, c)  # to the end of its lists, which are sorted by latest start
+            unlink(live, c)  # move c to the end of its lists, which are sorted by latest start
             link(live, c)
         live.node[c] = both
         live.latest[c] = node

@@ -192,7 +192,7 @@ class Wait:
 @drawable
 @dataclass(frozen=True, slots=True)
 class Lookback:
-    """A look-back ``body LOOKBACK d``: each valuation, extended to the first event d before it.
+    """A look-back ``body LOOKBACK d``: each valuation, extended to the first event within d before.
 
     It starts at the first event at most d before it. `length` is d: a duration, or ``n [attr]``.
     """

@@ -68,7 +68,7 @@ class _Distinct(NamedTuple):
 
 
 class Ranks:
-    """Codes for the values of a stream; equal order means equal comparison."""
+    """Codes for the values of a stream: integers that compare as the values do."""
 
     def __init__(self, constants: Iterable[Value] = ()) -> None:
         self._is_fixed = False
