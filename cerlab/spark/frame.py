@@ -177,7 +177,8 @@ def spark_frame(frame: Any) -> DataFrame:
     Args:
         frame: A DataFrame of Spark, also of Spark Connect, or of `pyspark.pandas`.
     """
-    if not hasattr(frame, "to_spark"):
+    # in Spark Connect each unknown attribute of a DataFrame is a column
+    if not hasattr(type(frame), "to_spark"):
         spark: DataFrame = frame
         return spark
     names = list(frame.index.names)
