@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from math import ceil
 from typing import Any, NamedTuple, TypeVar
@@ -93,7 +93,6 @@ class Throttle:
         self.position = 0
         """The number of events read."""
         self._given: dict[int, tuple[int, Instant]] = {}
-        """By substream: the end that was given last, and its time."""
         self._last: dict[int, tuple[int, Instant]] = {}
         """By substream: its last event before the batch, and the time of that."""
         self._ends: dict[int, int] = {}
@@ -112,6 +111,40 @@ class Throttle:
         self._rows = self._read_columns(events) if events.is_columnar else self._read_events(events)
         self._first, self.position = self.position, self.position + len(events)
         self._latest = None
+
+    def read_numbered(
+        self,
+        columns: Mapping[str, Any],
+        numbers: Int64s,
+        keys: Int64s,
+        counts: Int64s,
+        place: Callable[[int], int],
+        given: Mapping[int, tuple[int, Instant]],
+    ) -> None:
+        """Read the only events that the next ends can be, in place of a batch.
+
+        Args:
+            columns: the attributes of the events.
+            numbers: the increasing numbers of the events, which ends are.
+            keys: their substreams; the events of each are in order.
+            counts: the number of each event in its substream.
+            place: the position of an event, by its index, for errors.
+            given: by substream, the end that was given last, and its time.
+
+        Raises:
+            BadData: for a missing time.
+        """
+        times: Any = counts
+        if self._clock is not None:
+            times = self._clock.instants(columns, len(numbers), place)
+        self._rows = _Rows(numbers, keys.tolist(), times)
+        self._first, self.position = int(numbers[0]), int(numbers[-1]) + 1
+        self._given = dict(given)
+
+    @property
+    def given(self) -> Mapping[int, tuple[int, Instant]]:
+        """By substream: the end that was given last, and its time."""
+        return self._given
 
     def _read_columns(self, events: Stream) -> _Rows:
         columns, inside = events_of_streams(self._streams, events.columns, len(events))

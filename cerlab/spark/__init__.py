@@ -42,7 +42,9 @@ what the query has                on a stream
 PARTITION BY                      by key
 no PARTITION BY, CONSUME BY ANY   one task
 WITHIN n [attribute], n SECONDS   exact; the stream is ordered by the time that it measures
-WAIT, windows in time inside      exact with WITHIN; by key ``lag`` ends silent waits
+WAIT, LOOKBACK, windows in time   exact with WITHIN; by key ``lag`` ends silent waits
+inside
+THROTTLE d                        exact by key, and without PARTITION BY
 everything else                   exact
 ================================  ======================================================
 

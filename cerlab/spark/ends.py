@@ -139,12 +139,12 @@ def ends_of(
     if pair is None:
         return None
     refuse_unbounded(pattern, plan)
-    attribute = time_attribute(plan, time)
+    attribute = time_attribute(plan.window, time)
     assert attribute is not None
     first, stop = _times(pair, attribute, are_moments=are_moments)
     if first >= stop:
         raise _no_times(f"{pair[0]} is not before {pair[1]}", are_moments=are_moments)
-    return EndsIn(attribute, are_moments, first - window_width(plan, time, 1), first, stop)
+    return EndsIn(attribute, are_moments, first - window_width(plan.window, time, 1), first, stop)
 
 
 def refuse_unbounded(pattern: Pattern, plan: PlanClauses) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
@@ -15,7 +15,7 @@ from cerlab.automata.plan import Plan, PlanClauses
 from cerlab.automata.strategy import machine_of
 from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest
 from cerlab.model.arrays import array_from
-from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow, Window
 from cerlab.model.columns import engine_moments, is_moment
 from cerlab.model.stream import TimeAxis
 from cerlab.predicates.syntax import (
@@ -150,8 +150,8 @@ def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
     names = [*(name for group in groups for name in group), *plan.partition]
     if plan.streams:
         names.append("stream")
-    if (clock := time_attribute(plan, time)) is not None:
-        names.append(clock)
+    clocks = (time_attribute(length, time) for length in (plan.window, plan.throttle))
+    names += [clock for clock in clocks if clock is not None]
     return tuple(dict.fromkeys(names))
 
 
@@ -161,9 +161,9 @@ def attributes_labelled(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*names, *plan.partition)))
 
 
-def time_attribute(plan: PlanClauses, time: TimeAxis | None) -> str | None:
-    """Return the attribute that the window of a plan is measured on, or None."""
-    match plan.window:
+def time_attribute(length: Window | None, time: TimeAxis | None) -> str | None:
+    """Return the attribute that a window, or THROTTLE, is measured on; None if it has none."""
+    match length:
         case AttributeWindow(_, attribute):
             return attribute
         case TimeWindow() if time is not None:
@@ -172,16 +172,16 @@ def time_attribute(plan: PlanClauses, time: TimeAxis | None) -> str | None:
             return None
 
 
-def window_width(plan: PlanClauses, time: TimeAxis | None, moment: int) -> Fraction:
-    """Return the exact width of a plan's time window, in units of its column.
+def window_width(length: Window | None, time: TimeAxis | None, moment: int) -> Fraction:
+    """Return the exact width of a window in time, or of THROTTLE, in units of its column.
 
     Moments are integers of `moment` nanoseconds.
     """
-    if isinstance(plan.window, AttributeWindow):
-        return Fraction(plan.window.width)
-    assert isinstance(plan.window, TimeWindow)
+    if isinstance(length, AttributeWindow):
+        return Fraction(length.width)
+    assert isinstance(length, TimeWindow)
     unit = time.unit.value if time is not None and time.unit is not None else moment
-    return Fraction(plan.window.nanoseconds, unit)
+    return Fraction(length.nanoseconds, unit)
 
 
 def engine_column(column: Any, name: str, computed: Collection[str] = ()) -> Any:
@@ -198,6 +198,11 @@ def engine_column(column: Any, name: str, computed: Collection[str] = ()) -> Any
     if pa.types.is_decimal128(column.type) and name not in computed:
         return _doubles_of_decimals(column)
     return column
+
+
+def engine_columns(rows: Any, attributes: Sequence[str]) -> dict[str, Any]:
+    """Return the columns ``a0 a1 ..`` of rows by attribute, as `engine_column` does."""
+    return {name: engine_column(rows.column(f"a{n}"), name) for n, name in enumerate(attributes)}
 
 
 SHORT_DECIMALS = 15

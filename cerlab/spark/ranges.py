@@ -94,7 +94,7 @@ def assign_ranges(
     if mode is Mode.RANGES and isinstance(plan.window, EventWindow):
         begins = begins_in_events(runs, starts, plan.window.width)
     elif mode is Mode.RANGES:
-        begins = begins_in_time(runs, starts, window_width(plan, time, moment))
+        begins = begins_in_time(runs, starts, window_width(plan.window, time, moment))
     return range_assignment(runs, part, begins, before)
 
 

@@ -168,7 +168,7 @@ def request_of(
     if places is not None:
         keys.append(places)
     ordering = (*order_by, *(() if position is None else (position,)))
-    label_of_time = None if clock is None else time_attribute(plan, time)
+    label_of_time = None if clock is None else time_attribute(plan.window, time)
     are_moments = source.kind(label_of_time or "") in frame.MOMENTS
     return Request(
         source=source,
@@ -507,7 +507,7 @@ def correlated_answers(
             time = time or frame.only_moment(source)
         if isinstance(length, AttributeWindow | TimeWindow):
             frame.time_column(source, length, time)
-    are_moments = source.kind(time_attribute(plan, time) or "") in frame.MOMENTS
+    are_moments = source.kind(time_attribute(plan.window, time) or "") in frame.MOMENTS
     ends = ends_of(ends_in, pattern, plan, time, are_moments=are_moments)
     clock = None if time is None else time.attribute
     attributes = attributes_of_groups(pattern, plan, clock, names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from random import Random
 
@@ -11,12 +12,12 @@ from cerlab.testing import Shape
 from proofs_tests.engine.hostile_states import edit_state
 from proofs_tests.hostile.mutators import mutated_bytes
 from proofs_tests.spark.buckets import buckets_of, job_of, plan_of
-from proofs_tests.spark.cases import register_case, typed_case
+from proofs_tests.spark.cases import SparkCase, register_case, typed_case
 
 
-def gone_on(rng: Random) -> None:
+def gone_on(rng: Random, draw: Callable[[Random, Shape], SparkCase] | None = None) -> None:
     """The state of a bucket after some rows, changed, and the rows that come then."""
-    draw = typed_case if rng.random() < 0.6 else register_case
+    draw = draw or (typed_case if rng.random() < 0.6 else register_case)
     case = draw(rng, Shape(depth=2, events=20))
     lag = rng.choice((None, 5))
     job = job_of(case, plan_of(case), rng.choice((0, 2)), lag, 1)
@@ -29,7 +30,7 @@ def gone_on(rng: Random) -> None:
     state, _ = step.state()
     if state is None:
         return
-    layout = layout_of(machine_of(job), empty_state(job).sequences.time)
+    layout = layout_of(machine_of(job), empty_state(job))
     edit = rng.random() < 0.6
     state = edit_state(rng, state, layout) if edit else mutated_bytes(rng, state)
     after = BucketStep(job, state, rows.slice(half), rng.choice((None, 50)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from random import Random
@@ -10,21 +11,28 @@ from typing import Any
 
 import numpy as np
 
+from cerlab.compile.pattern import Pattern
 from cerlab.engine import reorder
+from cerlab.logic.cel.syntax import look_backs
+from cerlab.model.clauses import AttributeWindow
 from cerlab.rows.session import RowPatternSession
 from cerlab.spark.stream import engine as keys
 from cerlab.spark.stream import step
-from cerlab.spark.stream.engine import RowSequences, SequencesEngine
+from cerlab.spark.stream import waits as wait_sequences
+from cerlab.spark.stream.engine import GivenEnds, RowSequences, SequencesEngine, no_ends
 from cerlab.spark.stream.step import StreamJob
+from cerlab.spark.stream.throttle import ThrottledSequences
 from cerlab.spark.stream.waits import WaitSequences
 from proofs_tests.mutants.driver import Judge, kills, mutant, on_seeds
+from proofs_tests.spark import test_stream_throttle as throttle
 from proofs_tests.spark import test_stream_waits as waits
+from proofs_tests.spark.cases import typed_case
 from proofs_tests.spark.test_row_stream_step import in_any_order as rows_in_any_order
 from proofs_tests.spark.test_stream_step import in_any_order
 
 _WINDOW_STARTS = SequencesEngine._window_starts
 _IS_MORE = reorder._is_more
-_REACH_OF = step._reach_of
+_REACH = step.reach
 _STATES = RowPatternSession.states
 
 
@@ -56,7 +64,7 @@ def the_first_state_alone(self: RowPatternSession) -> Iterator[tuple[int, bytes]
 
 def partitions_that_end(job: StreamJob) -> Fraction | None:
     """The state of a partition goes when all partitions are past it."""
-    return Fraction(0) if job.result is not None else _REACH_OF(job)
+    return Fraction(0) if job.result is not None else _REACH(job)
 
 
 SEEDS = on_seeds(in_any_order, 600)
@@ -97,16 +105,74 @@ def of_a_silent_key(_: int) -> bool:
 
 SILENT = Judge(of_a_silent_key, 1)
 
+
+def no_end_is_kept(self: ThrottledSequences, sequences: Any) -> GivenEnds:
+    """Each micro-batch gives the first end of each key."""
+    return replace(no_ends(), counts=self._counts[sequences])
+
+
+def silent_keys_forget(self: ThrottledSequences, others: Any) -> GivenEnds:
+    """A key without events in a micro-batch forgets its last end."""
+    return _WITH_GIVEN(self, np.zeros_like(others))
+
+
+def no_throttle_in_reach(job: StreamJob) -> Fraction | None:
+    """The state of a key goes when its window has passed."""
+    plan = step.plan_of_job(job)
+    return Fraction(plan.window.width) if isinstance(plan.window, AttributeWindow) else None
+
+
+def of_a_state_that_ends(_: int) -> bool:
+    """Judge by hand: random streams seldom have a key that comes back after its window."""
+    throttle.test_a_state_stays_until_the_window_and_the_throttle_have_passed()
+    return True
+
+
+def without_counts(self: ThrottledSequences, throttle: Any, time: Any, before: Any, n: int) -> None:
+    """The number of events of a key is that of one micro-batch."""
+    _INIT(self, throttle, time, replace(before, counts=before.counts[:0]), n)
+
+
+def look_backs_add_nothing(pattern: Pattern, time: Any) -> Fraction:
+    """The events of a window and a wait are kept, not those of the look-backs before them."""
+    (length,) = look_backs(pattern.ast.formula)
+    assert isinstance(length, AttributeWindow)
+    return _REACH_OF_ANSWERS(pattern, time) - Fraction(length.width)
+
+
+def of_a_look_back_past_its_window(_: int) -> bool:
+    """Judge by hand: few random streams look further back than their window."""
+    waits.test_a_look_back_begins_before_its_window()
+    return True
+
+
+_REACH_OF_ANSWERS = wait_sequences.reach_of_answers
+
+_WITH_GIVEN = ThrottledSequences._with_given
+_INIT = ThrottledSequences.__init__
+
+THROTTLED = on_seeds(lambda rng: in_any_order(rng, throttle.throttled(typed_case)), 300)
+
 MUTANTS = [
     mutant(ROW_SEEDS, RowSequences, "resume", no_states),
     mutant(ROW_SEEDS, RowPatternSession, "states", the_first_state_alone),
-    mutant(ROW_SEEDS, step, "_reach_of", partitions_that_end),
+    mutant(ROW_SEEDS, step, "reach", partitions_that_end),
     mutant(RARE_WAITS, WaitSequences, "_keep_from", a_wait_keeps_one_window),
     mutant(SILENT, WaitSequences, "_is_due", no_wait_ends_alone),
     mutant(WAITS, WaitSequences, "_answers", answers_of_now),
     mutant(SEEDS, SequencesEngine, "_window_starts", one_window_for_all),
     mutant(SEEDS, reorder, "_is_more", not_more_but_as_much),
     mutant(SEEDS, keys, "_codes", two_zeros),
+    mutant(THROTTLED, ThrottledSequences, "keep", no_end_is_kept),
+    mutant(THROTTLED, ThrottledSequences, "__init__", without_counts),
+    mutant(THROTTLED, ThrottledSequences, "_with_given", silent_keys_forget),
+    mutant(
+        Judge(of_a_look_back_past_its_window, 1),
+        wait_sequences,
+        "reach_of_answers",
+        look_backs_add_nothing,
+    ),
+    mutant(Judge(of_a_state_that_ends, 1), step, "reach", no_throttle_in_reach),
 ]
 
 

@@ -61,7 +61,8 @@ def job_of(
     *,
     quarantine: bool = False,
 ) -> StreamJob:
-    time = TIME if isinstance(plan.window, TimeWindow) else None
+    lengths = (plan.window, plan.throttle)
+    time = TIME if any(isinstance(each, TimeWindow) for each in lengths) else None
     names = attributes_of_stream(case.query, plan, time, row_names)
     whole = query_text(replace(case.ast, streams=()))
     kinds = tuple(

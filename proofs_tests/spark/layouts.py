@@ -143,7 +143,7 @@ def survey(
         lambda batches: tasks.packets_of_cuts(batches, cuts, lie.parts, lie.size), table, lie, rng
     )
     labels = ColumnNames(
-        tuple(f"key {n}" for n in range(keys)), time_attribute(case.query.plan, TIME)
+        tuple(f"key {n}" for n in range(keys)), time_attribute(case.query.plan.window, TIME)
     )
     rows = [
         row
@@ -187,7 +187,7 @@ def begins_of(case: SparkCase, mode: Mode, runs: list[SortedRun], starts: list[i
         return starts
     if isinstance(plan.window, EventWindow):
         return plans.begins_in_events(runs, starts, plan.window.width)
-    return plans.begins_in_time(runs, starts, window_width(plan, TIME, 1))
+    return plans.begins_in_time(runs, starts, window_width(plan.window, TIME, 1))
 
 
 def anywhere(case: SparkCase, mode: Mode, rng: Random, *, ordered: bool) -> list[ComplexEvent]:
@@ -335,7 +335,7 @@ def fields_of(
     others = [("a0", 0, (1 << tests) - 1)]
     if mode is Mode.KEYS:
         others.append(("group", 0, BUCKETS - 1))
-    time = time_attribute(case.query.plan, TIME)
+    time = time_attribute(case.query.plan.window, TIME)
     whole = time is not None and pa.types.is_int64(case.table.schema.field(time).type)
     if time is not None and whole and assignment.times is not None:
         others.append((f"a{names.index(time)}", *assignment.times))

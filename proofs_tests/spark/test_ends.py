@@ -50,7 +50,7 @@ def check_ends(rng: Random, mode: Mode) -> bool:
         min(some) - rng.choice(steps),
         max(some) + rng.choice((0, Fraction(1, 3), 1, 1, 3)),
     )
-    reads = first - window_width(case.query.plan, TIME, 1)
+    reads = first - window_width(case.query.plan.window, TIME, 1)
     ends = EndsIn("t", False, reads, first, stop)
     begin = rng.randint(0, sum(time < reads for time in times))
     end = rng.randint(sum(time < stop for time in times), len(times))

@@ -105,7 +105,7 @@ def batches_in_files(
     columns = Columns(keys, case.positions is not None, time, attributes, None)
     lie = layout(row_groups(paths, columns), columns)
     parts = rng.choice((1, 2, 5, 40))
-    labels = ColumnNames(keys, time_attribute(plan, TIME))
+    labels = ColumnNames(keys, time_attribute(plan.window, TIME))
     ranges = ranges_in_files(lie, columns, labels, plan, TIME, mode, parts)
     job = Job(plan_to_bytes(plan), TIME, attributes, names=names)
     return [batch for part in range(ranges.parts) for batch in answers_of_range(part, job, ranges)]
@@ -155,7 +155,8 @@ def runs_of_clusters(
     case: SparkCase, footers: RowGroups, columns: Columns, rng: Random
 ) -> tuple[SortedRun, ...]:
     """The runs as tasks tell of row groups that hardly overlap; raises as `layout`."""
-    plan, labels = case.query.plan, ColumnNames(columns.keys, time_attribute(case.query.plan, TIME))
+    plan = case.query.plan
+    labels = ColumnNames(columns.keys, time_attribute(plan.window, TIME))
     lie = layout(footers, columns)
     ranges = ranges_in_files(lie, columns, labels, plan, TIME, Mode.KEYS, rng.choice((1, 3)))
     rows = [

@@ -89,4 +89,4 @@ def test_the_width_of_a_window_is_in_units_of_its_column(
     window: str, time: TimeAxis | None, width: int
 ) -> None:
     plan = cerlab.parse_query(f"SELECT * WHERE A WITHIN {window}").plan
-    assert window_width(plan, time, 1_000) == width
+    assert window_width(plan.window, time, 1_000) == width

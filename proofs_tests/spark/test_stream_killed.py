@@ -80,9 +80,9 @@ def command(place: Path, query: str = QUERY) -> list[str]:
     return ["spark", query, "--stream", *options, *paths, *checkpoint]
 
 
-def kill_command(place: Path, at: Callable[[], bool]) -> None:
+def kill_command(place: Path, at: Callable[[], bool], query: str = QUERY) -> None:
     """Run the command in new processes, and kill all of them once `at` holds."""
-    kill(["-m", "cerlab", *command(place), "--master", "local[1]"], place / "log", at)
+    kill(["-m", "cerlab", *command(place, query), "--master", "local[1]"], place / "log", at)
 
 
 def kill(words: list[str], log: Path, at: Callable[[], bool]) -> None:
@@ -108,33 +108,35 @@ def kill(words: list[str], log: Path, at: Callable[[], bool]) -> None:
         child.wait()
 
 
+@pytest.mark.parametrize("clause", ["", " THROTTLE 40 [t]"])
 def test_killed_anywhere_nothing_is_lost_or_doubled(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], clause: str
 ) -> None:
     """During a state checkpoint, and between the sink's commit and the commit log.
 
     `test_page` kills in a batch.
     """
+    query, another = QUERY + clause, ANOTHER + clause
     files = with_late_rows(100)
     write_files(tmp_path / "in", *files)
     late = late_of(files)
     assert len(late) > 5
-    expected = local(QUERY, [row for rows in files for row in rows if row["id"] not in late])
+    expected = local(query, [row for rows in files for row in rows if row["id"] not in late])
     assert expected
 
-    kill_command(tmp_path, lambda: phase(tmp_path, 2) is Phase.STATE)
+    kill_command(tmp_path, lambda: phase(tmp_path, 2) is Phase.STATE, query)
     assert (commits(tmp_path), phase(tmp_path, 2)) == (2, Phase.STATE)
-    assert main(command(tmp_path)) == 0, capsys.readouterr().err
+    assert main(command(tmp_path, query)) == 0, capsys.readouterr().err
     assert in_sink(spark, tmp_path) == (expected, late)
 
     last = commits(tmp_path) - 1
     uncommit(tmp_path, last)
     assert phase(tmp_path, last) is Phase.COMMIT
-    assert main(command(tmp_path)) == 0, capsys.readouterr().err
+    assert main(command(tmp_path, query)) == 0, capsys.readouterr().err
     assert phase(tmp_path, last) is Phase.OVER
     assert in_sink(spark, tmp_path) == (expected, late)
 
-    assert main(command(tmp_path, ANOTHER)) == 2
+    assert main(command(tmp_path, another)) == 2
     assert "CER0776" in capsys.readouterr().err
     assert in_sink(spark, tmp_path) == (expected, late)
 

@@ -29,6 +29,9 @@ from proofs_tests.spark.streams import (
 pytestmark = pytest.mark.filterwarnings("default")  # those of PySpark are not ours
 
 
+WINDOW = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]"
+
+
 def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) -> None:
     """At once where the checkpoint is named, else at the first row of a key with a state."""
     from pyspark.errors import StreamingQueryException
@@ -131,14 +134,16 @@ def test_bad_rows_stop_a_stream_by_name_and_quarantine_gets_it_past_them(
         ({"mode": "keys", "query": "SELECT * WHERE A ; B WITHIN 9 [t]"}, "CER0490"),
         ({"partition": True, "query": "SELECT * WHERE A ; B WITHIN 9 [t]"}, "CER0876"),
         ({"time": "k", "query": "SELECT * WHERE A ; B PARTITION BY [k]"}, "CER0885"),
+        ({"query": f"{WINDOW} CONSUME BY ANY THROTTLE 2 EVENTS"}, "CER0490"),
+        ({"mode": "one", "query": f"{WINDOW} THROTTLE 2 EVENTS"}, "CER0490"),
+        ({"query": f"{WINDOW} THROTTLE 2 [v]"}, "CER0884"),
     ],
 )
 def test_what_makes_no_sense_is_refused_at_once(
     spark: Any, tmp_path: Path, options: dict[str, Any], code: str
 ) -> None:
     defaults = {"position": "id", "lateness": LATENESS}
-    query = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]"
-    arguments: dict[str, Any] = defaults | {"query": query} | options
+    arguments: dict[str, Any] = defaults | {"query": WINDOW} | options
     with pytest.raises(cerlab.CerlabError) as caught:
         cerlab.spark.match_stream(arriving(spark, tmp_path), **arguments)
     assert caught.value.code == code

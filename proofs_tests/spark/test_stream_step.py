@@ -51,7 +51,7 @@ def in_any_order(
         assert same, case.describe()
     if lag is not None:
         assert not output.waiting
-        assert bool(output.states) == (bool(groups) and reach(plan, job.time) is None)
+        assert bool(output.states) == (bool(groups) and reach(job) is None)
     return bool(output.answers)
 
 

@@ -76,6 +76,29 @@ def no_events() -> EventTable:
     return EventTable(none, none, none, none)
 
 
+@dataclass(frozen=True, slots=True)
+class GivenEnds:
+    """The last end of each sequence that THROTTLE gave, by sequence, and the length of each.
+
+    `sequence`, `number` are int64 (ends,), and `instants` the times of these ends (ends,);
+    `counts` is int64 (sequences,): the number of events read of each sequence.
+    """
+
+    sequence: Any
+    number: Any
+    instants: Instants
+    counts: Any
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+def no_ends() -> GivenEnds:
+    """Return the ends of no sequence."""
+    none = np.zeros(0, np.int64)
+    return GivenEnds(none, none, none, none)
+
+
 class SequencesEngine:
     """The evaluation of a plan on some sequences of events, batch by batch.
 

@@ -13,16 +13,23 @@ from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
 from cerlab.engine.late_events import Length, length_in, length_of
 from cerlab.engine.reorder import Instant
 from cerlab.engine.row_order import MICROSECOND, ColumnNames
-from cerlab.errors import Unsupported, UsageError, lists_options, nearest, refuse_misspelt
+from cerlab.errors import BadData, Unsupported, UsageError, lists_options, nearest, refuse_misspelt
 from cerlab.evaluate.runs import not_taken
 from cerlab.logic.ceql.syntax import query_text
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.stream import TimeAxis, clock_for, time_axis
 from cerlab.spark import frame
 from cerlab.spark.batch import in_columns, of_plan
-from cerlab.spark.evaluation import pattern_of
 from cerlab.spark.frame import FLOATS, MOMENTS, WHOLE, Source
-from cerlab.spark.plan import Choice, Mode, attributes_of_job, choose_mode, time_attribute, why_not
+from cerlab.spark.plan import (
+    SHORT_DECIMALS,
+    Choice,
+    Mode,
+    attributes_of_job,
+    choose_mode,
+    time_attribute,
+    why_not,
+)
 from cerlab.spark.request import (
     attributes_of_groups,
     check_count,
@@ -33,7 +40,7 @@ from cerlab.spark.request import (
 )
 from cerlab.spark.stream.pandas_rows import kind_of
 from cerlab.spark.stream.step import BUCKETS, StreamJob, by_sequence, reach
-from cerlab.spark.stream.waits import clauses_of, longest_wait, why_not_by_watermark
+from cerlab.spark.stream.waits import clauses_of, why_not_by_watermark
 from cerlab.spark.task_outputs import RowNames
 
 if TYPE_CHECKING:
@@ -107,7 +114,7 @@ def stream_request_of(
     pattern, with_partition = as_pattern(query), options.get("partition", False)
     refuse_aggregates(pattern)
     kinds = ("automaton", "registers", "waits")
-    if pattern.ast.throttle is not None or pattern.machine_kind not in kinds:
+    if pattern.machine_kind not in kinds:
         refuse_correlated(pattern, "only batches take them")
     plan: PlanClauses = clauses_of(pattern)
     if pattern.machine_kind == "automaton":
@@ -126,7 +133,10 @@ def stream_request_of(
     frame.check_values(source, attributes)
     clock, kind = place, "int64"
     if axis is not None:
-        clock, kind = clock_of(source, plan.window, axis)
+        clock, kind = clock_of(source, next(iter(_in_time(plan)), None), axis)
+        if isinstance(plan.throttle, AttributeWindow | TimeWindow):
+            # rows of one rounded time are in the order of positions, and that of times may differ
+            check_decimals(source, [axis.attribute], "THROTTLE")
     order = order_of_job(source, position, axis, kind, lateness, options)
     choice = _choice(plan, options.get("mode"))
     if pattern.machine_kind == "registers":
@@ -185,6 +195,21 @@ def order_of_job(
     }
 
 
+def check_decimals(source: Source, attributes: Iterable[str], user: str) -> None:
+    """Raise `BadData` for decimals with more digits than a double holds; `user` reads them."""
+    for name in attributes:
+        if source.kind(name) != "decimal":
+            continue
+        precision = source.schema[source.names.index(name)].dataType.precision
+        if precision > SHORT_DECIMALS:
+            raise BadData(
+                "CER0741",
+                f"on a stream {user} can read decimals of up to {SHORT_DECIMALS} digits: '{name}' "
+                f"has {precision}",
+                hint="cast it to double, or to a decimal of fewer digits",
+            )
+
+
 def refuse_own_names(job: StreamJob, names: Iterable[str], hint: str) -> None:
     """Raise `UsageError` for answers with a column that a stream adds itself."""
     own = ("late", *job.marks)
@@ -223,7 +248,8 @@ def attributes_of_stream(
     of_rows = None if names is None else names.attributes
     if isinstance(plan, Plan):
         return attributes_of_job(plan, axis, of_rows)
-    return attributes_of_groups(pattern, plan, time_attribute(plan, axis), names)
+    clocks = (time_attribute(length, axis) for length in _in_time(plan))
+    return attributes_of_groups(pattern, plan, next(clocks, None), names)
 
 
 def refuse_runs(pattern: Pattern, *, by_key: bool) -> None:
@@ -241,6 +267,13 @@ def _choice(plan: PlanClauses, mode: str | None) -> Choice:
         raise Unsupported(
             "CER0490", f"a stream cannot be cut into ranges: {_NO_RANGES}", hint=f"use {exact[0]}"
         )
+    if plan.throttle is not None and plan.partition:
+        if (reason := why_not(plan, Mode.KEYS)) is not None:
+            hint = "use CONSUME BY PARTITION"
+            raise Unsupported("CER0490", f"on streams THROTTLE runs by key: {reason}", hint=hint)
+        if mode == Mode.ONE.value:
+            message = "mode 'one' is not exact for this query: on streams THROTTLE runs by key"
+            raise Unsupported("CER0490", message, hint="exact modes: keys")
     if mode is not None or (reason := why_not(plan, Mode.KEYS)) is None:
         return choose_mode(plan, mode or Mode.KEYS.value)
     return Choice(Mode.ONE, {Mode.KEYS: reason, Mode.RANGES: _NO_RANGES})
@@ -249,26 +282,34 @@ def _choice(plan: PlanClauses, mode: str | None) -> Choice:
 def _axis(source: Source, plan: PlanClauses, time: str | None, unit: str | None) -> TimeAxis | None:
     """Return the column that orders the stream in time: as requested, otherwise that of the window.
 
-    None if neither is given, so that the positions order it. Raises `UsageError` for two different
-    columns.
+    Without a window in time, that of THROTTLE. None if nothing is given, so that the positions
+    order it. Raises `UsageError` for two different columns.
     """
-    window = plan.window
     axis = None if time is None else time_axis(time, unit)
-    if axis is None and isinstance(window, AttributeWindow):
-        axis = time_axis(window.attribute, unit)
-    if axis is None and isinstance(window, TimeWindow):
-        axis = frame.only_moment(source)
-    if axis is None and isinstance(window, TimeWindow):
-        clock_for(window, axis)  # raises the error that the time is unknown
+    for length in _in_time(plan):
+        if axis is None and isinstance(length, AttributeWindow):
+            axis = time_axis(length.attribute, unit)
+        if axis is None:
+            axis = frame.only_moment(source)
+        if axis is None:
+            clock_for(length, axis)  # raises the error that the time is unknown
     axis = frame.axis_of(source, axis)
-    measure = time_attribute(plan, axis)
-    if axis is not None and measure not in (None, axis.attribute):
-        raise UsageError(
-            "CER0884",
-            f"the stream is ordered by '{axis.attribute}', the window is measured on '{measure}'",
-            hint=f"time='{measure}'",
-        )
+    for length in _in_time(plan):
+        measure = time_attribute(length, axis)
+        if axis is not None and measure != axis.attribute:
+            name = "the window" if length is plan.window else "THROTTLE"
+            raise UsageError(
+                "CER0884",
+                f"the stream is ordered by '{axis.attribute}', {name} is measured on '{measure}'",
+                hint=f"time='{measure}'",
+            )
     return axis
+
+
+def _in_time(plan: PlanClauses) -> list[AttributeWindow | TimeWindow]:
+    """Return the lengths of WITHIN and THROTTLE that are measured in time."""
+    lengths = (plan.window, plan.throttle)
+    return [each for each in lengths if isinstance(each, AttributeWindow | TimeWindow)]
 
 
 def clock_of(source: Source, window: Window | None, axis: TimeAxis) -> tuple[Column, str]:
@@ -334,7 +375,8 @@ def stream_explanation(request: StreamRequest, query: str) -> str:
     assert plan is not None
     lines = [*of_plan(plan, query), ("mode", choice.mode.value)]
     if request.job.waits:
-        machine = "waits: the events of one window and one wait of a key are evaluated again"
+        machine = "waits: the events of one window, one wait and the look-backs of a key are "
+        machine += "evaluated again"
         lines = [*of_plan(plan, query, machine), ("mode", choice.mode.value)]
     lines += [("not by", f"{mode.value}: {why}") for mode, why in choice.reasons.items()]
     time, position = request.job.labels.keys
@@ -342,7 +384,7 @@ def stream_explanation(request: StreamRequest, query: str) -> str:
     lines += [
         ("waits", _waits(request)),
         ("late", _late(request)),
-        ("kept", _state_lifetime(request, plan)),
+        ("kept", _state_lifetime(request)),
     ]
     lines.append(("stage", f"read {', '.join(request.job.attributes)}"))
     if request.from_filter is not None:
@@ -377,12 +419,10 @@ def _late(request: StreamRequest) -> str:
     return f"{own}, or is more than {request.job.lag} older than the newest of all keys"
 
 
-def _state_lifetime(request: StreamRequest, plan: PlanClauses) -> str:
+def _state_lifetime(request: StreamRequest) -> str:
     if request.job.lag is None:
         return "the state of each key, for ever (lag= lets those go whose window has passed)"
-    if (width := reach(plan, request.job.time)) is None:
+    if (width := reach(request.job)) is None:
         return "the state of each key, for ever: no window in time bounds what it needs"
-    if request.job.waits:
-        width += longest_wait(pattern_of(request.job.query), request.job.time)
     over = f"{float(request.job.lag + width):g}{_unit(request)}"
     return f"the state of a key, until one of any key is {over} after its last row"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab.engine.late_events import Length
-from cerlab.errors import BadData, Unsupported, lists_options, refuse_misspelt
+from cerlab.errors import Unsupported, lists_options, refuse_misspelt
 from cerlab.model.stream import TimeAxis
 from cerlab.rows.recognise import column_kinds, recognise
 from cerlab.rows.syntax import RowPattern
@@ -21,6 +21,7 @@ from cerlab.spark.stream.pandas_rows import kind_of
 from cerlab.spark.stream.request import (
     OrderOptions,
     StreamRequest,
+    check_decimals,
     clock_of,
     order_of_job,
     refuse_batch,
@@ -30,9 +31,6 @@ from cerlab.spark.stream.step import BUCKETS, StreamJob
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-_DIGITS = 15
-"""Row patterns compute with decimals as doubles, which hold decimals of so many digits."""
 
 
 @lists_options(OrderOptions, buckets=BUCKETS)
@@ -93,7 +91,7 @@ def _request_of(
     # in the order of the input, which is that of the columns of the result
     attributes = ("", *(name for name in sdf.columns if name in binding.read))
     frame.check_values(source, attributes)
-    _check_decimals(source, attributes)
+    check_decimals(source, attributes, "row patterns")
     axis, clock, kind = None, place, "int64"
     if time != position:
         axis = TimeAxis(time)
@@ -134,21 +132,6 @@ def _time_of(pattern: RowPattern, binding: Binding, position: str) -> str:
             hint=f"ORDER BY {names[0]}",
         )
     return names[0]
-
-
-def _check_decimals(source: Source, attributes: tuple[str, ...]) -> None:
-    """Raise `BadData` for decimals with more digits than a double holds."""
-    for name in attributes:
-        if source.kind(name) != "decimal":
-            continue
-        precision = source.schema[source.names.index(name)].dataType.precision
-        if precision > _DIGITS:
-            raise BadData(
-                "CER0741",
-                f"row patterns on a stream take decimals of {_DIGITS} digits: '{name}' has "
-                f"{precision}",
-                hint="cast it to double, or to a decimal of fewer digits",
-            )
 
 
 def _types_for_spark(schema: Any) -> Any:

@@ -14,12 +14,13 @@ import numpy as np
 from cerlab.automata.strategy import Machine
 from cerlab.engine import codec
 from cerlab.engine.codec import Layout, other_version
-from cerlab.engine.instants import list_of
+from cerlab.engine.instants import Instants, list_of
 from cerlab.engine.reorder import Sequences
 from cerlab.engine.state import NAMES, TECS, check_nodes, with_names, with_numbers
 from cerlab.engine.state_checks import expect, is_inside, reading_state
 from cerlab.errors import BadData, DataPlace
-from cerlab.spark.stream.engine import EventTable
+from cerlab.model.stream import Instant
+from cerlab.spark.stream.engine import EventTable, GivenEnds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,6 +48,14 @@ SEQUENCES = {
 }
 """The arrays of every state, besides ``last_time``; the last three are tables of Arrow."""
 
+GIVEN = {
+    "given_sequence": "<i8 given",
+    "given_number": "<i8 given",
+    "given_instants": "<i8 whole_given",
+    "counts": "<i8 sequences",
+}
+"""The arrays of `GivenEnds`, in the states of a query with THROTTLE."""
+
 
 @dataclass(frozen=True, slots=True)
 class BucketState:
@@ -65,13 +74,18 @@ class BucketState:
     """The number of released events."""
     timer: int | None = None
     """The watermark in milliseconds at which Spark must process the bucket again."""
+    given: GivenEnds | None = None
+    """The ends that THROTTLE gave last; None without THROTTLE."""
 
 
-def layout_of(machine: Machine | None, times: Any) -> Layout:
-    """Return the layout of states: `machine` is None for registers, `times` are those of rows."""
+def layout_of(machine: Machine | None, state: BucketState) -> Layout:
+    """Return the layout of states like this one; `machine` is None without an automaton."""
     of_engine, names = (RUNS, {}) if machine is None else (TECS, NAMES)
+    times = state.sequences.time
     arrays = {**of_engine, "last_time": f"{times.dtype.str} sequences", **SEQUENCES}
     values = {"read": int, "timer": int | None, "instants": tuple | None, **names}
+    if state.given is not None:
+        arrays, values = {**arrays, **GIVEN}, {**values, "given": tuple | None}
     return Layout("cerlab-stream", VERSION, values, arrays)
 
 
@@ -85,13 +99,8 @@ def state_to_bytes(state: BucketState, machine: Machine | None, job: str) -> byt
     else:
         names, arrays = with_names(machine, state.arrays)
     sequences, events = state.sequences, state.events
-    whole = isinstance(events.instants, np.ndarray)
-    values = {
-        "read": state.read,
-        "timer": state.timer,
-        "instants": None if whole else list_of(events.instants),
-        **names,
-    }
+    listed, instants = _instants_to_write(events.instants)
+    values = {"read": state.read, "timer": state.timer, "instants": listed, **names}
     arrays = {
         **arrays,
         "released": sequences.has_released,
@@ -100,12 +109,31 @@ def state_to_bytes(state: BucketState, machine: Machine | None, job: str) -> byt
         "event_sequence": events.sequence,
         "event_number": events.number,
         "event_position": events.position,
-        "instants": events.instants if whole else np.zeros(0, np.int64),
+        "instants": instants,
         "keys": _table_bytes(state.keys),
         "held": _table_bytes(sequences.pending_rows),
         "recent": _table_bytes(state.recent),
     }
-    return codec.write(layout_of(machine, sequences.time), job, values, arrays)
+    if (given := state.given) is not None:
+        values["given"], arrays["given_instants"] = _instants_to_write(given.instants)
+        arrays["given_sequence"], arrays["given_number"] = given.sequence, given.number
+        arrays["counts"] = given.counts
+    return codec.write(layout_of(machine, state), job, values, arrays)
+
+
+def _instants_to_write(instants: Instants) -> tuple[list[Instant] | None, Any]:
+    """Return instants as a list, or None and as an array."""
+    if isinstance(instants, np.ndarray):
+        return None, instants
+    return list_of(instants), np.zeros(0, np.int64)
+
+
+def _read_instants(listed: tuple[Instant, ...] | None, array: Any) -> Instants:
+    """Return the instants of `_instants_to_write`; raise for others."""
+    if listed is None:
+        return array  # type: ignore[no-any-return]
+    expect(all(type(t) is int or isinstance(t, Fraction) for t in listed), "an instant")
+    return list(listed)
 
 
 def state_from_bytes(
@@ -116,7 +144,7 @@ def state_from_bytes(
     Raises `BadData` for bytes that are not a state, of another version, or of another query or
     settings.
     """
-    values, arrays = codec.read(layout_of(machine, empty.sequences.time), job, state)
+    values, arrays = codec.read(layout_of(machine, empty), job, state)
     with reading_state():
         return _check_state(_read(values, arrays, machine, empty), by_key=by_key)
 
@@ -127,9 +155,11 @@ def _read(
     machine: Machine | None,
     empty: BucketState,
 ) -> BucketState:
-    instants = values["instants"]
-    if instants is not None:
-        expect(all(type(t) is int or isinstance(t, Fraction) for t in instants), "an instant")
+    instants = _read_instants(values["instants"], arrays["instants"])
+    given = None
+    if empty.given is not None:
+        times = _read_instants(values["given"], arrays["given_instants"])
+        given = GivenEnds(arrays["given_sequence"], arrays["given_number"], times, arrays["counts"])
     pending = _table(arrays["held"], empty.sequences.pending_rows.schema)
     return BucketState(
         Sequences(arrays["released"], arrays["last_time"], arrays["last_position"], pending),
@@ -138,12 +168,13 @@ def _read(
             arrays["event_sequence"],
             arrays["event_number"],
             arrays["event_position"],
-            arrays["instants"] if instants is None else list(instants),
+            instants,
         ),
         _table(arrays["recent"], empty.recent.schema),
         _engine_arrays(values, arrays, machine),
         values["read"],
         values["timer"],
+        given,
     )
 
 
@@ -191,7 +222,18 @@ def _check_state(state: BucketState, *, by_key: bool) -> BucketState:
     expect(is_inside(recent_columns[1].to_numpy(), 0, len(sequences)), "the sequence of a row")
     if state.recent.num_rows:
         expect(np.isin(named, recent).all(), "a row that a node names")
+    if state.given is not None:
+        _check_given(state.given, state)
     return state
+
+
+def _check_given(given: GivenEnds, state: BucketState) -> None:
+    """Check the ends that THROTTLE gave."""
+    expect(len(given.instants) == len(given), "the times of ends")
+    expect(is_inside(given.sequence, 0, len(state.sequences)), "the sequence of an end")
+    expect((np.diff(given.sequence) > 0).all(), "the sequences of ends")
+    expect(is_inside(given.number, 0, state.read), "an end")
+    expect(is_inside(given.counts, 0, state.read + 1), "how many events a sequence has")
 
 
 def _check_engine(arrays: Mapping[str, Any], state: BucketState) -> Any:

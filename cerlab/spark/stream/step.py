@@ -20,21 +20,23 @@ from cerlab.compile.pattern import Pattern
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.reorder import FILE, Instant, arrive, nothing, with_sequence
 from cerlab.engine.row_order import MICROSECOND, ColumnNames
-from cerlab.model.clauses import EventWindow, Strategy
+from cerlab.model.clauses import EventWindow, Strategy, Window
 from cerlab.model.stream import TimeAxis
 from cerlab.spark.evaluation import pattern_of, plan_and_tables
-from cerlab.spark.plan import engine_column, window_width
+from cerlab.spark.plan import engine_columns, window_width
 from cerlab.spark.stream.engine import (
     EventTable,
     RegisterSequences,
     RowSequences,
     SequencesEngine,
+    no_ends,
     no_events,
     number_keys,
 )
 from cerlab.spark.stream.pandas_rows import schema_of
 from cerlab.spark.stream.state import BucketState, state_from_bytes, state_to_bytes
-from cerlab.spark.stream.waits import WaitSequences, clauses_of, longest_wait
+from cerlab.spark.stream.throttle import ThrottledSequences
+from cerlab.spark.stream.waits import WaitSequences, clauses_of, reach_of_answers
 from cerlab.spark.task_outputs import RowNames, RowTables, in_types
 
 if TYPE_CHECKING:
@@ -77,7 +79,10 @@ class StreamJob:
     query: str = ""
     """The text of a query without a plan, without FROM; or that of a row pattern."""
     waits: bool = False
-    """True if the query waits; without a plan and waits, filters compare labels."""
+    """True if the query waits, looks back, or has windows in time inside.
+
+    Otherwise, without a plan, filters compare labels.
+    """
     result: Any = None
     """The Arrow types that Spark expects of the result of a row pattern; None for a query."""
 
@@ -147,6 +152,16 @@ def machine_of(job: StreamJob) -> Machine | None:
     return plan_and_tables(job.plan)[1].machine if job.plan else None
 
 
+def plan_of_job(job: StreamJob) -> PlanClauses:
+    """Return the plan of a query, or its clauses if it has no automaton."""
+    return plan_and_tables(job.plan)[0] if job.plan else clauses_of(pattern_of(job.query))
+
+
+def throttle_of(job: StreamJob) -> Window | None:
+    """Return the length in THROTTLE, or None; a row pattern has no clauses."""
+    return None if job.result is not None else plan_of_job(job).throttle
+
+
 @lru_cache(maxsize=16)
 def query_of_sequence(job: StreamJob) -> Pattern:
     """Return the query of one sequence of a job without a plan, which is compiled once."""
@@ -154,31 +169,34 @@ def query_of_sequence(job: StreamJob) -> Pattern:
 
 
 def by_sequence(pattern: Pattern, *, by_key: bool) -> Pattern:
-    """Return the query of one sequence; if that is a key, without PARTITION BY."""
+    """Return the query of one sequence, without THROTTLE; if that is a key, without PARTITION BY.
+
+    `ThrottledSequences` filters the ends of all sequences.
+    """
+    pattern = pattern.replaced(throttle=None)
     return pattern.replaced(partition=()) if by_key else pattern
 
 
-def reach(plan: PlanClauses, time: TimeAxis | None) -> Fraction | None:
+def reach(job: StreamJob) -> Fraction | None:
     """Return how long the state of a key can matter after its last event; None for ever.
 
-    A window in time bounds it, unless a strategy compares with answers older than the window.
+    A window in time bounds it, unless a strategy compares with answers older than the window; so
+    does a THROTTLE in time. A row pattern counts its matches, so its state stays.
     """
-    if plan.window is None or isinstance(plan.window, EventWindow):
-        return None
-    if plan.strategy not in (None, Strategy.STRICT):
-        return None
-    return window_width(plan, time, MICROSECOND)
-
-
-def _reach_of(job: StreamJob) -> Fraction | None:
-    """Return the `reach` of a job; a row pattern counts its matches, so its state stays."""
     if job.result is not None:
         return None
-    plan = plan_and_tables(job.plan)[0] if job.plan else clauses_of(pattern_of(job.query))
-    width = reach(plan, job.time)
-    if width is None or not job.waits:
+    plan = plan_of_job(job)
+    if plan.window is None or isinstance(plan.window, EventWindow):
+        return None
+    if plan.strategy not in (None, Strategy.STRICT) or isinstance(plan.throttle, EventWindow):
+        return None
+    if job.waits:
+        width = reach_of_answers(pattern_of(job.query), job.time)
+    else:
+        width = window_width(plan.window, job.time, MICROSECOND)
+    if plan.throttle is None:
         return width
-    return width + longest_wait(pattern_of(job.query), job.time)
+    return max(width, window_width(plan.throttle, job.time, MICROSECOND))
 
 
 class BucketStep:
@@ -194,7 +212,7 @@ class BucketStep:
         """
         self.job = job
         self._machine = machine_of(job)
-        self._reach = _reach_of(job)
+        self._reach = reach(job)
         self._before = empty_state(job)
         if state is not None:
             self._before = state_from_bytes(
@@ -223,6 +241,11 @@ class BucketStep:
         self._recent = self._before.recent
         if job.keeps_values:
             self._recent = self._with_released_rows()
+        self._throttle: ThrottledSequences | None = None
+        if (throttle := throttle_of(job)) is not None:
+            given = self._before.given
+            assert given is not None
+            self._throttle = ThrottledSequences(throttle, job.time, given, count)
         self._engine = self._new_engine()
         if self._before.arrays is not None:
             self._engine.resume(self._before.arrays)
@@ -249,10 +272,15 @@ class BucketStep:
         """Return the rows that answers of this micro-batch can contain, by number."""
         import pyarrow as pa
 
-        numbers = self._before.read + np.arange(self.released_rows.num_rows)
-        rows = self.released_rows.append_column("number", pa.array(numbers, pa.int64()))
-        before = self._before.recent
+        rows, before = self._numbered(self.released_rows), self._before.recent
         return pa.concat_tables([before, rows.select(before.column_names)]).combine_chunks()
+
+    def _numbered(self, released: Any) -> Any:
+        """Return the rows of this micro-batch with their numbers."""
+        import pyarrow as pa
+
+        numbers = self._before.read + np.arange(released.num_rows)
+        return released.append_column("number", pa.array(numbers, pa.int64()))
 
     @property
     def timer_before(self) -> int | None:
@@ -357,6 +385,14 @@ class BucketStep:
 
     def _numbered_answers(self) -> Iterator[AnswerBatch]:
         """Yield the answers, with the numbers of events."""
+        answers = self._answers_of_engine()
+        if self._throttle is None:
+            return answers
+        rows = self.rows_of_ends if self.job.waits else self._numbered(self.released_rows)
+        return self._throttle.leave(answers, rows, self.job.attributes, self._before.read)
+
+    def _answers_of_engine(self) -> Iterator[AnswerBatch]:
+        """Yield the answers that the engine finds, with the numbers of events."""
         if isinstance(self._engine, WaitSequences):
             yield from self._engine.push(self._recent, self.job.attributes, self._floor)
             return
@@ -368,10 +404,7 @@ class BucketStep:
         # a run of registers needs no codes: each sequence is a key
         numbers_keys = self.job.plan and not self.job.by_key
         codes = self._number_keys(rows) if numbers_keys else sequence
-        columns = {
-            name: engine_column(rows.column(f"a{n}"), name)
-            for n, name in enumerate(self.job.attributes)
-        }
+        columns = engine_columns(rows, self.job.attributes)
         position = rows.column("position").to_numpy()
         yield from engine.push(columns, sequence, codes, position, self._partitions)
 
@@ -394,6 +427,7 @@ class BucketStep:
             self._engine.arrays(len(left)),
             self._engine.read,
             timer := self._timer(newest[alive], waiting[alive], due),
+            None if self._throttle is None else self._throttle.keep(alive),
         )
         return state_to_bytes(after, self._machine, digest(self.job)), timer
 
@@ -434,4 +468,6 @@ def empty_state(job: StreamJob) -> BucketState:
     """Return the state of a bucket without events."""
     schema = schema_of(job.columns)
     keys = schema.empty_table().select([f"a{n}" for n in job.keys])
-    return BucketState(nothing(schema), keys, no_events(), job.recent.empty_table())
+    given = None if throttle_of(job) is None else no_ends()
+    recent = job.recent.empty_table()
+    return BucketState(nothing(schema), keys, no_events(), recent, given=given)

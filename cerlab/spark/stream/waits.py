@@ -1,8 +1,12 @@
-"""Queries that wait, on keys that arrive: the watermark or later events of a key end a wait."""
+"""Queries that wait or look back, on keys that arrive.
+
+The watermark or later events of a key end a wait.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,17 +20,15 @@ from cerlab.engine.row_order import MICROSECOND
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io import as_stream
 from cerlab.io.answers import ROWS
-from cerlab.logic.cel.syntax import look_backs, waits, windows
+from cerlab.logic.cel.syntax import Lookback, subformulas, waits, windows
 from cerlab.logic.ceql.syntax import plan_clauses
 from cerlab.model.answer import ComplexEvent, by_end
-from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.event import Timestamp
 from cerlab.model.stream import Stream, TimeAxis, Until
 from cerlab.spark.evaluation import way_of
 from cerlab.spark.plan import Mode, why_not, window_width
 from cerlab.spark.stream.engine import EventTable
-
-Length = TimeWindow | AttributeWindow
 
 
 def clauses_of(pattern: Pattern) -> PlanClauses:
@@ -35,7 +37,7 @@ def clauses_of(pattern: Pattern) -> PlanClauses:
 
 
 def why_not_by_watermark(pattern: Pattern, *, ends: bool) -> str | None:
-    """Return why a query that waits does not run on a stream; None if it does.
+    """Return why a query that waits or looks back does not run on a stream; None if it does.
 
     Each answer has to be decided by the events of one window and one wait. `ends` says whether a
     watermark ends the waits of a silent key.
@@ -45,48 +47,52 @@ def why_not_by_watermark(pattern: Pattern, *, ends: bool) -> str | None:
         return "on streams they need WITHIN with a length of time"
     if plan.limit is not None:
         return "on streams they need all answers of an end, without LIMIT"
-    if (reason := why_not(plan, Mode.RANGES)) is not None:
+    # THROTTLE filters the ends of all windows
+    if (reason := why_not(replace(plan, throttle=None), Mode.RANGES)) is not None:
         return f"on streams they are evaluated window by window: {reason}"
-    if look_backs(formula):
-        return "on streams they wait, and do not look back"
-    axes = {getattr(length, "attribute", None) for length in (plan.window, *_lengths(pattern))}
+    lengths = (plan.window, plan.throttle, *windows(formula))
+    timed = (each for each in lengths if isinstance(each, AttributeWindow | TimeWindow))
+    axes = {getattr(length, "attribute", None) for length in timed}
     if len(axes) > 1:
         return "on streams all windows and waits have to measure one time"
-    if plan.partition and not ends:
+    if plan.partition and waits(formula) and not ends:
         return "on streams the watermark ends the waits of a silent key: give lag="
     return None
 
 
-def _lengths(pattern: Pattern) -> list[Length]:
-    return [each for each in windows(pattern.ast.formula) if not isinstance(each, EventWindow)]
+def reach_of_answers(pattern: Pattern, time: TimeAxis | None) -> Fraction:
+    """Return how old an event can be, in units of the column of times, to matter at a clock.
+
+    An answer that is not known at a clock ends at most one wait before it, and begins at most one
+    window before its end. A look-back begins at the first event inside its length; if this one were
+    missing, it would begin later, and a window would hold too much. So the look-backs, which may
+    nest, are added.
+    """
+    formula = pattern.ast.formula
+    longest = max((_width(wait, time) for wait in waits(formula)), default=Fraction(0))
+    lengths = (psi.length for psi in subformulas(formula) if isinstance(psi, Lookback))
+    window = _width(clauses_of(pattern).window, time)
+    return window + longest + sum(_width(length, time) for length in lengths)
 
 
-def longest_wait(pattern: Pattern, time: TimeAxis | None) -> Fraction:
-    """Return the longest wait of a query in units of the column of times; 0 without waits."""
-    return max((_width(wait, time) for wait in waits(pattern.ast.formula)), default=Fraction(0))
-
-
-def _width(length: Length, time: TimeAxis | None) -> Fraction:
-    return window_width(PlanClauses(window=length), time, MICROSECOND)
+def _width(length: Window | None, time: TimeAxis | None) -> Fraction:
+    return window_width(length, time, MICROSECOND)
 
 
 class WaitSequences:
-    """The evaluation of a query that waits on some sequences of events, micro-batch by micro-batch.
+    """The evaluation of a query that waits or looks back on some sequences of events.
 
-    An answer that is not known at a clock ends at most one wait before it, and begins at most one
-    window before its end. So the events of one window and one wait before the clock are kept of
-    each sequence. New answers are those on these and the new events that were not known on the
-    kept ones at the clock before.
+    Of each sequence, the events in the `reach_of_answers` before the clock are kept. New answers
+    are those on these and the new events that were not known on the kept ones at the clock before.
     """
 
     def __init__(
         self, query: Pattern, time: TimeAxis | None, *, read: int, are_moments: bool
     ) -> None:
         """`query` is that of one sequence, of which `read` events have been read."""
-        plan = clauses_of(query)
         self._query, self._time, self._are_moments = query, time, are_moments
         self._waits = sorted({_width(wait, time) for wait in waits(query.ast.formula)})
-        self._reach = window_width(plan, time, MICROSECOND) + longest_wait(query, time)
+        self._reach = reach_of_answers(query, time)
         self._clocks: dict[int, Instant] = {}
         self._lowest: dict[int, int] = {}
         self.read = read
