@@ -32,7 +32,7 @@ def run(query: RowPattern, arguments: argparse.Namespace) -> int:
         {
             "--labels": arguments.labels,
             "--events": arguments.show_events,
-            "--quarantine": arguments.quarantine,
+            "--quarantine": arguments.quarantine and not reads_pipe,
             "--schema": arguments.schema,
             "--sort": arguments.sort,
             "--lateness": arguments.lateness is not None and not reads_pipe,
@@ -54,8 +54,13 @@ def run(query: RowPattern, arguments: argparse.Namespace) -> int:
 
 def _run_on_pipe(query: RowPattern, arguments: argparse.Namespace) -> int:
     """Write each row of the result when it is certain, before waiting for further rows."""
-    session, left = RowPatternSession(query, None, arguments.lateness), arguments.limit
-    count = 0
+    on_bad_row, left, count = arguments.quarantine, arguments.limit, 0
+
+    def set_aside(index: int, error: BadData) -> None:
+        on_bad_row(json.dumps(_row(part.events[index]), default=str, ensure_ascii=False), error)
+
+    aside = None if on_bad_row is None else set_aside
+    session = RowPatternSession(query, None, arguments.lateness, aside)
     opened = open_sink(arguments.output, arguments.format, lines=_lines, types_grow=True)
     with opened as out:
 
@@ -66,7 +71,9 @@ def _run_on_pipe(query: RowPattern, arguments: argparse.Namespace) -> int:
                 out.table(table)
                 count += table.num_rows
 
-        parts = io.batches(source_of(arguments), before_reading=out.flush, type=NO_TYPE)
+        parts = io.batches(
+            source_of(arguments), before_reading=out.flush, type=NO_TYPE, quarantine=on_bad_row
+        )
         for part in parts if left != 0 else ():
             try:
                 write(session.push([_row(event) for event in part.events]))

@@ -298,15 +298,20 @@ class InOrder:
 
 
 def opened_order(
-    time: TimeAxis | None, lateness: Length | None, state: bytes | None
+    time: TimeAxis | None,
+    lateness: Length | None,
+    state: bytes | None,
+    aside: Aside | None = None,
 ) -> tuple[InOrder | None, bytes | None]:
     """Return a session's buffer of late events, None without lateness, and the state of its run.
+
+    Without a state, `aside` receives late events.
 
     Raises as `InOrder`, `BadData` for other bytes, and `UsageError` for a lateness other than that
     of the state.
     """
     if state is None:
-        return (None if lateness is None else InOrder(time, lateness)), None
+        return (None if lateness is None else InOrder(time, lateness, aside)), None
     if codec.format_of(state) != ORDER.format:
         if lateness is not None:
             message = "this state is of a session without lateness="

@@ -8,7 +8,7 @@ together return the result of `match_recognize` on all rows, in each partition i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -156,8 +156,12 @@ class RowPatternSession:
         query: str | RowPattern,
         state: bytes | None = None,
         lateness: Length | None = None,
+        aside: Callable[[int, BadData], None] | None = None,
     ) -> None:
-        """Open a session; a damaged state raises `BadData`."""
+        """Open a session; raises as `parse_rows`, and `BadData` for a foreign or damaged state.
+
+        `aside` receives the index of each late row in its push, which is otherwise an error.
+        """
         self._query = parse_rows(query) if isinstance(query, str) else query
         self._over = self._stopped = False
         self.read = 0
@@ -177,7 +181,9 @@ class RowPatternSession:
             from cerlab.engine.late_events import opened_order
 
             axis = _time_of(self._query, lateness)
-            self._order, state = opened_order(axis, lateness, state)
+            self._aside, self._arriving = aside, dict[int, int]()
+            late = None if aside is None else self._set_aside
+            self._order, state = opened_order(axis, lateness, state, late)
         if state is not None:
             self.resume(state)
 
@@ -282,6 +288,10 @@ class RowPatternSession:
             message, hint = 'no row may come after "end"', "open a session again for others"
             raise UsageError("CER0829", message, hint=hint)
 
+    def _set_aside(self, event: Event, error: BadData) -> None:
+        assert self._aside is not None
+        self._aside(self._arriving[id(event)], error)
+
     def _take_in_order(
         self, batch: Mapping[str, Sequence[Value]], count: int
     ) -> tuple[list[_Partition], BadData | None]:
@@ -292,6 +302,8 @@ class RowPatternSession:
         names = {name: name for name in batch} | {time: self._binding.names[time]}
         columns = [(name, batch.get(of, nothing)) for name, of in names.items()]
         events = [Event("row", {name: c[i] for name, c in columns}) for i in range(count)]
+        if self._aside is not None:
+            self._arriving = {id(event): n for n, event in enumerate(events)}
         touched, error = list[_Partition](), None
         try:
             for given in self._order.push(Stream(events)):

@@ -72,3 +72,32 @@ def test_rows_of_a_pattern_may_come_late(
     assert answers == [{"b": 1, "e": 3}, {"b": 8, "e": 9}]
     (file := tmp_path / "events.csv").write_bytes(CSV)
     assert main(["run", clause, str(file), "--lateness", "2"]) == 2
+
+
+def test_bad_and_late_rows_of_a_pattern_go_aside_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Also with the columns that the clause does not read."""
+    clause = "MATCH_RECOGNIZE (ORDER BY T MEASURES FIRST(t) AS b, LAST(t) AS e PATTERN (A B*) "
+    clause += "DEFINE B AS t - PREV(t) <= 2)"
+    rows = ['{"t": 2}', "{", '{"t": 1}', '{"t": 9}', '{"t": 0, "u": "x"}', '{"t": 8}', '{"t": 20}']
+    pieces = [f"{row}\n".encode() for row in rows]
+    monkeypatch.setattr(sys, "stdin", Pieces(pieces, lambda _: None))
+    aside = tmp_path / "aside.ndjson"
+    assert main(["run", clause, "-", "--lateness", "2", "--quarantine", str(aside)]) == 0
+    out, error = capsys.readouterr()
+    answers = [json.loads(line) for line in out.splitlines()]
+    assert answers == [{"b": 1, "e": 2}, {"b": 8, "e": 9}, {"b": 20, "e": 20}]
+    assert error == f"2 rows could not be read; they are in {aside}\n"
+    bad, late = map(json.loads, aside.read_text().splitlines())
+    assert (bad["code"], bad["row"]) == ("CER0733", "{")
+    assert (late["code"], json.loads(late["row"])) == ("CER0727", {"t": 0, "u": "x"})
+
+
+def test_a_quarantine_of_a_pattern_is_for_rows_that_arrive(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (file := tmp_path / "rows.csv").write_bytes(CSV)
+    clause = "MATCH_RECOGNIZE (ORDER BY t MEASURES FIRST(t) AS b PATTERN (A))"
+    assert main(["run", clause, str(file), "--quarantine", str(tmp_path / "aside")]) == 2
+    assert "--quarantine" in capsys.readouterr().err
