@@ -170,12 +170,7 @@ class RowPatternSession:
         self._fields: dict[str, Any] = {}
         """The columns so far, and their types."""
         self._partitions: dict[tuple[Any, ...], _Partition] = {}
-        bodies = (
-            *(each.condition for each in self._query.define),
-            *(each.expression for each in self._query.measures),
-        )
-        parts = [part for body in bodies for part in ex.subexpressions(body)]
-        self._reach = max((part.offset for part in parts if isinstance(part, ex.Prev)), default=0)
+        self._reach = rows_before_match(self._query)
         self._order: InOrder | None = None
         if lateness is not None or state is not None:
             from cerlab.engine.late_events import opened_order
@@ -558,6 +553,16 @@ _VALUES = {
     Kind.DURATION: Duration,
 }
 """The type of the values of each kind."""
+
+
+def rows_before_match(query: RowPattern) -> int:
+    """Return the number of rows before a match that PREV can read."""
+    bodies = (
+        *(each.condition for each in query.define),
+        *(each.expression for each in query.measures),
+    )
+    parts = [part for body in bodies for part in ex.subexpressions(body)]
+    return max((part.offset for part in parts if isinstance(part, ex.Prev)), default=0)
 
 
 def _time_of(query: RowPattern, lateness: Length | None) -> TimeAxis | None:

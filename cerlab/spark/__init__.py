@@ -94,8 +94,7 @@ from cerlab.spark.stream.match import (
     row_counts,
     write_stream,
 )
-from cerlab.spark.stream.request import explain_stream
-from cerlab.spark.stream.rows import match_recognize_stream
+from cerlab.spark.stream.rows import explain_stream, match_recognize_stream
 
 __all__ = [
     "doctor",

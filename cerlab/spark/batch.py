@@ -237,7 +237,7 @@ def explanation(request: Request, ranges: FirstPass, query: str) -> str:
 
 
 def of_plan(
-    plan: PlanClauses, query: str, machine: str = "registers: filters compare labels"
+    plan: PlanClauses | None, query: str, machine: str = "registers: filters compare labels"
 ) -> list[tuple[str, str]]:
     """Return the lines on a query and its plan; `machine` stands for a missing automaton."""
     size = machine

@@ -197,6 +197,30 @@ def test_what_stops_a_stream_of_rows(spark: Any, tmp_path: Path) -> None:
         result_stream(spark, tmp_path, GAP.replace("<= 3", "<= 4"), **where)
 
 
+def test_explain_names_the_columns_the_state_and_what_waits(spark: Any, tmp_path: Path) -> None:
+    write_files(tmp_path / "in", events(9))
+    frame = arriving(spark, tmp_path / "in")
+    options: dict[str, Any] = {"position": "id", "lateness": 2}
+    text = cerlab.spark.explain_stream(frame, GAP, **options, lag=30, buckets=4)
+    assert "query    MATCH_RECOGNIZE (" in text
+    assert "plan     row pattern: a match is given when no later row can change it" in text
+    assert "order    t, id" in text
+    assert "waits    a row, for one of its key that is more than 2 [t] after it, or" in text
+    assert "more than 30 older than the newest of all keys" in text
+    kept = "kept     the rows of each key from its oldest open match on, for ever, and 1 before"
+    assert kept in text
+    assert "stage    read k, t, id\n" in text
+    assert (
+        "stage    in 4 buckets by a hash of the key; each key put in order, then the search" in text
+    )
+    clause = cerlab.parse_rows(GAP.replace("t - PREV(t) <= 3", "t < 5"))
+    assert "open match on, for ever\n" in cerlab.spark.explain_stream(frame, clause, **options)
+    with pytest.raises(cerlab.UsageError, match="columns"):
+        cerlab.spark.explain_stream(frame, GAP, **options, columns=["A.t"])
+    with pytest.raises(cerlab.Unsupported, match="CER0494"):
+        cerlab.spark.explain_stream(frame, GAP.replace("BY t,", "BY t DESC,"), **options)
+
+
 def test_killed_anywhere_nothing_is_lost_or_doubled(spark: Any, tmp_path: Path) -> None:
     """During a state checkpoint, and between the sink's commit and the commit log."""
     rows = released(events(300))

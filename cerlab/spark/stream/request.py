@@ -13,11 +13,13 @@ from cerlab.compile.pattern import Pattern, QueryInput, as_pattern
 from cerlab.engine.late_events import Length, length_in, length_of
 from cerlab.engine.reorder import Instant
 from cerlab.engine.row_order import MICROSECOND, ColumnNames
-from cerlab.errors import BadData, Unsupported, UsageError, lists_options, nearest, refuse_misspelt
+from cerlab.errors import BadData, Unsupported, UsageError, nearest
 from cerlab.evaluate.runs import not_taken
 from cerlab.logic.ceql.syntax import query_text
-from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.stream import TimeAxis, clock_for, time_axis
+from cerlab.rows.recognise import parse_rows
+from cerlab.rows.session import rows_before_match
 from cerlab.spark import frame
 from cerlab.spark.batch import in_columns, of_plan
 from cerlab.spark.frame import FLOATS, MOMENTS, WHOLE, Source
@@ -350,34 +352,16 @@ def _ticks(lag: Fraction | None, lateness: Fraction) -> tuple[int | None, Fracti
     return tick, Fraction(math.ceil(lag / tick) * tick)
 
 
-@lists_options(StreamOptions, buckets=BUCKETS)
-def explain_stream(
-    sdf: DataFrame,
-    query: QueryInput,
-    *,
-    position: str,
-    lateness: Length,
-    **options: Unpack[StreamOptions],
-) -> str:
-    """Return a description of how `match_stream` would run with the same arguments.
-
-    Nothing runs.
-    """
-    refuse_misspelt(options, StreamOptions.__optional_keys__)
-    pattern, sdf = as_pattern(query), frame.with_types(sdf, options.get("type_column"))
-    request = stream_request_of(sdf, pattern, position=position, lateness=lateness, **options)
-    return stream_explanation(request, pattern.text)
-
-
 def stream_explanation(request: StreamRequest, query: str) -> str:
-    """Return the description of a request."""
+    """Return the description of a request; `query` is the text of the query or row pattern."""
     choice, plan = request.choice, request.plan
-    assert plan is not None
-    lines = [*of_plan(plan, query), ("mode", choice.mode.value)]
+    machine = "registers: filters compare labels"
     if request.job.waits:
         machine = "waits: the events of one window, one wait and the look-backs of a key are "
         machine += "evaluated again"
-        lines = [*of_plan(plan, query, machine), ("mode", choice.mode.value)]
+    elif plan is None:
+        machine = "row pattern: a match is given when no later row can change it"
+    lines = [*of_plan(plan, query, machine), ("mode", choice.mode.value)]
     lines += [("not by", f"{mode.value}: {why}") for mode, why in choice.reasons.items()]
     time, position = request.job.labels.keys
     lines.append(("order", position if not request.is_ordered_by_time else f"{time}, {position}"))
@@ -386,15 +370,15 @@ def stream_explanation(request: StreamRequest, query: str) -> str:
         ("late", _late(request)),
         ("kept", _state_lifetime(request)),
     ]
-    lines.append(("stage", f"read {', '.join(request.job.attributes)}"))
-    if request.from_filter is not None:
+    lines.append(("stage", f"read {', '.join(name for name in request.job.attributes if name)}"))
+    if request.from_filter is not None and plan is not None:
         lines.append(("stage", f"events of {', '.join(plan.streams)}"))
     where, message = "in one task", "all rows"
     if request.choice.mode is Mode.KEYS:
         where, message = f"in {request.job.buckets} buckets by a hash of the key", "each key"
-    lines.append(
-        ("stage", f"{where}; {message} put in order, then the engine, from state to state")
-    )
+    engine = "engine" if plan is not None else "search"
+    stage = f"{where}; {message} put in order, then the {engine}, from state to state"
+    lines.append(("stage", stage))
     return in_columns(lines)
 
 
@@ -420,6 +404,12 @@ def _late(request: StreamRequest) -> str:
 
 
 def _state_lifetime(request: StreamRequest) -> str:
+    if request.plan is None:
+        rows = "the rows of each key from its oldest open match on, for ever"
+        before = rows_before_match(parse_rows(request.job.query))
+        return f"{rows}, and {before} before them for PREV" if before else rows
+    if isinstance(request.plan.throttle, EventWindow):
+        return "the state of each key, for ever: THROTTLE n EVENTS counts its events"
     if request.job.lag is None:
         return "the state of each key, for ever (lag= lets those go whose window has passed)"
     if (width := reach(request.job)) is None:

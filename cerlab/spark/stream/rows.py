@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
+from cerlab.compile.pattern import QueryInput, as_pattern, is_row_pattern
 from cerlab.engine.late_events import Length
 from cerlab.errors import Unsupported, lists_options, refuse_misspelt
 from cerlab.model.stream import TimeAxis
@@ -20,12 +21,15 @@ from cerlab.spark.stream.match import started
 from cerlab.spark.stream.pandas_rows import kind_of
 from cerlab.spark.stream.request import (
     OrderOptions,
+    StreamOptions,
     StreamRequest,
     check_decimals,
     clock_of,
     order_of_job,
     refuse_batch,
     refuse_own_names,
+    stream_explanation,
+    stream_request_of,
 )
 from cerlab.spark.stream.step import BUCKETS, StreamJob
 
@@ -71,6 +75,29 @@ def match_recognize_stream(
     with failures():
         request = _request_of(sdf, query, position, lateness, options)
         return started(sdf.sparkSession, request, options.get("checkpoint"), options.get("output"))
+
+
+@lists_options(StreamOptions, buckets=BUCKETS)
+def explain_stream(
+    sdf: DataFrame,
+    query: QueryInput | RowPattern,
+    *,
+    position: str,
+    lateness: Length,
+    **options: Unpack[StreamOptions],
+) -> str:
+    """Return a description of how `match_stream` would run with the same arguments.
+
+    For a row pattern, describe `match_recognize_stream`. Nothing runs.
+    """
+    if isinstance(query, RowPattern) or (isinstance(query, str) and is_row_pattern(query)):
+        refuse_misspelt(options, OrderOptions.__optional_keys__)
+        request = _request_of(sdf, query, position, lateness, options)
+        return stream_explanation(request, request.job.query)
+    refuse_misspelt(options, StreamOptions.__optional_keys__)
+    pattern, sdf = as_pattern(query), frame.with_types(sdf, options.get("type_column"))
+    request = stream_request_of(sdf, pattern, position=position, lateness=lateness, **options)
+    return stream_explanation(request, pattern.text)
 
 
 def _request_of(
