@@ -13,6 +13,7 @@ import pytest
 
 import cerlab
 from cerlab.spark import session
+from cerlab.spark.frame import spark_frame
 from proofs_tests.spark.over_connect import BATCH
 from proofs_tests.spark.over_row_stream import GAP
 from proofs_tests.spark.streams import QUERY, events, local, markers
@@ -73,6 +74,17 @@ def test_the_answers_over_connect_are_those_of_the_local_engine(
 def plain(answers: Any) -> Any:
     """As JSON gives it back."""
     return json.loads(json.dumps(answers))
+
+
+def test_a_data_frame_of_connect_is_one_of_spark() -> None:
+    """Each attribute that it lacks is a column, without a look at the names of its columns."""
+
+    class Frame:
+        def __getattr__(self, name: str) -> str:
+            return name
+
+    frame: Any = Frame()
+    assert spark_frame(frame) is frame
 
 
 def test_what_connect_needs_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
