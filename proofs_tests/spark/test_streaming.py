@@ -100,6 +100,7 @@ def states_and_timers(spark: Any, place: Path, **batch: int) -> tuple[int, int]:
         "SELECT NEXT * WHERE A ; B ; C WITHIN 9 SECONDS",
         "SELECT * WHERE A ; B ; C PARTITION BY [k] WITHIN 9 EVENTS CONSUME BY ANY",
         "SELECT * WHERE A AS a ; B ; C AS c FILTER a.v < 2 * c.v WITHIN 9 SECONDS",
+        "SELECT * WHERE (A LOOKBACK 3 SECONDS) UNLESS B WITHIN 9 SECONDS THROTTLE 5 SECONDS",
     ],
 )
 def test_one_task_for_what_is_not_exact_by_key(spark: Any, tmp_path: Path, query: str) -> None:
