@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
+from cerlab.engine.late_events import InOrder
+from cerlab.errors import BadData
+from cerlab.model.stream import Stream
 from cerlab.rows.batch_conditions import BatchConditions
 from cerlab.rows.machine import OpenEnd, Search
 from cerlab.rows.session import RowPatternSession, _Partition
 from proofs_tests.mutants.driver import kills, mutant, on_seeds
-from proofs_tests.rows.test_sessions import agree
+from proofs_tests.rows.test_sessions import agree, agree_in_any_order
 
+_ADVANCE = InOrder.advance
 _EVALUATE = BatchConditions.evaluate
 _ROWS = BatchConditions._rows
 _CERTAIN = _Partition.certain
 _DROP = _Partition._drop
 _FORGET = Search._forget
+_GIVE_BEFORE = InOrder._give_before
+_GIVEN_STREAM = InOrder._given_stream
+_ORDER_STATE = InOrder.state
 _STATE_OF = RowPatternSession._state_of
 
 
@@ -74,7 +82,42 @@ def truths_stay(self: _Partition, s: int) -> int:
     return count
 
 
+def released_early(self: InOrder, bound: Any) -> None:
+    """A row is released after two thirds of the lateness."""
+    _GIVE_BEFORE(self, None if bound is None else bound + self.length[0] // 3)
+
+
+def last_tie_first(self: InOrder) -> Stream:
+    """Rows of one time are released in the reverse order of arrival."""
+    self._given.sort(key=lambda each: (each[0], -each[1]))
+    return _GIVEN_STREAM(self)
+
+
+def a_promise_forgets(self: InOrder, until: Any) -> Stream:
+    """A promise drops the rows that it does not release."""
+    given = _ADVANCE(self, until)
+    self._held.clear()
+    return given
+
+
+def a_state_of_few(self: InOrder, run: bytes) -> bytes:
+    """A state contains only the eight earliest of the rows that are held back."""
+    held, self._held = self._held, sorted(self._held)[:8]
+    state = _ORDER_STATE(self, run)
+    self._held = held
+    return state
+
+
+def late_rows_agree(rng: Random) -> bool:
+    """Judge rows that come late; a session that refuses a row does not agree."""
+    try:
+        return agree_in_any_order(rng)
+    except BadData as error:
+        raise AssertionError from error
+
+
 SEEDS = on_seeds(agree, 2_000)
+LATE_SEEDS = on_seeds(late_rows_agree, 600)
 
 MUTANTS = [
     mutant(SEEDS, OpenEnd, "__gt__", the_end_is_now),
@@ -86,6 +129,10 @@ MUTANTS = [
     mutant(SEEDS, BatchConditions, "evaluate", without_rows_before),
     mutant(SEEDS, BatchConditions, "_rows", one_partition),
     mutant(SEEDS, _Partition, "_drop", truths_stay),
+    mutant(LATE_SEEDS, InOrder, "_give_before", released_early),
+    mutant(LATE_SEEDS, InOrder, "_given_stream", last_tie_first),
+    mutant(LATE_SEEDS, InOrder, "advance", a_promise_forgets),
+    mutant(LATE_SEEDS, InOrder, "state", a_state_of_few),
 ]
 
 
