@@ -93,6 +93,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from cerlab.io.output import whole_text
 
     check_files(arguments)
+    if getattr(arguments, "format", "") is None:
+        arguments.format = COMMANDS[arguments.called].format_of(arguments)
     options = vars(arguments)
     with open_quarantine(options.get("quarantine"), events_named(arguments)) as on_bad_row:
         arguments.quarantine = on_bad_row
@@ -167,8 +169,6 @@ class _Parser(argparse.ArgumentParser):
             hint = hint.replace("mean '", "mean '--")
             said = hint if hint.startswith("did you") else f"see {command.prog} --help"
             command.error(f"unrecognized arguments: {' '.join(unknown)}\nhint: {said}")
-        if getattr(arguments, "format", "") is None:
-            arguments.format = COMMANDS[arguments.called].format_of(arguments)
         return arguments
 
     def error(self, message: str) -> NoReturn:

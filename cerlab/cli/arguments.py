@@ -7,12 +7,13 @@ module; they are looked up when a command with this argument is parsed.
 from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from cerlab.errors import UsageError
 from cerlab.model.event import TypeColumn
 
 
@@ -409,20 +410,43 @@ class Command:
         run = Values(f"cerlab.cli.{self.module}", self.function)()
         parser.set_defaults(command=run, prints=self.prints)
 
-    def format_of(self, arguments: Namespace) -> str | None:
-        """Return the format given by the name of OUT, otherwise the default, or None."""
-        from cerlab.io.formats import format_by_suffix
+    def format_of(self, arguments: Namespace) -> str:
+        """Return the format for the suffix of OUT, or the default for standard output.
 
-        formats = tuple(_value(self.formats))
-        suffix = Path(arguments.output or "").suffix.lower()
-        for name in (suffix.removeprefix("."), format_by_suffix(arguments.output or "")):
-            if name in formats:
-                return name
-        return formats[0] if self.has_default_format else None
+        Names without a suffix and names in ``.txt`` have the default format too. Raises
+        `UsageError` for other suffixes, and if the command has no default format.
+        """
+        formats: tuple[str, ...] = tuple(_value(self.formats))
+        out = arguments.output or ""
+        suffix = Path(out).suffix.lower()
+        by_suffix = {".txt": formats[0]} if self.has_default_format else {}
+        by_suffix |= dict(_suffixes(formats))
+        if suffix in by_suffix:
+            return by_suffix[suffix]
+        if self.has_default_format and not suffix:
+            return formats[0]
+        raise UsageError(
+            "CER0867",
+            f"expected an output name that ends in {', '.join(by_suffix)}, got '{out or '-'}'",
+            hint=f"or add --format {', '.join(formats)}",
+        )
 
 
 def _value(value: Any) -> Any:
     return value() if isinstance(value, Values) else value
+
+
+_SUFFIXES = {"dot": (".dot", ".gv"), "tikz": (".tex", ".tikz")}
+"""Suffixes of formats that cerlab only writes; other such formats have their name as suffix."""
+
+
+def _suffixes(formats: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each suffix of an output file, with its format."""
+    from cerlab.io.formats import FORMATS
+
+    for name in formats:
+        own = FORMATS[name].suffixes if name in FORMATS else _SUFFIXES.get(name, (f".{name}",))
+        yield from ((suffix, name) for suffix in own)
 
 
 COMMANDS: dict[str, Command] = {

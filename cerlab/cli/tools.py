@@ -12,7 +12,6 @@ from cerlab.api import evaluate, parse_query
 from cerlab.catalogue import CLASSES, entries, entry_of, entry_text
 from cerlab.cli.command import OK
 from cerlab.cli.options import whole_stream
-from cerlab.errors import UsageError
 from cerlab.evaluate import EvaluatorName
 from cerlab.io.sink import open_sink
 from cerlab.io.synthetic import STOCK_SCHEMA, stocks
@@ -24,12 +23,8 @@ from cerlab.viz.formulas import tree_text
 
 def convert(arguments: argparse.Namespace) -> int:
     """Run ``cerlab convert``."""
-    kind = arguments.format
-    if kind is None:
-        hint = "add --format csv, ndjson, core, parquet or arrow"
-        raise UsageError("CER0867", f"the name '{arguments.output}' has no known format", hint=hint)
     stream = whole_stream(None, arguments)
-    with open_sink(None if arguments.output == "-" else arguments.output, kind) as out:
+    with open_sink(None if arguments.output == "-" else arguments.output, arguments.format) as out:
         out.events(stream)
     return OK
 

@@ -143,8 +143,52 @@ def test_the_name_of_out_tells_the_format(
     assert (tmp_path / out).read_bytes().startswith(begins)
     assert main(["run", "BUY AS b", "e.csv", "-o", out, "--format", "ndjson"]) == 0
     assert (tmp_path / out).read_bytes().startswith(b"{")
-    assert main(["show", "A", "-o", "a.svg"]) == 0
-    assert b"<svg" in (tmp_path / "a.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("out", "begins"),
+    [
+        *(("a", "CEA: "), ("a.txt", "CEA: "), ("a.dot", "digraph "), ("a.gv", "digraph ")),
+        *(("a.svg", "<svg"), ("a.png", "\x89PNG"), ("a.pdf", "%PDF"), ("a.PDF", "%PDF")),
+        *(("a.tex", "% \\usepackage{tikz}"), ("a.tikz", "% \\usepackage{tikz}")),
+        *(("a.json", "{"), ("a.mata", "@NFA-bits")),
+    ],
+)
+def test_every_format_of_a_picture_has_a_suffix(
+    out: str, begins: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["show", "A", "--what", "cea", "-o", out]) == 0
+    assert (tmp_path / out).read_bytes().startswith(begins.encode("latin-1"))
+
+
+@pytest.mark.parametrize(
+    ("words", "known"),
+    [
+        (["show", "A"], ".txt, .text, .dot, .gv, .svg, .png, .pdf, .tex, .tikz, .json, .mata"),
+        (["run", "A", "e.csv"], ".txt, .ndjson, .jsonl, .json, .csv, .tsv, .table, .parquet, .pq"),
+        (["sql", "SELECT 1", "e.csv"], ".txt, .ndjson, .jsonl, .json, .csv"),
+        (["why", "A", "e.csv"], ".txt, .text, .json"),
+        (["convert", "e.csv"], ".csv, .tsv, .ndjson"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.xlsx", "a.csv.gz", "a.jpeg"])
+def test_an_unknown_suffix_is_refused_with_a_list(
+    words: list[str],
+    known: str,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "e.csv").write_text(EVENTS)
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, *(["-o"] if words[0] != "convert" else []), name]) == 2
+    message, hint = capsys.readouterr().err.splitlines()
+    assert message.startswith(f"CER0867: expected an output name that ends in {known}")
+    assert message.endswith(f"got '{name}'")
+    assert hint.startswith("hint: or add --format ")
+    assert not (tmp_path / name).exists()
 
 
 @pytest.mark.parametrize(

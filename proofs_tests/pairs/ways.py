@@ -138,8 +138,8 @@ def _folder() -> TemporaryDirectory[str]:
 def _command(text: str) -> tuple[Namespace, AnyPattern]:
     """``cerlab run`` of a query, its text read once for all streams."""
     events, out = Path(_folder().name, "e.ndjson"), Path(_folder().name, "out.ndjson")
-    words = ["run", text, str(events), "--time", "t:s", "-q", "-o", str(out)]
-    arguments = parser_of(["run"]).parse_args(words)
+    words = ["run", text, str(events), "--time", "t:s", "-q", "--format", "ndjson"]
+    arguments = parser_of(["run"]).parse_args([*words, "-o", str(out)])
     return arguments, read_pattern(arguments)
 
 
