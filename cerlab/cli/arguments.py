@@ -39,6 +39,18 @@ def text(argument: str) -> str:
     return argument
 
 
+def output_file(argument: str) -> str | None:
+    """Return the name of an output file; None for ``-``, which is standard output."""
+    return None if argument == "-" else argument
+
+
+def output_folder(argument: str) -> str:
+    """Return the name of an output folder, which cannot be standard output."""
+    if argument == "-":
+        raise ArgumentTypeError("expected a folder, got - for standard output")
+    return argument
+
+
 @dataclass(frozen=True)
 class Argument:
     """An argument or an option: its names, and the parameters of ``add_argument``."""
@@ -78,7 +90,7 @@ _EVENTS: Mapping[str, Any] = {
     "metavar": "EVENTS",
     "help": "files, folders or patterns ('day-*.csv'); - is standard input",
 }
-_FILE = "output file (default: standard output)"
+_FILE = "output file; - is standard output"
 
 ARGUMENTS: dict[str, Argument] = {
     # the query
@@ -172,8 +184,10 @@ ARGUMENTS: dict[str, Argument] = {
     ),
     # where to, and in which form
     "format": declared("--format", help="output format (default: by the suffix of OUT)"),
-    "output": declared("-o", "--output", metavar="OUT", help=_FILE),
-    "out": declared("output", metavar="OUT", help="output file; - is standard output"),
+    "output": declared(
+        "-o", "--output", type=output_file, metavar="OUT", help=f"{_FILE}, the default"
+    ),
+    "out": declared("output", type=output_file, metavar="OUT", help=_FILE),
     "to": declared("--to", dest="format", help="alias of --format"),
     "quiet": switch("-q", "--quiet", help="suppress warnings"),
     "threads": declared(
@@ -307,7 +321,11 @@ ARGUMENTS: dict[str, Argument] = {
         help="parquet, arrow, csv, ndjson or core (default: by suffix)",
     ),
     "folder": declared(
-        "-o", "--output", metavar="PATH", help="output folder of Parquet files; it must not exist"
+        "-o",
+        "--output",
+        type=output_folder,
+        metavar="PATH",
+        help="output folder of Parquet files; it must not exist",
     ),
     "overwrite": switch("--overwrite", help="replace the output folder"),
     "order-by": declared(

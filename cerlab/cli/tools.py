@@ -24,7 +24,7 @@ from cerlab.viz.formulas import tree_text
 def convert(arguments: argparse.Namespace) -> int:
     """Run ``cerlab convert``."""
     stream = whole_stream(None, arguments)
-    with open_sink(None if arguments.output == "-" else arguments.output, arguments.format) as out:
+    with open_sink(arguments.output, arguments.format) as out:
         out.events(stream)
     return OK
 

@@ -130,6 +130,43 @@ def test_what_is_printed_goes_to_the_file_of_o(
     assert printed.startswith(begins), printed
 
 
+def _with_output() -> list[str]:
+    """The commands with ``-o``."""
+    return [name for name, command in COMMANDS.items() if {"output", "folder"} & {*command.names}]
+
+
+_WORDS: dict[str, list[str]] = {
+    "run": ["BUY AS b", "e.csv"],
+    "check": ["A"],
+    "show": ["A"],
+    "equivalent": ["A", "A"],
+    "contained": ["A", "A"],
+    "why": ["A", "e.csv"],
+    "sql": ["SELECT 1", "e.csv"],
+    "explain": ["CER0802"],
+    "fmt": ["A"],
+    "completion": ["bash"],
+}
+
+
+@pytest.mark.parametrize("name", _with_output())
+def test_a_dash_is_standard_output_in_every_command_with_o(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "e.csv").write_text(EVENTS)
+    monkeypatch.chdir(tmp_path)
+    if name == "spark":  # it writes folders
+        assert main(["spark", "A", "--input", "e.csv", "-o", "-"]) == 2
+        assert "expected a folder" in capsys.readouterr().err
+    else:
+        status = main([name, *_WORDS[name]])
+        printed = capsys.readouterr().out
+        assert main([name, *_WORDS[name], "-o", "-"]) == status
+        assert capsys.readouterr().out == printed
+        assert printed
+    assert [path.name for path in tmp_path.iterdir()] == ["e.csv"]
+
+
 @pytest.mark.parametrize(
     ("out", "begins"),
     [("a.csv", b"start,end"), ("a.parquet", b"PAR1"), ("a.ndjson", b"{"), ("a.txt", b"{")],
