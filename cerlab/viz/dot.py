@@ -83,13 +83,14 @@ def _head(graph: Graph, theme: Theme | None) -> Iterator[str]:
         yield f"  rankdir={graph.direction};"
     if graph.size is not None:
         width, height = graph.size
-        yield f'  size="{width:g},{height:g}";'
+        # Graphviz adds a margin of half an inch to the pages of a PDF, beyond the size
+        yield f'  size="{width:g},{height:g}"; margin=0;'
     shape, style = _default_shape(graph)
     node = {"shape": shape} | style | {"fontname": FONT}
     edge = {"fontname": FONT}
     if theme:
         graph_looks = {"bgcolor": "transparent", "fontname": FONT, "fontcolor": theme.faint}
-        graph_looks |= {"fontsize": "11", "pad": "0.15"}
+        graph_looks |= {"fontsize": "11", "pad": "0.15", "margin": "0"}
         graph_looks["nodesep"] = "0.2" if graph.columns else "0.35"
         graph_looks["ranksep"] = "0.3" if graph.columns else _distance(graph, theme)
         if _is_large(graph):

@@ -352,6 +352,32 @@ def test_graphviz_has_directions_sizes_and_black_on_white() -> None:
         det.to_graphviz(rankdir="up")
 
 
+def page(picture: bytes) -> tuple[float, float]:
+    """Return the width and height of a PDF or SVG in points."""
+    if picture.startswith(b"%PDF"):
+        (box,) = re.findall(rb"/MediaBox\s*\[([^\]]*)\]", picture)
+        left, bottom, right, top = map(float, box.split())
+        return right - left, top - bottom
+    (across, high) = re.findall(rb'^<svg[^>]* width="(\d+)pt" height="(\d+)pt"', picture)[0]
+    return float(across), float(high)
+
+
+@pytest.mark.parametrize("of", ["cea", "det", "table", "formula"])
+@pytest.mark.parametrize("size", [None, (8.5 / 2.54, 6), (2, 1), (9, 0.5)])
+@pytest.mark.parametrize("rankdir", ["LR", "TB"])
+def test_a_size_limits_the_page_of_every_format(
+    of: str, size: tuple[float, float] | None, rankdir: str
+) -> None:
+    value: Any = getattr(cerlab.parse_query("SELECT * WHERE A ; (B OR C)+ ; D{2}"), of)
+    drawn = value.to_graphviz(rankdir=rankdir, size=size)
+    pages = [page(drawn.pipe(form)) for form in ("pdf", "svg")]
+    assert pages[0] == pages[1]
+    for points, inches in zip(pages[0], size or (), strict=False):
+        assert points <= 72 * inches + 1
+    # a `dot` program draws the same text
+    assert "margin=0" in drawn.source
+
+
 def test_the_machine_of_a_query_has_its_strategy() -> None:
     assert A_THEN_B.machine is A_THEN_B.det
     with_max = cerlab.parse_query("SELECT MAX * WHERE A ; B")
