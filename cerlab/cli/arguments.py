@@ -6,6 +6,7 @@ module; they are looked up when a command with this argument is parsed.
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,6 +50,25 @@ def output_folder(argument: str) -> str:
     if argument == "-":
         raise ArgumentTypeError("expected a folder, got - for standard output")
     return argument
+
+
+_LENGTH = re.compile(r"(\d+(?:\.\d*)?|\.\d+) *(in|cm|mm|pt)?")
+_PER_INCH = {None: 1.0, "in": 1.0, "cm": 2.54, "mm": 25.4, "pt": 72.0}
+_TALLEST = 200.0
+"""Height in inches of a picture whose width alone is given: the tallest page of a PDF."""
+
+
+def size(argument: str) -> tuple[float, float]:
+    """Return a greatest width and height in inches; without a height, one of 200.
+
+    >>> size("3.3,6"), size("2.54cm, 72pt"), size("25.4mm")
+    ((3.3, 6.0), (1.0, 1.0), (1.0, 200.0))
+    """
+    lengths = [_LENGTH.fullmatch(part.strip()) for part in argument.split(",")]
+    inches = [float(m[1]) / _PER_INCH[m[2]] for m in lengths if m is not None]
+    if len(inches) != len(lengths) or len(inches) > 2 or not all(inches):
+        raise ArgumentTypeError("expected a width, or a width and a height: 8.5cm, or 3.3in,6in")
+    return inches[0], (*inches, _TALLEST)[1]
 
 
 @dataclass(frozen=True)
@@ -181,6 +201,17 @@ ARGUMENTS: dict[str, Argument] = {
         "--theme",
         choices=Values("cerlab.viz.graph", "THEMES"),
         help="colours of the picture (default: light; DOT: no colours)",
+    ),
+    "rankdir": declared(
+        "--rankdir",
+        choices=Values("cerlab.viz.graph", "DIRECTIONS"),
+        help="direction of the picture (default: by its kind); TB makes wide machines narrower",
+    ),
+    "size": declared(
+        "--size",
+        type=size,
+        metavar="WIDTH[,HEIGHT]",
+        help="greatest size of the picture, in inches or with a unit (8.5cm); larger ones shrink",
     ),
     # where to, and in which form
     "format": declared("--format", help="output format (default: by the suffix of OUT)"),
@@ -497,11 +528,12 @@ COMMANDS: dict[str, Command] = {
         "show",
         "show",
         "draw a query and its automata",
-        f"{_ANY_QUERY} events? what format theme output until {_HOW_TO_READ}",
+        f"{_ANY_QUERY} events? what format theme rankdir size output until {_HOW_TO_READ}",
         formats=Values("cerlab.cli.show", "FORMATS"),
         examples="""
   cerlab show "BUY ; SELL" --what cea
   cerlab show "BUY+ ; SELL" --what det -o machine.svg
+  cerlab show "BUY+ ; SELL" --what det -o machine.pdf --rankdir TB --size 8.5cm --theme print
   cerlab show "BUY ; SELL" trades.csv
 """,
     ),

@@ -33,6 +33,7 @@ from cerlab.rows.text import row_pattern_text
 from cerlab.viz.deterministic import MintermTable, as_cea, det_text, machine_text, table_grid
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS, sremo_tree_text, tree_text
+from cerlab.viz.graph import graph_of, laid_out
 from cerlab.viz.html import grid_text
 from cerlab.viz.machines import MintermList, minterms_grid
 from cerlab.viz.render import FORMS, drawing
@@ -83,6 +84,8 @@ _KINDS: list[tuple[tuple[type, ...], str, dict[str, Callable[[Any], str]]]] = [
 
 def show(arguments: argparse.Namespace) -> int:
     """Run ``cerlab show``: write the result of `cerlab.show`."""
+    if arguments.format not in ("dot", *FORMS):
+        _refuse_layout(arguments)
     pattern = read_any(arguments)
     if isinstance(pattern, RowPattern):
         return _show_rows(pattern, arguments)
@@ -93,6 +96,14 @@ def show(arguments: argparse.Namespace) -> int:
         return _write_text(text, arguments)
     value = stage(pattern, arguments.what, read)
     return _write(value, arguments)
+
+
+def _refuse_layout(arguments: argparse.Namespace) -> None:
+    """Raise `UsageError` if an option for the layout of a graph is given."""
+    layout = {"--rankdir": arguments.rankdir, "--size": arguments.size}
+    if option := next((name for name, given in layout.items() if given is not None), None):
+        hint = "leave it out, or draw a formula or machine as svg, png, pdf or dot"
+        raise UsageError("CER0820", f"{option} does not apply to this picture", hint=hint)
 
 
 def _show_rows(query: RowPattern, arguments: argparse.Namespace) -> int:
@@ -107,7 +118,7 @@ def _show_rows(query: RowPattern, arguments: argparse.Namespace) -> int:
 
 
 def _write(value: Any, arguments: argparse.Namespace) -> int:
-    content = _render(value, arguments.format, arguments.theme)
+    content = _render(value, arguments)
     if isinstance(content, bytes):
         _write_bytes(content, arguments)
         return OK
@@ -120,9 +131,11 @@ def _write_text(content: str, arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _render(value: Any, form: Any, theme: Any) -> str | bytes:
+def _render(value: Any, arguments: argparse.Namespace) -> str | bytes:
     """Return the value in a format: text, or bytes for binary formats."""
+    form, theme = arguments.format, arguments.theme
     if form == "svg" and isinstance(value, Timeline):
+        _refuse_layout(arguments)
         return value.svg(theme or "light")
     name, writers = next((n, w) for kinds, n, w in _KINDS if isinstance(value, kinds))
     if form in writers:
@@ -131,9 +144,10 @@ def _render(value: Any, form: Any, theme: Any) -> str | bytes:
     if form not in formats:
         hint = ", ".join([*writers, *formats])
         raise Unsupported("CER0410", f"cannot write {name} as {form}", hint=hint)
+    graph = laid_out(graph_of(value), arguments.rankdir, arguments.size)
     if form == "dot":
-        return dot_text(value, theme)
-    bytes_of = drawing(value, form, theme or "light")
+        return dot_text(graph, theme)
+    bytes_of = drawing(graph, form, theme or "light")
     return bytes_of.decode() if form == "svg" else bytes_of
 
 

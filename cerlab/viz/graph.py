@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import singledispatch
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
-from cerlab.errors import Unsupported
+from cerlab.errors import Unsupported, UsageError
 
 
 class NodeKind(Enum):
@@ -105,6 +106,34 @@ class Graph:
 
 
 DIRECTIONS = ("LR", "TB", "RL", "BT")
+
+
+def laid_out(graph: Graph, rankdir: str | None, size: Any) -> Graph:
+    """Return the picture with another direction and greatest size; None keeps those it has.
+
+    Raises `UsageError` for an unknown direction and for a size that is not two positive numbers.
+    """
+    if rankdir not in (None, *DIRECTIONS):
+        message = f"expected one of the directions {', '.join(DIRECTIONS)}, got '{rankdir}'"
+        raise UsageError("CER0822", message, hint="use one of these")
+    if size is not None and not _is_size(size):
+        message = "expected a width and a height in inches, as in size=(3.3, 6)"
+        hint = "a centimetre is 1 / 2.54 inches: size=(8.5 / 2.54, 6)"
+        raise UsageError("CER0822", f"{message}, got {size!r}", hint=hint)
+    limits = graph.size if size is None else (float(size[0]), float(size[1]))
+    return replace(graph, direction=rankdir or graph.direction, size=limits)
+
+
+def _is_size(size: object) -> bool:
+    if not isinstance(size, Sequence) or isinstance(size, str) or len(size) != 2:
+        return False
+    # `Real` has the numbers of NumPy too; NaN is in no interval
+    numbers: list[Any] = [n for n in size if isinstance(n, Real)]
+    return len(numbers) == 2 and all(0 < n < LARGEST for n in numbers)
+
+
+LARGEST = 10_000
+"""Bound of sizes in inches; a page of a PDF has at most 200."""
 
 
 @singledispatch

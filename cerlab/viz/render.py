@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes.util import find_library
-from dataclasses import replace
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -22,14 +21,13 @@ from cerlab.errors import (
     CerlabWarning,
     ResourceLimit,
     UsageError,
-    keywords_by_name,
     needed,
+    refuse_misspelt,
     stacklevel_of_caller,
 )
 from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import (
     DARK,
-    DIRECTIONS,
     LIGHT,
     ON_ITS_OWN,
     THEMES,
@@ -37,6 +35,7 @@ from cerlab.viz.graph import (
     ThemeName,
     alt_text,
     graph_of,
+    laid_out,
 )
 from cerlab.viz.html import block, note, shaded
 
@@ -109,7 +108,16 @@ def drawing(value: object, form: Form, theme: ThemeName = "light") -> bytes:
     return _graphviz_output(graph_of(value), form, theme)
 
 
-@keywords_by_name
+_MEANT = {
+    **dict.fromkeys(("width", "height", "figsize", "scale", "dpi"), "size=(width, height)"),
+    **dict.fromkeys(
+        ("font", "fontsize", "fontname"), "size=(width, height), which scales text too"
+    ),
+    **dict.fromkeys(("direction", "orientation", "dir"), "rankdir="),
+}
+"""Options of other programs, with the option that has their effect here."""
+
+
 def to_graphviz(
     value: object,
     theme: ThemeName = "light",
@@ -117,6 +125,7 @@ def to_graphviz(
     rankdir: str | None = None,
     size: tuple[float, float] | None = None,
     monochrome: bool = False,
+    **misspelt: Any,
 ) -> Any:
     """Return the picture of a value as a ``graphviz.Source``.
 
@@ -133,17 +142,17 @@ def to_graphviz(
 
     Raises:
         Unsupported: The value is not a graph, or the package graphviz is missing.
-        UsageError: The direction is unknown.
+        UsageError: The direction or an option is unknown, or the size is not two numbers.
 
     >>> from cerlab.api import parse_formula
     >>> print(to_graphviz(parse_formula("A")).source.splitlines()[0])
     digraph formula {
     """
-    if rankdir not in (None, *DIRECTIONS):
-        message = f"expected one of the directions {', '.join(DIRECTIONS)}, got '{rankdir}'"
-        raise UsageError("CER0822", message, hint="use one of these")
-    graph = graph_of(value)
-    graph = replace(graph, direction=rankdir or graph.direction, size=size)
+    for name in misspelt.keys() & _MEANT:
+        hint = f"use {_MEANT[name]}"
+        raise UsageError("CER0847", f"there is no option '{name}'", hint=hint)
+    refuse_misspelt(misspelt, ("theme", "rankdir", "size", "monochrome"))
+    graph = laid_out(graph_of(value), rankdir, size)
     look: ThemeName = "print" if monochrome else theme
     source = dot_text(graph, look)
     with needed("graphviz", _MISSING, "CER0416"):

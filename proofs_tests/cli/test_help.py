@@ -42,7 +42,7 @@ def test_examples_run_as_they_stand(
     assert main(arguments) == ("price < 2" in line)
     out, err = capfd.readouterr()
     assert not err
-    assert out or list(tmp_path.glob("*.svg")) or list(tmp_path.glob("*.parquet"))
+    assert out or len([*tmp_path.iterdir()]) > 1
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

@@ -138,6 +138,50 @@ def test_themes(form: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "#" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("form", ["svg", "pdf", "png", "dot"])
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [("3.3,6", (3.3, 6)), ("8.5cm", (8.5 / 2.54, 200)), ("50.8mm, 36pt", (2, 0.5)), (None, None)],
+)
+def test_the_command_lays_out_a_picture_as_python_does(
+    form: str, given: str | None, size: Any, tmp_path: Path
+) -> None:
+    cea, out = cerlab.parse_query("SELECT * WHERE A ; B+ ; C").cea, tmp_path / f"a.{form}"
+    options = ["--rankdir", "RL", "--theme", "print", *(["--size", given] if given else [])]
+    assert main(["show", "A ; B+ ; C", "--what", "cea", *options, "-o", str(out)]) == 0
+    drawn = cea.to_graphviz(rankdir="RL", size=size, monochrome=True)
+    expected = drawn.source.encode() if form == "dot" else drawn.pipe(form)
+    if form != "pdf":  # it contains the time
+        assert out.read_bytes().strip() == expected.strip()
+    else:
+        assert re.findall(rb"/MediaBox.*", out.read_bytes()) == re.findall(
+            rb"/MediaBox.*", expected
+        )
+
+
+@pytest.mark.parametrize("given", ["wide", "8.5km", "1,2,3", "", "0", "-1,2", "nan", "inf", "1,,"])
+def test_a_size_that_is_none_is_refused(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "A", "--format", "svg", f"--size={given}"]) == 2
+    assert "expected a width, or a width and a height: 8.5cm" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [["--size", "1"], ["--rankdir", "TB"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["A"],
+        ["A", "--what", "cea", "--format", "mata"],
+        ["A", "--format", "json"],
+        ["A", EVENTS, "--format", "svg"],
+    ],
+)
+def test_an_option_of_layouts_is_refused_where_nothing_is_laid_out(
+    option: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", *words, *option]) == 2
+    assert f"CER0820: {option[0]} does not apply to this picture" in capsys.readouterr().err
+
+
 def test_the_table_of_a_query_is_that_of_its_strategy(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "SELECT MAX * WHERE A+", "--what", "table"]) == 0
     out = capsys.readouterr().out.splitlines()

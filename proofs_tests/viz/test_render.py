@@ -6,6 +6,7 @@ import builtins
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -350,6 +351,37 @@ def test_graphviz_has_directions_sizes_and_black_on_white() -> None:
     assert small._repr_mimebundle_()["image/svg+xml"].startswith("<svg")
     with pytest.raises(cerlab.UsageError, match="expected one of the directions LR, TB, RL, BT"):
         det.to_graphviz(rankdir="up")
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        *(8.5, "8.5cm", "ab", (3,), (1, 2, 3), (0, 1), (-1, 1), (float("nan"), 1)),
+        *((1, float("inf")), (10**400, 1), ("3", "4"), {3, 4}, [None, 1]),
+    ],
+)
+def test_a_size_that_is_no_size_is_refused(size: Any) -> None:
+    methods: list[Any] = [A_THEN_B.cea.to_graphviz, partial(to_graphviz, A_THEN_B.cea)]
+    for draw in methods:
+        with pytest.raises(UsageError) as caught:
+            draw(size=size)
+        assert caught.value.code == "CER0822"
+        assert "expected a width and a height in inches, as in size=(3.3, 6)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "named"),
+    [
+        *(("font", "size="), ("width", "size="), ("height", "size="), ("direction", "rankdir=")),
+        *(("sise", "'size'"), ("monochrom", "'monochrome'")),
+    ],
+)
+def test_an_option_of_other_programs_names_the_one_here(option: str, named: str) -> None:
+    methods: list[Any] = [A_THEN_B.cea.to_graphviz, partial(to_graphviz, A_THEN_B.cea)]
+    for draw in methods:
+        with pytest.raises(UsageError, match="CER0847") as caught:
+            draw(**{option: 3})
+        assert named in caught.value.hint
 
 
 def page(picture: bytes) -> tuple[float, float]:
