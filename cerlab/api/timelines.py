@@ -14,6 +14,7 @@ from cerlab.automata.epsilon import smaller
 from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.cel_to_vcea import blocks, cel_to_vcea
 from cerlab.compile.pattern import (
+    SHOW_TRANSDUCER,
     AnyPattern,
     AnyQueryInput,
     Language,
@@ -217,6 +218,16 @@ STAGES = (
 """Stages of a query that `show` draws; the last two need events."""
 
 
+def stage_name(name: str) -> str:
+    """Return a stage in the spelling of `STAGES`, which omits the vowel of the keyword NEXT.
+
+    >>> stage_name("NEXT"), stage_name("cea")
+    ('nxt', 'cea')
+    """
+    lower = name.lower()
+    return "nxt" if lower == "next" else lower
+
+
 @overload
 def show(query: TimelineInput, events: Any, *, what: None = None, **how: Any) -> Timeline: ...
 @overload
@@ -261,10 +272,10 @@ def show(
         query: A query, formula or SREMO; or answers, which are drawn under their events.
         events: The stream for ``"tecs"`` and ``"timeline"``.
         what: ``"ast"``; a machine: ``"vcea"``, ``"blocks"`` (the ``"vcea"`` with each counted
-            iteration drawn as one event), ``"cea"``, ``"det"``, ``"strict"``, ``"nxt"``,
-            ``"last"``, ``"max"`` or ``"srt"``; its ``"table"`` or ``"minterms"``; ``"tecs"`` after
-            the last event; or ``"timeline"`` (default: ``"timeline"`` with events, otherwise
-            ``"ast"``).
+            iteration drawn as one event), ``"cea"``, ``"det"``, ``"strict"``, ``"nxt"`` or
+            ``"next"``, ``"last"``, ``"max"`` or ``"srt"``; its ``"table"`` or ``"minterms"``;
+            ``"tecs"`` after the last event; or ``"timeline"`` (default: ``"timeline"`` with events,
+            otherwise ``"ast"``). Upper case is accepted.
         language, type, time, unit, until: As in `cerlab.evaluate`.
         options: Those of `cerlab.timeline`.
 
@@ -279,6 +290,7 @@ def show(
              A C B
     answers  ●───●
     """
+    what = what and stage_name(what)
     if options:
         refuse_misspelt(options, _options_of_timelines())
     if (rows := as_row_pattern(query)) is not None:
@@ -338,6 +350,16 @@ def stage(
 
 
 def _of(query: Pattern, name: str) -> Any:
+    """Return a stage; an error for a missing automaton names the transducer if it exists."""
+    try:
+        return _stage_of(query, name)
+    except Unsupported as error:
+        if query.machine_kind == "registers":
+            error.hint = SHOW_TRANSDUCER
+        raise
+
+
+def _stage_of(query: Pattern, name: str) -> Any:
     match name:
         case "ast":
             return query.formula

@@ -194,6 +194,7 @@ ARGUMENTS: dict[str, Argument] = {
     "end": declared("--end", type=int, metavar="J", help="last position of the answer's interval"),
     "what": declared(
         "--what",
+        type=Values("cerlab.api.timelines", "stage_name"),
         choices=Values("cerlab.api.timelines", "STAGES"),
         help="stage to draw (default: timeline with EVENTS, ast without)",
     ),

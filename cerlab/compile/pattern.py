@@ -31,6 +31,7 @@ from cerlab.errors import (
     ResourceLimit,
     Unsupported,
     UsageError,
+    by_door,
     nearest,
     refuse_misspelt,
     stacklevel_of_caller,
@@ -66,6 +67,11 @@ from cerlab.predicates.separation import separated
 if TYPE_CHECKING:
     from cerlab.engine.labels import LabelMachine
     from cerlab.engine.symbol_tables import LearnedTables
+
+SHOW_TRANSDUCER = by_door(
+    "query.srt is the transducer of this query", "--what srt shows the transducer of this query"
+)
+"""Hint for a query with a transducer where an automaton is asked for."""
 
 
 Logic: TypeAlias = Literal["so", "fo"]
@@ -386,7 +392,7 @@ class Pattern(Drawable, Immutable):
             return self.plan
         except Unsupported as error:
             if self.machine_kind == "registers":
-                error.hint = "query.srt is the transducer of this query"
+                error.hint = SHOW_TRANSDUCER
             raise
 
     @cached_property

@@ -77,6 +77,32 @@ def test_without_a_name_it_is_the_formula_and_with_events_the_timeline(
         assert str(cerlab.show("A ; B", *events)) == str(cerlab.show("A ; B", *events, what=what))
 
 
+@pytest.mark.parametrize("keyword", ["next", "NEXT", "Nxt", "STRICT", "Last", "max", "CEA"])
+def test_stages_have_the_keywords_of_queries_in_either_case(
+    keyword: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stage = {"next": "nxt"}.get(keyword.lower(), keyword.lower())
+    assert main(["show", "A ; B", "--what", keyword]) == 0
+    out = capsys.readouterr().out
+    assert main(["show", "A ; B", "--what", stage]) == 0
+    assert capsys.readouterr().out == out
+    assert str(cerlab.show("A ; B", what=keyword)) == str(cerlab.show("A ; B", what=stage))
+
+
+@pytest.mark.parametrize("what", ["vcea", "cea", "blocks", "det", "next", "table", "minterms"])
+def test_compared_labels_have_a_transducer_which_the_hint_names(
+    what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = "A AS a ; B AS b FILTER a.price > b.price"
+    assert main(["show", query, "--what", what]) == 2
+    hint = capsys.readouterr().err.splitlines()[-1]
+    assert hint == "hint: --what srt shows the transducer of this query"
+    with pytest.raises(cerlab.CerlabError) as caught:
+        cerlab.show(query, what=what)
+    assert caught.value.hint == "query.srt is the transducer of this query"
+    assert main(["show", query, "--what", "srt"]) == 0
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
