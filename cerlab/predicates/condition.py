@@ -85,6 +85,9 @@ def predicate(
         each: Call the function on single events or values; the predicate holds if it does so for
             all combinations (the universal extension, SOCEL Sec. 4), so always for empty lists.
 
+    Raises:
+        UsageError: `function` is not a function, or has no name.
+
     >>> @predicate
     ... def rising(values):
     ...     return all(a < b for a, b in zip(values, values[1:]))
@@ -95,8 +98,23 @@ def predicate(
     [(0,), (0, 1), (1,), (0, 2), (2,)]
     """
     if function is None:
-        return lambda given: predicate_named(given, name or given.__name__, each=each)
-    return predicate_named(function, name or function.__name__, each=each)
+        return lambda given: predicate_named(given, _name_of(given, name), each=each)
+    return predicate_named(function, _name_of(function, name), each=each)
+
+
+def _name_of(function: object, name: str | None) -> str:
+    """Return the name of a predicate in formulas; raise as `predicate`."""
+    if not callable(function):
+        given = f"the text {function!r}" if isinstance(function, str) else type(function).__name__
+        hint = "decorate a function with it; a condition is text in a query: A AS x FILTER x[v > 1]"
+        message = f"expected a Python function that returns a bool, got {given}"
+        raise UsageError("CER0816", message, hint=hint)
+    own: str = getattr(function, "__name__", "") if name is None else name
+    # a lambda is named <lambda>, which no formula can write
+    if name is None and not own.isidentifier():
+        hint = 'give it a name: predicate(name="rising")(function)'
+        raise UsageError("CER0816", "this function has no name for formulas", hint=hint)
+    return own
 
 
 def predicate_named(function: F, name: str, *, each: bool) -> F:

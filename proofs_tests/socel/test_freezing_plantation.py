@@ -9,8 +9,10 @@ temperatures, and so are both other 2s.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from statistics import pvariance
+from typing import Any
 
 import pytest
 
@@ -142,6 +144,32 @@ def test_unknown_names_have_a_place_and_a_hint() -> None:
         cerlab.parse_formula("A FILTER increasin(A)")
     assert caught.value.code == "CER0240"
     assert "increasing" in str(caught.value)
+
+
+@pytest.mark.parametrize("register", [cerlab.predicate, cerlab.predicate(each=True)])
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("type = 'A'", "expected a Python function that returns a bool, got the text"),
+        (3, "got int"),
+        ({"v": 3}, "got dict"),
+        (lambda values: True, "has no name"),
+        (partial(max, 3), "has no name"),
+    ],
+)
+def test_a_predicate_that_is_no_function_or_has_no_name_is_refused(
+    register: Any, value: object, says: str
+) -> None:
+    before = second_order.user_predicates()
+    with pytest.raises(cerlab.UsageError, match=says) as caught:
+        register(value)
+    assert caught.value.code == "CER0816"
+    assert second_order.user_predicates() == before
+
+
+def test_a_function_without_a_name_may_be_given_one() -> None:
+    cerlab.predicate(name="always")(lambda values: True)
+    assert cerlab.count("A AS x FILTER always(x)", [{"type": "A"}]) == 1
 
 
 def test_a_predicate_that_raises_or_returns_no_bool_is_an_error() -> None:
