@@ -10,10 +10,10 @@ import pytest
 import cerlab
 from cerlab.logic.ceql.hints_from_other_languages import FOREIGN_WORDS
 
-DOCS = Path(__file__).parents[2] / "docs"
+RECIPES = "docs/how_to/recipes.md"
 PAGES = {
-    "recipes": (DOCS / "how_to" / "recipes.md").read_text(encoding="utf-8"),
-    "coming_from": (DOCS / "coming_from.md").read_text(encoding="utf-8"),
+    page: (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
+    for page in (RECIPES, "docs/coming_from.md")
 }
 
 TEXTS = {
@@ -91,7 +91,7 @@ TEXTS = {
 """Texts of other systems, by the recipe that their hint names."""
 
 CASES = [pytest.param(text, section, id=text) for section in TEXTS for text in TEXTS[section]]
-HINT = re.compile(r"\bwrite (.*?)(?:; recipe '(.*?)' \(manual, page (\w+)\))?(?:; expected .*)?$")
+HINT = re.compile(r"\bwrite (.*?)(?:; recipe '(.*?)' \(([\w/.]+)\))?(?:; expected .*)?$")
 
 
 @pytest.mark.parametrize(("text", "section"), CASES)
@@ -116,7 +116,7 @@ def test_each_foreign_word_is_tried() -> None:
 
 
 def test_the_page_of_recipes_lists_each_section_that_a_hint_names() -> None:
-    words = PAGES["recipes"].partition("\n## ")[0]
+    words = PAGES[RECIPES].partition("\n## ")[0]
     assert [each for each in TEXTS if each and f"[{each}](" not in words] == []
 
 

@@ -34,22 +34,25 @@ _MASKED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
 """Pattern of quoted texts and comments, in which no foreign words are searched."""
 
 
+_COMING = "docs/coming_from.md"
+
+
 class ForeignWord(NamedTuple):
     """A word of another language, the query to write instead, and the section of the manual.
 
-    `why` comes first in the hint. `section` is a heading of the page `page`.
+    `why` comes first in the hint. `section` is a heading of the file `page` of the manual.
     """
 
     pattern: str
     text: str
     section: str = ""
-    page: str = "recipes"
+    page: str = "docs/how_to/recipes.md"
     why: str = ""
 
     @property
     def hint(self) -> str:
-        """The query to write instead and the section of the manual."""
-        recipe = f"recipe '{self.section}' (manual, page {self.page})" if self.section else ""
+        """The hint: the query to write and the recipe."""
+        recipe = f"recipe '{self.section}' ({self.page})" if self.section else ""
         return "; ".join(filter(None, [self.why, f"write {self.text}", recipe]))
 
 
@@ -69,7 +72,7 @@ FOREIGN_WORDS = (
         r"\bsequence\s+(?:by\s+\S+\s*(?:with\b|\[)|with\b|\[)|(?:\bwith\s+)?\bmaxspan\b",
         _KEYED,
         "One key, within ten minutes",
-        "coming_from",
+        _COMING,
     ),
     ForeignWord(
         r"\bnot\s+\w+\s+for\s+\d[\w\s]*->",
@@ -80,13 +83,13 @@ FOREIGN_WORDS = (
         r"(?:->\s*)?\bnot\s+\w+\s+for\s+\d",
         "SELECT * WHERE (A WAIT 10 MINUTES) UNLESS B",
         "And then nothing for ten minutes",
-        "coming_from",
+        _COMING,
     ),
     ForeignWord(
         r"\buntil\b",
         "SELECT * WHERE (A ; B) UNLESS C",
         "B does not happen in between",
-        "coming_from",
+        _COMING,
     ),
     ForeignWord(
         r"(?:\bafter\s+match\s+)?\bskip\s+(?:past|to)\b",
@@ -114,7 +117,7 @@ FOREIGN_WORDS = (
         r"\b\w+\[\s*(?:i\s*(?:[-+]\s*1\s*)?)?\]|\blag\s*\(",
         _RISING,
         "A rising sequence",
-        "coming_from",
+        _COMING,
         "PREV(a.v) is the value of v in the previous event of a",
     ),
     ForeignWord(
@@ -127,10 +130,10 @@ FOREIGN_WORDS = (
         r"(?:^|\bwhere)\s*\(*\s*every\s*\(*\s*\w+",
         "SELECT * WHERE A ; B",
         "A, and later B",
-        "coming_from",
+        _COMING,
         "omit EVERY: every match is an answer",
     ),
-    ForeignWord(r"->", "SELECT * WHERE A ; B", "A, and later B", "coming_from"),
+    ForeignWord(r"->", "SELECT * WHERE A ; B", "A, and later B", _COMING),
     ForeignWord(
         r"\bin\s*\(\s*select\b",
         "SELECT * WHERE A FILTER A[v IN {1, 2}]",
