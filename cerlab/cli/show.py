@@ -84,7 +84,7 @@ _KINDS: list[tuple[tuple[type, ...], str, dict[str, Callable[[Any], str]]]] = [
 
 def show(arguments: argparse.Namespace) -> int:
     """Run ``cerlab show``: write the result of `cerlab.show`."""
-    if arguments.format not in ("dot", *FORMS):
+    if arguments.format not in ("dot", "tikz", *FORMS):
         _refuse_layout(arguments)
     pattern = read_any(arguments)
     if isinstance(pattern, RowPattern):
@@ -102,7 +102,7 @@ def _refuse_layout(arguments: argparse.Namespace) -> None:
     """Raise `UsageError` if an option for the layout of a graph is given."""
     layout = {"--rankdir": arguments.rankdir, "--size": arguments.size}
     if option := next((name for name, given in layout.items() if given is not None), None):
-        hint = "leave it out, or draw a formula or machine as svg, png, pdf or dot"
+        hint = "leave it out, or draw a formula or machine as svg, png, pdf, dot or tikz"
         raise UsageError("CER0820", f"{option} does not apply to this picture", hint=hint)
 
 
@@ -138,6 +138,8 @@ def _render(value: Any, arguments: argparse.Namespace) -> str | bytes:
         _refuse_layout(arguments)
         return value.svg(theme or "light")
     name, writers = next((n, w) for kinds, n, w in _KINDS if isinstance(value, kinds))
+    if form == "tikz" and form in writers:
+        return machine_tikz(value, rankdir=arguments.rankdir, size=arguments.size)
     if form in writers:
         return writers[form](value)
     formats = ("svg",) if isinstance(value, Timeline) else ("dot", *FORMS)

@@ -13,6 +13,7 @@ from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import EdgeKind, Graph, NodeKind, alt_text, graph_of
 from cerlab.viz.networks import from_networkx, plain_networkx, to_networkx
 from cerlab.viz.render import drawing, svg, to_graphviz
+from cerlab.viz.tikz import machine_tikz
 
 __all__ = [
     "EdgeKind",
@@ -25,6 +26,7 @@ __all__ = [
     "formulas",
     "from_networkx",
     "graph_of",
+    "machine_tikz",
     "machines",
     "plain_networkx",
     "svg",

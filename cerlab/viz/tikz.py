@@ -1,14 +1,15 @@
-"""Machines as TikZ pictures: states in columns, and labels that overlap nothing.
+"""Machines as TikZ: states in layers, with labels that overlap no state and no other label.
 
 Lengths are millimetres in a document of 10 points; points of the plane are complex numbers.
 """
 
 from __future__ import annotations
 
+import textwrap
 from cmath import rect
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from math import copysign, radians
+from math import ceil, copysign, radians
 from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.deterministic import DeterministicCea
@@ -16,10 +17,10 @@ from cerlab.automata.encoding import Machine, check_depth
 from cerlab.automata.registers import RegisterTransition, Transducer
 from cerlab.automata.strategy import StrategyCea
 from cerlab.viz.dot import label_text
-from cerlab.viz.graph import THEMES, Graph, NodeKind, graph_of
+from cerlab.viz.graph import THEMES, Graph, NodeKind, graph_of, laid_out
 
-RADIUS = 4.9
-"""Radius of an accepting state; other states have 4.4."""
+RADIUS, RING = 4.4, 0.5
+"""Radius of a state with a number, and what the second ring of an accepting one adds."""
 
 CHARACTER, LINE, PADDING = 1.4, 2.9, 0.9
 r"""Width of a character, height of a line and margin of a label in ``\ttfamily\scriptsize``.
@@ -29,13 +30,23 @@ A character has 1.3; the rest is room for documents of 11 and 12 points."""
 BEND = 0.3915
 """Distance of TikZ's control points from the ends of a curve, as a part of its length."""
 
+TAIL = 6.0
+"""Length of the arrow at an initial state, with a margin."""
+
 MOST_PLACED = 60
 """Most edges whose labels are tried in several places: each try compares all labels."""
 
+NAME = 10
+"""Longest line of the name of a state, in characters; longer names such as sets are wrapped."""
+
 _HEAD = r"""%% \usepackage{tikz}
 %% \usetikzlibrary{automata, positioning}
-\begin{tikzpicture}[->, auto, node distance=%dmm and %dmm, initial text=,
+%s\begin{tikzpicture}[->, auto, node distance=%dmm and %dmm, initial text=,%s
     says/.style={align=center, font=\ttfamily\scriptsize}]"""
+
+_NAMED = r"""
+    every state/.style={minimum size=%dmm, inner sep=1pt, align=center,
+        font=\ttfamily\scriptsize},"""
 
 _UNICODE = "% compile with LuaLaTeX or XeLaTeX, and a font that has all characters\n"
 
@@ -87,14 +98,52 @@ class Arrow(NamedTuple):
     lines: tuple[str, ...]
 
 
+class Look(NamedTuple):
+    """The direction of a picture, and the radius of an accepting state."""
+
+    direction: str
+    radius: float
+
+
+class Layout(NamedTuple):
+    """The distances of rows and columns, the places of states, and a way for each arrow."""
+
+    high: int
+    wide: int
+    places: dict[int, complex]
+    ways: list[Way]
+
+
+_SIDES = {
+    "LR": ("right", "below", "left"),
+    "RL": ("left", "below", "right"),
+    "TB": ("below", "right", "above"),
+    "BT": ("above", "right", "below"),
+}
+"""Sides by direction: of the next layer, of the next state in a layer, of the initial arrow."""
+
+_TOWARDS = {"right": 1 + 0j, "left": -1 + 0j, "above": 1j, "below": -1j}
+
 Route: TypeAlias = tuple[str, tuple[complex, ...]]
 """The options of an edge, and its curve."""
 
 
-def machine_tikz(A: Machine | Transducer | DeterministicCea | StrategyCea) -> str:
-    r"""Return a machine as a ``tikzpicture``.
+def machine_tikz(
+    A: Machine | Transducer | DeterministicCea | StrategyCea,
+    *,
+    rankdir: str | None = None,
+    size: tuple[float, float] | None = None,
+) -> str:
+    r"""Return the machine as a ``tikzpicture``; states and edges have the labels of other pictures.
 
-    Raises `ResourceLimit` for predicates that are too deep and machines too large to explore.
+    Args:
+        A: A machine, deterministic machine or transducer.
+        rankdir: The direction: ``"LR"`` (the default), ``"TB"``, ``"RL"`` or ``"BT"``.
+        size: The greatest width and height in inches; LaTeX shrinks a larger picture.
+
+    Raises:
+        UsageError: The direction is unknown, or the size is not two numbers.
+        ResourceLimit: A predicate is too deep, or the machine is too large to explore.
 
     >>> from cerlab.automata.automaton import IntervalCea, Mark, Transition
     >>> from cerlab.predicates.syntax import TypeIs
@@ -113,23 +162,20 @@ def machine_tikz(A: Machine | Transducer | DeterministicCea | StrategyCea) -> st
         for t in A.Delta:
             if not isinstance(t, RegisterTransition):
                 check_depth(t.predicate)
-    graph = graph_of(A)
+    graph = laid_out(graph_of(A), rankdir, size)
     arrows = _arrows(graph)
     initial = [q for q, node in enumerate(graph.nodes) if node.is_initial]
-    final = [q for q, node in enumerate(graph.nodes) if node.kind is NodeKind.FINAL]
     moves = [(arrow.source, arrow.target) for arrow in arrows]
     columns = layers(len(graph.nodes), initial, moves)
-    high, wide, ways = _spread(arrows, columns, initial)
-    lines = [_HEAD % (high, wide)]
-    for c, column in enumerate(columns):
-        for r, q in enumerate(column):
-            options = ["state", *["initial"] * (q in initial), *["accepting"] * (q in final)]
-            if r:
-                options.append(f"below=of q{column[r - 1]}")
-            elif c:
-                options.append(f"right=of q{columns[c - 1][0]}")
-            lines.append(rf"  \node[{', '.join(options)}] (q{q}) {{${q}$}};")
-    for arrow, way in zip(arrows, ways, strict=True):
+    names = [_name(node.label) for node in graph.nodes]
+    diameter = max(map(_diameter, names), default=0)
+    look = Look(graph.direction, max(RADIUS, diameter / 2) + RING)
+    layout = _spread(arrows, columns, initial, look)
+    shrunk = _shrunk(layout, graph, look)
+    named = _NAMED % diameter if diameter else ""
+    lines = [_HEAD % (shrunk, layout.high, layout.wide, named)]
+    lines += _states(graph, columns, names)
+    for arrow, way in zip(arrows, layout.ways, strict=True):
         label = r" \\ ".join(map(latex_text, arrow.lines))
         shape, says = f"[{way.edge}]" * bool(way.edge), ", ".join(filter(None, ("says", way.label)))
         path = rf"(q{arrow.source}) edge{shape} node[{says}] {{{label}}} (q{arrow.target})"
@@ -138,8 +184,61 @@ def machine_tikz(A: Machine | Transducer | DeterministicCea | StrategyCea) -> st
         legend = r" \\ ".join(map(latex_text, graph.legend))
         place = "anchor=north west] at (current bounding box.south west)"
         lines.append(rf"  \node[says, align=left, {place} {{{legend}}};")
-    text = "\n".join([*lines, r"\end{tikzpicture}", ""])
+    text = "\n".join([*lines, r"\end{tikzpicture}" + "}" * bool(shrunk), ""])
     return text if max(text) < "\u0250" else _UNICODE + text
+
+
+def _name(label: str) -> tuple[str, ...]:
+    """Return the lines of the name of a state."""
+    return tuple(textwrap.wrap(label, NAME)) or ("",)
+
+
+def _diameter(name: tuple[str, ...]) -> int:
+    """Return the least diameter of a circle around a name; 0 for a number, which always fits."""
+    if name[0].isdigit() and len(name) == 1:
+        return 0
+    across, high = CHARACTER * max(map(len, name)), LINE * len(name)
+    return ceil(max(2 * RADIUS, abs(complex(across, high)) + PADDING))
+
+
+def _states(graph: Graph, columns: list[list[int]], names: list[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the nodes, each beside the one before it."""
+    ahead, beside, behind = _SIDES[graph.direction]
+    start = "initial" if behind == "left" else f"initial {behind}"
+    for c, column in enumerate(columns):
+        for r, q in enumerate(column):
+            node = graph.nodes[q]
+            options = ["state", *[start] * node.is_initial]
+            options += ["accepting"] * (node.kind is NodeKind.FINAL)
+            if r:
+                options.append(f"{beside}=of q{column[r - 1]}")
+            elif c:
+                options.append(f"{ahead}=of q{columns[c - 1][0]}")
+            name = r" \\ ".join(map(latex_text, names[q]))
+            name = name if _diameter(names[q]) else f"${name}$"
+            yield rf"  \node[{', '.join(options)}] (q{q}) {{{name}}};"
+
+
+def _shrunk(layout: Layout, graph: Graph, look: Look) -> str:
+    r"""Return the ``\resizebox`` that limits the size of a picture, or no text if it fits."""
+    if graph.size is None:
+        return ""
+    boxes = [_square(at, look.radius) for at in layout.places.values()]
+    boxes += [way.box for way in layout.ways]
+    boxes += [Box(p.real, p.imag, p.real, p.imag) for way in layout.ways for p in way.curve]
+    lines = len(graph.legend) * LINE
+    across = max((b.right for b in boxes), default=0) - min((b.left for b in boxes), default=0)
+    across = max([across, *(CHARACTER * len(line) for line in graph.legend)]) + TAIL
+    high = max((b.top for b in boxes), default=0) - min((b.bottom for b in boxes), default=0)
+    wider, higher = (
+        length / (25.4 * inches)
+        for length, inches in zip((across, high + lines + TAIL), graph.size, strict=True)
+    )
+    if max(wider, higher) <= 1:
+        return ""
+    width = f"{graph.size[0]:.4g}in" if wider >= higher else "!"
+    height = f"{graph.size[1]:.4g}in" if higher > wider else "!"
+    return rf"\resizebox{{{width}}}{{{height}}}{{%" + "\n"
 
 
 def _arrows(graph: Graph) -> list[Arrow]:
@@ -178,53 +277,59 @@ def layers(states: int, initial: list[int], moves: Iterable[tuple[int, int]]) ->
 
 
 def _spread(
-    arrows: Sequence[Arrow], columns: list[list[int]], initial: Sequence[int]
-) -> tuple[int, int, list[Way]]:
-    """Return the distances between rows and between columns, and how to draw each edge.
+    arrows: Sequence[Arrow], columns: list[list[int]], initial: Sequence[int], look: Look
+) -> Layout:
+    """Return the places of states and ways of arrows.
 
     States stand further apart until no label lies on another or on a state.
     """
     widest = max((len(line) for arrow in arrows for line in arrow.lines), default=0)
-    high, wide = 16, 10 + 3 * widest // 2
-    best: tuple[int, int, int, list[Way]] | None = None
+    ahead, beside, _ = _SIDES[look.direction]
+    # a label needs its width beside a level edge, and half of it beside one that goes down
+    high, wide = 16, 10 + 3 * widest // (2 if beside == "below" else 4)
+    best: tuple[int, Layout] | None = None
     for _ in range(8 if len(arrows) <= MOST_PLACED else 1):
+        lengths = (wide + 2 * look.radius, high + 2 * look.radius)
+        forth, aside = (
+            _TOWARDS[side] * lengths[side in ("above", "below")] for side in (ahead, beside)
+        )
         places = {
-            q: complex(c * (wide + 2 * RADIUS), -r * (high + 2 * RADIUS))
+            q: c * forth + r * aside
             for c, column in enumerate(columns)
             for r, q in enumerate(column)
         }
-        faults, ways = _ways(arrows, places, initial)
+        faults, ways = _ways(arrows, places, initial, look)
         if best is None or faults < best[0]:
-            best = (faults, high, wide, ways)
+            best = (faults, Layout(high, wide, places, ways))
         if not faults:
             break
         high, wide = high + 6, wide + 4
     assert best is not None
-    return best[1:]
+    return best[1]
 
 
 def _ways(
-    arrows: Sequence[Arrow], places: dict[int, complex], initial: Sequence[int]
+    arrows: Sequence[Arrow], places: dict[int, complex], initial: Sequence[int], look: Look
 ) -> tuple[int, list[Way]]:
     """Return how to draw each edge, and the number of labels that overlap something.
 
     Edges between states are drawn first, then loops where they cross no edge, then labels, those
     of loops first: they have the fewest places.
     """
-    states = [_square(at) for at in places.values()]
-    tails = [
-        Box(at.real - RADIUS - 6, at.imag - 1, at.real, at.imag + 1)
-        for at in (places[q] for q in initial)
-    ]
+    ahead, beside, behind = _SIDES[look.direction]
+    states = [_square(at, look.radius) for at in places.values()]
+    tails = [_tail(places[q], _TOWARDS[behind], look.radius) for q in initial]
+    opposite = {"below": "above", "right": "left"}[beside]
+    sides = (opposite, beside, ahead, behind)
     back = {(arrow.target, arrow.source) for arrow in arrows}
     curves: dict[Arrow, tuple[complex, ...]] = {}
     options: dict[Arrow, list[Route]] = {}
     for arrow in sorted(arrows, key=lambda arrow: arrow.source == arrow.target):
         p, q = places[arrow.source], places[arrow.target]
         if arrow.source == arrow.target:
-            options[arrow] = [*map(_loop, ["above", "below", "right", "left"], [p] * 4)]
+            options[arrow] = [_loop(side, p, look.radius) for side in sides]
             continue
-        routes = list(_routes(p, q, both=(arrow.source, arrow.target) in back))
+        routes = list(_routes(p, q, look.radius, both=(arrow.source, arrow.target) in back))
         others = [
             box
             for state, box in zip(places, states, strict=True)
@@ -245,6 +350,19 @@ def _ways(
     return faults, [chosen[arrow] for arrow in arrows]
 
 
+def _tail(at: complex, towards: complex, radius: float) -> Box:
+    """Return the box of the arrow at an initial state."""
+    end = at + (radius + TAIL) * towards
+    low, high = min(at.imag, end.imag), max(at.imag, end.imag)
+    left, right = min(at.real, end.real), max(at.real, end.real)
+    thick = 1.0
+    return (
+        Box(left, low - thick, right, high + thick)
+        if towards.imag == 0
+        else Box(left - thick, low, right + thick, high)
+    )
+
+
 def _cost(way: Way, boxes: Sequence[Box], curves: Iterable[Sequence[complex]]) -> tuple[int, int]:
     """Return how many boxes, and how many points of curves, a label overlaps."""
     crossed = sum(_touched(curve, [way.box]) for curve in curves)
@@ -254,31 +372,31 @@ def _cost(way: Way, boxes: Sequence[Box], curves: Iterable[Sequence[complex]]) -
     return sum(_meet(way.box, box) for box in boxes) + max(len(own) - 1, 0), crossed
 
 
-def _routes(p: complex, q: complex, *, both: bool) -> Iterator[Route]:
-    """Yield curves from p to q, the straightest first; edges in both directions bend apart."""
+def _routes(p: complex, q: complex, radius: float, *, both: bool) -> Iterator[Route]:
+    """Yield curves from p to q, the plainest first; of two directions each bends to its left."""
     if not both:
-        yield "", _curve(p, q, 0)
+        yield "", _curve(p, q, 0, radius)
     for angle, way in product((30, 45, 60), ("left", "right")):
         if way == "left" or not both:
             options = f"bend {way}" + f"={angle}" * (angle != 30)
-            yield options, _curve(p, q, angle if way == "left" else -angle)
+            yield options, _curve(p, q, angle if way == "left" else -angle, radius)
 
 
-def _curve(p: complex, q: complex, angle: float) -> tuple[complex, ...]:
-    """Return points of the curve that TikZ draws for ``bend left`` by an angle."""
+def _curve(p: complex, q: complex, angle: float, radius: float) -> tuple[complex, ...]:
+    """Return points of the curve that leaves p at an angle to the line, as ``bend left``."""
     ahead = (q - p) / abs(q - p)
     out, into = ahead * rect(1, radians(angle)), ahead * rect(1, radians(-angle))
-    start, end = p + RADIUS * out, q - RADIUS * into
+    start, end = p + radius * out, q - radius * into
     reach = BEND * abs(end - start)
     return _bezier(start, start + reach * out, end - reach * into, end)
 
 
-def _loop(way: str, p: complex) -> Route:
-    """Return points of the curve that TikZ draws for a loop, such as ``loop above``."""
+def _loop(way: str, p: complex, radius: float) -> Route:
+    """Return the curve of a loop, such as ``loop above``."""
     middle = {"above": 90, "below": 270, "left": 180, "right": 0}[way]
     out, into = (rect(1, radians(middle + turn)) for turn in (15, -15))
-    start, end = p + RADIUS * out, p + RADIUS * into
-    reach = max(5.0, 8 * BEND * abs(end - start))  # TikZ draws loops with looseness 8
+    start, end = p + radius * out, p + radius * into
+    reach = max(5.0, 8 * BEND * abs(end - start))  # a loop has the looseness 8
     return f"loop {way}", _bezier(start, start + reach * out, end + reach * into, end)
 
 
@@ -313,8 +431,8 @@ def _around(at: complex, across: float, up: float, width: float, height: float) 
     return Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
 
 
-def _square(at: complex) -> Box:
-    return _around(at, 0, 0, 2 * RADIUS, 2 * RADIUS)
+def _square(at: complex, radius: float) -> Box:
+    return _around(at, 0, 0, 2 * radius, 2 * radius)
 
 
 def _meet(one: Box, other: Box) -> bool:

@@ -24,6 +24,7 @@ from cerlab.predicates import condition
 from cerlab.predicates import syntax as pred
 from cerlab.viz import svg
 from cerlab.viz.graph import DARK, LIGHT
+from cerlab.viz.tikz import machine_tikz
 
 FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
 QUERY, EVENTS = str(FOLDER / "query.ceql"), str(FOLDER / "events.core")
@@ -164,7 +165,7 @@ def test_themes(form: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "#" not in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("form", ["svg", "pdf", "png", "dot"])
+@pytest.mark.parametrize("form", ["svg", "pdf", "png", "dot", "tikz"])
 @pytest.mark.parametrize(
     ("given", "size"),
     [("3.3,6", (3.3, 6)), ("8.5cm", (8.5 / 2.54, 200)), ("50.8mm, 36pt", (2, 0.5)), (None, None)],
@@ -175,6 +176,9 @@ def test_the_command_lays_out_a_picture_as_python_does(
     cea, out = cerlab.parse_query("SELECT * WHERE A ; B+ ; C").cea, tmp_path / f"a.{form}"
     options = ["--rankdir", "RL", "--theme", "print", *(["--size", given] if given else [])]
     assert main(["show", "A ; B+ ; C", "--what", "cea", *options, "-o", str(out)]) == 0
+    if form == "tikz":
+        assert out.read_text() == machine_tikz(cea, rankdir="RL", size=size)
+        return
     drawn = cea.to_graphviz(rankdir="RL", size=size, monochrome=True)
     expected = drawn.source.encode() if form == "dot" else drawn.pipe(form)
     if form != "pdf":  # it contains the time

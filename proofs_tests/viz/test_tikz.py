@@ -22,6 +22,7 @@ from cerlab.automata.automaton import (
     Vcea,
 )
 from cerlab.predicates import syntax as pred
+from cerlab.viz.graph import graph_of
 from cerlab.viz.tikz import latex_text, layers, machine_tikz
 from proofs_tests.io.machine_cases import random_machine, tower
 from proofs_tests.suite import Suite
@@ -143,15 +144,20 @@ PICTURES = [
 ]
 
 
+@pytest.mark.parametrize("rankdir", [None, "RL", "TB", "BT"])
 @pytest.mark.parametrize(("query", "what"), PICTURES)
-def test_no_label_lies_on_a_state_or_on_another_label(query: str, what: str) -> None:
-    """All of these were compiled by a LaTeX in WebAssembly, and looked at."""
-    states, labels = boxes(machine_tikz(cerlab.show(query, what=what)))
+def test_no_label_lies_on_a_state_or_on_another_label(
+    query: str, what: str, rankdir: str | None
+) -> None:
+    """Those of the default direction were compiled by a LaTeX in WebAssembly, and looked at."""
+    states, labels = boxes(machine_tikz(cerlab.show(query, what=what), rankdir=rankdir))
     assert labels
     for one, other in combinations(labels, 2):
         assert not overlap(labels[one], labels[other]), (one, other)
     for label, box in labels.items():
         assert not any(overlap(box, state) for state in states.values()), label
+    for one, other in combinations(states, 2):
+        assert not overlap(states[one], states[other]), (one, other)
 
 
 def test_boxes_see_labels_that_overlap() -> None:
@@ -167,15 +173,18 @@ Box = tuple[float, float, float, float]
 def boxes(text: str) -> tuple[dict[str, Box], dict[str, Box]]:
     """Return the boxes of states and labels in millimetres, as TikZ places them."""
     down, right = (int(mm) for mm in re.findall(r"node distance=(\d+)mm and (\d+)mm", text)[0])
+    named = re.search(r"minimum size=(\d+)mm", text)
+    radius = float(named[1]) / 2 if named else 4.4
+    away = {"right": right + 2 * radius, "below": -1j * (down + 2 * radius)}
+    away |= {"left": -away["right"], "above": -away["below"]}
     at: dict[str, complex] = {}
     for options, name in re.findall(r"\\node\[(state[^\]]*)\] \((q\d+)\)", text):
-        beside = re.search(r"(right|below)=of (q\d+)", options)
-        away = {"right": right + 8.8, "below": -1j * (down + 8.8)}
+        beside = re.search(r"(right|left|below|above)=of (q\d+)", options)
         at[name] = at[beside[2]] + away[beside[1]] if beside else 0
     labels = {}
     path = r"\\path \((q\d+)\) edge(?:\[([^\]]*)\])? node\[says([^\]]*)\] \{(.*)\} \((q\d+)\);"
     for source, shape, says, label, target in re.findall(path, text):
-        point, ahead = on_edge(at[source], at[target], shape, position(says))
+        point, ahead = on_edge(at[source], at[target], shape, position(says), radius)
         lines = re.sub(r"\$\\\w+\$", "o", label).split(r" \\ ")
         width = 1.31 * max(len(re.sub(r"\\(?=[^a-z])", "", line)) for line in lines) + 1.6
         height = 2.8 * len(lines) + 1.6
@@ -184,7 +193,10 @@ def boxes(text: str) -> tuple[dict[str, Box], dict[str, Box]]:
         y = point.imag + (side.imag > 0.05) * height / 2 - (side.imag < -0.05) * height / 2
         box = (x - width / 2, y - height / 2, x + width / 2, y + height / 2)
         labels[f"{source} {target} {label}"] = box
-    circle = {q: (p.real - 4.4, p.imag - 4.4, p.real + 4.4, p.imag + 4.4) for q, p in at.items()}
+    circle = {
+        q: (p.real - radius, p.imag - radius, p.real + radius, p.imag + radius)
+        for q, p in at.items()
+    }
     return circle, labels
 
 
@@ -193,19 +205,19 @@ def position(says: str) -> float:
     return float(given[1]) if given else 0.5
 
 
-def on_edge(p: complex, q: complex, shape: str, t: float) -> tuple[complex, complex]:
+def on_edge(p: complex, q: complex, shape: str, t: float, radius: float) -> tuple[complex, complex]:
     """Return the point of an edge at `t`, and its direction there."""
     loops = {"loop above": 90, "loop below": 270, "loop left": 180, "loop right": 0}
     if shape in loops:
         out, into = rect(1, radians(loops[shape] + 15)), rect(1, radians(loops[shape] - 15))
-        a, d = p + 4.4 * out, p + 4.4 * into
+        a, d = p + radius * out, p + radius * into
         reach = max(5, 8 * 0.3915 * abs(d - a))
     else:
         bend = re.fullmatch(r"bend (left|right)(?:=(\d+))?", shape)
         angle = (int(bend[2] or 30) if bend else 0) * (-1 if bend and bend[1] == "right" else 1)
         ahead = (q - p) / abs(q - p)
         out, into = ahead * rect(1, radians(angle)), -ahead * rect(1, radians(-angle))
-        a, d = p + 4.4 * out, q + 4.4 * into
+        a, d = p + radius * out, q + radius * into
         reach = 0.3915 * abs(d - a)
     b, c = a + reach * out, d + reach * into
     ab, bc, cd = a + t * (b - a), b + t * (c - b), c + t * (d - c)
@@ -223,6 +235,43 @@ def test_wide_guards_have_the_bits_and_the_legend_of_other_pictures() -> None:
     text = machine_tikz(cerlab.show(query, what="det"))
     assert r"\node[says, align=left, anchor=north west] at (current bounding box" in text
     assert r"bit 0: type = 'A'" in text
+
+
+@pytest.mark.parametrize("what", ["vcea", "cea", "det", "max", "last"])
+@pytest.mark.parametrize("query", ["A ; B+", "SELECT * WHERE A ; (B OR C)+ ; D"])
+def test_states_have_the_names_of_other_pictures(query: str, what: str) -> None:
+    machine = cerlab.show(query, what=what)
+    text = machine_tikz(machine)
+    names = re.findall(r"\\node\[state[^\]]*\] \(q\d+\) \{(.*)\};", text)
+    plain = {re.sub(r"[$\\]", "", name.replace(r" \\ ", " ")) for name in names}
+    assert plain == {node.label for node in graph_of(machine).nodes}
+
+
+def test_directions_turn_the_picture() -> None:
+    machine = cerlab.parse_query("SELECT * WHERE A ; B+").cea
+    for rankdir, side, initial in (
+        *(("LR", "right=of q0", "initial]"), ("RL", "left=of q0", "initial right]")),
+        *(("TB", "below=of q0", "initial above]"), ("BT", "above=of q0", "initial below]")),
+    ):
+        text = machine_tikz(machine, rankdir=rankdir)
+        assert side in text
+        assert initial in text
+    with pytest.raises(cerlab.UsageError, match="CER0822"):
+        machine_tikz(machine, rankdir="up")
+    assert machine_tikz(machine, rankdir="LR") == machine_tikz(machine)
+
+
+def test_a_size_shrinks_larger_pictures_only() -> None:
+    machine = cerlab.parse_query("SELECT * WHERE A ; B+").cea
+    plain = machine_tikz(machine)
+    assert machine_tikz(machine, size=(50, 50)) == plain
+    assert machine_tikz(machine, size=(50, 0.5)).count(r"\resizebox{!}{0.5in}{%") == 1
+    narrow = machine_tikz(machine, size=(8.5 / 2.54, 6))
+    assert narrow == plain.replace(
+        r"\begin{tikz", r"\resizebox{3.346in}{!}{%" + "\n" + r"\begin{tikz"
+    ).replace(r"\end{tikzpicture}", r"\end{tikzpicture}}")
+    with pytest.raises(cerlab.UsageError, match="CER0822"):
+        machine_tikz(machine, size=3)  # type: ignore[arg-type]
 
 
 def test_characters_beyond_latin_name_the_programs_that_have_them() -> None:
