@@ -35,7 +35,8 @@ def to_networkx(value: object) -> Any:
 
     Nodes have the attributes ``text``, ``kind`` and their parts: ``state``, ``initial`` and
     ``final`` for states; ``production`` and its fields for formulas. Edges have ``text``, ``kind``,
-    ``index`` and their parts: ``predicate``, ``mark``, ``labels``, ``guard``, ``writes``.
+    ``index`` and their parts: ``predicate`` and ``mark`` or ``labels``; ``guard``, ``mark`` and
+    ``writes`` of a transducer. The graph has ``kind`` for a machine, ``language`` for a formula.
     Predicates and guards are values of cerlab.
 
     Args:
@@ -100,7 +101,15 @@ def _plain(part: Any) -> bool | int | float | str:
 def from_networkx(network: Any) -> Any:
     """Return the machine, formula, SREMO or conjunctive query that `to_networkx` has converted.
 
-    The graph may have been edited; the parts are read, not the labels.
+    The graph may have been edited or built by hand; the parts are read, not the labels. A machine
+    needs these attributes:
+
+    - graph: ``kind``, one of ``"vcea"``, ``"ucea"``, ``"cea"``, ``"anchored_cea"``,
+      ``"epsilon_cea"`` and ``"srt"``; an ``"srt"`` also ``R``, the set of its registers, and
+      ``has_moves``, whether it has empty moves
+    - nodes: ``state``, a number from 0; ``initial`` and ``final``, truth values
+    - edges: ``index``, the place in the order; ``kind``, ``"empty"`` for an empty move; and
+      ``predicate`` with ``mark`` or ``labels``; in an ``"srt"`` ``guard``, ``mark`` and ``writes``
 
     Args:
         network: A graph as `to_networkx` returns it.
@@ -108,6 +117,17 @@ def from_networkx(network: Any) -> Any:
     Raises:
         BadData: The graph is of another kind or lacks parts.
         IllFormed: The machine is not valid.
+
+    >>> from networkx import MultiDiGraph
+    >>> from cerlab.automata.automaton import Mark
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> graph = MultiDiGraph(kind="cea")
+    >>> graph.add_node(0, state=0, initial=True, final=False)
+    >>> graph.add_node(1, state=1, initial=False, final=True)
+    >>> _ = graph.add_edge(0, 1, index=0, kind="take", predicate=TypeIs("A"), mark=Mark.TAKE)
+    >>> print(from_networkx(graph))
+    CEA: 2 states, initial 0, final {1}
+      0 -> 1  type = 'A' / •
 
     >>> from cerlab.api import parse_formula
     >>> print(from_networkx(to_networkx(parse_formula("A ; B+"))))
@@ -121,13 +141,13 @@ def from_networkx(network: Any) -> Any:
         raise BadData(
             "CER0759",
             f"this graph lacks a part of a machine or formula: {error}",
-            hint="see to_networkx for the attributes",
+            hint="help(cerlab.from_networkx) lists the attributes",
         ) from None
 
 
 def _edges(network: Any) -> list[tuple[int, int, dict[str, Any]]]:
-    """Return the transitions between states, in order."""
-    number = dict(network.nodes(data="state"))
+    """Return the edges between states, in order."""
+    number = {node: parts["state"] for node, parts in network.nodes(data=True)}
     edges = sorted(network.edges(data=True), key=lambda edge: edge[2]["index"])
     return [(number[source], number[target], parts) for source, target, parts in edges]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,7 +21,7 @@ from cerlab.compile.foundations import focel_to_epsilon_cea
 from cerlab.compile.pattern import Pattern
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.syntax import EVERYTHING, TypeIs
+from cerlab.predicates.syntax import EVERYTHING, Predicate, TypeIs
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import Shape, random_formula, random_sremo
 from cerlab.viz import EdgeKind, NodeKind, alt_text, graph_of, plain_networkx, to_networkx
@@ -32,7 +34,7 @@ from cerlab.viz.deterministic import (
     predicate_of,
 )
 from proofs_tests.dqe.cases import random_gcq
-from proofs_tests.io.machine_cases import exact
+from proofs_tests.io.machine_cases import exact, random_machine
 from proofs_tests.srt.cases import random_epsilon_srt, random_srt
 from proofs_tests.suite import Suite
 from proofs_tests.viz.values import machine_of_nasty_texts, random_cea, random_value, unary_fo
@@ -185,6 +187,51 @@ def test_a_machine_that_was_edited_in_networkx_is_read_back() -> None:
     A = from_networkx(graph)
     assert {1, 2} == A.F
     assert Transition(1, EVERYTHING, Mark.SKIP, 1) not in A.Delta
+
+
+LISTED = {*re.findall(r"``(\w+)``", from_networkx.__doc__ or "")}
+"""The attributes that the help of `from_networkx` lists."""
+
+
+def test_the_listed_attributes_are_necessary_and_enough(suite: Suite) -> None:
+    """Graphs built by hand have no more, and the error names the one that is missing."""
+
+    def case(rng: Random) -> bool:
+        draw = rng.choice((random_srt, random_epsilon_srt, partial(random_machine, predicate=_any)))
+        A: Any = draw(rng)
+        graph: Any = to_networkx(A)
+        parts_of = [
+            *(graph.graph, *(parts for _, parts in graph.nodes(data=True))),
+            *(parts for _, _, parts in graph.edges(data=True)),
+        ]
+        for parts in parts_of:
+            for name in {*parts} - LISTED:
+                del parts[name]
+        for parts in parts_of[1 : A.states + 1]:
+            del parts["kind"]  # listed for the graph and its edges
+        assert from_networkx(graph) == A
+        parts = rng.choice(parts_of)
+        name = rng.choice(sorted(parts))
+        del parts[name]
+        with pytest.raises(BadData, match="CER0759") as caught:
+            from_networkx(graph)
+        assert name in caught.value.message
+        assert caught.value.hint == "help(cerlab.from_networkx) lists the attributes"
+        return True
+
+    suite.run(case, deep_count=1_000)
+
+
+def _any(rng: Random) -> Predicate:
+    return rng.choice((EVERYTHING, TypeIs("A")))
+
+
+def test_a_machine_is_no_query() -> None:
+    machine = from_networkx(to_networkx(A_THEN_B.cea))
+    uses: list[Any] = [cerlab.evaluate, cerlab.count, cerlab.equivalent]
+    for use in uses:
+        with pytest.raises(cerlab.UsageError, match="CER0838: expected a query, got IntervalCea"):
+            use(machine, [{"type": "A"}])
 
 
 def test_what_is_no_machine_is_bad_data() -> None:
