@@ -226,14 +226,11 @@ def _shrunk(layout: Layout, graph: Graph, look: Look) -> str:
     boxes = [_square(at, look.radius) for at in layout.places.values()]
     boxes += [way.box for way in layout.ways]
     boxes += [Box(p.real, p.imag, p.real, p.imag) for way in layout.ways for p in way.curve]
-    lines = len(graph.legend) * LINE
     across = max((b.right for b in boxes), default=0) - min((b.left for b in boxes), default=0)
-    across = max([across, *(CHARACTER * len(line) for line in graph.legend)]) + TAIL
     high = max((b.top for b in boxes), default=0) - min((b.bottom for b in boxes), default=0)
-    wider, higher = (
-        length / (25.4 * inches)
-        for length, inches in zip((across, high + lines + TAIL), graph.size, strict=True)
-    )
+    across = max([across, *(CHARACTER * len(line) for line in graph.legend)]) + TAIL
+    high += LINE * len(graph.legend) + TAIL
+    wider, higher = across / (25.4 * graph.size[0]), high / (25.4 * graph.size[1])
     if max(wider, higher) <= 1:
         return ""
     width = f"{graph.size[0]:.4g}in" if wider >= higher else "!"
@@ -352,15 +349,8 @@ def _ways(
 
 def _tail(at: complex, towards: complex, radius: float) -> Box:
     """Return the box of the arrow at an initial state."""
-    end = at + (radius + TAIL) * towards
-    low, high = min(at.imag, end.imag), max(at.imag, end.imag)
-    left, right = min(at.real, end.real), max(at.real, end.real)
-    thick = 1.0
-    return (
-        Box(left, low - thick, right, high + thick)
-        if towards.imag == 0
-        else Box(left - thick, low, right + thick, high)
-    )
+    arrow = (radius + TAIL) * towards
+    return _around(at + arrow / 2, 0, 0, abs(arrow.real) + 2, abs(arrow.imag) + 2)
 
 
 def _cost(way: Way, boxes: Sequence[Box], curves: Iterable[Sequence[complex]]) -> tuple[int, int]:

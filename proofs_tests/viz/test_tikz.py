@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from cmath import rect
 from itertools import combinations
-from math import radians
+from math import hypot, radians
 from random import Random
 
 import pytest
@@ -245,6 +245,9 @@ def test_states_have_the_names_of_other_pictures(query: str, what: str) -> None:
     names = re.findall(r"\\node\[state[^\]]*\] \(q\d+\) \{(.*)\};", text)
     plain = {re.sub(r"[$\\]", "", name.replace(r" \\ ", " ")) for name in names}
     assert plain == {node.label for node in graph_of(machine).nodes}
+    for lines in (name.replace("\\{", "{").split(r" \\ ") for name in names if "$" not in name):
+        (diameter,) = re.findall(r"minimum size=(\d+)mm", text)
+        assert hypot(1.31 * max(map(len, lines)), 2.8 * len(lines)) < int(diameter)
 
 
 def test_directions_turn_the_picture() -> None:
