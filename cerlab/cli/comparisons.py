@@ -48,7 +48,7 @@ With exit status 2, the engine refuses the query.
 
 Any other COMMAND starts once. For each case it reads a line {{"query": "..", "events": [..]}} and
 replies with a line {{"answers": [{{"start": 0, "end": 2, "positions": [0, 2]}}, ..]}} or
-{{"refused": "why"}}.
+{{"refused": "why"}}. Answers may come in any order; one that is listed twice is a difference.
 
 Streams are short, with types A, B, C and attributes v, w, k and t (the time in seconds). Features:
   of formulas    {" ".join(CEL)}
@@ -173,6 +173,7 @@ starts once per case, as for `cerlab fuzz`, and gets only the cases without opti
 
 Features are those of `cerlab fuzz`, LIMIT, and moments (timestamps in events). Replies of the
 kinds {", ".join(ON_DEMAND)} are also features; they are tested only if --with names them.
+The table omits groups without a tested case; the line `total` includes them.
 Languages: {", ".join(LANGUAGES)}. An engine that supports ceql but not cel gets
 formulas as queries. cerlab/conformance/README.md describes cases and replies.
 
@@ -222,13 +223,17 @@ def _print_case(judged: Judged) -> None:
 
 
 def _print_judged(judged: Sequence[Judged], command: Sequence[str] | None) -> None:
-    """Print a table by group, and each wrong case, with a command to show it if there is one."""
+    """Print a table by group, and each wrong case, with a command to show it if there is one.
+
+    Groups without an asked case are counted in the last line only.
+    """
     by_group: dict[str, Counter[Mark]] = {}
     for each in judged:
         by_group.setdefault(each.case.id.partition("/")[0], Counter())[each.mark] += 1
     print(f"{'group':32}" + "".join(f"{mark.value:>10}" for mark in Mark))
     total = sum(by_group.values(), Counter[Mark]())
-    for name, counts in (*by_group.items(), ("total", total)):
+    asked = [(name, row) for name, row in by_group.items() if row.total() > row[Mark.UNASKED]]
+    for name, counts in (*asked, ("total", total)):
         print(f"{name:32}" + "".join(f"{counts[mark]:>10}" for mark in Mark))
     for each in judged:
         if each.mark is Mark.WRONG:

@@ -274,7 +274,8 @@ def difference(
 ) -> Difference | None:
     """Return how the rows of an engine differ from the expected answers, None if they are equal.
 
-    If a row has no interval, all rows are compared by positions.
+    The order of rows is ignored, and an answer that is listed twice is a difference. If a row has
+    no interval, all rows are compared by positions.
 
     Args:
         query: The query.
@@ -283,15 +284,17 @@ def difference(
         rows: The answers of the engine, as JSON objects.
     """
     by_interval = all("start" in row and "end" in row for row in rows)
-    answers = {_key(m.start, m.end, m.positions, by_interval): m for m in expected}
+    keys = [_key(m.start, m.end, m.positions, by_interval) for m in expected]
+    answers = dict(zip(keys, expected, strict=True))
+    # without intervals, answers with equal positions share a key: each may be listed once
+    most = Counter(keys)
     counts = Counter(
         _key(row.get("start"), row.get("end"), row["positions"], by_interval) for row in rows
     )
     missing = tuple(m for key, m in answers.items() if key not in counts)
     extra = tuple(_row(key) for key in counts if key not in answers)
-    twice = tuple(_row(key) for key, times in counts.items() if times > 1 and key in answers)
-    # without intervals two answers may have equal positions, so a repetition is not an error
-    if not (missing or extra or (twice and by_interval)):
+    twice = tuple(_row(key) for key, times in counts.items() if times > most[key] > 0)
+    if not (missing or extra or twice):
         return None
     return Difference(query, tuple(events), missing, extra, twice)
 

@@ -68,6 +68,7 @@ def case_of(kind: str, expected: Any, in_order: bool = False) -> Case:
 
 
 A, B = {"start": 0, "end": 1, "positions": [0, 1]}, {"start": 0, "end": 2, "positions": [0, 2]}
+LATER = {"start": 0, "end": 2, "positions": [0, 1]}
 X = {"start": 0, "end": 1, "labels": {"A": [0], "x": [1]}}
 NO_INTERVAL = [{"positions": [0, 1]}, {"positions": [0, 2]}]
 ROWS: dict[str, Any] = {"columns": ["n", "x"], "values": [[1, {"double": "1.0"}], [2, None]]}
@@ -79,6 +80,10 @@ JUDGED = [
     ("answers", [A, B], {"answers": [A]}, f"missing: {json.dumps(B)}"),
     ("answers", [A], {"answers": [A, B]}, f"wrong: {json.dumps(B)}"),
     ("answers", [A], {"answers": [A, A]}, f"more than once: {json.dumps(A)}"),
+    ("answers", [A, B], {"answers": NO_INTERVAL * 2}, "more than once: [0, 1]"),
+    ("answers", [A, LATER], {"answers": NO_INTERVAL[:1]}, ""),
+    ("answers", [A, LATER], {"answers": NO_INTERVAL[:1] * 2}, ""),
+    ("answers", [A, LATER], {"answers": NO_INTERVAL[:1] * 3}, "more than once: [0, 1]"),
     ("answers", [A], {"answers": 1}, "not answers: 1"),
     ("answers", [A], {"answers": [1]}, f"missing: {json.dumps(A)}"),
     ("answers", [], {"count": 0}, 'no answers: {"count": 0}'),

@@ -69,11 +69,12 @@ class Inside:
             case "extra positions" | "no positions":
                 extra = [{"positions": [0] if self.wrong == "extra positions" else []}]
                 rows = [{"positions": row["positions"]} for row in rows]
-                rows += extra if len(events) > 1 else []
+                rows += extra if len(events) > 1 and extra[0] not in rows else []
             case "twice":
                 rows += rows[:1]
-            case "positions":
+            case "positions" | "twice positions":
                 rows = [{"positions": row["positions"]} for row in rows]
+                rows *= 2 if self.wrong == "twice positions" else 1
             case "crash" if "+" in query:
                 return Failure("exit status 139")
             case _:
@@ -122,11 +123,29 @@ def test_an_answer_too_many_is_explained(wrong: str, row: str, reasons: int) -> 
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
-def test_an_answer_twice_and_a_crash() -> None:
-    difference = fuzz(Inside("twice"), takes=TAKES).difference
+@pytest.mark.parametrize("wrong", ["twice", "twice positions"])
+def test_an_answer_that_is_listed_twice_is_a_difference(wrong: str) -> None:
+    difference = fuzz(Inside(wrong), takes=TAKES).difference
     assert difference is not None
     assert len(difference.twice) == 1
-    assert "more than once" in str(difference)
+    assert "more than once: {" in str(difference)
+
+
+def test_rows_without_intervals_repeat_positions_as_often_as_the_answers() -> None:
+    query = parse_ceql("SELECT A WHERE A ; B")[0]
+    events = [cerlab.Event("A"), cerlab.Event("B"), cerlab.Event("B")]
+    expected = reference(query, events)
+    assert [m.positions for m in expected] == [(0,), (0,)]
+    row = {"positions": [0]}
+    assert difference(query, events, expected, [row]) is None
+    assert difference(query, events, expected, [row] * 2) is None
+    three_times = difference(query, events, expected, [row] * 3)
+    assert three_times is not None
+    assert three_times.twice == (row,)
+
+
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
+def test_a_crash() -> None:
     difference = fuzz(Inside("crash"), takes=TAKES).difference
     assert difference is not None
     assert query_text(difference.query) == "SELECT *\nWHERE A+"

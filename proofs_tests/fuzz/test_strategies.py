@@ -170,6 +170,19 @@ def test_the_test_that_is_printed_passes_with_a_right_engine(place: str) -> None
             settings(max_examples=EXAMPLES)(names["test_my_engine"])()
 
 
+def test_sorted_positions_are_compared_as_the_page_says() -> None:
+    page = (ROOT / "docs" / "how_to" / "fuzz.md").read_text(encoding="utf-8")
+    (snippet,) = [each for each in snippets(page) if "expected = [" in each]
+    case = Case("SELECT * WHERE A+", [{"type": "A"}] * 2)
+
+    def positions(query: str, events: list[dict[str, Any]]) -> list[list[int]]:
+        return [list(a.positions) for a in cerlab.evaluate(query, events)][::-1]
+
+    exec(snippet, {"case": case, "my_engine": positions})
+    with pytest.raises(AssertionError):
+        exec(snippet, {"case": case, "my_engine": lambda *asked: positions(*asked) * 2})
+
+
 def test_no_example_loads_packages_which_takes_longer_than_a_deadline() -> None:
     """In a new process, where the first example is the first call of cerlab."""
     code = """
