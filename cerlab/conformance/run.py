@@ -20,8 +20,11 @@ from cerlab.fuzz.engines import Failure, OtherProcess
 from cerlab.testing.features import FEATURES as OF_QUERIES
 from cerlab.testing.features import GROUPS
 
-ON_DEMAND = ("warnings", "verdict", "why")
-"""Kinds of replies that only engines that declare them are asked for."""
+ON_DEMAND = ("count", "warnings", "verdict", "why")
+"""Kinds of replies that only engines that declare them are asked for.
+
+Counts are among them because an engine that lists 2^40 answers reaches its time limit.
+"""
 
 FEATURES = (*OF_QUERIES, *GROUPS, "LIMIT", "THROTTLE", "moments", *ON_DEMAND)
 """Features that an engine may lack: of queries, times in events, and kinds of replies."""
@@ -103,7 +106,7 @@ def _in_a_language(case: Case, languages: frozenset[str]) -> Case:
 def _judged(
     case: Case, child: OtherProcess, takes: frozenset[str], languages: frozenset[str]
 ) -> Judged:
-    needs = {*case.needs, *((case.kind,) if case.kind in ON_DEMAND else ())}
+    needs = {*case.needs, *_on_demand(case)}
     is_plain = not case.options and not case.question and case.language in ("cel", "ceql")
     if not needs <= takes or case.language not in languages or not (is_plain or child.is_told_all):
         return Judged(case, Mark.UNASKED)
@@ -114,6 +117,12 @@ def _judged(
         return Judged(case, Mark.REFUSED, str(reply["refused"]), reply)
     how = difference(case, reply)
     return Judged(case, Mark.WRONG if how else Mark.PASSED, how, reply)
+
+
+def _on_demand(case: Case) -> frozenset[str]:
+    """Return the kinds of `ON_DEMAND` that a case asks for, even if the right reply is an error."""
+    asked = "why" if "why" in case.question else "verdict" if case.question else case.kind
+    return frozenset((asked,)).intersection(ON_DEMAND)
 
 
 def request_of(case: Case) -> dict[str, Any]:

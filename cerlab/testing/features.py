@@ -101,7 +101,9 @@ def wanted(features: str | Iterable[str], known: Sequence[str] = FEATURES) -> fr
     texts = features.split(",") if isinstance(features, str) else features
     for name in filter(None, (part.strip() for part in texts)):
         if name.lower() not in by_name:
-            hint = nearest(name, known)
+            # "; +" lists two features without a comma
+            is_list = any(word.lower() in by_name for word in name.split())
+            hint = "separate features by commas" if is_list else nearest(name, known)
             raise UsageError("CER0850", f"there is no feature '{name}' of queries", hint=hint)
         names.add(by_name[name.lower()])
     return frozenset(names)

@@ -16,7 +16,7 @@ import cerlab
 from cerlab.cli import main
 from cerlab.conformance import Case, cases
 from cerlab.conformance.replies import reply_of
-from cerlab.conformance.run import FEATURES, Judged, Mark, judge_engine
+from cerlab.conformance.run import FEATURES, ON_DEMAND, Judged, Mark, judge_engine
 from cerlab.fuzz.engines import Failure
 from cerlab.trial import adapter, conformance
 from cerlab.trial.languages import case_of_suite
@@ -63,7 +63,8 @@ def marks(
 
 
 RIGHT = case("answers", ANSWER)
-SYNTAX = case("error", {"kind": "QuerySyntaxError", "code": "CER0101"})
+SYNTAX_ERROR = {"kind": "QuerySyntaxError", "code": "CER0101"}
+SYNTAX = case("error", SYNTAX_ERROR)
 
 
 def test_a_reply_is_passed_wrong_or_refused() -> None:
@@ -93,12 +94,15 @@ def test_a_refusal_of_what_is_no_query_counts_only_if_other_queries_are_answered
         case("answers", ANSWER, language="rows"),
         case("verdict", {"holds": True}, question={"satisfiable": True}),
         case("warnings", "CER0901"),
+        case("count", 2**40),
+        case("error", SYNTAX_ERROR, question={"contained": "A"}),
+        case("error", SYNTAX_ERROR, question={"why": [0]}),
     ],
-    ids=lambda case: case.kind,
+    ids=lambda case: "-".join((case.kind, *case.question)),
 )
 def test_an_engine_is_not_asked_what_it_lacks(unfit: Case) -> None:
     stub = Stub(lambda request: {"answers": []})
-    takes = ALL - {"NOT", "verdict", "warnings"}
+    takes = ALL - {"NOT", *ON_DEMAND}
     assert marks(stub, unfit, takes=takes) == [(Mark.UNASKED, "")]
     assert stub.requests == []
 
@@ -146,6 +150,17 @@ def test_the_example_is_wrong_twice(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conformance", command, *features, "--only", "within/end-minus-start"]) == 1
     assert 'reply:    {"answers": []}' in capsys.readouterr().out
     assert main(["conformance", command, *features, "--only", "unless"]) == 3
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["group", "total"]
+
+
+def test_the_example_is_not_asked_to_count_or_to_decide(capsys: pytest.CaptureFixture[str]) -> None:
+    command = shlex.join([sys.executable, str(EXAMPLE)])
+    for group in ("counting", "contained", "equivalent", "satisfiable", "why"):
+        assert main(["conformance", command, "--with", ";,+,OR,EVENTS", "--only", group]) == 3, (
+            group
+        )
+    assert main(["conformance", command, "--with", "; +"]) == 2
+    assert "separate features by commas" in capsys.readouterr().err
 
 
 def test_cerlab_is_judged_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
