@@ -207,17 +207,17 @@ class ServerProcess:
         """Return the line that answers a line of JSON, waiting at most `seconds`, if given."""
         process = self._process or self._start()
         assert process.stdin is not None
-        try:
+        # a process that ends before it reads the question may have written a line, which explains
+        # more than its exit status
+        with suppress(BrokenPipeError):
             process.stdin.write(json.dumps(question) + "\n")
             process.stdin.flush()
+        try:
             line = next_line(self._lines, seconds)
         except Empty:
             self.stop()
             assert seconds is not None
             return _timeout(seconds)
-        # the process ended before it read the question: treat this as the end of its output
-        except BrokenPipeError:
-            line = ""
         if not line:
             status = process.wait()
             self.stop()
@@ -295,7 +295,7 @@ def json_of(line: str) -> Any | Failure:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):  # ValueError also for integers with too many digits
-        return Failure(f"expected JSON, got {line[:80]!r}")
+        return Failure(f"expected JSON, got {line[:80].rstrip()!r}")
 
 
 def reply(line: str) -> Outcome:
@@ -306,7 +306,7 @@ def reply(line: str) -> Outcome:
 def _object(line: str) -> Reply:
     answer = json_of(line)
     if not isinstance(answer, dict | Failure):
-        return Failure(f"expected answers or refused, got {line[:80]!r}")
+        return Failure(f"expected answers or refused, got {line[:80].rstrip()!r}")
     return answer
 
 

@@ -197,8 +197,8 @@ def test_rows_without_an_interval_are_compared_by_positions() -> None:
     [
         ("print('{\"answers\": []}')", AnswerRows(())),
         ("print('{\"refused\": 1}')", Refusal("1")),
-        ("print('what?')", Failure("expected JSON, got 'what?\\n'")),
-        ("print('[]')", Failure("expected answers or refused, got '[]\\n'")),
+        ("print('what?')", Failure("expected JSON, got 'what?'")),
+        ("print('[]')", Failure("expected answers or refused, got '[]'")),
         ("sys.exit(3)", Failure("it ended with exit status 3")),
         ("import time; time.sleep(3600)", Failure("no answer in 0.5 s", hung=True)),
     ],
@@ -234,6 +234,15 @@ def test_an_engine_that_is_started_for_each_case(
     seconds = 0.5 if "sleep" in code else PATIENCE
     with engine(f'"{sys.executable}" "{script}" {{query}} {{events}}', seconds) as child:
         assert child.ask("Q", [{"type": "A"}]) == outcome
+
+
+def test_an_engine_that_ends_without_reading_is_quoted() -> None:
+    """The question exceeds the buffer of a pipe, so writing it fails when the engine ends."""
+    question = "Q" * 1_000_000
+    with engine("echo hi", PATIENCE) as child:
+        assert child.ask(question, []) == Failure("expected JSON, got 'hi'")
+    with engine("true", PATIENCE) as child:
+        assert child.ask(question, []) == Failure("it ended with exit status 0")
 
 
 BABBLE = [
