@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -19,6 +21,8 @@ from cerlab.testing import Shape, random_events, random_query
 from cerlab.why.failure import Inside
 from proofs_tests.differential.test_waits import window
 from proofs_tests.suite import Suite
+
+RECIPES = Path(__file__).parents[2] / "docs" / "how_to" / "recipes.md"
 
 WARNED = [
     ("SELECT MAX * WHERE F+ ; O WITHIN 5 [t]", "SELECT MAX * WHERE (F+ ; O WITHIN 5 [t])"),
@@ -65,6 +69,66 @@ SILENT = [
 @pytest.mark.parametrize("query", SILENT)
 def test_no_answer_is_too_long(query: str) -> None:
     assert compared_inside(parse_ceql(query)[0]) is None
+
+
+COUNTED = [
+    (
+        "(F AS f OR O)+ AS a FILTER COUNT(f) / COUNT(a) > 0.5 WITHIN 10 MINUTES",
+        "MAX((F AS f OR O)+ AS a WITHIN 10 MINUTES) FILTER COUNT(f) / COUNT(a) > 0.5",
+        "More than half of the calls fail",
+    ),
+    (
+        "F+ AS f FILTER COUNT(f) < 3",
+        "MAX(F+ AS f WITHIN 10 MINUTES) FILTER COUNT(f) < 3",
+        "Fewer than three in ten minutes",
+    ),
+    (
+        "(F+ WITHIN 5 EVENTS) FILTER 3 >= COUNT(DISTINCT F.k)",
+        "MAX(F+ WITHIN 5 EVENTS) FILTER 3 >= COUNT(DISTINCT F.k)",
+        "Fewer than three in ten minutes",
+    ),
+    (
+        "A ; F{2,} AS f FILTER COUNT(f) <= 4 AND f[v > 1] WITHIN 9 EVENTS",
+        "MAX(A ; F{2,} AS f WITHIN 9 EVENTS) FILTER COUNT(f) <= 4 AND f[v > 1]",
+        "Fewer than three in ten minutes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("formula", "offered", "recipe"), COUNTED)
+def test_a_bound_on_chosen_events_offers_to_count_all_of_the_window(
+    formula: str, offered: str, recipe: str
+) -> None:
+    with pytest.warns(cerlab.CerlabWarning, match="CER0926") as caught:
+        cerlab.parse_query(f"SELECT * WHERE {formula}")
+    (message,) = [str(each.message) for each in caught if "CER0926" in str(each.message)]
+    assert f"write {offered}; recipe '{recipe}' (manual, page recipes)" in message
+    assert f"## {recipe}\n" in RECIPES.read_text(encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cerlab.parse_query(f"SELECT * WHERE {offered}")
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "F+ AS f FILTER COUNT(f) >= 3",
+        "F+ AS f FILTER 3 < COUNT(f)",
+        "F+ AS f FILTER COUNT(f) = 3",
+        "F+ AS f FILTER SUM(f.v) < 3",
+        "(A+ AS a ; B+ AS b) FILTER COUNT(a) = COUNT(b)",
+        "F:+ AS f FILTER COUNT(f) < 3",
+        "F{1,5} AS f FILTER COUNT(f) < 3",
+        "MAX(F+ AS f) FILTER COUNT(f) < 3",
+        "STRICT(F+ AS f) FILTER COUNT(f) < 3",
+        "(F AS f ; A+) FILTER COUNT(f) < 3",
+        "F+ AS f FILTER f[v < 3]",
+    ],
+)
+def test_a_filter_that_means_the_chosen_events_is_silent(formula: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cerlab.parse_query(f"SELECT * WHERE {formula}")
 
 
 def test_the_command_line_warns(capsys: pytest.CaptureFixture[str]) -> None:

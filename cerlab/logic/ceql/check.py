@@ -12,7 +12,8 @@ from typing import assert_never
 from cerlab.errors import SourcePlace, TypeMismatch, nearest
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import formula_text, label_text, window_text
-from cerlab.logic.ceql.inner_window import compared_inside
+from cerlab.logic.ceql.hints_from_other_languages import recipe_text
+from cerlab.logic.ceql.inner_window import SOME_TIME, compared_inside, counted_in_window
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes, query_text
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
@@ -251,6 +252,8 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
                         source.place(condition),
                     )
                 yield from _percents(condition, source)
+                if counted := counted_in_window(query, psi):
+                    yield _of_chosen(*counted, source.place(condition))
             case cel.Project(_, body):
                 labels = cel.defined_labels(body)
                 for label in sorted(cel.kept_labels(psi) - labels):
@@ -268,7 +271,7 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
                 )
             case cel.Unless(body, other) if _are_apart(body, other):
                 after, before = (
-                    f"({formula_text(of(body, _SOME_TIME))}) UNLESS {_grouped(other)}"
+                    f"({formula_text(of(body, SOME_TIME))}) UNLESS {_grouped(other)}"
                     for of in (cel.Wait, cel.Lookback)
                 )
                 yield Remark(
@@ -324,6 +327,20 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
                 f"PARTITION BY [{', '.join(bracket)}] is a key of {len(bracket)} attributes; "
                 "some engines read one bracket as alternatives",
             )
+
+
+def _of_chosen(count: pred.OfGroup, inside: cel.Filter, place: SourcePlace | None) -> Remark:
+    """Return the remark on a bound or a ratio of counts of chosen events."""
+    ways = len({x for each in atomics(inside.condition) for x in _operands(each)})
+    return Remark(
+        "CER0926",
+        f"{expression_text(count)} counts the chosen events, and each choice is tested; to count "
+        f"all of the window write {formula_text(inside)}; "
+        + recipe_text(
+            "More than half of the calls fail" if ways > 1 else "Fewer than three in ten minutes"
+        ),
+        place,
+    )
 
 
 def _effect_of_unset(label: str, condition: Condition) -> str:
@@ -400,10 +417,6 @@ def _is_met(atom: cel.Atom, phi: cel.Formula) -> bool:
             return _is_met(atom, left)
         case _:
             return any(_is_met(atom, psi) for psi in cel.children(phi))
-
-
-_SOME_TIME = TimeWindow(600 * 10**9)
-"""The length of waits and look-backs in hints: ten minutes."""
 
 
 def _grouped(phi: cel.Formula) -> str:

@@ -34,7 +34,13 @@ _MASKED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
 """Pattern of quoted texts and comments, in which no foreign words are searched."""
 
 
-_COMING = "docs/coming_from.md"
+def recipe_text(section: str, page: str = "recipes") -> str:
+    """Return the text that names a recipe of the manual by its heading and page."""
+    return f"recipe '{section}' (manual, page {page})"
+
+
+class ForeignWord(NamedTuple):
+    """A word of another language: its pattern, the query to write, and the recipe of the manual.
 
 
 class ForeignWord(NamedTuple):
@@ -52,7 +58,7 @@ class ForeignWord(NamedTuple):
     @property
     def hint(self) -> str:
         """The hint: the query to write and the recipe."""
-        recipe = f"recipe '{self.section}' ({self.page})" if self.section else ""
+        recipe = recipe_text(self.section, self.page) if self.section else ""
         return "; ".join(filter(None, [self.why, f"write {self.text}", recipe]))
 
 
