@@ -44,9 +44,17 @@ TEXTS = {
         "SELECT DISTINCT * WHERE A ; B",
         "SELECT DISTINCT a.user WHERE A AS a",
         "SELECT * WHERE FIRST(LOGIN) PARTITION BY [user]",
+        "dedup user",
+        "index=web | dedup user",
+        "SELECT ROW_NUMBER() OVER (PARTITION BY user) WHERE A",
+        "SELECT *, ROW_NUMBER() OVER (PARTITION BY user ORDER BY ts) AS rn FROM t",
+        "SELECT * WHERE A AS a FILTER ROW_NUMBER() = 1",
     ),
     "One alarm for a burst": (
         "SELECT * WHERE A LIMIT 1 PER HOUR",
+        "SELECT * WHERE A ; B SUPPRESS 1 HOUR",
+        "SELECT * WHERE A OUTPUT FIRST EVERY 1 HOUR",
+        "from A select * output first every 1 hour",
         "SELECT * WHERE A THROTTLE 1 PER HOUR",
     ),
     "Two of three kinds": ("SELECT * WHERE 2 OF (A, B, C)", "2 of (A, B, C)"),
@@ -66,12 +74,18 @@ TEXTS = {
     "No such event in the two minutes before": (
         "SELECT * WHERE NOT B FOR 2 MINUTES -> A",
         "every not B for 2 min -> A",
+        "sequence by user ![MFA] [ADMIN]",
+        "sequence by user with maxspan=2m ![mfa where true] [admin where true]",
     ),
     "Failed logins of different users": (
         "SELECT * WHERE A+ HAVING COUNT(*) > 3",
         "SELECT * WHERE A+ AS a PARTITION BY [u] HAVING COUNT(a) > 3",
         "SELECT host FROM s GROUP BY host HAVING COUNT(DISTINCT user) >= 3",
         "SELECT COUNT(DISTINCT u) WHERE A",
+        "stats dc(user) by host",
+        "index=auth | stats dc(user) AS users BY host | where users >= 3",
+        "correlation:\n  type: value_count\n  group-by: [host]",
+        "SELECT * WHERE A+ AS a FILTER DC(a.user) > 3",
         "SELECT COUNT(DISTINCT a.u) WHERE A AS a",
     ),
     "A, and later B": (
@@ -80,12 +94,47 @@ TEXTS = {
         "SELECT * WHERE EVERY A ; B",
         "SELECT * WHERE A -> B",
         "A -> B",
+        "$a : A()",
+        "rule x when $a : A() then end",
+    ),
+    "A five times, then B": (
+        "sequence by user with runs=3 [A] [B]",
+        "sequence [A] with runs=3 [B]",
+        "SELECT * WHERE A WITH RUNS=3",
+    ),
+    "How far each user got": (
+        "SELECT windowFunnel(600)(ts, type = 'A', type = 'B') FROM t",
+        "windowFunnel(600)(ts, type = 'A', type = 'B')",
+    ),
+    "Sessions with gaps of thirty minutes at most": (
+        "SELECT * WHERE A WINDOW SESSION (30 MINUTES)",
+        "SELECT * WHERE A+ SESSION GAP 30 MINUTES",
+        "from S#window.session(30 min) select *",
+        "SELECT * FROM S#window.session(30 min) WHERE A",
+        "SELECT * FROM t GROUP BY SESSION(ts, 30)",
+    ),
+    "Fewer than three in ten minutes": (
+        "SELECT * WHERE PING HAVING COUNT(*) < 3",
+        "SELECT host FROM t GROUP BY host HAVING COUNT(*) < 3",
+        "SELECT * WHERE PING LESS THAN 3",
+        "SELECT * WHERE FEWER THAN 3 PING",
+    ),
+    "More than half of the calls fail": (
+        "SELECT RATIO(r) WHERE A+ AS r",
+        "SELECT * WHERE A+ AS r FILTER RATIO(r) > 0.5",
+        "SELECT SUM(CASE WHEN r.v THEN 1 END) WHERE A+ AS r",
+        "SELECT * WHERE A+ AS r FILTER SUM(CASE WHEN r.v = 1 THEN 1 ELSE 0 END) > 1",
     ),
     "": (
         "SELECT * WHERE A FILTER A[x IN (SELECT y FROM z)]",
         "SELECT * WHERE A |> B",
         "SELECT * FROM s TIMESTAMP BY ts WHERE A",
         "SELECT * WHERE A ; B TIMESTAMP BY ts",
+        "PATTERN (A B+) DEFINE B AS B.v > 1",
+        "DEFINE A AS A.v > 1",
+        "SELECT * FROM t PATTERN (A B)",
+        "any where v == 1",
+        "process where v == 1",
     ),
 }
 """Texts of other systems, by the recipe that their hint names."""
@@ -102,8 +151,43 @@ def test_the_hint_names_a_query_that_parses_and_its_recipe(text: str, section: s
     found = HINT.search(caught.value.hint)
     assert found is not None, caught.value.hint
     assert (found[2] or "") == section, caught.value.hint
-    cerlab.parse_query(found[1])
+    parse = cerlab.parse_rows if "MATCH_RECOGNIZE" in found[1] else cerlab.parse_query
+    parse(found[1])
     assert not section or f"\n## {section}\n" in PAGES[found[3]]
+
+
+@pytest.mark.parametrize(
+    ("text", "section"),
+    [
+        ("SELECT * WHERE PING{0,2}", "Fewer than three in ten minutes"),
+        ("SELECT * WHERE PING:{,2}", "Fewer than three in ten minutes"),
+        (
+            "SELECT * WHERE A+ AS r FILTER COUNT(r.FAIL) / COUNT(r) > 0.5",
+            "More than half of the calls fail",
+        ),
+    ],
+)
+def test_an_ill_formed_query_names_a_recipe(text: str, section: str) -> None:
+    with pytest.raises(cerlab.IllFormed) as caught:
+        cerlab.parse_query(text)
+    assert caught.value.hint.endswith(f"see recipe '{section}' (manual, page recipes)")
+    assert f"\n## {section}\n" in PAGES["recipes"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * WHERE A EMIT CHANGES",
+        "SELECT * FROM S EMIT CHANGES",
+        "SELECT * WHERE A LESS THAN 3",
+        "SELECT * WHERE LESS THAN 3 A",
+    ],
+)
+def test_a_foreign_word_is_no_misspelled_keyword(text: str) -> None:
+    with pytest.raises(cerlab.QuerySyntaxError) as caught:
+        cerlab.parse_query(text)
+    assert "did you mean" not in caught.value.hint
+    assert re.match("answers appear|write ", caught.value.hint)
 
 
 def test_each_foreign_word_is_tried() -> None:

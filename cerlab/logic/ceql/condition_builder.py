@@ -20,7 +20,7 @@ from cerlab.errors import (
     Span,
     nearest,
 )
-from cerlab.logic.ceql.hints_from_other_languages import call_hint
+from cerlab.logic.ceql.hints_from_other_languages import call_hint, recipe_text
 from cerlab.logic.parsing import Rule, place_at, value
 from cerlab.model.event import UNITS, Duration, Timestamp, is_in_calendar, moment_of_text
 from cerlab.model.paths import fields_of, path_name
@@ -77,6 +77,9 @@ class Call(NamedTuple):
                 # SQL has the attribute alone here, but `name` may also be a label
                 other = f"COUNT(DISTINCT a.{name_text(name)}) of an attribute {name}"
                 return message, f"write {other}, or {self.example()} of a label {name}"
+            case (SetOf(_, str()),) if self.name.upper() == "COUNT" and not self.form:
+                ratio = recipe_text("More than half of the calls fail")
+                return message, f"write {self.example()}; for a ratio see {ratio}"
         return message, f"write {self.example()}"
 
     def example(self) -> str:

@@ -65,14 +65,42 @@ class ForeignWord(NamedTuple):
 _KEYED = "SELECT * WHERE A ; B PARTITION BY [user] WITHIN 10 MINUTES"
 _GROUPED = "SELECT * WHERE MAX(A+ AS a WITHIN 5 MINUTES) FILTER COUNT(a) >= 3"
 _DIFFERENT = "SELECT * WHERE MAX(A+ AS a WITHIN 5 MINUTES) FILTER COUNT(DISTINCT a.user) >= 3"
+_FEWER = "SELECT * WHERE (A WAIT 10 MINUTES) UNLESS A{3}"
+_BEFORE = "SELECT * WHERE (A LOOKBACK 2 MINUTES) UNLESS B"
 _RISING = "SELECT * WHERE A+ AS a FILTER a.v > PREV(a.v)"
 
 FOREIGN_WORDS = (
+    ForeignWord(
+        r"^\s*(?:pattern\s*\(|define\s+\w+\s+as\b)|\bpattern\s*\(",
+        "MATCH_RECOGNIZE (ORDER BY ts ALL ROWS PER MATCH PATTERN (A B+) DEFINE B AS v > PREV(v))",
+        why="this is a row pattern, for cerlab.match_recognize",
+    ),
+    ForeignWord(
+        r"\bwindow\s+session\b|#window\.session\b|\bsession\s+gap\b"
+        r"|\bgroup\s+by\b[^;]*\bsession\s*\(",
+        "MATCH_RECOGNIZE (PARTITION BY user ORDER BY ts PATTERN (A B*) "
+        "DEFINE B AS ts <= PREV(ts) + INTERVAL '30' MINUTE)",
+        "Sessions with gaps of thirty minutes at most",
+        "coming_from",
+        "sessions are a row pattern, for cerlab.match_recognize",
+    ),
+    ForeignWord(
+        r"\bwindowfunnel\s*\([^;]*",
+        "SELECT * WHERE A OR (A ; B) OR (A ; B ; C) PARTITION BY [user] WITHIN 10 MINUTES",
+        "How far each user got",
+    ),
     ForeignWord(
         r"(?:^|\|)\s*transaction\s+\w+(?:$|\s*[,=|])"
         r"|\btransaction\b(?=.*\b(?:max(?:span|pause|events)|startswith|endswith)\b)[^;]*",
         "SELECT MAX * WHERE (A ; B+ ; C WITHIN 30 MINUTES) PARTITION BY [user]",
         "All events of a transaction",
+    ),
+    ForeignWord(r"\bsequence\b[^\[;]*!\[", _BEFORE, "No such event in the two minutes before"),
+    ForeignWord(
+        r"(?:\bsequence\b[^;]*)?\bwith\s+runs\b",
+        "SELECT * WHERE A{5} ; B",
+        "A five times, then B",
+        "coming_from",
     ),
     ForeignWord(
         r"\bsequence\s+(?:by\s+\S+\s*(?:with\b|\[)|with\b|\[)|(?:\bwith\s+)?\bmaxspan\b",
@@ -82,7 +110,7 @@ FOREIGN_WORDS = (
     ),
     ForeignWord(
         r"\bnot\s+\w+\s+for\s+\d[\w\s]*->",
-        "SELECT * WHERE (A LOOKBACK 2 MINUTES) UNLESS B",
+        _BEFORE,
         "No such event in the two minutes before",
     ),
     ForeignWord(
@@ -103,13 +131,15 @@ FOREIGN_WORDS = (
         "No event in two answers",
     ),
     ForeignWord(
-        r"\bcount\s*\(\s*distinct\s+\w+(?=[^\]]*(?:\bwhere\b|$))",
+        r"\bcount\s*\(\s*distinct\s+\w+(?=[^\]]*(?:\bwhere\b|$))"
+        r"|\bstats\s+\w+\b|\b(?:dc|distinct_count)\s*\(|^\s*correlation\s*:|\btype\s*:\s*value_count\b",
         _DIFFERENT,
         "Failed logins of different users",
         why="COUNT(DISTINCT a.user) is a value of a label, which FILTER compares",
     ),
     ForeignWord(
-        r"\bselect\s+distinct\s+[*\w]|\bfirst\s*\(\s*\w+\s*\)",
+        r"\bselect\s+distinct\s+[*\w]|\bfirst\s*\(\s*\w+\s*\)"
+        r"|(?:^|\|)\s*dedup\s+\w+|(?:,\s*)?\brow_number\s*\([\s)]*",
         "SELECT * WHERE A PARTITION BY [user] THROTTLE 1000000000 EVENTS",
         "The first event of each key",
     ),
@@ -127,9 +157,20 @@ FOREIGN_WORDS = (
         "PREV(a.v) is the value of v in the previous event of a",
     ),
     ForeignWord(
-        r"\b(?:limit|throttle)\s+\d+\s+(?:per|every|each)\b",
+        r"\b(?:limit|throttle)\s+\d+\s+(?:per|every|each)\b|\bsuppress(?:\s+for)?\s+\d"
+        r"|\boutput\s+(?:first|last)\b",
         "SELECT * WHERE A PARTITION BY [user] LIMIT 1 THROTTLE 1 HOUR",
         "One alarm for a burst",
+    ),
+    ForeignWord(
+        r"(?:\bgroup\s+by\b.*)?\bhaving\s+count\s*\([^)]*\)\s*<|\b(?:less|fewer)\s+than\b",
+        _FEWER,
+        "Fewer than three in ten minutes",
+    ),
+    ForeignWord(
+        r"\bratio\s*\([^)]*\)?|\bcase\s+when\b",
+        "SELECT * WHERE MAX((A AS f OR B)+ AS a WITHIN 5 MINUTES) FILTER COUNT(f) > 0.5 * COUNT(a)",
+        "More than half of the calls fail",
     ),
     ForeignWord(r"(?:\bgroup\s+by\b.*)?\bhaving\b", _GROUPED, "Failed logins of different users"),
     ForeignWord(
@@ -139,7 +180,19 @@ FOREIGN_WORDS = (
         _COMING,
         "omit EVERY: every match is an answer",
     ),
-    ForeignWord(r"->", "SELECT * WHERE A ; B", "A, and later B", _COMING),
+    ForeignWord(
+        r"\$\w+\s*:|^\s*rule\s.*?\bwhen\b",
+        "SELECT * WHERE A AS a ; B AS b FILTER b.v > a.v",
+        "A, and later B",
+        "coming_from",
+        "AS gives events a label",
+    ),
+    ForeignWord(
+        r"(?:^|\[)\s*(?:any|authentication|file|network|process|registry)\s+where\b",
+        "SELECT * WHERE A FILTER A[v > 3]",
+        why="a condition on an event follows FILTER",
+    ),
+    ForeignWord(r"->", "SELECT * WHERE A ; B", "A, and later B", "coming_from"),
     ForeignWord(
         r"\bin\s*\(\s*select\b",
         "SELECT * WHERE A FILTER A[v IN {1, 2}]",
@@ -171,6 +224,7 @@ _AT: tuple[tuple[str, str], ...] = (
     (r"#|//", "a comment begins with --, or is enclosed in /* .. */"),
     (r"<>", "write !="),
     (r"(?i:and\s+not)\b", "write a condition after FILTER, or UNLESS for absence"),
+    (r"(?i:emit)\b", "answers appear when they are complete; omit EMIT CHANGES"),
     (r"(?i:order)\b", "answers are in the order of their ends; omit ORDER BY"),
     (r"(?i:when)\b", "write FILTER, as in A FILTER A[price > 3]"),
     (r"(?i:is)\b", "a comparison with a missing value is false; NOT v = v finds it"),

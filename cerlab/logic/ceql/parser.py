@@ -23,7 +23,11 @@ from cerlab.logic.ceql.condition_builder import (
     constant,
     node,
 )
-from cerlab.logic.ceql.hints_from_other_languages import habit_hint, two_names_hint
+from cerlab.logic.ceql.hints_from_other_languages import (
+    habit_hint,
+    recipe_text,
+    two_names_hint,
+)
 from cerlab.logic.ceql.syntax import Aggregate, CeqlQuery, SelectItem
 from cerlab.logic.parsing import Language, Rule, build, place_at, read, value
 from cerlab.model.clauses import (
@@ -96,6 +100,9 @@ class Builder(ConditionBuilder):
         if not least:
             text = node_text(cel.Count(body, 1, most or None, gaps))
             hint = f"write {text}, and OR for without, as in B OR (A{text} ; B)"
+            if most:
+                fewer = recipe_text("Fewer than three in ten minutes")
+                hint += f"; to count all events of a time see {fewer}"
             message = "a count begins at 1, since a formula has no empty answer"
             raise IllFormed("CER0212", message, place=self.place(meta), hint=hint)
         if most is not None and most < least:
