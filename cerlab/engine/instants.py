@@ -23,7 +23,7 @@ from cerlab.model.arrays import numbers_of
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.columns import Columns, is_arrow, nanoseconds, values_of
 from cerlab.model.event import Event, Value
-from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for, width_of
+from cerlab.model.stream import Instant, TimeAxis, clock_for, width_of
 
 # below this limit the difference of an instant and a width stays below 2^63
 SAFE = 1 << 61
@@ -252,6 +252,12 @@ class TimeColumn:
         else:
             self._attribute = window.attribute
 
+    def check_order(
+        self, before: Instant, now: Instant, position: int, *, promised: Instant | None = None
+    ) -> None:
+        """Raise `BadData` as `Clock.check_order`."""
+        self._clock.check_order(before, now, position, promised=promised)
+
     def read(
         self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
     ) -> Instants:
@@ -270,9 +276,11 @@ class TimeColumn:
             return instants_of(some, self.width)
         times, back = pair
         if self.last is not None:
-            check_order(self.last, instant_at(times, 0), place(0))
+            self._clock.check_order(self.last, instant_at(times, 0), place(0))
         if back >= 0:
-            check_order(instant_at(times, back - 1), instant_at(times, back), place(back))
+            self._clock.check_order(
+                instant_at(times, back - 1), instant_at(times, back), place(back)
+            )
         self.last = instant_at(times, -1)
         return times
 
@@ -294,7 +302,7 @@ class TimeColumn:
         for event, position in zip(events, positions, strict=True):
             now = self._clock(event, position)
             if last is not None:
-                check_order(last, now, position)
+                self._clock.check_order(last, now, position)
             times.append(now)
             last = now
         self.last = last
@@ -309,7 +317,7 @@ class TimeColumn:
         """Return the instant of an event without advancing; raise the errors of `read`."""
         now = self._clock(event, position)
         if self.last is not None:
-            check_order(self.last, now, position)
+            self._clock.check_order(self.last, now, position)
         return now
 
     def _events(self, columns: Mapping[str, Any], length: int) -> list[Event]:

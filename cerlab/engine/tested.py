@@ -15,7 +15,7 @@ from cerlab.automata.plan import FilterPlan
 from cerlab.model.answer import Positions, Valuation, complex_event
 from cerlab.model.clauses import Consume, EventWindow, Strategy, TimeWindow, Window
 from cerlab.model.event import Event, is_of_stream
-from cerlab.model.stream import Instant, Stream, TimeAxis, check_order, clock_for
+from cerlab.model.stream import Instant, Stream, TimeAxis, clock_for
 from cerlab.predicates.condition import Application, Condition, Correlation, On, holds_of
 from cerlab.predicates.syntax import And, Or
 from cerlab.predicates.truth import Key, partition_key, satisfies
@@ -54,7 +54,7 @@ class Filtering:
         if self._clock is not None:
             now = self._clock(event, position)
             if self._last is not None:
-                check_order(self._last, now, position)
+                self._clock.check_order(self._last, now, position)
             self._times[position] = self._last = now
         if plan.counts:
             key = partition_key(event, plan.partition)

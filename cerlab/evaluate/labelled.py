@@ -334,7 +334,7 @@ def named_columns(
     refuse_twice([name for name in key if names_label(name, labels)], texts)
     apart = (*PLACES, *key)
     label_columns = [at_place(read_column(text), labels) for text in texts if text not in apart]
-    check_columns(label_columns, labels, None if empty else names)
+    check_columns(label_columns, labels, None if empty else names, others=apart)
     refuse_same([*apart, *(column.name for column in label_columns)])
     return label_columns
 

@@ -32,7 +32,7 @@ from cerlab.flinkcep.pattern import (
 from cerlab.model.answer import Valuation
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.event import Event
-from cerlab.model.stream import check_order, clock_for
+from cerlab.model.stream import clock_for
 from cerlab.predicates.truth import Key, partition_key
 
 MAX_PARTIAL = 20_000
@@ -227,7 +227,7 @@ def _times(pattern: FlinkPattern, events: Sequence[Event]) -> list[int]:
     for i, t in enumerate(events):
         time = clock(t, i)
         if times:
-            check_order(times[-1], time, i)
+            clock.check_order(times[-1], time, i)
         if not isinstance(time, int):
             message = f"expected whole numbers as {attribute}, got {time} in event {i}"
             raise BadData("CER0790", message, hint="use a smaller unit")

@@ -134,18 +134,21 @@ def refuse_same(names: Sequence[str]) -> None:
 
 
 def check_columns(
-    columns: Iterable[NamedColumn], labels: Collection[str], names: Collection[str] | None
+    columns: Iterable[NamedColumn],
+    labels: Collection[str],
+    names: Collection[str] | None,
+    others: Collection[str] = (),
 ) -> None:
     """Raise `UsageError` for a label that no answer has, or an attribute that no event has.
 
-    `names` are those of attributes, None without events.
+    `names` are those of attributes, None without events; `others` are columns without a label.
     """
     for column in columns:
         if column.label and column.label not in labels:
             raise UsageError(
                 "CER0863",
                 f"no answer has label '{column.label}', which column '{column.name}' names",
-                hint=nearest(column.label, labels),
+                hint=nearest(column.label, [*labels, *(() if column.attribute else others)]),
             )
         if names is not None and column.attribute is not None and column.attribute not in names:
             raise UsageError(

@@ -162,8 +162,8 @@ Value: TypeAlias = bool | int | float | str | Timestamp | Duration | None
 """Value of an attribute; None is NULL, and an absent attribute is equivalent to NULL."""
 
 NAME_THE_TYPE = by_door(
-    "add a 'type' key, or name the key that holds it: type_column=",
-    "add a 'type' key, or name the key that holds it: --type-column",
+    "add a 'type' key; type_column= names another key, and type= the type of all events",
+    "add a 'type' key; --type-column KEY names another key, and --type NAME the type of all events",
 )
 """Hint for events without a type."""
 

@@ -54,10 +54,6 @@ Instant: TypeAlias = int | Fraction
 Until: TypeAlias = str | int | float | datetime | Timestamp
 """Time before which all events have come, as users give it; "end" if no event follows."""
 
-Clock: TypeAlias = Callable[[Event, int], Instant]
-"""Function from an event and its position (for errors) to its time."""
-
-
 NAME_THE_TIME = by_door(
     "give time=; numbers need unit= too",
     "give --time COLUMN; numbers need a unit: --time COLUMN:UNIT",
@@ -154,10 +150,19 @@ def _names_of_moments(events: Iterable[Event]) -> set[str]:
 def axis_for(
     window: Window | None, events: Iterable[Event], axis: TimeAxis | None
 ) -> TimeAxis | None:
-    """Return the given axis; if it is None and a window needs one, the `only_timestamp`."""
-    if axis is None and isinstance(window, TimeWindow):
-        return only_timestamp(events)
-    return axis
+    """Return the given axis, or the `only_timestamp` if a window needs one.
+
+    Raises `UsageError` that names the attributes of timestamps if there are several.
+    """
+    if axis is not None or not isinstance(window, TimeWindow):
+        return axis
+    names = sorted(_names_of_moments(events))
+    if len(names) > 1:
+        listed = f"timestamps are in {', '.join(names[:-1])} and {names[-1]}"
+        raise _no_time(
+            by_door(f"{listed}: give time='{names[0]}'", f"{listed}: give --time {names[0]}")
+        )
+    return TimeAxis(names[0]) if names else None
 
 
 def axis_of_windows(windows: Iterable[Window], stream: Stream) -> TimeAxis | None:
@@ -166,17 +171,69 @@ def axis_of_windows(windows: Iterable[Window], stream: Stream) -> TimeAxis | Non
     return axis_for(timed, stream, stream.time)
 
 
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Function from an event and its position (for errors) to its time.
+
+    Without `axis`, the time is the number in `attribute`.
+    """
+
+    attribute: str
+    axis: TimeAxis | None = None
+
+    def __call__(self, event: Event, position: int) -> Instant:
+        """Return the time of an event; raises `BadData` for a missing or unusable one."""
+        if self.axis is None:
+            return _number(event, self.attribute, position)
+        return _nanoseconds(event, self.axis, position)
+
+    def check_order(
+        self, before: Instant, now: Instant, position: int, *, promised: Instant | None = None
+    ) -> None:
+        """Raise `BadData` if time goes backwards at `position`, or before the `promised` time."""
+        if now < before:
+            both = f"{self._show(before)}, then {self._show(now)}"
+            raise BadData(
+                "CER0714",
+                f"time goes backwards at position {position}: {both}",
+                hint=by_door(
+                    "sort the stream by time: sort=True", "sort the stream by time: --sort"
+                ),
+            )
+        if promised is not None and now < promised:
+            raise BadData(
+                "CER0714",
+                f"the event at position {position} is at {self._show(now)}, before "
+                f"{self._show(promised)}, and it was promised that no such event would come",
+                hint=(
+                    "advance(until) promises that all events before that time were pushed: give an "
+                    "earlier time"
+                ),
+            )
+
+    def _show(self, instant: Instant) -> str:
+        """Return a time as the events have it: a moment in ISO 8601, or a number and its unit."""
+        if self.axis is None:
+            return _number_text(instant)
+        if self.axis.unit is None:
+            return str(Timestamp(int(instant)))
+        number = Fraction(instant) / self.axis.unit.value
+        number_text = _number_text(int(number) if number.denominator == 1 else number)
+        return f"{number_text} {self.axis.unit.name.lower()}"
+
+
 def clock_for(window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> Clock:
     """Return a function that reads times for a window; raise `UsageError` without a time axis."""
     if isinstance(window, AttributeWindow):
-        return lambda event, position: _number(event, window.attribute, position)
+        return Clock(window.attribute)
     if axis is None:
-        raise UsageError(
-            "CER0802",
-            "a window in hours, minutes or seconds needs the time attribute of the stream",
-            hint=NAME_THE_TIME,
-        )
-    return lambda event, position: _nanoseconds(event, axis, position)
+        raise _no_time(NAME_THE_TIME)
+    return Clock(axis.attribute, axis)
+
+
+def _no_time(hint: str) -> UsageError:
+    message = "a window in hours, minutes or seconds needs the time attribute of the stream"
+    return UsageError("CER0802", message, hint=hint)
 
 
 def width_of(length: TimeWindow | AttributeWindow) -> Instant:
@@ -282,34 +339,15 @@ def _nanoseconds(event: Event, axis: TimeAxis, position: int) -> Instant:
         raise UsageError(
             "CER0803",
             f"the time attribute '{axis.attribute}' is a number and has no unit",
-            hint=by_door("give unit=", f"give the unit: --time {axis.attribute}:ms"),
+            hint=by_door(
+                "give the unit, such as unit='s' or unit='ms'",
+                f"give the unit, such as --time {axis.attribute}:s or --time {axis.attribute}:ms",
+            ),
         )
     return _number(event, axis.attribute, position) * (axis.unit.value if axis.unit else 1)
 
 
-def check_order(
-    before: Instant, now: Instant, position: int, *, promised: Instant | None = None
-) -> None:
-    """Raise `BadData` if time goes back at a position, or is before the promised time."""
-    if now < before:
-        raise BadData(
-            "CER0714",
-            f"time goes backwards at position {position}: {_show(before)}, then {_show(now)}",
-            hint=by_door("sort the stream by time: sort=True", "sort the stream by time: --sort"),
-        )
-    if promised is not None and now < promised:
-        raise BadData(
-            "CER0714",
-            f"the event at position {position} is at {_show(now)}, before {_show(promised)}, "
-            "and it was promised that no such event would come",
-            hint=(
-                "advance(until) promises that all events before that time were pushed: give an "
-                "earlier time"
-            ),
-        )
-
-
-def _show(instant: Instant) -> str:
+def _number_text(instant: Instant) -> str:
     is_float = not isinstance(instant, int) and abs(instant) <= sys.float_info.max
     bits = int(instant).bit_length()
     # Python refuses to print more than 4,300 digits

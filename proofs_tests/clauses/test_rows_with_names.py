@@ -182,6 +182,21 @@ def test_what_is_no_column_is_refused_with_the_nearest(column: str, code: str, h
     assert hint in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("column", "hint"),
+    [
+        ("usr", "did you mean 'user'?"),
+        ("zzz", "known: a, b, end, start, user"),
+        ("zzz.v", "known: a, b"),
+    ],
+)
+def test_a_column_without_a_label_is_named_among_the_known(column: str, hint: str) -> None:
+    query = cerlab.parse_query("SELECT a, b WHERE A AS a ; B AS b PARTITION BY [user]")
+    with pytest.raises(cerlab.UsageError, match="CER0863") as caught:
+        query.run([{"type": "A", "user": 1, "v": 2}]).table([column])
+    assert caught.value.hint == hint
+
+
 @pytest.mark.parametrize("columns", [None, ["a.v"]])
 def test_a_key_that_has_the_name_of_a_position_is_refused(columns: list[str] | None) -> None:
     """It once stood in the place of the position."""

@@ -122,6 +122,61 @@ def test_the_command_line(
     assert ("CER0930" in err) == (":" in time)
 
 
+AT = [cerlab.Timestamp(second * 10**9) for second in (1_704_067_320, 1_704_067_260)]
+
+
+@pytest.mark.parametrize("evaluator", ["reference", "automaton", "tecs", "compiled", "auto"])
+@pytest.mark.parametrize(
+    ("unit", "times", "shown"),
+    [
+        (None, AT, "2024-01-01T00:02:00Z, then 2024-01-01T00:01:00Z"),
+        (None, list(map(str, AT)), "2024-01-01T00:02:00Z, then 2024-01-01T00:01:00Z"),
+        ("s", [1_704_067_320, 1_704_067_260], "1704067320 s, then 1704067260 s"),
+        ("min", [5, 1.5], "5 min, then 1.5 min"),
+    ],
+)
+def test_times_that_go_backwards_are_shown_as_the_events_have_them(
+    evaluator: Any, unit: str | None, times: list[Any], shown: str
+) -> None:
+    events = [{"type": kind, "t": t} for kind, t in zip("AB", times, strict=True)]
+    query = "SELECT * WHERE A ; B WITHIN 5 SECONDS"
+    with pytest.raises(cerlab.BadData, match="CER0714") as caught:
+        cerlab.evaluate(query, events, time="t", unit=unit, evaluator=evaluator)
+    assert caught.value.message == f"time goes backwards at position 1: {shown}"
+
+
+@pytest.mark.parametrize(
+    ("window", "time", "times", "shown"),
+    [
+        ("1 SECONDS", {"time": "t"}, AT, "2024-01-01T00:02:00Z"),
+        ("1 SECONDS", {"time": "t", "unit": "ms"}, [2, 1], "2 ms"),
+        ("1 [t]", {}, [2, 1], "2"),
+    ],
+)
+def test_sessions_show_times_as_the_events_have_them(
+    window: str, time: dict[str, Any], times: list[Any], shown: str
+) -> None:
+    events = [{"type": "A", "t": t} for t in times]
+    query = cerlab.parse_query(f"SELECT * WHERE (A WAIT {window}) UNLESS B")
+    with pytest.raises(cerlab.BadData, match=rf"position 1: {shown}, then "):
+        query.open(**time).push(events)
+    session = query.open(**time)
+    session.advance(times[0])
+    with pytest.raises(cerlab.BadData, match=rf"before {shown}, and it was promised"):
+        session.push(events[1:])
+
+
+def test_two_attributes_of_timestamps_are_named() -> None:
+    events = [{"type": "A", "sent": AT[0], "read": AT[1], "v": 1}]
+    for evaluator in ("automaton", "tecs", "compiled", "auto"):
+        with pytest.raises(cerlab.UsageError, match="CER0802") as caught:
+            cerlab.evaluate("SELECT * WHERE A WITHIN 5 SECONDS", events, evaluator=evaluator)
+        assert caught.value.hint == "timestamps are in read and sent: give time='read'"
+        assert on_command_line(caught.value).hint.endswith("give --time read")
+    one = [{"type": "A", "sent": AT[0], "v": 1}]
+    assert cerlab.count("SELECT * WHERE A WITHIN 5 SECONDS", one) == 1
+
+
 def test_hints_name_a_unit_for_numbers_alone() -> None:
     window = "SELECT * WHERE A WITHIN 5 SECONDS"
     with pytest.raises(cerlab.UsageError, match="CER0802") as caught:
@@ -130,7 +185,7 @@ def test_hints_name_a_unit_for_numbers_alone() -> None:
     assert "numbers need a unit: --time COLUMN:UNIT" in on_command_line(caught.value).hint
     with pytest.raises(cerlab.UsageError, match="CER0803") as caught:
         cerlab.count(window, [{"type": "A", "sent": 1}], time="sent")
-    assert caught.value.hint == "give unit="
+    assert caught.value.hint == "give the unit, such as unit='s' or unit='ms'"
     assert "--time sent:ms" in on_command_line(caught.value).hint
     with pytest.raises(cerlab.UsageError, match="CER0801") as caught:
         cerlab.count(window, [{"type": "A", "sent": 1}], time="sent", unit="week")

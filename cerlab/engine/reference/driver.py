@@ -20,7 +20,7 @@ from cerlab.engine.state_checks import check_key, check_times, check_window, exp
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, TimeWindow, Window
 from cerlab.model.event import Event, is_of_streams
-from cerlab.model.stream import Instant, TimeAxis, check_order, clock_for, only_timestamp
+from cerlab.model.stream import Instant, TimeAxis, axis_for, clock_for
 from cerlab.predicates.truth import Key, partition_key, satisfies
 
 Answer = TypeVar("Answer", ComplexEvent, Valuation)
@@ -168,7 +168,7 @@ class Driver(Generic[R]):
             # also for events without a key, since times must not decrease in the whole stream
             time = self._clock(event, position)
             if self.now is not None:
-                check_order(self.now, time, position)
+                self._clock.check_order(self.now, time, position)
             self.now = time
         key = partition_key(event, plan.partition) if plan.partition else ()
         if key is None:
@@ -281,7 +281,7 @@ def _readings(
     """Yield, for each event of a substream, the driver, its position, and the machine's reading."""
     if time is None and isinstance(plan.window, TimeWindow):
         events = tuple(events)
-        time = only_timestamp(events)
+        time = axis_for(plan.window, events, None)
     driver = Driver(plan, recogniser, time)
     for position, event in enumerate(events):
         if (read := driver.read(event, position)) is not None:

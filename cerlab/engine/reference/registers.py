@@ -29,7 +29,7 @@ from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent, Positions, Registers, latest_first
 from cerlab.model.clauses import AttributeWindow, EventWindow
 from cerlab.model.event import Event
-from cerlab.model.stream import Clock, Instant, check_order, clock_for
+from cerlab.model.stream import Clock, Instant, clock_for
 from cerlab.predicates.syntax import register_attributes
 from cerlab.predicates.truth import satisfies
 
@@ -444,7 +444,7 @@ class _Times:
         """Read an event; return the first position inside its window."""
         now = self._clock(event, position)
         if self._before is not None:
-            check_order(self._before, now, position)
+            self._clock.check_order(self._before, now, position)
         self._before = now
         return self._pointer.advance(now, position)
 

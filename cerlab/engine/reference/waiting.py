@@ -25,7 +25,6 @@ from cerlab.model.stream import (
     Instant,
     Stream,
     TimeAxis,
-    check_order,
     clock_for,
     promised,
     width_of,
@@ -105,15 +104,16 @@ def _lines(plan: WaitPlan, stream: Stream, time: TimeAxis | None) -> tuple[list[
         if not is_of_streams(event, plan.streams):
             continue
         now: dict[Window, Instant] = {w: clock(event, position) for w, clock in clocks.items()}
-        for window, before in last.items():
-            check_order(before, now[window], position)
+        for window, clock in clocks.items():
+            if window in last:
+                clock.check_order(last[window], now[window], position)
         last = now
         if (key := partition_key(event, plan.partition)) is None:
             continue
         line = lines.setdefault(key, Line())
         line.positions.append(position)
-        for window, then in now.items():
-            line.times.setdefault(window, []).append(then)
+        for of_window, then in now.items():
+            line.times.setdefault(of_window, []).append(then)
     until = stream.until
     if until not in (None, "end"):
         for length in plan.waits:

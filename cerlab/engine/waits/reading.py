@@ -41,7 +41,6 @@ from cerlab.model.stream import (
     Instant,
     TimeAxis,
     Until,
-    check_order,
     promised,
     width_of,
 )
@@ -224,7 +223,7 @@ class EventReader:
                 for time in first(times):
                     if time < (then := promised[clock]):
                         clock.last = last
-                        check_order(time, time, place(0), promised=then)
+                        clock.check_order(time, time, place(0), promised=then)
             return times
 
         return read_clocks(self._every_clock, read_checked)

@@ -30,7 +30,6 @@ from cerlab.model.stream import (
     Instant,
     Stream,
     TimeAxis,
-    check_order,
     clock_for,
     only_timestamp,
     promised,
@@ -266,7 +265,7 @@ def _times(window: Window | None, whole: Substream, axis: TimeAxis | None) -> di
     clock = clock_for(window, axis)
     times = {i: clock(t, i) for i, t in whole.rows()}
     for (_, before), (position, now) in pairwise(times.items()):
-        check_order(before, now, position)
+        clock.check_order(before, now, position)
     return times
 
 

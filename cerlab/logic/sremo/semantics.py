@@ -22,7 +22,7 @@ from cerlab.logic.sremo.syntax import check_sremo, rewritten, streaming, writes
 from cerlab.model.answer import ComplexEvent, Positions, Registers
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.event import Event
-from cerlab.model.stream import Instant, check_order, clock_for
+from cerlab.model.stream import Instant, clock_for
 from cerlab.predicates.truth import satisfies
 
 MAX_EVENTS = 256
@@ -227,4 +227,4 @@ def check_times(e: sre.Sremo, S: Sequence[Event]) -> None:
             clock = clock_for(AttributeWindow(each.width, each.attribute), None)
             times = [clock(t, i) for i, t in enumerate(S)]
             for position, (before, now) in enumerate(pairwise(times), 1):
-                check_order(before, now, position)
+                clock.check_order(before, now, position)

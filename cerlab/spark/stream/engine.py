@@ -37,7 +37,7 @@ from cerlab.evaluate.runs import pattern_digest
 from cerlab.io import as_stream
 from cerlab.model.arrays import order_of
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.model.stream import Stream, TimeAxis, check_order
+from cerlab.model.stream import Stream, TimeAxis
 from cerlab.rows.session import RowPatternSession
 
 _NODES, _ANSWERS = 1 << 12, 1 << 13
@@ -177,7 +177,7 @@ class SequencesEngine:
         first, back = first_in_group(events.sequence, times, self._clock.width)
         if back >= 0:
             before, now = list_of(times[back - 1 : back + 1])
-            check_order(before, now, int(events.position[back]))
+            self._clock.check_order(before, now, int(events.position[back]))
         return events.number[first]
 
     def _bounds(self, partitions: int) -> Any:
