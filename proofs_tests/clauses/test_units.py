@@ -168,7 +168,7 @@ def test_sessions_show_times_as_the_events_have_them(
 
 def test_two_attributes_of_timestamps_are_named() -> None:
     events = [{"type": "A", "sent": AT[0], "read": AT[1], "v": 1}]
-    for evaluator in ("automaton", "tecs", "compiled", "auto"):
+    for evaluator in ("reference", "automaton", "tecs", "compiled", "auto"):
         with pytest.raises(cerlab.UsageError, match="CER0802") as caught:
             cerlab.evaluate("SELECT * WHERE A WITHIN 5 SECONDS", events, evaluator=evaluator)
         assert caught.value.hint == "timestamps are in read and sent: give time='read'"

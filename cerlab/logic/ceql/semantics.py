@@ -30,8 +30,9 @@ from cerlab.model.stream import (
     Instant,
     Stream,
     TimeAxis,
+    axis_for,
+    axis_of_windows,
     clock_for,
-    only_timestamp,
     promised,
 )
 from cerlab.predicates.truth import partition_key
@@ -137,7 +138,7 @@ def _futures(
 ) -> Iterator[Clocks]:
     """Yield one clock for each set of waits that may be over, now or later."""
     whole = _from(query, stream)
-    axis = stream.time or only_timestamp(stream)
+    axis = axis_of_windows(lengths, stream)
     read: dict[str, list[Instant]] = {}
     ends: dict[str, list[Instant]] = {}
     for length in lengths:
@@ -175,11 +176,11 @@ def _from(query: CeqlQuery, stream: Stream) -> Substream:
 def _without_limit(
     query: CeqlQuery, stream: Stream, meaning: Meaning, clocks: Clocks
 ) -> Valuations:
-    """Return the valuations of a query without LIMIT: FROM, PARTITION BY, then each substream."""
-    whole = _from(query, stream)
-    axis = stream.time or only_timestamp(stream)
-    for window in windows(query.formula):
-        # raise also for an event without a time that is in no answer
+    """Apply FROM and PARTITION BY, then the rest on each substream, in the order of CONSUME BY."""
+    whole, inside = _from(query, stream), list(windows(query.formula))
+    axis = axis_of_windows(filter(None, (query.window, *inside)), stream)
+    for window in inside:
+        # raises if an event has no time, even one that is in no answer
         _times(window, whole, axis)
     times = _times(query.window, whole, axis)
 
@@ -274,7 +275,7 @@ def _throttled(query: CeqlQuery, stream: Stream, answers: set[Answer]) -> set[An
     if query.throttle is None:
         return answers
     d, whole = query.throttle, _from(query, stream)
-    times = _times(d, whole, stream.time or only_timestamp(stream))
+    times = _times(d, whole, axis_for(d, stream, stream.time))
     ends, given = {answer.end for answer in answers}, set[int]()
     for s in _partition(whole, partition_attributes(query)):
         last: int | None = None
