@@ -141,7 +141,7 @@ class _FrontDoor(ModuleType):
             super().__setattr__(name, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the import of the package, for functions that Spark sends to its workers."""
+        """Return how to pickle the module `cerlab`, which Spark's workers need: as an import."""
         return import_module, (__name__,)
 
 
@@ -168,7 +168,7 @@ if not TYPE_CHECKING:  # mypy reads the imports above, and reports names that no
 
 
 def __dir__() -> list[str]:
-    # packages that implement the public names are left out
+    # `dir` omits packages that only implement public names
     return sorted({*__all__, *_MODULES, "__version__"})
 
 

@@ -44,7 +44,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "
 
 
 class Limits:
-    """Absolute bounds of a block, so that the smaller of two bounds is the tighter one.
+    """Limits of a block as absolute times and sizes; of nested limits, the smaller one applies.
 
     Once exceeded, a limit stays exceeded until its block exits, so code that tries another method
     after a `ResourceLimit` cannot exceed the limit further.
@@ -84,11 +84,11 @@ class Limits:
             )
 
     def left(self) -> float:
-        """Return the seconds until the limit."""
+        """Return the seconds until the time limit."""
         return self.deadline - clock()
 
     def end(self) -> None:
-        """Expire the time limit now; other threads may call this."""
+        """Expire the time limit now, from any thread."""
         self.deadline = -math.inf
 
 
@@ -198,7 +198,7 @@ def _polled(items: Iterable[T]) -> Iterator[T]:
 
 
 def seconds_left() -> float:
-    """Return the seconds until the limit, or infinity, for code that waits outside Python."""
+    """Return the seconds until the time limit, or infinity, for code that waits outside Python."""
     current = _limits.get()
     return math.inf if current is None else max(0.0, current.left())
 

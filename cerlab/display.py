@@ -40,7 +40,7 @@ def terminal(file: Any) -> Any:
 
 
 def load_with(load: Callable[[], object]) -> None:
-    """Register `load`, which registers renderers and runs when one is first missing."""
+    """Register a function that registers more renderers once one is missing."""
     _load_pictures.append(load)
 
 

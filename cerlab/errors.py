@@ -116,7 +116,7 @@ class DataPlace:
 
 
 class HintByDoor(str):
-    """A hint or warning in the form for Python, with the form for the command line beside it."""
+    """A hint or warning for Python that also holds its text for the command line."""
 
     command_line: str
 
@@ -222,7 +222,9 @@ class TypeMismatch(CerlabError):
 
 
 class Unsupported(CerlabError):
-    """A construct that this evaluator does not support; the hint names one that does, if any.
+    """A construct that this evaluator does not support;
+
+    the hint names one that supports it, if any.
 
     `by_none` is True if no evaluator supports it on this stream; then the hint says what to change.
     """
@@ -231,7 +233,7 @@ class Unsupported(CerlabError):
 
 
 class Undecided(CerlabError):
-    """A question outside the decidable class, where only a verdict would be an answer."""
+    """A question that no procedure decides, where the caller needs a yes or no."""
 
 
 class ResourceLimit(CerlabError):
@@ -268,7 +270,7 @@ class UsageError(CerlabError):
 
 
 class CerlabWarning(UserWarning):
-    """Accepted syntax that has no effect, or an unexpected one."""
+    """A warning about accepted syntax that has no effect, or an unexpected effect."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -319,7 +321,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str:
 
 
 def _short_matches(name: str, names: list[str]) -> list[str]:
-    """Return the first name that a word abbreviates or continues, or one near a short word.
+    """Return the first name that a word abbreviates or extends, or that is near a short word.
 
     `difflib`'s default ratio of 0.6 would require both letters of two, and two of three. A name of
     one letter matches words of up to three letters only: longer words are unrelated.
@@ -357,7 +359,7 @@ def refuse_misspelt(how: Mapping[str, object], known: Collection[str]) -> None:
 
 
 def keywords_by_name(function: F) -> F:
-    """Decorate a function so that it answers an unknown keyword as `refuse_misspelt` does.
+    """Decorate a function so that an unknown keyword raises the error of `refuse_misspelt`.
 
     >>> keywords_by_name(nearest)("prize", candiates=["price"])
     Traceback (most recent call last):

@@ -32,7 +32,7 @@ _OPTION = re.compile(r"--(\w[\w-]*)(?:\s*=\s*|\s+)?(\S+)?\s*")
 
 
 Result = Query | Sremo | Matches | Answers
-"""A query, or its answers: the result of a cell."""
+"""The result of a cell: a query, or its answers."""
 
 
 def register(shell: Any) -> None:
@@ -73,7 +73,7 @@ def ceql_magic(names: MutableMapping[str, Any], line: str, cell: str | None) -> 
 
 
 def _options(line: str, *, in_cell: bool) -> tuple[dict[str, str], str]:
-    """Return the options and the rest of the line."""
+    """Return the options of the magic's line, and the rest of the line."""
     options: dict[str, str] = {}
     rest = line.strip()
     variable = re.match(r"[^\W\d]\w*\s+(?=--)", rest) if in_cell else None

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 _SEEN, _SHOWN = 100, 5
-"""Events whose answers a `repr` evaluates, and most answers that it shows."""
+"""Number of events that a `repr` evaluates, and of answers that it shows at most."""
 
 _FRAME_ROW = 180
 """Bytes of an answer in a DataFrame, mostly the NumPy array of its positions; measured."""
@@ -74,7 +74,7 @@ class Matches(Drawable, Immutable):
         vars(self).update(query=query, stream=stream, _threads=threads, _warned=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the parts that a copy is made of; the copy evaluates its answers again."""
+        """Return the state for a copy, which evaluates its answers again."""
         return {name: vars(self)[name] for name in ("query", "stream", "_threads", "_warned")}
 
     def __iter__(self) -> Iterator[ComplexEvent]:
@@ -82,7 +82,7 @@ class Matches(Drawable, Immutable):
         several = (asked_number(self._threads) or 1) > 1
         if several and isinstance(self._way.on(self.stream), CompiledTecs):
             access: Access | None = self._access
-        else:  # an access that lists all answers would lose those before an error
+        else:  # listing all answers first would lose the answers before an error
             access = vars(self).get("_access")
         if several and isinstance(access, BatchAccess):
             answers = chain.from_iterable(access.batches())
@@ -97,7 +97,7 @@ class Matches(Drawable, Immutable):
         self._warn(0 if first is None else None)
 
     def _warn(self, answers: int | None, *, as_list: bool = True) -> None:
-        """Warn, once, of names that the stream lacks and of an empty result."""
+        """Warn once about names that the stream lacks, and about an empty result."""
         if not self._warned:
             vars(self)["_warned"] = True
             way = vars(self).get("_way")
@@ -152,7 +152,7 @@ class Matches(Drawable, Immutable):
         return False
 
     def __eq__(self, other: object) -> bool:
-        """Return whether two results have the same answers; the other may be a list of answers.
+        """Return whether two results have equal answers; the other may be a list of answers.
 
         The order of answers with equal ends is ignored: it differs between queries.
         """

@@ -74,7 +74,7 @@ class Query(Pattern):
 
     @property
     def table(self) -> MintermTable:
-        """The transition table of `machine` by kind of event; raises `ResourceLimit`."""
+        """The transition table of the query's machine by kind of event; raises `ResourceLimit`."""
         from cerlab.viz.deterministic import minterm_table
 
         return minterm_table(self.machine)
@@ -107,7 +107,9 @@ class Query(Pattern):
 
     @lists_options(io.HowToRead)
     def tecs(self, events: Any, **how: Unpack[io.HowToRead]) -> TecsSnapshot:
-        """Return the tECS after the last event; `how` is as in `cerlab.evaluate`.
+        """Return the tECS (graph of open matches) after the last event;
+
+        `how` as in `cerlab.evaluate`.
 
         Raises `Unsupported` for a query without an automaton, and `UsageError` for an empty stream.
 
@@ -274,7 +276,7 @@ class Query(Pattern):
 
 @keywords_by_name
 def parse_query(text: str, schema: Schema | str | None = None) -> Query:
-    """Parse a CEQL query; a formula alone is ``SELECT *`` of it.
+    """Parse a CEQL query; a formula alone means ``SELECT * WHERE`` this formula.
 
     Clauses without effect give a `CerlabWarning`.
 

@@ -135,7 +135,7 @@ def contained(
     same: Same | None = None,
     rows: Rows = None,
 ) -> Verdict:
-    """Decide whether every complex event of `a` is one of `b`, on every stream.
+    """Decide whether every complex event of query `a` is one of query `b`, on every stream.
 
     The witness is a shortest stream with an answer of `a` only. The arguments and errors are those
     of `equivalent`.
@@ -239,7 +239,7 @@ def why(
     logic: Logic = "so",
     **how: Unpack[io.HowToRead],
 ) -> Why | WhyRows:
-    """Explain why the positions are an answer on a stream, or the first obligation that they fail.
+    """Explain why positions are an answer on a stream, or name the first condition that they fail.
 
     The result never contradicts `cerlab.evaluate` or `cerlab.match_recognize`.
 

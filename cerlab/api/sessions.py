@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 T = TypeVar("T")
 
 _OVER = b"over\n"
-"""Line before the state of a closed session; the rest is the state of its run."""
+"""First line in the state of a closed session; the state of its run follows."""
 
 
 class _Session(ABC, Generic[Result]):
@@ -98,12 +98,12 @@ class _Session(ABC, Generic[Result]):
 
     @property
     def pushed(self) -> int:
-        """The number of events accepted by this session, buffered ones included."""
+        """The number of events that this session accepted, buffered ones included."""
         return self._taken - self._before
 
     @property
     def late(self) -> int:
-        """The number of late events, also before a resumed state; 0 without `lateness`."""
+        """The number of late events since the first session; 0 without `lateness`."""
         return 0 if self._order is None else self._order.late
 
     @abstractmethod
@@ -111,13 +111,16 @@ class _Session(ABC, Generic[Result]):
         """Return the combined result of the parts that the run returned."""
 
     def _read(self, stream: Stream) -> Result:
-        """Return the result of some events; `BadData` carries that of the events before."""
+        """Return the result of some events;
+
+        a `BadData` carries the result of the events before it.
+        """
         if self._order is None:
             return self._gathered(self._run.push(stream))
         return self._gathered(self._in_order(self._order.push(stream)))
 
     def _in_order(self, given: Iterable[Stream]) -> Iterator[Any]:
-        """Yield the results of the events that the buffer releases."""
+        """Yield the results of the events that the lateness buffer releases."""
         from cerlab.engine.late_events import read_given
 
         assert self._order is not None
@@ -176,7 +179,7 @@ class _Session(ABC, Generic[Result]):
         return self._order is not None and isinstance(error, TypeMismatch)
 
     def _alone(self, ask: Callable[[], T]) -> T:
-        """Return the result of `ask` while no other thread uses the session."""
+        """Call `ask` while no other thread uses the session, and return its result."""
         self._enter()
         try:
             self._stopped = True
@@ -195,7 +198,7 @@ class _Session(ABC, Generic[Result]):
                 del self._user["thread"]
 
     def _promise(self, until: Until) -> Result:
-        """Return the results that a promise makes certain; "end" closes the session."""
+        """Return the results that a declared time makes certain; "end" closes the session."""
 
         def known() -> Result:
             result = self._gathered(self._advanced(until))
@@ -213,7 +216,7 @@ class _Session(ABC, Generic[Result]):
             yield from self._run.advance(until)
 
     def state(self) -> bytes:
-        """Return bytes from which the query can be opened again, in another process too.
+        """Return bytes from which this or another process can open the query again.
 
         The format is documented and versioned, and reading it runs no code. A state from an
         untrusted source is harmless to the machine, but determines which answers come.
@@ -239,7 +242,7 @@ def _opened(state: bytes | None) -> tuple[bool, bytes | None]:
 def _order_of(
     time: TimeAxis | None, lateness: Length | None, state: bytes | None
 ) -> tuple[InOrder | None, bytes | None]:
-    """Return the buffer of a session, None without a lateness, and the state of its run."""
+    """Return the lateness buffer in a state (None without lateness), and the state of its run."""
     if lateness is None and state is None:
         return None, None
     from cerlab.engine.late_events import opened_order
@@ -272,7 +275,7 @@ _NOT_OF_A_PUSH = {
     "until": "session.advance(until) promises that all events before a time were pushed",
     "sort": "push events in order of time; cerlab.evaluate and query.run have sort=",
 }
-"""Options for reading events that a push refuses, with hints."""
+"""Options for reading events that `push` refuses, with hints."""
 
 
 def _stream(batch: Any, **how: Unpack[io.HowToRead]) -> Stream:
@@ -482,7 +485,7 @@ class AggregateSession(_Session[Any]):
 
     @lists_options(io.HowToRead)
     def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
-        """Read more events and return the current rows of the groups that they changed.
+        """Read more events and return the current rows of the groups that the events changed.
 
         The result is a pyarrow Table with the columns of ``Matches.aggregate``. Grouped by
         ``"end"``, rows are final, and the tables of all pushes together are that table; otherwise,

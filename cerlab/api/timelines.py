@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 MOST_ANSWERS = 10_000
-"""Most answers of a row that are listed; rows are compared up to there."""
+"""Most answers that a row of a timeline lists and compares with other rows."""
 
 
 STRATEGIES: dict[str, Strategy | None] = {

@@ -151,7 +151,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 _VERBS = {"count": 'to count answers: cerlab run "SELECT COUNT(*) WHERE .." EVENTS'}
-"""Hints for functions of Python that are no commands, nor near to one."""
+"""Hints for names of Python functions that are typed as commands."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -185,7 +185,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(BAD, f"{self.prog}: error: {printable(message)}\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        super()._print_message(message, terminal(file))  # in colour from Python 3.14 on
+        super()._print_message(message, terminal(file))  # argparse uses colours from Python 3.14 on
 
 
 def parser_of(names: Collection[str]) -> argparse.ArgumentParser:

@@ -22,7 +22,7 @@ MANY = 1 << 20
 
 
 class AnswerWarnings:
-    """The observer of a run's events, which warns when all have passed."""
+    """An observer of the events of a run, which warns after the last event."""
 
     def __init__(self, query: AnyPattern, arguments: argparse.Namespace) -> None:
         self._query = query
@@ -32,13 +32,13 @@ class AnswerWarnings:
         self._read = 0 if _holds_events(query) else None
 
     def batches(self, batches: Iterable[Stream]) -> Iterator[Stream]:
-        """Yield the batches unchanged, reading each."""
+        """Yield the batches of events unchanged, and observe each."""
         for batch in batches:
             self.read(batch)
             yield batch
 
     def read(self, stream: Stream) -> None:
-        """Read a part of the stream, or the whole stream."""
+        """Observe a part of the stream, or the whole stream."""
         self._some = self._some or bool(len(stream))
         self._requirements.read(stream)
         self._count(len(stream))

@@ -71,7 +71,7 @@ class Totals:
             self._names.update(name for name in named if has_path(part.events, name))
 
     def take(self, results: Any) -> None:
-        """Write a table."""
+        """Write a table of totals."""
         table = results.slice(0, self._left)
         self._out.table(table)
         self.count += table.num_rows
@@ -141,7 +141,7 @@ class Answers:
         return self._labels or self._events or self._with_columns
 
     def read(self, part: Stream) -> None:
-        """Keep the next events."""
+        """Keep the next events, whose attributes the answers may show."""
         if self.recent is not None:
             self.recent.append(part)
             if self._with_columns:
@@ -165,7 +165,7 @@ class Answers:
             raise Enough
 
     def _one(self, answer: ComplexEvent | Valuation) -> None:
-        """Add one answer."""
+        """Add one answer to the output."""
         if isinstance(answer, Valuation):
             if self._in_lines:
                 self._out.text(self._line(answer))
@@ -202,7 +202,7 @@ class Answers:
             self._batch(results)
 
     def _batch(self, answers: AnswerBatch) -> None:
-        """Add some answers of the compiled engine."""
+        """Add answers of the compiled engine to the output."""
         self._gather()
         if not len(answers):
             return
@@ -317,7 +317,7 @@ class Answers:
         yield table, table.num_rows
 
     def _attributes(self, stream: Stream) -> list[str] | None:
-        """Return the attributes of all events, None if each event has its own."""
+        """Return the attributes of all events, or None if events differ in their attributes."""
         names = ("type", "stream")
         return [n for n in stream.columns if n not in names] if self._by_columns else None
 

@@ -78,7 +78,7 @@ class Argument:
     names: tuple[str, ...]
     parameters: Mapping[str, Any]
     group: str | None = None
-    """Its heading in ``--help``."""
+    """The heading of the argument in ``--help``."""
 
     def add_to(self, parser: ArgumentParser, formats: Sequence[str]) -> None:
         """Add the argument to a command whose results have these `formats`."""
@@ -229,7 +229,7 @@ ARGUMENTS: dict[str, Argument] = {
         help="number of threads, for aggregates by key and for Parquet files "
         "(default: CERLAB_THREADS, or all cores)",
     ),
-    # all commands have these two
+    # arguments of all commands
     "time-limit": declared(
         "--time-limit", type=float, metavar="SECONDS", help="stop after SECONDS with exit status 2"
     ),

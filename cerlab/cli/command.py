@@ -17,10 +17,10 @@ OK, NO, BAD, UNDECIDED, INTERRUPTED, INTERNAL = 0, 1, 2, 3, 130, 70
 
 
 BETWEEN_LOOKS = 0.25
-"""The seconds between two checks of the limits while a command waits: short for a user."""
+"""Seconds between two checks of the limits while a command waits: short for a user."""
 
 _SIGNAL = getattr(signal, "SIGURG", None) or signal.SIGBREAK  # type: ignore[attr-defined,unused-ignore]
-"""The signal that interrupts a command at a limit: without a handler the system ignores it."""
+"""The signal that interrupts a command at a limit: the system ignores it without a handler."""
 
 
 @contextmanager

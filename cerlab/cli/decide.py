@@ -148,7 +148,7 @@ def _write_certificates(path: str, left: Pattern, right: Pattern) -> None:
 
 
 def print_witness(verdict: Verdict) -> None:
-    """Print the witness: its events as NDJSON, and the answer that only one side has."""
+    """Print a witness: its events as NDJSON, and the answer that only one side has."""
     assert verdict.witness is not None
     for event in verdict.witness.events:
         print("  " + io.row_text(event))

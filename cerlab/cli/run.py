@@ -142,7 +142,7 @@ def _no_lateness(why: str) -> UsageError:
 
 
 def _waits_live(query: AnyPattern, arguments: argparse.Namespace, axis: TimeAxis | None) -> bool:
-    """Return whether answers of a pipe wait and their time is known before the first event."""
+    """Return whether answers of a pipe wait on a time that is known before the first event."""
     if arguments.labels or not gives_when_known(query, arguments.evaluator):
         return False
     waiting = query.waits
@@ -201,7 +201,7 @@ def _feed_file(
     answers: Answers,
     warnings: AnswerWarnings,
 ) -> None:
-    """Read a file in batches; only one batch and the window are in memory."""
+    """Read a file in batches, keeping only one batch and the window in memory."""
     source, options = source_of(arguments), input_options(arguments, query)
     attributes = _attributes(query, arguments, _axis_of_file(query, arguments))
     parts = io.batches(source, attributes=attributes, **options)
@@ -266,7 +266,7 @@ def _feed_pipe(
     to: Results,
     warnings: AnswerWarnings,
 ) -> None:
-    """Read a pipe as it arrives; an answer is written before the next event is awaited.
+    """Read a pipe as it arrives, writing each answer before waiting for the next event.
 
     Answers before a bad event are written before its error.
     """

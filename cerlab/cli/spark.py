@@ -102,7 +102,7 @@ SMALL = 256 << 20
 """Below this many bytes, the local engine finishes before Spark has started."""
 
 _BYTES_A_SECOND = 100e6
-"""The bytes a second that the local engine reads at least, for the estimate in the warning."""
+"""Bytes that the local engine reads per second at least, to estimate its time in a warning."""
 
 
 def _bytes_if_small(found: Inputs) -> int:
@@ -124,7 +124,7 @@ def _warn_of_small(size: int) -> None:
 
 
 def _tasks_read(query: Pattern, arguments: argparse.Namespace, found: Inputs) -> bool:
-    """Return whether tasks will read the files themselves, as footers show before Spark starts.
+    """Return whether tasks will read the files; footers show this before Spark starts.
 
     Then the JVM moves only a few large units, and a short-lived one saves 4 CPU seconds on 20
     million unsorted rows. If the JVM moves rows, a short-lived one costs a third more.
@@ -298,7 +298,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _check_query(query: Pattern, arguments: argparse.Namespace) -> None:
-    """Raise errors that the command alone shows, before Spark starts."""
+    """Raise the errors that the command line alone shows, before Spark starts."""
     from cerlab.spark.plan import choose_mode
     from cerlab.spark.request import check_count, check_partition, no_order
 
@@ -387,7 +387,7 @@ def _session(master: str | None, *, short_lived: bool, debug: bool) -> Iterator[
         os.close(nothing)
     context = getattr(spark, "sparkContext", None)  # Spark Connect has none
     if (server := getattr(context, "_accumulatorServer", None)) is not None:
-        server.handle_error = lambda *_: None  # it would print a stack when the JVM ends
+        server.handle_error = lambda *_: None  # py4j would print a stack when the JVM ends
     before = logging.root.manager.disable
     logging.disable()
     try:

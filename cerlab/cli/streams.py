@@ -44,15 +44,15 @@ class _Stream:
 
 
 class _Answers(_Stream):
-    """Standard output: errors of the operating system name it."""
+    """Standard output, whose errors of the operating system name it."""
 
     def write(self, text: str) -> int:
-        """Write a text."""
+        """Write a text to standard output."""
         with _named():
             return super().write(text)
 
     def flush(self) -> None:
-        """Flush the stream."""
+        """Flush standard output."""
         with _named():
             super().flush()
 
@@ -61,13 +61,13 @@ class _Messages(_Stream):
     """Standard error: a message that nobody can receive changes no exit status."""
 
     def write(self, text: str) -> int:
-        """Write a text."""
+        """Write a text to standard error, if anybody can receive it."""
         with suppress(OSError):
             return super().write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Flush the stream."""
+        """Flush standard error, if anybody can receive it."""
         with suppress(OSError):
             super().flush()
 
@@ -85,11 +85,11 @@ class _Closed(FileIO):
     """A closed standard input: reading it raises the operating system's error."""
 
     def readinto(self, _: Any) -> int:
-        """Raise the error."""
+        """Raise the error of a closed standard input."""
         raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard input")
 
     def readall(self) -> bytes:
-        """Raise the error."""
+        """Raise the error of a closed standard input."""
         return bytes(self.readinto(None))
 
 

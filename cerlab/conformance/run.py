@@ -38,7 +38,7 @@ REPLIES = {
     "gcq": "tuples",
     "flinkcep": "groups",
 }
-"""Kind of reply that a request in each language asks for if it should be refused."""
+"""Kind of reply, by language, that a request for an invalid query names."""
 
 LANGUAGES = tuple(REPLIES)
 

@@ -144,7 +144,7 @@ def _refuse_aggregates(*queries: Pattern) -> None:
 
 
 def _consuming(left: Pattern, right: Pattern, sides: tuple[Side, ...], claim: str) -> Verdict:
-    """Return the verdict for queries with equal consumption, first deciding without it.
+    """Return the verdict for queries with equal CONSUME BY, first deciding without CONSUME BY.
 
     Equal answers without consumption stay equal with it, event by event.
     """
@@ -214,7 +214,7 @@ def confirm(witness: Witness, left: Pattern, right: Pattern | None) -> Verdict:
     Raises:
         AssertionError: The witness is wrong.
     """
-    # the reference refuses long streams, so others follow
+    # the reference refuses long streams, so other evaluators follow
     for by, checker in CHECKERS.items():  # noqa: B007 # the name of the last checker is part of the reason
         try:
             with step_budget("the check of the witness", HINT, own=4):

@@ -84,7 +84,7 @@ class Verdict:
 
 
 class Question:
-    """A question about two machines (the second may be the one without answers), key by key."""
+    """A question about two machines, decided key by key; the second may have no answers."""
 
     def __init__(self, queries: Sequence[Pattern], sides: tuple[Side, ...]) -> None:
         self.queries = queries
@@ -141,7 +141,7 @@ class Question:
         return Witness(events, answer, side)
 
     def _times(self, difference: Difference, length: int) -> dict[str, list[Value]]:
-        """Return the columns that windows read: all equal, or with the last event late enough."""
+        """Return the times of a witness: all equal, or the last too late for one window."""
         ours, theirs = self.windowed if difference.side is Side.LEFT else reversed(self.windowed)
         columns: dict[str, list[Value]] = {}
         for window in (theirs, ours):
@@ -149,7 +149,7 @@ class Question:
                 continue
             late = Fraction(0)
             if difference.late and window is theirs:
-                # as late as ours allows if both read one axis, otherwise just too late for theirs
+                # on one axis, as late as `ours` allows; otherwise just too late for `theirs`
                 same = ours.span is not None and ours.span.axis == span.axis
                 late = ours.span.width if same and ours.span else floor(span.width) + Fraction(1)
             elif difference.late and theirs.span and theirs.span.axis == span.axis:
@@ -216,7 +216,7 @@ MAX_KEYS = 200
 
 
 def outside(queries: Sequence[Pattern]) -> str | None:
-    """Return the reason why the question is outside the decidable class; None if it is inside."""
+    """Return why the question is undecidable; None if it is decidable."""
     for query in queries:
         try:
             plan = query.plan
@@ -283,7 +283,7 @@ def timestamp_of(schema: Schema) -> str | None:
 
 
 def keys_of(queries: Sequence[Pattern]) -> Iterator[Mapping[str, Value]]:
-    """Yield keys that have all outcomes of the tests; one empty key without PARTITION BY.
+    """Yield keys that cover all outcomes of the tests; one empty key without PARTITION BY.
 
     An answer lies in one partition, and so does a difference. Raises `ResourceLimit` above
     `MAX_KEYS` kinds.

@@ -73,7 +73,7 @@ def _by_example(witness: Witness, right: Pattern | None, reason: str) -> Verdict
 
 
 class _Question(NamedTuple):
-    """A question about a stream: an answer of one of `sides` that the other side lacks."""
+    """The question whether one of `sides` has an answer on a stream that the other side lacks."""
 
     left: Pattern
     right: Pattern | None
@@ -92,7 +92,7 @@ class _Question(NamedTuple):
 
 
 def _shortest_part(question: _Question, witness: Witness) -> Witness:
-    """Return the witness on the shortest part of its stream that still differs, in stream order.
+    """Return the witness on the shortest part of its stream that still separates the queries.
 
     Long streams are drawn at random, so a witness may hold irrelevant events.
     """
@@ -184,7 +184,7 @@ _OTHERS: tuple[Value, ...] = (
 
 
 class Pool(NamedTuple):
-    """The events to choose from, and the attributes by which several events are compared."""
+    """The events from which streams are made, and the attributes by which events are compared."""
 
     events: list[Row]
     attributes: list[str]
