@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _BATCH = 65_536
 
 ROWS = 1 << 16
-"""The least rows of a Parquet row group, except the last."""
+"""Least number of rows in a Parquet row group, except the last one."""
 
 
 def record(answer: ComplexEvent | Valuation) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def arrow_table(answers: Iterable[ComplexEvent | Valuation], *, labels: bool = F
 
 
 def table_of_batches(batches: Iterable[AnswerBatch]) -> Any:
-    """Return the answers of the compiled engine as a pyarrow Table, by record batches.
+    """Return answers of the compiled engine as a pyarrow Table, built batch by batch.
 
     No answer becomes a Python object, and the integers are not copied. Raises pyarrow's error for a
     batch of 2^31 positions or more, whose offsets exceed 32 bits.
@@ -116,7 +116,7 @@ def parquet_encoding(schema: Any) -> dict[str, Any]:
 
 
 def _leaves(path: str, kind: Any) -> Iterator[str]:
-    """Yield the columns of Parquet for a column of Arrow."""
+    """Yield the Parquet columns that store one Arrow column."""
     import pyarrow as pa
 
     if pa.types.is_map(kind):

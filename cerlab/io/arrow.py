@@ -41,11 +41,11 @@ from cerlab.model.stream import Between
 from cerlab.threads import in_threads
 
 _ROWS = 1 << 16
-"""The number of rows that are read together."""
+"""Number of rows that are read together."""
 
 
 def table_events(table: Any, reading: RowReading, *, before: int = 0) -> Iterator[Event]:
-    """Yield the rows of a pyarrow Table as events; rows are counted from 1, after `before` others.
+    """Yield the rows of a pyarrow Table as events; errors count rows from `before` + 1.
 
     Raises `BadData` for a missing type column, two columns with one name, and columns of nested
     types; also for rows without a type, or against the schema, unless `on_bad_row` accepts them.
@@ -92,7 +92,7 @@ def table_events(table: Any, reading: RowReading, *, before: int = 0) -> Iterato
 
 
 def events_between(table: Any, reading: RowReading, *, before: int = 0) -> Between:
-    """Return a function from two row numbers to the events between, read as by `table_events`."""
+    """Return a function of two row numbers that yields the events between them."""
     return lambda start, stop: table_events(
         table.slice(start, stop - start), reading, before=before + start
     )
@@ -105,7 +105,7 @@ def _row_text(batch: Any, row: int) -> str:
 
 
 def names_of(table: Any, type_name: str | None, file: str) -> list[str]:
-    """Return the names of the columns, with that of event types as ``type``; raises `BadData`."""
+    """Return the column names, with the column of event types as ``type``; raises `BadData`."""
     names: list[str] = table.column_names
     if not isinstance(type_name, TypeColumn):
         warn_of_column(type_name, names)
@@ -139,7 +139,7 @@ def _event(
 
 
 def plain_columns(table: Any, reading: RowReading) -> Columns | None:
-    """Return the columns of a table, each built on first use; None for rows read one by one.
+    """Return the columns of a table, each built on first use; None if rows must be read one by one.
 
     None if some event has no type. Raises `BadData` on use of a column whose values are not values
     of events.
@@ -174,7 +174,7 @@ def plain_columns(table: Any, reading: RowReading) -> Columns | None:
 def _plain_column(
     table: Any, places: Mapping[str, int], reading: RowReading, name: str, *, before: int = 0
 ) -> Any:
-    """Return a column of the rows of a table, after `before` other rows; raises `BadData`."""
+    """Return one column of a table whose first row is number `before` + 1; raises `BadData`."""
     if name in places and name != "type":
         return engine_column(table.column(places[name]), reading.place(None, name))
     if name != "type":
@@ -190,13 +190,13 @@ def _plain_column(
 
 
 def _has_path(kinds: Mapping[str, Any], name: str) -> bool:
-    """Return whether a name is a path into a nested column, by the types of the columns."""
+    """Return whether a name is a path into a nested column, judged by the column types."""
     fields = fields_of(name)
     return fields is not None and fields[0] in kinds and has_field(kinds[fields[0]], fields, name)
 
 
 def _types(table: Any, places: Mapping[str, int], reading: RowReading) -> Any:
-    """Return the types of the rows of a table, dictionary-encoded."""
+    """Return the event types of the rows of a table, dictionary-encoded."""
     if "type" not in places:
         return constant_text(str(reading.type_name), table.num_rows)
     return encode_text(without_views(table.column(places["type"])))
@@ -208,7 +208,7 @@ def _are_types(column: Any) -> bool:
 
 
 def parts_of(table: Any, columns: Columns, reading: RowReading) -> PartsOf | None:
-    """Return a reader of a table by parts, for columns that are built on first use.
+    """Return a reader of a table in parts, for columns that are built on first use.
 
     `columns` are those of `plain_columns`; columns that exist already are reused.
     """
@@ -235,7 +235,7 @@ def parts_of(table: Any, columns: Columns, reading: RowReading) -> PartsOf | Non
 
 
 def _renamed_schema(table: Any, names: Sequence[str]) -> Any:
-    """Return the schema of a table with other names, keeping the metadata of pandas."""
+    """Return the schema of a table with new column names, keeping the metadata of pandas."""
     import pyarrow as pa
 
     fields = [field.with_name(name) for field, name in zip(table.schema, names, strict=True)]
@@ -250,7 +250,7 @@ def _has_text(column: Any, text: str) -> bool:
 
 
 _MAX_SCALE = {32: 9, 64: 18, 128: 38, 256: 76}
-"""The largest scale of decimals by their bits; pyarrow converts no larger ones."""
+"""Largest scale of decimals by their bits; pyarrow converts no larger scale."""
 
 
 def sound_table(table: Any, file: str) -> Any:
@@ -291,7 +291,7 @@ def unreadable(file: str, kind: str, error: Exception) -> BadData:
 
 
 def as_table(frame: Any, file: str = "the table") -> Any | None:
-    """Return a Table, record batch, polars or pandas data frame as a pyarrow Table; None otherwise.
+    """Return a table, record batch or data frame as a pyarrow Table; None for any other value.
 
     Raises as `sound_table`.
     """
@@ -341,7 +341,7 @@ def _of_pandas(frame: Any) -> Any:
 
 
 def _of_polars(frame: Any) -> Any:
-    """Return a table; integers of 128 bits, which pyarrow lacks, become decimals."""
+    """Return a polars frame as a pyarrow Table; integers of 128 bits become decimals."""
     import pyarrow as pa
 
     if any("\0" in name for name in frame.columns):
@@ -370,7 +370,7 @@ def _decimals(integers: Iterable[int | None]) -> Any:
 
 
 def rows_of_frame(frame: Any) -> list[dict[str, Any]] | None:
-    """Return the rows of a data frame of pandas or polars as dicts; None of another value."""
+    """Return the rows of a pandas or polars data frame as dicts; None for any other value."""
     if _is_frame(frame, "polars"):
         rows: list[dict[str, Any]] = frame.to_dicts()
         return rows
@@ -388,7 +388,7 @@ def index_of_values(frame: Any) -> Any | None:
     """
     index = frame.index
     if hasattr(index, "tz") and index.name is None:
-        index = index.rename("index")  # the name that pandas uses
+        index = index.rename("index")  # pandas calls a column of an unnamed index so
     names = set(index.names)
     return None if None in names or not names.isdisjoint(frame.columns) else index
 
@@ -417,7 +417,7 @@ def kind_of(arrow_type: Any) -> str | None:
 
 
 def no_rows(fields: Any) -> Any:
-    """Return the table without rows that has these columns.
+    """Return an empty table with the columns of this one.
 
     Pyarrow's `empty_table` loads pandas.
     """
@@ -445,7 +445,7 @@ def columns_to_read(fields: Any, names: Collection[str]) -> list[str] | None:
 
 
 def _stamp(path: str) -> tuple[int, int, int] | None:
-    """Return the number, size and last change of a file; None for a path without a file."""
+    """Return the number, size and last change of a file, to detect changes; None without a file."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -469,7 +469,7 @@ class FileTable:
     """
 
     def __init__(self, file: ColumnFile, *, coded: bool, part: Any = None) -> None:
-        """Wrap a file; text is `coded` as in `ColumnFile.table`.
+        """Wrap a file; `coded` text is dictionary-encoded, as in `ColumnFile.table`.
 
         `part` is one of `ColumnFile.parts`.
         """
@@ -538,7 +538,7 @@ class FileTable:
         return more
 
     def column(self, column: int | str) -> Any:
-        """Return the column with a number or a name.
+        """Return the column with this number or name.
 
         The table must not have two columns of that name.
 
@@ -552,7 +552,7 @@ class FileTable:
             return self._columns[name]
 
     def _load(self, names: Sequence[str]) -> None:
-        """Read those of some columns that were not read yet."""
+        """Read the named columns that were not read yet."""
         import pyarrow as pa
 
         for name in self._constants.keys() & {*names} - self._columns.keys():
@@ -596,7 +596,7 @@ class FileTable:
 
 
 class ColumnFile(ABC):
-    """A file of columns, opened once; raises `BadData` for what cannot be read.
+    """A file of columns that is opened once; raises `BadData` for unreadable contents.
 
     `open_raw` opens the file by pyarrow, `file` is its name in errors.
     """
@@ -631,13 +631,13 @@ class ColumnFile(ABC):
         texts: Sequence[str] | None,
         part: Any = None,
     ) -> Iterator[Any]:
-        """Yield the rows as record batches, or those of a part.
+        """Yield the rows of the file, or of one part, as record batches.
 
         Columns `texts` may be dictionary-encoded.
         """
 
     def _shares(self, part: Any) -> Sequence[Any]:
-        """Return the pieces of a part that threads read."""
+        """Return the pieces of a part that threads read in parallel."""
         return [part]
 
     def parts(self, size: int) -> Sequence[Any]:
@@ -648,7 +648,7 @@ class ColumnFile(ABC):
         return [None]
 
     def rows_of(self, part: Any) -> int:
-        """Return the number of rows of a part."""
+        """Return the number of rows in a part."""
         return self.length
 
     def batches(self, size: int, names: Sequence[str] | None = None) -> Iterator[Any]:
@@ -665,7 +665,7 @@ class ColumnFile(ABC):
     def table(
         self, names: Sequence[str] | None = None, *, coded: bool = True, part: Any = None
     ) -> Any:
-        """Return all rows, or those of a part, or the columns `names`; text of Parquet `coded`.
+        """Return all rows, a part, or some columns as a table; `coded` Parquet text stays encoded.
 
         Text with few repetitions is not encoded here, but by its user if needed. Raises
         `ResourceLimit`.
@@ -692,12 +692,12 @@ class ColumnFile(ABC):
             return sound_table(table, self.file)
 
     def rows(self, *, coded: bool = True) -> FileTable:
-        """Return the rows, whose columns are read on first use, text `coded` as in `table`."""
+        """Return the rows of the file as a `FileTable`, whose columns are read on first use."""
         return FileTable(self, coded=coded)
 
     @property
     def schema(self) -> Any:
-        """The schema of the columns as they are used."""
+        """The schema of the file's columns as events see them."""
         return self._schema
 
     @property
@@ -725,7 +725,7 @@ class ColumnFile(ABC):
         )
 
     def _differs(self, name: str) -> bool:
-        """Return whether most values of a column differ, so that encoding does not pay."""
+        """Return whether most values of a column differ, so that encoding them is wasteful."""
         return False
 
     @property

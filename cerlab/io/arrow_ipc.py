@@ -35,7 +35,7 @@ class IpcColumns(ColumnFile):
         return self._reader().schema
 
     def _reader(self, names: Sequence[str] | None = None) -> Any:
-        """Return a reader from the beginning, for some columns if the file has a footer."""
+        """Return a reader from the file's beginning, for some columns if the file has a footer."""
         import pyarrow as pa
 
         self._raw.seek(0)
@@ -48,7 +48,7 @@ class IpcColumns(ColumnFile):
 
     @cached_property
     def length(self) -> int:
-        """The number of rows, summed over all batches, since each states only its own."""
+        """The number of rows, summed over all batches, because each batch states only its own."""
         with self._reading():
             return sum(batch.num_rows for batch in self._batches(0, self.fields.names[:1], None))
 

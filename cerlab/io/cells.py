@@ -30,7 +30,7 @@ class CellReader(ABC):
         self._declared = None if reading.schema is None else declared_types(reading.schema)
 
     def lines(self, lines: Iterable[str], before: int, *, last: bool, size: int) -> Iterator[Part]:
-        """Yield the events of lines, typed in parts of at most `size`."""
+        """Yield the events of lines, with typed cells, in parts of at most `size` events."""
         rows = self._text_rows(lines, before, last=last)
         if self._reading.schema is not None:
             yield from batched(self._events(rows), size)
@@ -61,7 +61,7 @@ class CellReader(ABC):
                 self._reading.reject(row.text, error)
 
     def _of_cells(self, rows: Sequence[TextRow]) -> Iterator[Part]:
-        """Yield rows by columns; rows that do not fit settled types are bad rows."""
+        """Yield rows by columns; a row that does not fit the settled column types is a bad row."""
         from cerlab.io.column_types import Misfit, is_quoted, text_array
 
         while rows:
@@ -113,7 +113,7 @@ class CellReader(ABC):
 
 
 def _events_with(columns: dict[str, Any], rows: Sequence[TextRow]) -> list[Event]:
-    """Return rows as events, with the values of their columns."""
+    """Yield rows as events, with the values of their columns."""
     values = {name: values_of(column, name) for name, column in columns.items()}
     return [
         Event(row.type, {name: values[name][n] for name in row.cells}, row.stream)
@@ -122,7 +122,7 @@ def _events_with(columns: dict[str, Any], rows: Sequence[TextRow]) -> list[Event
 
 
 def _shapes(rows: Sequence[TextRow]) -> tuple[tuple[tuple[str, ...], ...], Any]:
-    """Return the attributes of each shape of rows, and the shape of each row, or None for one."""
+    """Return the attribute names of each shape of rows, and each row's shape (None for one)."""
     import numpy as np
 
     shapes: dict[tuple[str, ...], int] = {}

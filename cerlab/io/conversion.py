@@ -36,12 +36,12 @@ T = TypeVar("T")
 
 
 class Key(NamedTuple):
-    """The value of a folder ``key=value``: as text, None for NULL, and in the common type."""
+    """The value of a folder named ``key=value``: as text, None for NULL, and in the common type."""
 
     text: str | None
     value: Value
     kind: Any = None
-    """The Arrow type of all values, needed for NULL."""
+    """The Arrow type of all values of the key, needed for NULL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,21 +54,21 @@ class RowReading:
     on_bad_row: OnBadRow | None = None
     type_name: str | None = None
     keys: Mapping[str, Key] = field(default_factory=dict)
-    """The keys of the folders that the file is in: columns that all of its rows have."""
+    """The keys of the folders that contain the file: columns with one value in all rows."""
     records: str | None = None
     """The path of the list of rows inside a JSON object; None for one object per line."""
 
     def place(self, row: int | None = None, name: str | None = None) -> DataPlace:
-        """Return the place of a row, and of a column in it."""
+        """Return the place of a row, or of a cell, for error messages."""
         return DataPlace(self.file, row, name)
 
     def check(self, text: str, row: int) -> None:
-        """Raise `BadData` as `check_text` if that check was left to the reader, as for bad rows."""
+        """Raise `BadData` for text that `check_text` refuses, if nobody has checked it yet."""
         if self.on_bad_row is not None:
             check_text(text, self.place(row))
 
     def reject(self, row: str, error: BadData) -> None:
-        """Pass a bad row to the handler, or raise its error."""
+        """Pass a bad row to the handler, or raise its error if there is no handler."""
         if self.on_bad_row is None:
             raise error
         self.on_bad_row(row, error)
@@ -80,7 +80,7 @@ _DOUBLE = re.compile(
 )
 _INT64 = range(-(2**63), 2**63)
 _DIGITS = 4000
-"""The digits above which an integer is too large without conversion; Python converts 4,300."""
+"""Above this number of digits an integer is refused without conversion; Python converts 4,300."""
 
 
 def check_text(text: str, place: DataPlace) -> None:
@@ -120,7 +120,7 @@ def _float(raw: str, place: Place) -> float:
 
 
 def too_large(noun: str, place: DataPlace) -> BadData:
-    """Return the error that a number needs more than 64 bits."""
+    """Return the error for a number that needs more than 64 bits."""
     return BadData(
         "CER0720",
         f"{noun} needs more than 64 bits",
@@ -130,7 +130,7 @@ def too_large(noun: str, place: DataPlace) -> BadData:
 
 
 def types_differ(kind: object, before: object, place: DataPlace, where: str = "") -> BadData:
-    """Return the error of a column with values of two types; `where` is the file of the first."""
+    """Return the error for a column with values of two types; `where` is the file of the first."""
     return BadData(
         "CER0784",
         f"some values are {before}{where and f' (in {where})'}, others {kind}",
@@ -163,7 +163,7 @@ def convert(raw: str, kind: AttributeType, place: Place) -> Value:
 
 
 def typed_cells(cells: Sequence[str | None], *, quoted: bool = False) -> list[Value]:
-    """Return the cells of a column in the first type that fits all, without NumPy and Arrow.
+    """Return the cells of a column in the first type that fits all, without loading NumPy or Arrow.
 
     As `cerlab.io.column_types.typed`, except that moments lose their zone. If some cell is
     `quoted`, all are text.
@@ -206,7 +206,7 @@ _MOMENT = re.compile(
 
 
 def _moment(word: str) -> tuple[Timestamp, bool] | None:
-    """Return the moment of a text in ISO 8601, and whether it has a zone."""
+    """Return the moment in an ISO 8601 text, and whether the text has a zone."""
     match = _MOMENT.fullmatch(word)
     moment = moment_of_data(word) if match is not None else None
     if match is None or moment is None or not is_in_calendar(moment.nanoseconds):
@@ -223,12 +223,12 @@ def _share_a_unit(moments: Iterable[tuple[Timestamp, bool] | None]) -> bool:
 
 
 def is_double(cell: str | None) -> bool:
-    """Return whether the double of a large number is finite, or the text is an infinity."""
+    """Return whether a large number has a finite double, or its text is an infinity."""
     return cell is None or not math.isinf(float(cell)) or "inf" in cell.lower()
 
 
 def conform(value: Value, kind: AttributeType, place: Place) -> Value:
-    """Return a value checked against a declared type, integers as doubles, texts as times."""
+    """Return a value converted to a declared type: integers to doubles, texts to times."""
     match kind, value:
         case _, None:
             return None
@@ -261,7 +261,7 @@ def _wrong_type(text: str, kind: AttributeType, place: DataPlace) -> BadData:
 
 
 def declared_event(schema: Schema, name: str, stream: str | None, place: Place) -> EventDeclaration:
-    """Return the declaration of a row's event type; raises `BadData` for an undeclared one."""
+    """Return the declaration of a row's event type; raises `BadData` if there is none."""
     declaration = schema.event(name, stream)
     if declaration is None:
         raise BadData(
@@ -291,7 +291,7 @@ def typed_event(
     column: str | None = None,
     sparse: bool = False,
 ) -> Event:
-    """Return an event as the schema declares it; `value_of` converts a cell to the declared type.
+    """Return an event as the schema declares it; `value_of` converts a cell to its declared type.
 
     `column` is that of the event type. If the rows are `sparse`, as in CSV, the columns of other
     types' attributes may contain None. Raises `BadData` for a type or attribute that is not in the
@@ -337,13 +337,13 @@ def _require_all(
 
 
 def no_type(names: Iterable[str], place: DataPlace) -> BadData:
-    """Return the error that events have no type."""
+    """Return the error for events without a type."""
     hint = hint_of_header(names)
     return BadData("CER0736", "there is no column 'type'", place=place, hint=hint)
 
 
 def warn_of_column(type_name: str | None, names: Iterable[str]) -> None:
-    """Warn if the type for rows without one is the name of a column, and rows have types."""
+    """Warn if the option `type` names a column, or if rows already have types."""
     if type_name in (names := set(names)) and "type" in names:
         message = f"CER0919: type '{type_name}' is for rows that have none, and is a column itself"
         hint = f"{message}; to read types from it, drop the column 'type' and give"
@@ -352,7 +352,7 @@ def warn_of_column(type_name: str | None, names: Iterable[str]) -> None:
 
 
 def no_type_column(column: str, names: Iterable[str], place: DataPlace) -> BadData:
-    """Return the error that the column of event types is missing."""
+    """Return the error for a missing column of event types."""
     message = f"there is no column '{column}' to hold the event types"
     return BadData("CER0736", message, place=place, hint=nearest(column, names))
 
@@ -360,7 +360,7 @@ def no_type_column(column: str, names: Iterable[str], place: DataPlace) -> BadDa
 def duplicate_column(
     names: list[str], file: str, row: int | None = None, type_name: str | None = None
 ) -> BadData:
-    """Return the error that two columns have one name, or one has that of the type column."""
+    """Return the error for two columns with one name, or one with the name of the type column."""
     twice = next(name for name in names if names.count(name) > 1)
     if twice == "type" and isinstance(type_name, TypeColumn) and type_name != "type":
         message = (
@@ -380,6 +380,6 @@ def duplicate_column(
 
 
 def twice(name: str, place: DataPlace) -> BadData:
-    """Return the error that a row has two values for one attribute."""
+    """Return the error for a row with two values for one attribute."""
     hint = "remove one of the two values"
     return BadData("CER0732", f"'{name}' occurs twice", place=place, hint=hint)

@@ -28,10 +28,10 @@ _PAIR = re.compile(
 _NULL_WORDS = ("NULL", "Null", "null")
 
 _MOST_SHAPES = 64
-"""The most event types that are read separately: each costs a call of pyarrow for every block."""
+"""Most event types that are read separately: each costs a call of pyarrow for every block."""
 
 HEAD = ""
-"""The name of the column of event types and streams, which no attribute can have."""
+"""Name of the column of event types and streams, which no attribute can have."""
 
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ class LineColumns(NamedTuple):
     """The cells of some lines as Arrow arrays of text."""
 
     columns: dict[str, Any]
-    """The cells by attribute; `HEAD` has the text before the bracket."""
+    """The cells by attribute; the column `HEAD` has the text before the bracket."""
     quoted: set[str]
-    """The attributes with a quoted cell."""
+    """The attributes with at least one quoted cell."""
     names: tuple[tuple[str, ...], ...]
-    """The attributes of lines, by shape."""
+    """The attribute names of the lines, for each shape of lines."""
     shape: Any = None
-    """The shape of each line, integers; None for a single shape."""
+    """The shape of each line, as an integer; None if all lines have one shape."""
 
 
 def line_columns(data: bytes) -> LineColumns:
@@ -68,7 +68,7 @@ def line_columns(data: bytes) -> LineColumns:
 
 
 def _events_only(data: bytes) -> bytes:
-    """Return the lines without comments, each ending with ``\n``."""
+    """Return the lines that are not comments, each ending with ``\\n``."""
     import numpy as np
 
     if not data.endswith(b"\n"):
@@ -109,7 +109,7 @@ def _of_shapes(lines: list[bytes]) -> LineColumns:
 
 
 def _of_one_shape(data: bytes) -> LineColumns:
-    """Return the cells of lines that have the names of the first one, in its order.
+    """Return the cells of lines that all have the attribute names of the first line, in its order.
 
     pyarrow reads a line as the cells of a CSV, each of which begins with its name.
     """
@@ -121,7 +121,7 @@ def _of_one_shape(data: bytes) -> LineColumns:
     names, literals = _shape(data[: data.index(b"\n")].rstrip(b"\r"))
     head_end = literals[0] if names else b"()"
     cells = data.replace(head_end, b"," if names else b"")
-    # exactly once in each line; otherwise a name differs, or a value contains the name
+    # each name must occur once in a line; otherwise a name differs, or a value contains the name
     if len(data) - len(cells) != lines * (len(head_end) - len(names[:1])):
         raise Refused
     columns = [HEAD, *names]
@@ -184,7 +184,7 @@ def _without_quotes(texts: Any) -> tuple[Any, bool]:
 
 
 def _shape(first: bytes) -> tuple[list[str], list[bytes]]:
-    """Return the names of a line, and the text before the value of each."""
+    """Return the attribute names of a line, and the text before the value of each."""
     try:
         line = first.decode()
     except UnicodeDecodeError:
@@ -208,7 +208,7 @@ def _shape(first: bytes) -> tuple[list[str], list[bytes]]:
 
 
 def heads(column: Any) -> tuple[list[str], list[str | None]]:
-    """Return the event types and streams of a dictionary of heads; raises `Refused` for others."""
+    """Return the event types and streams of some line heads; raises `Refused` for invalid heads."""
     matches = [re.fullmatch(_HEAD, head) for head in column.to_pylist()]
     if not all(matches):
         raise Refused
@@ -216,7 +216,7 @@ def heads(column: Any) -> tuple[list[str], list[str | None]]:
 
 
 def text_rows(lines: Iterable[str], reading: RowReading, *, before: int) -> Iterator[TextRow]:
-    """Yield the rows of some lines after `before` others; bad rows go to ``reading``.
+    """Yield the rows of some lines, counted from `before` + 1; ``reading`` gets bad rows.
 
     Raises `BadData` with file, row and attribute.
     """
@@ -351,7 +351,7 @@ class _CoreReader(CellReader):
 
 
 def _has_margin(column: Any) -> bool:
-    """Return whether a text begins or ends with a space, which `text_rows` strips."""
+    """Return whether a text begins or ends with a space, which reading would strip."""
     from pyarrow import types
 
     texts = column.dictionary.to_pylist() if types.is_dictionary(column.type) else []

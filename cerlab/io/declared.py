@@ -1,4 +1,4 @@
-"""Columns checked against a schema, with the results of `conversion.conform_event`."""
+"""Columns checked against a schema, with the same results as `conversion.conform_event`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cerlab.model.columns import (
 from cerlab.model.event import AttributeType, EventDeclaration, Schema, Value
 
 AS_WRITTEN = (AttributeType.STRING, AttributeType.TIMESTAMP, AttributeType.DURATION)
-"""The types whose cells stay text, whatever they look like."""
+"""Types whose cells stay text, even if they look like numbers."""
 
 
 def declared_types(schema: Schema) -> dict[str, AttributeType] | None:
@@ -120,7 +120,7 @@ def _is_nothing(column: Any) -> bool:
 
 
 def _times(column: Any, kind: AttributeType, name: str) -> Any:
-    """Return texts converted to moments or durations."""
+    """Return the texts of a time column converted to moments or durations."""
     texts = values_of(column, name)
     try:
         moments: dict[Value, Value] = {
@@ -137,13 +137,13 @@ def _times(column: Any, kind: AttributeType, name: str) -> Any:
 
 
 Where = Callable[[], Any]
-"""A function to a mask, bool (rows,)."""
+"""A function that returns a mask, bool (rows,)."""
 
 
 def _groups(
     rows: RowPart, schema: Schema
 ) -> Iterator[tuple[EventDeclaration, tuple[str, ...], Where]]:
-    """Yield, for the events of one type, stream and shape, their declaration, names and mask."""
+    """Yield the declaration, attribute names and mask of each type, stream and shape of events."""
     import numpy as np
 
     types, kinds = _codes(rows.columns["type"])
@@ -163,7 +163,7 @@ def _groups(
 
 
 def _codes(column: Any) -> tuple[list[str], Any]:
-    """Return the texts of a column, and the index of each row's text, int64.
+    """Return the distinct texts of a column, and the index of each row's text, int64.
 
     NULL is the last index.
     """
@@ -177,7 +177,7 @@ def _codes(column: Any) -> tuple[list[str], Any]:
 
 
 def _nulls(column: Any) -> Any:
-    """Return the places where a column is NULL."""
+    """Return which rows have NULL in a column."""
     import pyarrow as pa
 
     nulls = column.is_null()

@@ -1,4 +1,4 @@
-"""CSV with a header, and CORE's csv, whose columns a declaration names.
+"""CSV with a header, and CORE's CSV without a header, whose columns a schema names.
 
 With a ``type`` column (or one event type for all rows) the header names the attributes. Without
 one, and with a schema, the file is CORE's: the first field is the event type, the others are its
@@ -58,25 +58,25 @@ if TYPE_CHECKING:
 
 
 class Header(NamedTuple):
-    """The names of the columns, and how to read the rows below."""
+    """The column names of a CSV text, and how to read the rows below."""
 
     names: tuple[str, ...]
     positional: bool
-    """True if a row is an event type and its attributes in the order of their declaration."""
+    """True if a row is an event type and its attributes in their declared order."""
     lines: int
-    """The lines above the first row."""
+    """Number of lines above the first row."""
     delimiter: str = ","
     keys: tuple[str | None, ...] = ()
-    """The cells of the last columns, equal in all rows: the keys of the file's folders."""
+    """Cells of additional columns, equal in all rows: the keys of the file's folders."""
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The names of the columns in the text."""
+        """The column names as they are written in the text."""
         return self.names[: len(self.names) - len(self.keys)]
 
 
 def read_header(lines: Iterable[str], reading: RowReading, *, before: int = 0) -> Header:
-    """Return the header of a CSV text after some lines; raises `BadData` with its place."""
+    """Return the header of a CSV text, after lines to skip; raises `BadData` with its place."""
     file, schema, type_name = reading.file, reading.schema, reading.type_name
     type_column = type_name if isinstance(type_name, TypeColumn) else "type"
     row, first, delimiter = _header_line(lines := iter(lines), type_column, before + 1)
@@ -173,7 +173,7 @@ def text_columns(data: bytes, header: Header, known: Mapping[str, Any]) -> dict[
 
 
 def _direct(known: Any, data: bytes) -> Any:
-    """Return the type as which pyarrow can read the cells of a column, a value type or text.
+    """Return the type as which pyarrow can read a column's cells directly, otherwise text.
 
     pyarrow also accepts hexadecimals as integers.
     """
@@ -187,7 +187,7 @@ def _direct(known: Any, data: bytes) -> Any:
 
 
 def _table(data: bytes, header: Header, types: dict[str, Any]) -> Any | None:
-    """Return the cells of whole lines by pyarrow; None if it cannot read them."""
+    """Return the cells of whole lines, read by pyarrow; None if pyarrow cannot read them."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -216,7 +216,7 @@ def _has_large(table: Any) -> bool:
 
 
 class Unfinished(Exception):
-    """The signal that the last row continues after these lines; `lines` come before it."""
+    """The signal that the last row continues in later lines; `lines` are the complete rows."""
 
     def __init__(self, lines: int) -> None:
         super().__init__(lines)
@@ -226,7 +226,7 @@ class Unfinished(Exception):
 def text_rows(
     lines: Iterable[str], header: Header, reading: RowReading, *, before: int, last: bool
 ) -> Iterator[TextRow]:
-    """Yield the rows of some lines after `before` others; bad rows go to ``reading``.
+    """Yield the rows of some lines, counted from `before` + 1; ``reading`` gets bad rows.
 
     Raises `BadData` with file, row and column, and `Unfinished` for an open quotation at the end,
     unless these are the `last` lines.
@@ -242,7 +242,7 @@ def text_rows(
 def _rows(
     lines: Iterable[str], delimiter: str, reading: RowReading, *, before: int, last: bool
 ) -> Iterator[tuple[int, list[str], str]]:
-    """Yield the line number of each row, its cells, and its text; bad rows go to ``reading``."""
+    """Yield the line number, cells and text of each row; ``reading`` gets bad rows."""
     row_lines: list[str] = []
     reader = csv.reader(_recording(lines, row_lines), strict=True, delimiter=delimiter)
     line = before + 1
@@ -343,7 +343,7 @@ class _CsvReader(CellReader):
             return RowPart({**columns, "type": types}, count, (names,))
 
     def _known(self) -> dict[str, Any]:
-        """Return the types of columns that pyarrow may read directly, or text as codes."""
+        """Return the column types that pyarrow may read directly, or text as codes."""
         if self._reading.schema is not None:
             return {}
         differing = self._types.differing
@@ -395,7 +395,7 @@ def _write(stream: Stream, file: TextIO) -> None:
 
 
 def _words(stream: Stream, name: str) -> Any:
-    """Return the types of events, or their streams.
+    """Return a column of event types, or of streams, as text.
 
     Raises `BadData` for one that CSV cannot hold.
     """

@@ -29,15 +29,14 @@ from cerlab.io.names import AnyPath
 from cerlab.io.options import empty
 
 CHUNK = 1 << 20
-"""The most bytes read from a pipe in one call, and the size of the pipe if the system allows it.
+"""Most bytes read from a pipe in one call, and the size of the pipe if the system allows it.
 
 Each read makes a batch: with the default pipe size of 64 KB, 1 M events of NDJSON took six times as
 long as from a file.
 """
 
 _SAMPLE = 1 << 16
-"""The bytes of a text that are read to recognise its format and estimate the length of its
-lines."""
+"""Bytes of a text that are read to recognise its format and estimate the length of its lines."""
 
 
 def format_holds_columns(format: str | None) -> bool:
@@ -56,7 +55,7 @@ class File:
         keys: Mapping[str, str | None] | None = None,
         records: str | None = None,
     ) -> None:
-        """Wrap a path, or `content` under that name; `keys` are those of the folders it is in.
+        """Wrap a path, or `content` named `path`; `keys` are the keys of its folders.
 
         `records` is the path of the list that contains the rows inside a JSON object.
         """
@@ -93,7 +92,7 @@ class File:
 
     @cached_property
     def stated_format(self) -> str | None:
-        """The format by option, suffix or first bytes.
+        """The format stated by the option, the suffix or the first bytes.
 
         None if only the first line of a text can tell.
 
@@ -116,7 +115,7 @@ class File:
 
     @cached_property
     def format(self) -> str:
-        """The format; raises as `stated_format`."""
+        """The format of the file; raises as `stated_format`."""
         return self.stated_format or format_of_text(self._head)
 
     @property
@@ -131,7 +130,7 @@ class File:
 
     @cached_property
     def columns(self) -> arrow.ColumnFile:
-        """The open file of columns; raises `BadData` for one that cannot be read."""
+        """The opened file of columns; raises `BadData` if it cannot be read."""
         assert self.stated_format is not None
         file = self._place
         kind = FORMATS[self.stated_format].columns
@@ -157,7 +156,7 @@ class File:
 
     @property
     def size(self) -> float:
-        """The bytes of a text, infinite if it is compressed."""
+        """The size of a text in bytes, infinite if the text is compressed."""
         if self._content is not None and not self._is_compressed:
             return len(self._content)
         return math.inf if self._is_compressed else self._place.stat().st_size
@@ -168,7 +167,7 @@ class File:
 
     @cached_property
     def _head(self) -> bytes:
-        """The first bytes of a text; a text that ends there is not read again."""
+        """The first bytes of a text, kept so that a short text is read only once."""
         head = b""
         with self.text() as read:
             while len(head) < _SAMPLE and (more := read(_SAMPLE - len(head))):
@@ -181,7 +180,7 @@ class File:
         return head
 
     def gather(self) -> None:
-        """Read a pipe to its end, once, and keep its bytes."""
+        """Read a pipe to its end, once, and keep the bytes."""
         if self._content is not None:
             return
         chunks: list[bytes] = []
@@ -192,7 +191,7 @@ class File:
 
     @contextmanager
     def text(self) -> Iterator[Callable[[int], bytes]]:
-        """Yield a function that reads the text from its beginning, decompressed by its suffix.
+        """Yield a function that reads the text from its beginning, decompressed if needed.
 
         Raises `BadData` if it cannot be decompressed.
         """
@@ -226,7 +225,7 @@ class File:
 
     @contextmanager
     def arriving(self, before_reading: Callable[[], None]) -> Iterator[Callable[[int], bytes]]:
-        """Yield a function to the bytes that have arrived in a pipe, which may wait for them."""
+        """Yield a function that waits for bytes of a pipe and returns those that have arrived."""
 
         def read(size: int) -> bytes:
             before_reading()
@@ -243,7 +242,7 @@ class File:
 
 
 class _Arriving:
-    """Compressed bytes of a pipe as a file, of which the first ones were already read."""
+    """A compressed pipe as a file whose first bytes were already read."""
 
     closed = False
 
@@ -251,7 +250,7 @@ class _Arriving:
         self._first, self._read = first, read
 
     def read(self, size: int) -> bytes:
-        """Return at most `size` bytes, and none at the end."""
+        """Return at most `size` bytes, or no bytes at the end."""
         if not self._first:
             return self._read(size)
         some, self._first = self._first[:size], self._first[size:]
@@ -262,7 +261,7 @@ class _Arriving:
 
 
 def _decompressed(read: Callable[[int], bytes], name: str) -> Callable[[int], bytes]:
-    """Return a function that reads a pipe, decompressed if its first bytes are those of a codec."""
+    """Return a function that reads a pipe, decompressed if its first bytes show a codec."""
     text: Callable[[int], bytes] | None = None
 
     def some(size: int) -> bytes:

@@ -25,7 +25,7 @@ BINARY: tuple[tuple[bytes, tuple[str, ...], str, str], ...] = (
         "export the table as CSV: sqlite3 -csv -header",
     ),
 )
-"""First bytes, suffixes (none: any), the name of the format, and how to convert it."""
+"""First bytes, suffixes (none: any), name and conversion of each unsupported format."""
 
 TYPE_NAMES = (
     *("event", "event_type", "eventtype", "event_name", "eventname", "kind", "activity"),
@@ -34,7 +34,7 @@ TYPE_NAMES = (
 """Names of columns that often contain event types, the likeliest first."""
 
 _SYSLOG = re.compile(r"<\d{1,3}>|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d ")
-"""The beginning of a line of syslog, by RFC 5424 and by RFC 3164."""
+"""The beginning of a syslog line, by RFC 5424 and by RFC 3164."""
 
 
 def check_binary(head: bytes, file: str) -> None:

@@ -1,4 +1,4 @@
-"""The formats of files. The module of each registers how to recognise, read and write it."""
+"""File formats; the module of each format registers how to recognise, read and write it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from cerlab.model.stream import Stream
 
 COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
-"""The codecs of compressed text by suffix, which follows that of the format."""
+"""Codecs of compressed text by the last suffix, as in ``trades.csv.gz``."""
 
 
 CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-"""The codecs of a pipe by its first bytes."""
+"""Codecs of a compressed pipe by its first bytes."""
 
 
 class TextReader(Protocol):
@@ -35,7 +35,7 @@ class TextReader(Protocol):
         """Return whether a block may be cut at every end of a line."""
 
     def lines(self, lines: Iterable[str], before: int, *, last: bool, size: int) -> Iterator[Part]:
-        """Yield the events of lines one by one, in parts of at most `size`."""
+        """Yield the events of lines one by one, in parts of at most `size` events."""
 
 
 class Head(NamedTuple):
@@ -50,18 +50,18 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True)
 class Format:
-    """A format: text by a `reader`, or columns by a class of `columns`."""
+    """A file format: text with a `reader`, or columns with a class of `columns`."""
 
     name: str
     suffixes: tuple[str, ...]
     magic: tuple[bytes, ...] = ()
-    """The first bytes of files of columns."""
+    """The first bytes of column files in this format."""
     begins: Callable[[str], bool] | None = None
-    """The test whether a line is the first of such a text; None for CSV, the default."""
+    """The test whether a line begins a text in this format; None for CSV, the default."""
     has_cells: bool = False
-    """True if the values of a text have the types of their columns."""
+    """True if the values of a text get the types of their columns."""
     reader: Callable[[Head, RowReading, ColumnTypes], tuple[TextReader, bytes, int]] | None = None
-    """A function to a reader, the unread lines, and the lines before them."""
+    """A function that returns a reader, the unread lines, and the lines before them."""
     columns: type[ColumnFile] | None = None
     write: Callable[[Stream, TextIO], None] | None = None
     """A function that writes events as lines of text."""
@@ -74,7 +74,7 @@ FORMATS: dict[str, Format] = {}
 
 
 def register(format: Format) -> None:
-    """Add a format."""
+    """Register a format."""
     FORMATS[format.name] = format
 
 

@@ -17,12 +17,12 @@ _SPACE = " \t\r\n"
 
 
 def begins_array(line: str) -> bool:
-    """Return whether a text with this first line is one array of objects, not objects by line."""
+    """Return whether a text with this first line is an array of objects, not objects by line."""
     return line.lstrip("\ufeff \t").startswith("[")
 
 
 def read_array(text: str, reading: RowReading) -> Iterator[Event]:
-    """Yield the events of a JSON array of objects; rows count its elements.
+    """Yield the events of a JSON array of objects; row numbers count its elements.
 
     Raises `BadData` as `read_lines`, also for a truncated array.
     """
@@ -33,7 +33,7 @@ def read_array(text: str, reading: RowReading) -> Iterator[Event]:
             end = decoder.raw_decode(text, at)[1]
         except (json.JSONDecodeError, RecursionError) as error:
             raise _no_array(str(error), reading, row + 1) from None
-        except ValueError:  # Python reads integers of some thousands of digits only
+        except ValueError:  # Python reads integers of up to some thousands of digits only
             raise too_large("an integer", reading.place(row + 1)) from None
         line = text[at:end].replace("\n", " ")
         yield from read_lines([line], reading, before=row)
@@ -73,7 +73,7 @@ def read_records(text: str, reading: RowReading) -> Iterator[Event]:
                     "--records reads one object, or objects one after the other",
                 ),
             ) from None
-        except ValueError:  # Python reads integers of some thousands of digits only
+        except ValueError:  # Python reads integers of up to some thousands of digits only
             raise too_large("an integer", reading.place(row + 1)) from None
         at = _next(text, at)
         keys.update(dict.fromkeys(map(path_name, lists_in(value))))
@@ -96,7 +96,7 @@ def read_records(text: str, reading: RowReading) -> Iterator[Event]:
 
 
 def _lists_at(value: Any, fields: Fields) -> Iterator[list[Any]]:
-    """Yield the lists at the end of a path in a JSON value, through lists on the way."""
+    """Yield the lists at the end of a path in a JSON value; the path may pass through lists."""
     if isinstance(value, list):
         if not fields:
             yield value

@@ -78,7 +78,7 @@ def machine_from_json(text: str) -> Machine:
 
 
 Propositions: TypeAlias = dict[str, tuple[int, pred.Atom]]
-"""Atoms and their numbers, by their JSON, which separates 0.0 from -0.0 and finds NaN again."""
+"""Atoms and their numbers, by JSON, which separates 0.0 from -0.0 and makes NaN equal to itself."""
 
 
 def machine_to_mata(A: Machine) -> str:
@@ -141,7 +141,7 @@ def _letter(
 
 
 def _guard_text(P: pred.Predicate, name: Callable[[pred.Atom], str], level: int) -> str:
-    """Return a predicate over names of atoms, in parentheses if looser than `level` (``|`` 0)."""
+    """Return a predicate over names of atoms, in parentheses if it binds looser than `level`."""
     match P:
         case pred.Everything():
             return "\\true"
@@ -158,7 +158,7 @@ def _guard_text(P: pred.Predicate, name: Callable[[pred.Atom], str], level: int)
 
 
 def proposition_text(atom: pred.Atom) -> str:
-    """Return an atom in CEQL if that reads back as the same atom, otherwise as JSON.
+    """Return an atom in CEQL if this text reads back as the same atom, otherwise as JSON.
 
     >>> proposition_text(pred.TypeIs("A"))
     "type = 'A'"
@@ -173,7 +173,7 @@ def proposition_text(atom: pred.Atom) -> str:
         if text.isprintable() and _json_text(_ceql_atom(text)) == as_json:
             return text
     except (CerlabError, AssertionError, OverflowError):
-        pass  # it has no CEQL text, or one that does not read back
+        pass  # the atom has no CEQL text, or one that does not read back
     return as_json
 
 
@@ -202,5 +202,5 @@ def _takes(t: Transition | LabelTransition) -> bool:
 
 
 def _key(name: str, values: list[str]) -> list[str]:
-    """Return a key-value line; no line without values, which libmata could not read."""
+    """Return a key-value line, or no line without values, because libmata could not read it."""
     return [" ".join([name, *values]) + "\n"] if values else []

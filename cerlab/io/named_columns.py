@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cerlab.engine.labels import LabelledAnswers
 
 FUNCTIONS = ("first", "last", "count")
-"""The functions of a label that contains several events."""
+"""Functions that choose or count the events of a label with several events."""
 
 _NAME = r"(?:[A-Za-z_]\w*|`(?:[^`]|``)+`)"
 _COLUMN = re.compile(
@@ -59,7 +59,7 @@ class NamedColumn:
     attribute: str | None = None
     function: str | None = None
     text: str = field(default="", repr=False)
-    """The whole text, if it differs from the name."""
+    """The whole text of the column, if it differs from its name."""
 
 
 def read_column(text: str) -> NamedColumn:
@@ -98,7 +98,7 @@ def attributes_named(texts: Iterable[str]) -> set[str]:
 
 
 def at_place(column: NamedColumn, labels: Collection[str]) -> NamedColumn:
-    """Return the column at the start or end if its text names it, otherwise the column itself."""
+    """Return a column as one of the start or end if its text names these, otherwise unchanged."""
     if column.label not in PLACES or column.label in labels or column.function:
         return column
     if column.attribute is None:
@@ -107,7 +107,7 @@ def at_place(column: NamedColumn, labels: Collection[str]) -> NamedColumn:
 
 
 def names_label(text: str, labels: Collection[str]) -> bool:
-    """Return whether a text is a column of one of the labels."""
+    """Return whether a text names a column of one of the labels."""
     match = _COLUMN.fullmatch(text)
     if match is None or (match["f"] or FUNCTIONS[0]).lower() not in FUNCTIONS:
         return False
@@ -188,7 +188,7 @@ class AnswerColumns:
         self._sources: dict[str, Any] = {}
 
     def table(self, rows: LabelledAnswers) -> Any:
-        """Return a pyarrow Table: ``start``, ``end``, the partition's key, then the columns."""
+        """Return a pyarrow Table: ``start``, ``end``, the partition's key, the named columns."""
         import numpy as np
         import pyarrow as pa
 
@@ -239,13 +239,13 @@ class AnswerColumns:
         return self._values(column, positions)
 
     def _values(self, column: NamedColumn, positions: Any) -> Any:
-        """Return the values at some positions; NULL at NULL."""
+        """Return the values of a column at some positions; a NULL position gives NULL."""
         if column.attribute is None:
             return self._place(positions)
         return only_used(self._source(column.attribute).take(positions))
 
     def _place(self, numbers: Any) -> Any:
-        """Return the positions of events with the given numbers in the stream."""
+        """Return the positions of events that have the given numbers in the stream."""
 
         return numbers if self._positions is None else array_from(self._positions).take(numbers)
 
@@ -266,7 +266,7 @@ def one_array(stream: Stream, attribute: str) -> Any:
 
 
 def _in_one(column: Any) -> Any:
-    """Return an Arrow column as one array."""
+    """Return an Arrow column as a single array."""
     import pyarrow as pa
 
     if isinstance(column, pa.ChunkedArray):
@@ -317,7 +317,7 @@ def arrow_column(column: Column, name: str) -> Any:
 
 
 def several_types(name: str) -> BadData:
-    """Return the error that a column of several types does not fit an Arrow column."""
+    """Return the error for a column of several types, which no Arrow column can hold."""
     return BadData(
         "CER0747",
         f"column '{name}' has values of several types, which Arrow does not support",
@@ -326,7 +326,7 @@ def several_types(name: str) -> BadData:
 
 
 def one_table(tables: Sequence[Any]) -> Any:
-    """Return tables one below the other; a column of integers and doubles is of doubles.
+    """Return tables concatenated by rows; integers and doubles in one column become doubles.
 
     Missing columns of a table are NULL. Raises `BadData` for a column of several other types.
     """
@@ -352,7 +352,7 @@ def one_table(tables: Sequence[Any]) -> Any:
 
 
 def _in_one_zone(columns: Sequence[Any]) -> Sequence[Any]:
-    """Return moments of several zones in UTC, which is the zone of moments without one."""
+    """Return moments of several zones in UTC, also the zone of moments without one."""
     import pyarrow as pa
 
     def has_zone(column: Any) -> bool:
@@ -378,7 +378,7 @@ def _without_codes(column: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _LabelEvents:
-    """The events of a label in each row: ``positions[offsets[n] : offsets[n + 1]]``."""
+    """The events of a label in each row: row n has ``positions[offsets[n] : offsets[n + 1]]``."""
 
     offsets: Int64s  # (rows + 1,)
     positions: Int64s
@@ -387,7 +387,7 @@ class _LabelEvents:
 
 
 def _one_shape(rows: LabelledAnswers) -> list[int] | None:
-    """Return the marks of all rows if they are equal; None otherwise."""
+    """Return the marks that all rows share, or None if rows differ."""
     import numpy as np
 
     lengths = np.diff(rows.offsets)
@@ -420,5 +420,5 @@ def _label_events(
 
 
 def is_double(value: int) -> bool:
-    """Return whether an integer is exactly a double."""
+    """Return whether an integer equals a double exactly."""
     return abs(value) <= 1 << 53 or (value.bit_length() <= 1023 and int(float(value)) == value)

@@ -21,7 +21,7 @@ NULL_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
 class NamedFile(NamedTuple):
-    """A file, and the keys of the folders ``key=value`` it is in: text, None for NULL."""
+    """A file and the keys of the folders ``key=value`` that contain it (text, or None for NULL)."""
 
     path: AnyPath
     keys: dict[str, str | None]
@@ -41,7 +41,7 @@ def names_files(value: object) -> bool:
 
 
 def files_of(sources: Named) -> list[NamedFile]:
-    """Return the files that are named, in order; those of a folder or a pattern sorted by name.
+    """Return the named files in order; files of a folder or a pattern are sorted by name.
 
     Folders are read recursively, except names that begin with ``_`` or ``.``. Raises `BadData` for
     a pattern or a folder without files.
@@ -68,7 +68,7 @@ def files_of(sources: Named) -> list[NamedFile]:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a name is skipped in folders."""
+    """Return whether folders skip a file or folder of this name."""
     return name.startswith(("_", "."))
 
 

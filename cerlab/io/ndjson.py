@@ -78,7 +78,7 @@ def _may_be_deep(data: bytes) -> bool:
 
 
 class Reader:
-    """Reads blocks of lines by pyarrow, correcting texts that it reads as moments."""
+    """A reader of blocks of lines by pyarrow; it restores texts that pyarrow reads as moments."""
 
     def __init__(self, reading: RowReading) -> None:
         self._reading = reading
@@ -159,7 +159,7 @@ class Reader:
 
 
 class _Lines:
-    """The texts of the lines, for reading single keys."""
+    """The texts of lines, for reading single keys."""
 
     def __init__(self, data: bytes, *, has_nested: bool) -> None:
         self._data = data
@@ -185,7 +185,7 @@ class _Lines:
             yield read_json(self._data[start : self._ends[row]]).get(key)
 
     def match(self, key: str, value: str, rows: Any) -> Any:
-        """Return which of some rows, int64, have a value that matches a pattern under a key."""
+        """Return which of some rows, int64, have a value under a key that matches a pattern."""
         import numpy as np
 
         if b"\\u" in self._data:  # a key may contain escapes
@@ -206,7 +206,7 @@ class _Lines:
 
 
 class _JsonNested(Nested):
-    """A nested column of lines; values that pyarrow may have changed are read from the lines."""
+    """A nested column of lines; values that pyarrow may have changed are read from the text."""
 
     def __init__(
         self, column: Any, key: str, lines: _Lines, place: DataPlace, start: int = 0
@@ -220,13 +220,13 @@ class _JsonNested(Nested):
         return _JsonNested(self.column[index], self._key, self._lines, self._place, start)
 
     def error(self, name: str) -> BadData:
-        """Return the error that a query reads the nested column itself."""
+        """Return the error for a query that reads a nested column as a whole."""
         error = super().error(name)
         error.place = self._place
         return error
 
     def objects(self) -> list[Any]:
-        """Return the objects and lists as they are in the lines."""
+        """Return objects and lists as they are written in the lines."""
         rows = range(self._start, self._start + len(self))
         return [*self._lines.values(self._key, rows)]
 
@@ -270,7 +270,7 @@ def _missing(array: Any, key: str, lines: _Lines) -> Any:
 
 
 def _column(array: Any, key: str, lines: _Lines) -> Any:
-    """Return the values of a column as they are in their lines."""
+    """Return the values of a column as they are written in their lines."""
     import numpy as np
     from pyarrow import types
 
@@ -316,7 +316,7 @@ def _is_text(column: Any) -> bool:
 def _shapes(
     names: list[str], missing: dict[str, Any], count: int
 ) -> tuple[tuple[tuple[str, ...], ...], Any]:
-    """Return the attributes of each shape, and the shape of each row, None for a single shape."""
+    """Return the attribute names of each shape of rows, and each row's shape (None for one)."""
     import numpy as np
 
     lacking = [name for name in missing if missing[name].any()]
@@ -334,7 +334,7 @@ def _shapes(
 
 
 def read_lines(lines: Iterable[str], reading: RowReading, *, before: int = 0) -> Iterator[Event]:
-    """Yield the events of some lines after `before` others.
+    """Yield the events of some lines; the first is number `before` + 1.
 
     Raises `BadData` with file, row and, if known, key.
     """
@@ -349,7 +349,7 @@ def read_lines(lines: Iterable[str], reading: RowReading, *, before: int = 0) ->
 
 
 def _event(line: str, reading: RowReading, row: int) -> Event:
-    """Return the event of a line; raises `BadData` with its place."""
+    """Return the event of a line; raises `BadData` with the place of the line."""
     try:
         read = read_json(line)
     except (json.JSONDecodeError, RecursionError) as error:
@@ -430,7 +430,7 @@ def read_json(text: str | bytes) -> Any:
 
 
 def _of_object(read: dict[str, Any], place: Callable[[str], DataPlace]) -> Event:
-    """Return the event of an object; paths read its inner objects and lists."""
+    """Return the event of a JSON object; paths read its inner objects and lists."""
     own = ("type", "stream")
     nested = {n: v for n, v in read.items() if isinstance(v, dict | list) and n not in own}
     if not nested:
@@ -468,7 +468,7 @@ def _write(stream: Stream, file: TextIO) -> None:
 
 
 def _plain_table(stream: Stream, names: Sequence[str]) -> Any | None:
-    """Return the rows of a table in the form of NDJSON; None if a value may not fit."""
+    """Return a table's rows as NDJSON would give them; None if a value may differ."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

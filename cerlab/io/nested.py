@@ -1,4 +1,4 @@
-"""Columns in the types of engines, and nested columns, whose fields are read by paths."""
+"""Columns as the engines read them, and nested columns, whose fields are read by paths."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cerlab.model.paths import (
 
 
 def event_values(column: Any, place: DataPlace) -> Sequence[Value]:
-    """Return the values of a column.
+    """Return the values of an Arrow column, as events contain them.
 
     Raises `BadData` with a place if they are not values of events.
     """
@@ -104,7 +104,7 @@ class Nested(Sequence[Any]):
         return Nested(self.column[index])
 
     def error(self, name: str) -> BadData:
-        """Return the error that a query reads the nested column itself."""
+        """Return the error for a query that reads a nested column as a whole."""
         from pyarrow import types
 
         kind = self.column.type
@@ -116,17 +116,17 @@ class Nested(Sequence[Any]):
         return str(self.column.type)
 
     def objects(self) -> list[Any]:
-        """Return the objects and lists as Python values."""
+        """Return the objects and lists of a nested column as Python values."""
         objects: list[Any] = self.column.to_pylist()
         return objects
 
     def is_null(self) -> list[bool]:
-        """Return which rows are NULL."""
+        """Return which rows of a nested column are NULL."""
         nulls: list[bool] = self.column.is_null().to_pylist()
         return nulls
 
     def has_path(self, fields: Fields, name: str) -> bool:
-        """Return whether a path ends at a field, or stops at a list, which raises its own error."""
+        """Return whether a path ends at a field, or at a list, whose own error explains more."""
         return has_field(self.column.type, fields, name)
 
     def path(self, fields: Fields, name: str) -> Column:
@@ -156,7 +156,7 @@ class NestedColumns:
         return self._columns[fields[0]].has_path(fields, name)
 
     def path(self, name: str) -> Column:
-        """Return the values at the end of a path.
+        """Return the values at the end of a path, as a column.
 
         Raises KeyError for no path, otherwise as `Nested`.
         """
@@ -179,7 +179,7 @@ class NestedColumns:
 
 
 def nested_array(values: Sequence[Any]) -> Any:
-    """Return objects and lists as an Arrow array, or as JSON in bytes if no Arrow type holds all.
+    """Return objects and lists as an Arrow array, or as JSON in bytes if they fit no Arrow type.
 
     An Arrow type would drop one value of an object with a repeated key.
     """
@@ -199,7 +199,7 @@ def nested_array(values: Sequence[Any]) -> Any:
 
 
 def _with_both(value: Any) -> str:
-    """Return a value as JSON, in which a repeated key is repeated again."""
+    """Return a value as JSON, writing a repeated key twice."""
     if isinstance(value, list):
         return f"[{', '.join(map(_with_both, value))}]"
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Options of the readers of events, and rows that are set aside."""
+"""Options of the readers of events, and the handling of unreadable rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cerlab.model.stream import TimeAxis, TimeUnit, Until, axis_of_options
 
 
 def empty(file: str) -> BadData:
-    """Return the error that a source is empty."""
+    """Return the error for an empty source."""
     return BadData(
         "CER0744",
         "the file is empty",
@@ -28,7 +28,7 @@ def empty(file: str) -> BadData:
 
 
 def no_records(file: str) -> UsageError:
-    """Return the error that a file with an option `records` is not JSON."""
+    """Return the error for a file with the option `records` that is not JSON."""
     hint = by_door(
         "leave records= out: it is for lists inside an object of JSON",
         "leave --records out: it is for lists inside an object of JSON",
@@ -37,7 +37,7 @@ def no_records(file: str) -> UsageError:
 
 
 class HowToRead(TypedDict, total=False):
-    """Options of functions for events that are not a stream yet.
+    """Options for events that are not a stream yet.
 
     `type` is the type of events without one, `type_column` the column of event types; `time` and
     `unit` name the time attribute. `sort` orders the events by it, stably; positions count in that
@@ -54,7 +54,7 @@ class HowToRead(TypedDict, total=False):
 
 
 class HowToReadTable(HowToRead, total=False):
-    """The options of `HowToRead`, and a schema that rows are checked against."""
+    """The options of `HowToRead`, and a schema against which rows are checked."""
 
     schema: Schema | str | None
 
@@ -108,7 +108,7 @@ class TableOptions:
         return axis_of_options(self.time, self.unit)
 
     def reading(self, source: str, on_bad_row: OnBadRow | None = None) -> RowReading:
-        """Return the options for readers of rows; errors name `source`."""
+        """Return the options for readers of rows, with `source` as the name in errors."""
         return RowReading(source, as_schema(self.schema), on_bad_row, self.type)
 
 
@@ -127,7 +127,7 @@ Quarantine: TypeAlias = AnyPath | OnBadRow
 
 @contextmanager
 def open_quarantine(to: Quarantine | None, sources: Iterable[AnyPath]) -> Iterator[OnBadRow | None]:
-    """Open a handler that writes bad rows into a file, as NDJSON; yield None without a file.
+    """Open a handler that writes bad rows to a file, as NDJSON; yield None without a file.
 
     After success the file exists, and stderr shows the number of rows; after an error there is no
     file. Bytes that are not text are written as lone surrogates (``\\udce9`` for 0xe9). Raises

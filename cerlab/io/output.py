@@ -21,16 +21,16 @@ from cerlab.errors import ESCAPE, UsageError
 AnyPath: TypeAlias = str | PathLike[str]
 
 _LINKS = 40
-"""The links that the system follows for one name."""
+"""Most symbolic links that the system follows for one name."""
 
 _UNNAMED = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)
-"""Errors of writing that do not name the file."""
+"""Errors of writing whose text does not name the file."""
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 @contextmanager
 def whole_file(path: AnyPath, *, at_once: bool = False) -> Iterator[BinaryIO]:
-    """Yield a binary file that gets the name `path` after success, and is removed after an error.
+    """Yield a binary file that gets its name `path` only after success; an error removes it.
 
     Until then an existing file stays unchanged. A link stays a link: its target is replaced. Pipes,
     devices and descriptors (``/dev/stdout``) are written directly. With `at_once`, they get the
@@ -103,7 +103,7 @@ def _temporary_file(temporary: str, target: str, now: os.stat_result | None) -> 
 
 @contextmanager
 def _buffered(file: BinaryIO) -> Iterator[BinaryIO]:
-    """Yield a buffer that is written to a file after success."""
+    """Yield a buffer that is written to the file only after success."""
     with TemporaryFile() as buffer:
         yield cast("BinaryIO", buffer)
         buffer.seek(0)
@@ -119,7 +119,7 @@ def _to_disk(path: str) -> None:
 
 
 def _descriptor(path: str) -> int | None:
-    """Return the descriptor of this process that a path denotes, maybe by links; None otherwise."""
+    """Return the descriptor of this process that a path denotes, also by links, or None."""
     if (match := _DESCRIPTOR.fullmatch(path)) is not None:
         return int(match[1])
     if not os.path.islink(path) or not os.path.exists(path):
@@ -163,7 +163,7 @@ def refuse_same(
 
 
 def _identity(path: AnyPath, dash: int) -> object:
-    """Return a key, equal for paths to one file; None for pipes, devices and invalid paths."""
+    """Return a key that all paths to one file share; None for pipes, devices and invalid paths."""
     try:
         status = os.fstat(dash) if path == "-" else os.stat(path)
     except OSError:

@@ -16,26 +16,26 @@ from cerlab.model.columns import nanoseconds
 from cerlab.threads import count as threads_to_use
 
 _PAGES = 1 << 20
-"""The bytes of a column that are read ahead, regardless of the size of row groups."""
+"""Bytes of a column that are read ahead, regardless of the size of row groups."""
 
 _ROWS_OF_THREAD = 1 << 17
-"""The rows of a column for which a thread pays: it starts in 0.1 ms, and reads them in 1 ms."""
+"""Rows of a column for which a thread pays: it starts in 0.1 ms, and reads the rows in 1 ms."""
 
 _PAGE_ROWS = 1_024
-"""The rows that writers put into a page before they check its size."""
+"""Rows that writers put into a page before they check its size."""
 
 _SHARE = 16
-"""The share of the free memory for a batch: Arrow holds several batches while reading."""
+"""Share of the free memory for a batch: Arrow holds several batches while reading."""
 
 _BYTES_OF_CODE = 4
-"""The bytes per value up to which text is read as codes.
+"""Bytes per value up to which text is read as dictionary codes.
 
 Longer texts are mostly different, or not encoded in the file. Reading three million texts of
 300,000 users as codes takes 0.7 s; as texts that are encoded together later, 0.1 s and 0.5 s.
 """
 
 _LONG_TEXT = 64
-"""Above this many bytes per value, text stays encoded: a few long texts may fill all rows."""
+"""Bytes per value above which text stays encoded: a few long texts may fill all rows."""
 
 
 class ParquetColumns(ColumnFile):
@@ -60,7 +60,7 @@ class ParquetColumns(ColumnFile):
         return parquet.ParquetFile(self._raw, **{**self._options, **options})
 
     def _are_far(self, names: list[str]) -> bool:
-        """Return whether moments in INT96 are outside 64 bits of nanoseconds.
+        """Return whether moments stored as INT96 are outside 64 bits of nanoseconds.
 
         pyarrow reads these 96 bits as nanoseconds in 64 bits without reporting overflow. So they
         are read as microseconds first, the unit of Spark and Hive. Raises `BadData` if they are far
@@ -90,7 +90,7 @@ class ParquetColumns(ColumnFile):
         return int(self._options["metadata"].num_rows)
 
     def _chunks(self, name: str) -> list[Any]:
-        """Return the footer's entries for a column, by row group."""
+        """Return the footer's entries for a column, one per row group."""
         footer = self._options["metadata"]
         own = [k for k in range(footer.num_columns) if footer.schema.column(k).path == name]
         groups = map(footer.row_group, range(footer.num_row_groups))
@@ -117,7 +117,7 @@ class ParquetColumns(ColumnFile):
 
     @property
     def schema(self) -> Any:
-        """The schema of the columns as they are used: all texts are dictionary-encoded."""
+        """The schema of the file's columns, in which all text is dictionary-encoded."""
         import pyarrow as pa
 
         fields = self._schema
@@ -133,7 +133,7 @@ class ParquetColumns(ColumnFile):
         return [groups[a:b] for a, b in pairwise(cuts)] if threads > 1 else [part]
 
     def parts(self, size: int) -> Sequence[Sequence[int] | None]:
-        """Return the numbers of the row groups of each part."""
+        """Return the row groups of each part of the file."""
         parts, rows = list[list[int]]([[]]), 0
         for n in range(self._options["metadata"].num_row_groups):
             if rows >= size:
@@ -160,7 +160,7 @@ class ParquetColumns(ColumnFile):
         # pre_buffer would hold whole row groups in memory
         file = self._file(pre_buffer=False, buffer_size=_PAGES, read_dictionary=texts)
         rows = _rows_at_once(file.metadata, size, names)
-        # in pyarrow's pool, one column would wait for the columns of other threads
+        # in pyarrow's thread pool, one column would wait for the columns of other threads
         alone = names is not None and len(names) == 1
         yield from file.iter_batches(rows, part, names, use_threads=not alone)
 

@@ -1,4 +1,4 @@
-"""Rows of events on their way from a source to a stream: as columns, or as events."""
+"""Events between a source and a stream: as columns, or one by one."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 POLLED = 1 << 10
-"""The events between two checks of the limits: a check takes 1 µs, about as long as an event."""
+"""Events between two checks of the limits: a check takes 1 µs, about as long as an event."""
 
 
 class Refused(Exception):
-    """The signal that columns cannot be read; the reader of single rows finds the reason."""
+    """The signal that columns cannot be read; reading single rows then finds the reason."""
 
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -51,14 +51,14 @@ def line_offset(data: bytes, lines: int) -> int:
 
 
 def line_ends(data: bytes) -> NDArray[np.int64]:
-    """Return the offset of each line's end in some bytes."""
+    """Return the offsets in some bytes at which lines end."""
     import numpy as np
 
     return np.flatnonzero(np.frombuffer(data, np.uint8) == 10)
 
 
 def new_lines(data: bytes) -> int:
-    """Return the number of ``\n``; for long texts NumPy counts ten times as fast."""
+    """Return the number of ``\\n``; for long texts NumPy counts ten times as fast."""
     if len(data) < 1 << 12 or "numpy" not in sys.modules:
         return data.count(b"\n")
     import numpy as np
@@ -67,7 +67,7 @@ def new_lines(data: bytes) -> int:
 
 
 def is_utf_8(data: bytes) -> bool:
-    """Return whether bytes are UTF-8."""
+    """Return whether some bytes are valid UTF-8."""
     try:
         return data.isascii() or data.decode() is not None
     except UnicodeDecodeError:
@@ -75,7 +75,7 @@ def is_utf_8(data: bytes) -> bool:
 
 
 def lone_returns(data: bytes) -> int:
-    """Return the number of ``\r`` that end a line alone, which pyarrow does not recognise."""
+    """Return the number of ``\\r`` that end a line alone, which pyarrow does not recognise."""
     import numpy as np
 
     if b"\r" not in data:
@@ -86,13 +86,12 @@ def lone_returns(data: bytes) -> int:
 
 
 def has_plain_quotes(data: bytes, quote: bytes, delimiters: bytes) -> bool:
-    """Return whether each quotation is a whole cell; pyarrow also accepts others, such as
-    ``"a"b``."""
+    """Return whether each quotation is a whole cell; pyarrow also accepts ``"a"b``."""
     import numpy as np
 
     characters = np.frombuffer(b"\n" + data + b"\n", np.uint8)
     quotes = np.flatnonzero(characters == quote[0])
-    is_end = np.zeros(256, np.bool_)  # a table is ten times as fast as `isin`
+    is_end = np.zeros(256, np.bool_)  # a lookup table is ten times as fast as `isin`
     is_end[list(delimiters + b"\n")] = True
     # quotes open and close alternately
     if len(quotes) % 2 or not is_end[characters[quotes[::2] - 1]].all():
@@ -102,12 +101,12 @@ def has_plain_quotes(data: bytes, quote: bytes, delimiters: bytes) -> bool:
 
 
 def one_array(column: Any) -> Any:
-    """Return an Arrow column as one array."""
+    """Return an Arrow column as a single array."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def with_keys(table: Any, reading: RowReading) -> Any:
-    """Return a table with a column for each key of the folders that contain its file.
+    """Return a table with one more column for each key of its file's folders.
 
     A path to the event types becomes a column, too.
     """
@@ -133,7 +132,7 @@ def with_keys(table: Any, reading: RowReading) -> Any:
 
 
 class Quoted(str):
-    """A cell that is text because it was quoted, whatever it looks like."""
+    """A cell that is text because it was quoted, even if it looks like a number."""
 
     __slots__ = ()
 
@@ -153,14 +152,14 @@ T = TypeVar("T", Event, TextRow)
 
 @dataclass(frozen=True, slots=True)
 class RowPart:
-    """Events by columns: ``type``, perhaps ``stream``, and attributes."""
+    """Events by columns: ``type``, possibly ``stream``, and attributes."""
 
     columns: dict[str, Column]
     count: int
     names: tuple[tuple[str, ...], ...]
-    """The attributes that the events of each shape have, in order."""
+    """The attribute names of each shape of events, in order."""
     shape: Any = None
-    """The shape of each event, integers; None for a single shape."""
+    """The shape of each event, as an integer; None if all events have one shape."""
 
     def has_all(self, attributes: Sequence[str]) -> bool:
         """Return whether every event has exactly these attributes, in this order."""
@@ -168,12 +167,12 @@ class RowPart:
 
     @property
     def nested(self) -> NestedColumns:
-        """The columns of objects or lists."""
+        """The nested columns (of objects or lists) of these events."""
         columns = self.columns.items()
         return NestedColumns({name: c for name, c in columns if isinstance(c, Nested)})
 
     def events(self) -> Iterator[Event]:
-        """Yield the events; raises `ResourceLimit`."""
+        """Yield the events of the part; raises `ResourceLimit`."""
         values: dict[str, Any] = {
             name: column if isinstance(column, list) else values_of(column, name)
             for name, column in self.columns.items()
@@ -200,7 +199,7 @@ class RowPart:
     def _nested_events(
         self, values: Mapping[str, Any], types: Sequence[str], streams: Sequence[str | None]
     ) -> Iterator[Event]:
-        """Yield the events of rows with nested columns."""
+        """Yield the events of a part with nested columns."""
         nested = {name: c for name, c in self.columns.items() if isinstance(c, Nested)}
         nulls = {name: column.is_null() for name, column in nested.items()}
         errors = {name: column.error(name) for name, column in nested.items()}
@@ -217,11 +216,11 @@ class RowPart:
             yield Event(types[n], attributes, streams[n])
 
     def events_between(self, start: int, stop: int) -> Iterator[Event]:
-        """Yield the events from `start` on, before `stop`; raises as `events`."""
+        """Yield the events from row `start` to before row `stop`; raises as `events`."""
         return self.between(start, stop).events()
 
     def between(self, start: int, stop: int) -> RowPart:
-        """Return the rows from `start` on, before `stop`, or up to the last."""
+        """Return the rows from `start` to before `stop`, or to the last one."""
         if start == 0 and stop == self.count:
             return self
         columns = {name: column[start:stop] for name, column in self.columns.items()}
@@ -229,7 +228,7 @@ class RowPart:
         return RowPart(columns, stop - start, self.names, shape)
 
     def slices(self, size: int) -> Iterator[RowPart]:
-        """Yield the rows in parts of at most `size`."""
+        """Yield the rows in parts of at most `size` rows."""
         for begin in range(0, max(self.count, 1), size):
             yield self.between(begin, min(begin + size, self.count))
 
@@ -244,12 +243,12 @@ def length(part: Part) -> int:
 
 
 def events_of(part: Part) -> Iterable[Event]:
-    """Return the events of one part of a file."""
+    """Return the events of one part as a list."""
     return part.events() if isinstance(part, RowPart) else part
 
 
 def batched(events: Iterator[T], size: int) -> Iterator[list[T]]:
-    """Yield lists of `size` events, or rows, and a shorter last one.
+    """Yield lists of `size` events or rows; the last list may be shorter.
 
     An error comes after the events before it. Raises `ResourceLimit`.
     """
@@ -270,7 +269,7 @@ def batched(events: Iterator[T], size: int) -> Iterator[list[T]]:
 
 
 def part_groups(parts: Iterable[Part], size: int) -> Iterator[list[Part]]:
-    """Yield groups of parts with at most `size` events.
+    """Yield groups of consecutive parts with at most `size` events together.
 
     An error comes after the events before it.
     """
@@ -294,7 +293,7 @@ def part_groups(parts: Iterable[Part], size: int) -> Iterator[list[Part]]:
 
 
 def in_sizes(parts: Iterable[Part], size: int) -> Iterator[Part]:
-    """Yield the events of some parts in parts of at most `size`."""
+    """Yield the events of some parts in new parts of at most `size` events."""
     for part in parts:
         if isinstance(part, RowPart):
             yield from part.slices(size)
@@ -342,7 +341,7 @@ def stream_of(
 
 
 class StreamRows(NamedTuple):
-    """The contents of a stream of columns, for `Stream.from_columns`."""
+    """The rows of a stream that holds columns, for `Stream.from_columns`."""
 
     columns: Mapping[str, Column]
     length: int
@@ -351,14 +350,14 @@ class StreamRows(NamedTuple):
     parts: PartsOf | None
 
     def stream(self, kind: type[S], axis: TimeAxis | None, schema: Schema | None) -> S:
-        """Return the stream of a `kind`."""
+        """Return these rows as a stream of the class `kind`."""
         columns, length, load, between, parts = self
         return kind.from_columns(
             columns, length, load, time=axis, schema=schema, between=between, parts=parts
         )
 
     def all_parts(self, size: int) -> Iterator[tuple[Columns, int]]:
-        """Yield the rows in parts: those of a file, or all rows together."""
+        """Yield the rows in parts: those of a file in turn, or all rows together."""
         if self.parts is not None:
             yield from self.parts(size)
         else:
@@ -398,7 +397,7 @@ def joined_rows(files: Sequence[StreamRows]) -> StreamRows:
 
 
 def _joined(group: Sequence[Mapping[str, Column]]) -> Columns:
-    """Return the columns of several row sets, concatenated."""
+    """Return the columns of several sets of rows, concatenated."""
     first = group[0]
     assert isinstance(first, Columns)
     if len(group) == 1:
@@ -416,7 +415,7 @@ def _joined(group: Sequence[Mapping[str, Column]]) -> Columns:
 
 
 def column_names(part: Part) -> Iterable[str]:
-    """Return the columns of a part: ``type``, perhaps ``stream``, and attributes."""
+    """Return the column names of a part: ``type``, perhaps ``stream``, and attributes."""
     if isinstance(part, RowPart):
         return part.columns
     names = dict.fromkeys(name for event in part for name in event.attributes)
@@ -425,7 +424,7 @@ def column_names(part: Part) -> Iterable[str]:
 
 
 def column_of(part: Part, name: str) -> Column:
-    """Return a column of a part, or a path, NULL if it has no such column.
+    """Return a column of a part, or the values at a path; NULL if the part has no such column.
 
     Raises `BadData` for a nested column, and as `Nested.path`.
     """

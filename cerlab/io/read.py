@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 _PLAIN = {bool, int, float, str, Timestamp, type(None)}
 # numbers of shapes fit a byte
 _SHAPES = 256
-"""The most different sets of keys of dicts that are read by columns."""
+"""Most different sets of keys in dicts that are read by columns."""
 
 
 class Stream(Events):
@@ -226,7 +226,7 @@ class Stream(Events):
         return events_table(self)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the events as a pandas DataFrame, with columns, types and index of its source."""
+        """Return the events as a pandas DataFrame with columns, types and index of the source."""
         with needed("pandas"):
             import pandas as pandas
         frame: pd.DataFrame = self.to_arrow().to_pandas()
@@ -242,7 +242,7 @@ class Stream(Events):
 
 
 def events_table(stream: Events) -> Any:
-    """Return the events of a stream as a pyarrow Table, as `Stream.to_arrow`."""
+    """Return the events of a stream as a pyarrow Table, as `Stream.to_arrow` does."""
     import pyarrow as pa
 
     columns = stream.columns
@@ -265,7 +265,7 @@ def read(
     lazily: bool = False,
     **how: Unpack[HowToReadFile],
 ) -> Stream:
-    """Read all of some files (or ``-``, standard input) as a stream.
+    """Read whole files (or ``-``, standard input) as one stream.
 
     With `lazily`, a column of one file of Parquet or Arrow IPC is read on first use, and errors in
     it are raised then; the file stays open, and must not be changed meanwhile. `type`, `time`,
@@ -296,7 +296,7 @@ def _stream_of_files(source: Source, options: FileOptions, watch: Watch, lazily:
 
 
 def _stream_of_columns(source: Source, options: FileOptions, lazily: bool) -> Stream | None:
-    """Return the stream of files of columns; None if the files differ in their columns.
+    """Return the stream of column files; None if the files differ in their columns.
 
     Several files whose columns have equal names and types become one stream by parts.
     """
@@ -329,7 +329,7 @@ def batches(
     before_reading: Callable[[], None] | None = None,
     **how: Unpack[HowToReadFile],
 ) -> Iterator[Stream]:
-    """Return the events of files (or ``-``) as streams of at most `size` events, none empty.
+    """Yield the events of files (or ``-``) as streams of at most `size` events, none empty.
 
     `attributes` are those needed besides ``type`` and ``stream``: files of columns may lack others.
     Standard input is read as it arrives; `before_reading` is called before a read that may wait.
@@ -381,7 +381,7 @@ def _order(stream: Events, axis: TimeAxis) -> NDArray[np.int64]:
 
 
 def _table_stream(table: Any, reading: RowReading, axis: TimeAxis | None) -> Stream:
-    """Return the stream of a table, by columns if that is safe, otherwise row by row."""
+    """Return the stream of a table: by columns if that is exact, otherwise row by row."""
 
     if (rows := _table_rows(table, reading)) is None:
         events = arrow.table_events(table, reading)
@@ -390,7 +390,7 @@ def _table_stream(table: Any, reading: RowReading, axis: TimeAxis | None) -> Str
 
 
 def _table_rows(table: Any, reading: RowReading) -> StreamRows | None:
-    """Return the columns of a table and the function to its events.
+    """Return the columns of a table, and the function that yields its events.
 
     None for rows read one by one.
     """
@@ -451,7 +451,7 @@ def _other_stream(
     lazily: bool = False,
     **how: Unpack[HowToRead],
 ) -> Events | None:
-    """Return the stream of a path, a table, a frame or a stream; None for other iterables."""
+    """Return the stream of a path, table, frame or stream; None for other iterables."""
     if isinstance(events, Events):
         return events
     if isinstance(events, Source) or names_files(events):
@@ -470,7 +470,7 @@ def _check_iterable(events: Any) -> None:
 
 
 def _no_events(value: Any) -> UsageError:
-    """Return the error for values that are not sequences of events."""
+    """Return the error for a value that is not a sequence of events."""
     hint = 'a list of dicts with a "type" key, a table, a data frame or a path does'
     if type(value).__name__ == "LazyFrame":
         hint = "write frame.collect(), which is a data frame"
@@ -478,7 +478,7 @@ def _no_events(value: Any) -> UsageError:
 
 
 def rows_of_dicts(dicts: Sequence[Any]) -> RowPart | None:
-    """Return the events of some dicts by columns of values, ``type`` and ``stream`` last.
+    """Return the events of some dicts as columns of values, ``type`` and ``stream`` last.
 
     None if each must be checked: for values that are not dicts, keys or types that are not text,
     values that are not a `Value`, dicts without a type, and too many different sets of keys.

@@ -21,7 +21,7 @@ RICH_ROWS = 1_000
 """Up to this many rows a table is drawn by rich, which takes 0.1 ms a row and wraps long cells."""
 
 _WIDE = 1 << 26
-"""A table of more bytes ends its row group early, since readers hold a whole group in memory."""
+"""Bytes of a table above which its row group ends early: readers hold a whole group in memory."""
 
 Lines = Callable[[Any, TextIO, bool], None]
 
@@ -30,7 +30,7 @@ class Sink:
     """Writer of tables with one schema; each subclass writes one format."""
 
     def table(self, table: Any) -> None:
-        """Write some rows."""
+        """Write the rows of a table."""
         raise AssertionError(type(self))
 
     def events(self, stream: Stream) -> None:
@@ -42,10 +42,10 @@ class Sink:
         raise AssertionError(line)
 
     def flush(self) -> None:
-        """Flush the rows so far, if the format allows it."""
+        """Flush the rows so far, if the format allows flushing."""
 
     def finish(self) -> None:
-        """Write the rows that were held back."""
+        """Write the rows that the writer still holds."""
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def open_sink(
     types_grow: bool = False,
     of_positions: bool = False,
 ) -> Iterator[Sink]:
-    """Yield a sink for a file, which gets its name after success; None is standard output.
+    """Yield a writer to a file, which gets its name only after success; None is standard output.
 
     Args:
         path: the file.
@@ -85,7 +85,7 @@ def open_sink(
 
 
 class _Text(Sink):
-    """Writer of lines; the header of CSV comes with the first table."""
+    """A writer of lines of text; the first table writes the header of CSV."""
 
     def __init__(self, file: TextIO, form: str, lines: Lines | None) -> None:
         self._file, self._format = file, FORMATS[form]
@@ -109,7 +109,7 @@ class _Text(Sink):
 
 
 class _Columns(Sink):
-    """Writer of row groups; rows of an incomplete group are in memory.
+    """A writer of row groups; the rows of an unfinished group stay in memory.
 
     If types grow, all rows are in memory, since the types precede the first group of a file.
     """
@@ -148,7 +148,7 @@ class _Columns(Sink):
 
 
 class _Drawn(Sink):
-    """Writer that draws a table at the end, when its columns have a width."""
+    """A writer that draws a table at the end, when the widths of the columns are known."""
 
     def __init__(self, file: TextIO, of_positions: bool) -> None:
         self._file, self._of_positions = file, of_positions
@@ -181,7 +181,7 @@ def _cells(column: Any) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    """Return the text of a value, with durations as in JSON and lists as their elements."""
+    """Return a value as text: durations as in JSON, lists by their elements."""
     if isinstance(value, list):
         return ", ".join(map(_cell, value))
     if isinstance(value, timedelta):

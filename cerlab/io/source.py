@@ -52,24 +52,23 @@ if TYPE_CHECKING:
     from cerlab.io.column_types import ColumnTypes
 
 SIZE = 1 << 16
-"""The default limit on the events of a batch."""
+"""Default limit on the events of a batch."""
 
 KEPT = 1 << 26
-"""The bytes of text that are kept while their types are settled; longer texts are read twice."""
+"""Bytes of text that are kept while column types are settled; longer texts are read twice."""
 Watch: TypeAlias = Callable[[Iterator[Part]], Iterable[Part]]
 
 
 @dataclass
 class _FirstPass:
-    """The texts of a source, read once to settle the types of their columns."""
+    """A first reading of all texts of a source, which settles the types of their columns."""
 
     key: object
     types: ColumnTypes
     kept: list[Part] | None = field(default_factory=list)
-    """The events; None for texts too long to be kept."""
+    """The events that were read; None if the texts are too long to keep them."""
     bad_rows: list[tuple[str, BadData]] = field(default_factory=list)
-    """The unreadable rows, collected because a text may be read twice but each row is reported
-    once."""
+    """Unreadable rows, collected because a text may be read twice but each row is reported once."""
     error: BadData | None = None
 
 
@@ -83,7 +82,7 @@ class Source:
         contents: Mapping[str, bytes] | None = None,
         records: str | None = None,
     ) -> None:
-        """Wrap names of files.
+        """Wrap the names of files.
 
         `contents` are those of names without files; `records`: `HowToReadFile`.
         """
@@ -149,7 +148,7 @@ class Source:
         )
 
     def time_axis(self, options: FileOptions) -> TimeAxis | None:
-        """Return the axis of the only attribute of moments, None if there are none or several.
+        """Return the axis of the only attribute that holds moments, or None.
 
         By the declarations of the schema, otherwise by the columns of the files; NDJSON has no
         moments.
@@ -205,7 +204,7 @@ class Source:
 
     @cached_property
     def _keys(self) -> dict[str, Any]:
-        """The values of each key in all files, with one type as for a column of text."""
+        """The values of each folder key in all files, typed like a column of text."""
         if not any(file.keys for file in self.files):
             return {}
         from cerlab.io.column_types import typed_keys
@@ -215,7 +214,7 @@ class Source:
     def reading(
         self, file: File, options: FileOptions, on_bad_row: OnBadRow | None = None
     ) -> RowReading:
-        """Return the options of readers for a file, with the keys of its folders.
+        """Return the reading options for one file, with the keys of its folders.
 
         Under a schema a key is text if its attribute is declared so.
         """
@@ -240,7 +239,7 @@ class Source:
 
     @cached_property
     def _key_kinds(self) -> dict[str, Any]:
-        """The type of each key as a column of a table."""
+        """The type of each folder key as a column of a table."""
         arrays = {name: array_of(values_of(c, name)) for name, c in self._keys.items()}
         return {name: None if array is None else array.type for name, array in arrays.items()}
 
@@ -250,7 +249,7 @@ class Source:
         return [file.path for file in self.files]
 
     def _settled(self, options: FileOptions, watch: Watch, keep: float) -> _FirstPass:
-        """Return the first pass over the texts, reusing one that was made to find their time."""
+        """Return the first pass over the texts; it may have run already, to find their time."""
         from cerlab.io.column_types import ColumnTypes
 
         key = options.type, type(options.type), options.quarantine is None
@@ -286,7 +285,7 @@ class Source:
             self._header.update(types.header)
 
     def tables(self) -> list[Any]:
-        """Return the rows of files that hold columns, with the keys of folders."""
+        """Return the rows of column files, with the keys of their folders."""
         self.check_columns()
         options = FileOptions(type=NO_TYPE)
         return [
@@ -295,7 +294,7 @@ class Source:
         ]
 
     def rows(self) -> tuple[dict[str, Column], int]:
-        """Return the columns of texts whose rows need no event type, and the number of rows.
+        """Return the columns and number of rows of texts whose rows need no event type.
 
         Columns are in the order of CSV headers, otherwise of first appearance in rows, after the
         type and the stream. Raises as `parts`.
@@ -318,11 +317,11 @@ class Source:
 
 
 NO_TYPE = "\0"
-"""The type of rows without one: no text contains a NUL."""
+"""Event type of rows without a type: no text contains a NUL."""
 
 
 def _whole_column(parts: Sequence[Part], name: str) -> Column:
-    """Return a column of all parts; objects and lists are nested values of Arrow."""
+    """Return a column of all parts; objects and lists become nested values of Arrow."""
     try:
         return concat_columns([column_of(part, name) for part in parts])
     except BadData:
@@ -331,20 +330,20 @@ def _whole_column(parts: Sequence[Part], name: str) -> Column:
 
 
 def _objects(part: Part, name: str) -> Iterable[Any]:
-    """Yield the values of a column of a part, with objects and lists as Python values."""
+    """Yield the values of one column of a part, with objects and lists as Python values."""
     for event in events_of(part):
         yield with_objects(event).get(name)
 
 
 def _without_codes(column: Column) -> Column:
-    """Return a column with its texts not encoded."""
+    """Return a column whose texts are not dictionary-encoded."""
     from pyarrow import types
 
     return decoded(column) if is_arrow(column) and types.is_dictionary(column.type) else column
 
 
 def _row_texts(column: Any) -> Any:
-    """Return the types or streams of rows as values of the type that fits; None without any."""
+    """Return the types or streams of rows as typed values; None if there are none."""
     from pyarrow import types
 
     from cerlab.io.column_types import text_array, typed_rows
@@ -387,7 +386,7 @@ def widened_part(part: Part, types: ColumnTypes) -> Part:
 
 
 def _table_parts(file: File, reading: RowReading) -> Iterator[Part]:
-    """Yield the rows of a file of columns: by columns if all can be, otherwise row by row."""
+    """Yield the rows of a column file: by columns if all columns allow it, otherwise row by row."""
     table = with_keys(file.columns.table(), reading)
     columns = table_columns(table, reading)
     nested = {} if reading.schema is not None else _nested_columns(table, reading)
@@ -397,7 +396,7 @@ def _table_parts(file: File, reading: RowReading) -> Iterator[Part]:
             if columns is None
             else {n: nested[n] if n in nested else columns[n] for n in columns}
         )
-    except BadData:  # a column that no query may read
+    except BadData:  # a column that no query may read as a whole
         arrays = None
     if arrays is None:
         yield from batched(arrow.table_events(table, reading), SIZE)
@@ -407,7 +406,7 @@ def _table_parts(file: File, reading: RowReading) -> Iterator[Part]:
 
 
 def _nested_columns(table: Any, reading: RowReading) -> dict[str, Nested]:
-    """Return the columns of objects or lists of a table."""
+    """Return the columns of a table that hold objects or lists."""
     from pyarrow import types
 
     names = arrow.names_of(table, reading.type_name, reading.file)

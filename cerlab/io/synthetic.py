@@ -40,7 +40,7 @@ _LOTS_IN_COLUMNS = (
     *(100, 100, 100, 100, 100, 100, 150, 200, 200, 300, 300, 400, 500, 500),
     *(600, 800, 1000, 1000, 2000, 4000),
 )
-"""Volumes; the frequency of each is the number of its occurrences here."""
+"""Volumes of trades; the frequency of a volume is the number of its occurrences here."""
 
 
 BATCH = 1 << 17
@@ -134,7 +134,7 @@ class RandomWalk:
         self._at = ticks // 20
 
     def prices(self, draws: Any) -> Any:
-        """Return the price in dollars after each step; `draws` are uniform in [0, 1)."""
+        """Return the price in dollars after each step; `draws` are uniform numbers in [0, 1)."""
         import numpy as np
 
         steps = (draws * (2 * self._longest + 1)).astype(np.int64) - self._longest
@@ -248,7 +248,7 @@ _OPENING_SECONDS = 1_377_986_401
 
 
 def homes(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
-    """Yield LOAD events of the 85 plugs of a house with 17 households; equal seeds, equal events.
+    """Yield LOAD events of 85 plugs in a house of 17 households; equal seeds give equal events.
 
     Simulated: every plug measures once a second, and about every third measurement arrives, in any
     order within its second, so that a window of ten seconds contains about three hundred events.
@@ -343,7 +343,7 @@ _ZONES = {
     "Gravesend": 1,
     "West Brighton": 1,
 }
-"""Zones of New York City, and how many of a thousand trips begin or end there."""
+"""Zones of New York City, and how many of a thousand trips begin or end in each."""
 
 
 _REGULARS = (
@@ -362,7 +362,7 @@ _REGULARS = (
 
 
 _REGULAR_SHARE = 0.0016
-"""The share of trips on one of the routes in the queries."""
+"""Share of the taxi trips on one of the routes in the queries."""
 
 
 _TAXIS = 5_000

@@ -1,4 +1,4 @@
-"""Events of a text, block by block: by pyarrow if it reads the same as single lines, else by line.
+"""The events of a text by blocks: by pyarrow if it gives the same events, else line by line.
 
 A block consists of whole lines. A block that pyarrow refuses is halved, down to blocks short enough
 to be read line by line: so one odd line costs little, and its error names its row.
@@ -43,20 +43,20 @@ if TYPE_CHECKING:
     from cerlab.io.column_types import ColumnTypes
 
 BLOCK = 1 << 21
-"""The bytes of a block: larger blocks slow CSV by 10 %, smaller ones CORE's text by as much."""
+"""Bytes of a block: larger blocks slow CSV by 10 %, smaller ones slow CORE's text by as much."""
 
 SHORT = 1 << 16
-"""The bytes of a block that is not halved: it takes some milliseconds line by line."""
+"""Bytes of a block that is not halved: reading it line by line takes some milliseconds."""
 
 LINES = 1 << 12
-"""The rows that are typed together when lines are read one by one."""
+"""Rows that are typed together when lines are read one by one."""
 
 _MARK = b"\xef\xbb\xbf"  # byte order mark
 _TEXT = re.compile(rb"[^\r\n]")  # `strip` would copy the block
 
 
 LONGEST = 1 << 26
-"""The limit on the bytes of a line, or of a CSV row with line breaks."""
+"""Most bytes in a line, or in a CSV row with line breaks."""
 
 
 class LongLine(Exception):
@@ -64,16 +64,16 @@ class LongLine(Exception):
 
 
 class Blocks:
-    """Blocks of whole lines of a source; lines end with ``\n``, ``\r\n`` or ``\r``."""
+    """Blocks of whole lines of a source; lines end with ``\\n``, ``\\r\\n`` or ``\\r``."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
-        """Wrap `read`, which returns at most the given number of bytes, and none at the end."""
+        """Wrap a function `read` that returns at most a given number of bytes; none is the end."""
         self._read = read
         self._rest = b""
         self._begun = self.over = False
 
     def next(self) -> bytes | None:
-        """Return the next lines, None at the end; raises `LongLine` and `ResourceLimit`."""
+        """Return the next lines, or None at the end; raises `LongLine` and `ResourceLimit`."""
         while not self.over:
             poll(len(self._rest))
             # read as much as is held already, so that a line of many blocks is not searched again
@@ -104,7 +104,7 @@ class Blocks:
         return block or None
 
     def put_back(self, rest: bytes) -> None:
-        """Put back lines, the last ones that were read, for the next block."""
+        """Put back the last lines that were read; the next block begins with them."""
         self._rest = rest + self._rest
 
 
@@ -202,7 +202,7 @@ def _too_long(reading: RowReading, row: int) -> BadData:
 
 
 def plain_events(data: bytes, kind: str, reading: RowReading) -> list[Event]:
-    """Return the events of a short text as `text_parts`, without NumPy and Arrow.
+    """Return the events of a short text as `text_parts` does, without NumPy and Arrow.
 
     Moments lose their zone. Raises `BadData` for an unreadable row, or for no lines.
     """
@@ -232,7 +232,7 @@ def plain_events(data: bytes, kind: str, reading: RowReading) -> list[Event]:
 def _parts(
     format: TextReader, reading: RowReading, data: bytes, before: int, *, last: bool
 ) -> Iterator[Part]:
-    """Yield the events of whole lines after `before` others."""
+    """Yield the events of whole lines; the first line is number `before` + 1."""
     poll(2 * len(data))
     if _TEXT.search(data) is None:
         return
@@ -256,7 +256,7 @@ def _parts(
 
 
 def _lines(data: bytes, before: int, reading: RowReading) -> Iterator[str]:
-    """Yield the lines after the first `before`; raises `BadData` for bytes that are not text.
+    """Yield the lines after the first `before` lines; raises `BadData` for bytes that are not text.
 
     If bad rows are set aside, the readers check this, because they know which lines form a row.
     """

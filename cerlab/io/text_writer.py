@@ -1,4 +1,4 @@
-"""Columns as text, a whole column at a time: JSON and CSV, and rows of them as lines."""
+"""Columns as JSON or CSV text, a whole column at a time, joined to lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cerlab.model.columns import (
 from cerlab.model.event import Event, Value
 
 SOME_LINES = 1 << 15
-"""The rows of one text: it fits the processor's cache, and a pipe's reader gets it soon."""
+"""Rows of one text: it fits the processor's cache, and a pipe's reader gets it soon."""
 
 
 def ndjson_rows(table: Any, file: TextIO, is_first: bool = True) -> None:
@@ -36,7 +36,7 @@ def ndjson_rows(table: Any, file: TextIO, is_first: bool = True) -> None:
 
 
 def csv_rows(table: Any, file: TextIO, is_first: bool = True) -> None:
-    """Write a line for each row, after a header if they are the first rows.
+    """Write a CSV line for each row, after a header if these are the first rows.
 
     NULL and empty text become an empty cell, a list the text of a JSON array.
     """
@@ -57,7 +57,7 @@ def _parts(table: Any) -> Iterator[Any]:
 
 
 def _joined(pieces: list[Any], rows: int) -> str:
-    """Return the texts of all rows, joined; `pieces` are arrays, or one text for all rows."""
+    """Return the texts of all rows, joined; a piece is an array, or one text for all rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -98,7 +98,7 @@ def cells_of(column: Column, name: str) -> Any:
 
 
 def _moments(moments: Any) -> Any:
-    """Return the texts of moments in nanoseconds, as ``str(Timestamp)`` does."""
+    """Return the texts of moments in nanoseconds, as ``str(Timestamp)`` writes them."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -151,7 +151,7 @@ def _texts(column: Any, form: str) -> Any:
 
 
 def _quoted(texts: Any) -> Any:
-    """Return cells of CSV, quoted if needed; Python's writer does not quote lone returns."""
+    """Return CSV cells, quoted if needed; Python's writer does not quote a lone ``\\r``."""
     import pyarrow.compute as pc
 
     data = _bytes_of(texts)
@@ -171,7 +171,7 @@ def _json_strings(texts: Any) -> Any:
 
 
 def _bytes_of(texts: Any) -> bytes:
-    """Return the bytes of an array of large_string, concatenated."""
+    """Return the bytes of all texts in a large_string array, concatenated."""
     offsets = memoryview(texts.buffers()[1]).cast("q")
     first, last = offsets[texts.offset], offsets[texts.offset + len(texts)]
     return memoryview(texts.buffers()[2] or b"")[first:last].tobytes()
@@ -186,7 +186,7 @@ def event_lines(
     offset: int,
     shown: Sequence[frozenset[str] | None] | None,
 ) -> Any:
-    """Return events as JSON objects with their positions and the `shown` attributes of each.
+    """Return events as JSON objects with their positions; `shown` names each event's attributes.
 
     The result is an array of large_binary, which `ndjson_rows` writes as JSON.
     """
@@ -210,7 +210,7 @@ def event_columns(
     offset: int,
     shown: Sequence[frozenset[str] | None] | None,
 ) -> Any:
-    """Return the lines of `event_lines` from columns, for events with equal attributes."""
+    """Return the lines of `event_lines`, computed from columns, for events of equal attributes."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -273,7 +273,7 @@ def _around(before: str, texts: Any, after: str) -> Any:
 
 
 def _by_value(column: Any, text_of: Callable[[Any], str], none: str | None) -> Any:
-    """Return the texts of the values of a column, each created once; `none` is the text of NULL."""
+    """Return the texts of a column's values, each created once; `none` is the text of NULL."""
     import pyarrow as pa
 
     kind = column.type

@@ -21,7 +21,7 @@ from cerlab.model.stream import Stream
 
 
 def checked_cells(stream: Stream, name: str, format: str) -> Any:
-    """Return a column as the text of cells.
+    """Return a column as the texts of cells.
 
     Raise `BadData` for one that would read back differently.
 
@@ -35,7 +35,7 @@ def checked_cells(stream: Stream, name: str, format: str) -> Any:
 
 
 def _reads_back(column: Column, cells: Any) -> bool:
-    """Return whether the cells read back as the column's values.
+    """Return whether cells read back as the values of the column.
 
     False if only single cells tell.
     """
@@ -90,7 +90,7 @@ def _check_values(stream: Stream, values: Sequence[Value], name: str, format: st
 
 
 def _declared(schema: Schema, event: Event, name: str, cell: str | None) -> Value:
-    """Return a cell as the schema, with which the events were read, declares it."""
+    """Return a cell as the event's schema declares it."""
     kind = type_of(schema, event, name)
     if not cell or kind is None:
         return None
@@ -129,12 +129,12 @@ def check_plain(text: str, place: Place, format: str) -> None:
 
 
 def place_of(n: int, name: str) -> Place:
-    """Return the place of a value in errors."""
+    """Return the place of a value, for errors."""
     return lambda: DataPlace("the events", n + 1, name)
 
 
 def cannot_hold(format: str, value: Value, place: Place) -> BadData:
-    """Return the error that a format cannot hold a value."""
+    """Return the error for a value that a format cannot hold."""
     hint = "Parquet and Arrow hold every column of one type, NDJSON every text, and"
     text = "moments and durations of text"
     return BadData(
